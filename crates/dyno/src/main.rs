@@ -1,0 +1,2 @@
+//! dyno: a dynamometer for OLTP databases.
+fn main() {}

@@ -1,0 +1,115 @@
+//! What a workload needs of a database connection.
+//!
+//! The workloads are written once against [`Session`]; the `client` crate gives
+//! the implementations (MySQL protocol, SQLite in process).
+
+use std::fmt;
+use std::future::Future;
+
+use crate::catalog::{Catalog, Kind};
+
+/// A parameter of a prepared statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Param<'a> {
+    /// A signed integer.
+    Int(i64),
+    /// ASCII text; never needs escaping beyond quotes and backslashes.
+    Text(&'a str),
+}
+
+/// What the server said to one statement.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// Rows of the result set; 0 for a statement without one.
+    pub rows: u64,
+    /// Rows that the statement matched (not only those it changed).
+    pub affected: u64,
+}
+
+/// What a transaction intends, so that an engine with one writer (SQLite) can
+/// take its lock at the start instead of failing in the middle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// Only reads.
+    Read,
+    /// Reads and writes.
+    Write,
+}
+
+/// One open connection that waits for each reply before the next statement.
+pub trait Session {
+    /// Runs statement number `statement` of the catalog that the connection was
+    /// opened with.
+    fn execute(
+        &mut self,
+        statement: u32,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<Reply, SessionError>>;
+
+    /// Runs a text that is not in the catalog (bulk inserts, whose text grows).
+    fn query(&mut self, kind: Kind, sql: &str)
+    -> impl Future<Output = Result<Reply, SessionError>>;
+
+    /// Rolls the open transaction back, if there is one, so that the connection
+    /// can start the next.
+    fn rollback(&mut self) -> impl Future<Output = Result<(), SessionError>>;
+}
+
+/// Opens the connections of a load.
+pub trait Connect {
+    /// The connection that it opens.
+    type Session: Session;
+
+    /// Opens a connection that can run every statement of `catalog`.
+    fn connect(
+        &self,
+        catalog: &Catalog,
+    ) -> impl Future<Output = Result<Self::Session, SessionError>>;
+}
+
+/// What the load does about a failed statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// A deadlock or lock timeout: roll back, count, run the transaction again.
+    Restart,
+    /// The connection is gone: reconnect with backoff, count.
+    Lost,
+    /// The server refused the statement: stop the load, unless the code is
+    /// listed as ignorable.
+    Refused,
+}
+
+/// A failed statement or connection, in the server's own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionError {
+    /// What the load does about it.
+    pub kind: FailureKind,
+    /// The engine's error number (MySQL's errno, SQLite's primary code); 0 for
+    /// an error of the network.
+    pub code: u32,
+    /// SQLSTATE, where the engine has one.
+    pub sqlstate: Option<[u8; 5]>,
+    /// The server's message.
+    pub message: String,
+    /// The statement that failed, where one was running.
+    pub statement: Option<String>,
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.code != 0 {
+            write!(f, "error {}", self.code)?;
+            if let Some(state) = &self.sqlstate {
+                write!(f, " ({})", String::from_utf8_lossy(state))?;
+            }
+            write!(f, ": ")?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(statement) = &self.statement {
+            write!(f, "\n  in: {statement}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SessionError {}
