@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 
 use crate::catalog::{Catalog, Kind};
 
@@ -24,16 +25,6 @@ pub struct Reply {
     pub rows: u64,
     /// Rows that the statement matched (not only those it changed).
     pub affected: u64,
-}
-
-/// What a transaction intends, so that an engine with one writer (SQLite) can
-/// take its lock at the start instead of failing in the middle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Intent {
-    /// Only reads.
-    Read,
-    /// Reads and writes.
-    Write,
 }
 
 /// One open connection that waits for each reply before the next statement.
@@ -63,7 +54,7 @@ pub trait Connect {
     /// Opens a connection that can run every statement of `catalog`.
     fn connect(
         &self,
-        catalog: &Catalog,
+        catalog: &Arc<Catalog>,
     ) -> impl Future<Output = Result<Self::Session, SessionError>>;
 }
 

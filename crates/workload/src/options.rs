@@ -1,0 +1,263 @@
+//! How much of each statement a transaction holds, and over which rows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::distribution::{Distribution, DistributionError};
+use crate::name::WorkloadName;
+use crate::step;
+
+/// The most tables.
+pub const MAX_TABLES: u32 = 100_000;
+/// The most rows of a table: ids are 32-bit signed integers in MySQL.
+pub const MAX_ROWS: u64 = i32::MAX as u64;
+/// The most repeats of a statement in a transaction, and the most points or
+/// ranges in a statement (two parameters each; SQLite takes 32,766).
+pub const MAX_REPEATS: u32 = 10_000;
+
+/// The options of the OLTP workloads, with the names and defaults of sysbench
+/// 1.0.20 where it has them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Tables, `sbtest1` and on.
+    pub tables: u32,
+    /// Rows loaded into each table, with ids from 1.
+    pub rows: u64,
+    /// Ids are drawn from 1 to this; default: `rows`. More than `rows` makes
+    /// some statements miss. It stands in for sysbench's `table-size` wherever a
+    /// run uses it.
+    pub key_range: Option<u64>,
+    /// Rows of a range select.
+    pub range_size: u64,
+    /// Selects by id in a transaction.
+    pub point_selects: u32,
+    /// Simple range selects in a transaction.
+    pub simple_ranges: u32,
+    /// `SUM()` range selects in a transaction.
+    pub sum_ranges: u32,
+    /// `ORDER BY` range selects in a transaction.
+    pub order_ranges: u32,
+    /// `DISTINCT` range selects in a transaction.
+    pub distinct_ranges: u32,
+    /// Updates of the indexed column in a transaction.
+    pub index_updates: u32,
+    /// Updates of the other column in a transaction.
+    pub non_index_updates: u32,
+    /// Pairs of delete and insert in a transaction.
+    pub delete_inserts: u32,
+    /// Whether there are range selects at all.
+    pub range_selects: bool,
+    /// No BEGIN and COMMIT: each statement commits by itself.
+    pub skip_trx: bool,
+    /// A secondary index on `id` in place of the primary key.
+    pub secondary: bool,
+    /// An index on `k`.
+    pub create_secondary: bool,
+    /// The server numbers new rows; else the users do, above the rows loaded.
+    pub auto_inc: bool,
+    /// MySQL's storage engine.
+    pub storage_engine: String,
+    /// Values in the IN of `select_random_points`.
+    pub random_points: u32,
+    /// Ranges of `select_random_ranges`.
+    pub number_of_ranges: u32,
+    /// From the start to the end of each of those ranges.
+    pub delta: u64,
+    /// How ids are drawn.
+    pub distribution: Distribution,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            tables: 1,
+            rows: 10_000,
+            key_range: None,
+            range_size: 100,
+            point_selects: 10,
+            simple_ranges: 1,
+            sum_ranges: 1,
+            order_ranges: 1,
+            distinct_ranges: 1,
+            index_updates: 1,
+            non_index_updates: 1,
+            delete_inserts: 1,
+            range_selects: true,
+            skip_trx: false,
+            secondary: false,
+            create_secondary: true,
+            auto_inc: true,
+            storage_engine: "innodb".to_owned(),
+            random_points: 10,
+            number_of_ranges: 10,
+            delta: 5,
+            distribution: Distribution::default(),
+        }
+    }
+}
+
+/// Options that make no workload.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OptionsError {
+    /// A number is too small or too large.
+    #[error("{option} is {value}; it must be from {min} to {max}")]
+    OutOfRange {
+        /// The option's name.
+        option: &'static str,
+        /// What it is.
+        value: u64,
+        /// The least it may be.
+        min: u64,
+        /// The most it may be.
+        max: u64,
+    },
+    /// The storage engine's name would not be safe in a statement.
+    #[error("storage_engine is '{0}'; it must be a name of letters, digits and _")]
+    StorageEngine(String),
+    /// The distribution's parameters make none.
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
+    /// The workload knows one table only.
+    #[error("{workload} works on one table; tables is {tables}")]
+    OneTable {
+        /// The workload.
+        workload: WorkloadName,
+        /// What `tables` is.
+        tables: u32,
+    },
+    /// A transaction would do nothing, for ever and at once.
+    #[error("a transaction of {workload} has no statement with these options")]
+    NoStatements {
+        /// The workload.
+        workload: WorkloadName,
+    },
+}
+
+impl Options {
+    /// The highest id that statements ask for.
+    pub fn highest_key(&self) -> u64 {
+        self.key_range.unwrap_or(self.rows)
+    }
+
+    /// Checks every option by itself.
+    pub fn validate(&self) -> Result<(), OptionsError> {
+        within("tables", u64::from(self.tables), 1, u64::from(MAX_TABLES))?;
+        within("rows", self.rows, 1, MAX_ROWS)?;
+        within("key_range", self.highest_key(), 1, MAX_ROWS)?;
+        within("range_size", self.range_size, 1, MAX_ROWS)?;
+        within("delta", self.delta, 0, MAX_ROWS)?;
+        for (option, value, min) in self.repeats() {
+            within(option, u64::from(value), min, u64::from(MAX_REPEATS))?;
+        }
+        let name = &self.storage_engine;
+        let safe = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(safe) {
+            return Err(OptionsError::StorageEngine(name.clone()));
+        }
+        Ok(self.distribution.validate()?)
+    }
+
+    /// Checks every option, and that they make a transaction of `workload`.
+    pub fn validate_for(&self, workload: WorkloadName) -> Result<(), OptionsError> {
+        self.validate()?;
+        let one_table = matches!(
+            workload,
+            WorkloadName::SelectRandomPoints | WorkloadName::SelectRandomRanges
+        );
+        if one_table && self.tables > 1 {
+            let tables = self.tables;
+            return Err(OptionsError::OneTable { workload, tables });
+        }
+        if step::steps(workload, self).is_empty() {
+            return Err(OptionsError::NoStatements { workload });
+        }
+        Ok(())
+    }
+
+    fn repeats(&self) -> [(&'static str, u32, u64); 10] {
+        [
+            ("point_selects", self.point_selects, 0),
+            ("simple_ranges", self.simple_ranges, 0),
+            ("sum_ranges", self.sum_ranges, 0),
+            ("order_ranges", self.order_ranges, 0),
+            ("distinct_ranges", self.distinct_ranges, 0),
+            ("index_updates", self.index_updates, 0),
+            ("non_index_updates", self.non_index_updates, 0),
+            ("delete_inserts", self.delete_inserts, 0),
+            ("random_points", self.random_points, 1),
+            ("number_of_ranges", self.number_of_ranges, 1),
+        ]
+    }
+}
+
+fn within(option: &'static str, value: u64, min: u64, max: u64) -> Result<(), OptionsError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(OptionsError::OutOfRange {
+        option,
+        value,
+        min,
+        max,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_for_every_workload() {
+        for workload in WorkloadName::ALL {
+            assert_eq!(Options::default().validate_for(workload), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_bad_number_is_named_with_its_bounds() {
+        let options = Options {
+            tables: 0,
+            ..Options::default()
+        };
+        assert_eq!(
+            options.validate().unwrap_err().to_string(),
+            "tables is 0; it must be from 1 to 100000"
+        );
+        let options = Options {
+            rows: MAX_ROWS + 1,
+            ..Options::default()
+        };
+        assert!(options.validate().is_err());
+        let options = Options {
+            storage_engine: "x */ DROP".to_owned(),
+            ..Options::default()
+        };
+        assert!(options.validate().is_err());
+    }
+
+    #[test]
+    fn a_transaction_without_statements_is_refused() {
+        let options = Options {
+            index_updates: 0,
+            tables: 2,
+            ..Options::default()
+        };
+        assert!(options.validate_for(WorkloadName::OltpUpdateIndex).is_err());
+        assert!(options.validate_for(WorkloadName::OltpReadWrite).is_ok());
+        let error = options.validate_for(WorkloadName::SelectRandomPoints);
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "select_random_points works on one table; tables is 2"
+        );
+    }
+
+    #[test]
+    fn options_survive_storage_and_refuse_unknown_names() {
+        let text = r#"{"rows": 500, "distribution": "zipfian:exp=0.99"}"#;
+        let options: Options = serde_json::from_str(text).unwrap();
+        assert_eq!((options.rows, options.point_selects), (500, 10));
+        let again = serde_json::to_string(&options).unwrap();
+        assert_eq!(serde_json::from_str::<Options>(&again).unwrap(), options);
+        assert!(serde_json::from_str::<Options>(r#"{"row": 5}"#).is_err());
+    }
+}

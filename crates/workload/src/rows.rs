@@ -1,0 +1,52 @@
+//! The rows of the tables: every row is a function of the seed, the table and
+//! the key, so that any part can be made anywhere and checked afterwards.
+
+mod checksum;
+mod row;
+
+use serde::{Deserialize, Serialize};
+
+pub use checksum::Checksum;
+pub use row::Row;
+
+use crate::digits::Digits;
+use crate::distribution::{Distribution, DistributionError, KeySampler};
+use crate::random;
+
+/// What decides every byte of the data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataSpec {
+    /// The seed.
+    pub seed: u64,
+    /// Rows of each table, with ids from 1.
+    pub rows: u64,
+    /// How `k` is drawn from 1 to `rows`.
+    pub distribution: Distribution,
+}
+
+/// Makes the rows of one table.
+#[derive(Debug, Clone)]
+pub struct TableRows {
+    start: u64,
+    k: KeySampler,
+}
+
+impl TableRows {
+    /// Prepares to make rows of a table, counted from 1.
+    pub fn new(spec: &DataSpec, table: u32) -> Result<TableRows, DistributionError> {
+        Ok(TableRows {
+            start: random::table(spec.seed, table),
+            k: KeySampler::new(&spec.distribution, 1, spec.rows)?,
+        })
+    }
+
+    /// Makes the row with that key.
+    pub fn row(&self, key: u64) -> Row {
+        let mut rng = random::row(self.start, key);
+        let mut digits = Digits::new();
+        digits.fill_both(&mut rng);
+        // Last, for some distributions take any count of random numbers.
+        let k = self.k.sample(&mut rng);
+        Row::new(key, k, digits)
+    }
+}

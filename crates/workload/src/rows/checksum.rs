@@ -1,0 +1,32 @@
+//! A checksum of rows in any order.
+
+use serde::{Deserialize, Serialize};
+
+use super::Row;
+
+/// The XOR of the CRC-32 of each row, and their count. A server computes it as
+/// [`Checksum::MYSQL_COLUMNS`]; sums of parts can be merged.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checksum {
+    /// Rows.
+    pub count: u64,
+    /// XOR of CRC-32("id,k,c,pad") of each.
+    pub xor: u32,
+}
+
+impl Checksum {
+    /// What to SELECT from a table of MySQL or MariaDB to get `count` and `xor`.
+    pub const MYSQL_COLUMNS: &str = "COUNT(*), BIT_XOR(CRC32(CONCAT_WS(',',id,k,c,pad)))";
+
+    /// Adds a row.
+    pub fn add(&mut self, row: &Row) {
+        self.count += 1;
+        self.xor ^= row.crc32();
+    }
+
+    /// Adds the rows of another part.
+    pub fn merge(&mut self, other: Checksum) {
+        self.count += other.count;
+        self.xor ^= other.xor;
+    }
+}
