@@ -1,4 +1,12 @@
 //! Counters, histograms and statistics of a load. Pure: no clock, no file.
 
+mod check;
+pub mod gather;
+pub mod interval;
 pub mod latency;
+pub mod result;
+pub mod series;
+pub mod setup;
 pub mod slice;
+pub mod summary;
+pub mod warning;

@@ -1,0 +1,148 @@
+//! Which warnings a trial deserves.
+
+use crate::gather::Brief;
+use crate::interval::MIN_POINTS;
+use crate::summary::TrialSummary;
+use crate::warning::Warning;
+
+/// A worker that runs for more than this share of the time limits the load.
+const SATURATED: f64 = 0.85;
+/// A worker that waits for a CPU for more than this share spoils the times.
+const STARVED: f64 = 0.2;
+/// Throughput that moves by more than this share is not steady.
+const UNSTEADY: f64 = 0.1;
+/// Share of transactions that may be restarted without a word.
+const RESTARTS: f64 = 0.01;
+/// Share of lookups that may find nothing without a word.
+const MISSES: f64 = 0.01;
+
+/// All warnings of a trial.
+pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
+    let mut found = Vec::new();
+    found.extend(generator(summary));
+    found.extend(overloaded(summary, seconds));
+    found.extend(short(summary, seconds));
+    found.extend((summary.setup.warmup_s <= 0.0).then_some(Warning::NoWarmup));
+    found.extend(unsteady(seconds));
+    found.extend(stalled(seconds));
+    found.extend(misses(summary));
+    found.extend(restarts(summary));
+    found.extend(ends(summary));
+    found
+}
+
+/// The busiest and the most starved worker speak for all.
+fn generator(summary: &TrialSummary) -> Vec<Warning> {
+    let workers = || summary.generator.workers.iter().enumerate();
+    let busiest = workers().max_by(|a, b| a.1.running.total_cmp(&b.1.running));
+    let starved = workers().max_by(|a, b| a.1.waiting.total_cmp(&b.1.waiting));
+    let saturated = busiest
+        .filter(|(_, busy)| busy.running > SATURATED)
+        .map(|(worker, busy)| Warning::GeneratorSaturated {
+            worker,
+            running: busy.running,
+        });
+    let waited = starved
+        .filter(|(_, busy)| busy.waiting > STARVED)
+        .map(|(worker, busy)| Warning::GeneratorWaited {
+            worker,
+            waiting: busy.waiting,
+        });
+    saturated.into_iter().chain(waited).collect()
+}
+
+/// A backlog that grew by more than all virtual users can hold, and by more than
+/// 1 % of what was done, is not noise.
+fn overloaded(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
+    let backlog = |part: &[Brief]| {
+        let known: Vec<f64> = part
+            .iter()
+            .filter_map(|s| s.backlog.map(|b| b as f64))
+            .collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let (first, last) = thirds(seconds)?;
+    let growth = backlog(last)? - backlog(first)?;
+    let noise = f64::from(summary.setup.threads).max(0.01 * summary.transactions.count as f64);
+    (growth > noise).then(|| Warning::Overloaded {
+        backlog_end: summary.generator.backlog_end.unwrap_or(0),
+        growth: growth as u64,
+    })
+}
+
+fn short(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
+    (seconds.len() < MIN_POINTS).then_some(Warning::Short {
+        measured_s: summary.measured_s,
+    })
+}
+
+fn unsteady(seconds: &[Brief]) -> Option<Warning> {
+    let (first, last) = thirds(seconds)?;
+    let (first_per_s, last_per_s) = (per_s(first)?, per_s(last)?);
+    let mean = per_s(seconds)?;
+    ((last_per_s - first_per_s).abs() > UNSTEADY * mean).then_some(Warning::Unsteady {
+        first_per_s,
+        last_per_s,
+    })
+}
+
+/// A last second that was cut short may well be empty; it is no stall.
+fn stalled(seconds: &[Brief]) -> Option<Warning> {
+    let empty = |second: &&Brief| second.transactions == 0 && second.seconds >= 0.5;
+    let count = seconds.iter().filter(empty).count() as u64;
+    (count > 0).then_some(Warning::Stalled { seconds: count })
+}
+
+fn misses(summary: &TrialSummary) -> Option<Warning> {
+    let share = summary.lookups.missed_share?;
+    (share > MISSES).then_some(Warning::Misses {
+        share,
+        key_range: summary.setup.key_range,
+        rows: summary.setup.rows,
+    })
+}
+
+fn restarts(summary: &TrialSummary) -> Option<Warning> {
+    let restarted = summary
+        .errors
+        .iter()
+        .filter(|error| error.action == "restarted");
+    let count: u64 = restarted.map(|error| error.count).sum();
+    let share = count as f64 / (summary.transactions.count + count) as f64;
+    (share > RESTARTS).then_some(Warning::Restarts { share })
+}
+
+fn ends(summary: &TrialSummary) -> Vec<Warning> {
+    let unfinished = summary.unfinished;
+    let p99_ms = summary.response_ms.map_or(0.0, |response| response.p99);
+    let old = unfinished
+        .oldest_ms
+        .filter(|oldest_ms| *oldest_ms > p99_ms)
+        .map(|oldest_ms| Warning::Unfinished {
+            count: unfinished.count,
+            oldest_ms,
+        });
+    let cancelled = (unfinished.cancelled > 0).then_some(Warning::Cancelled {
+        count: unfinished.cancelled,
+    });
+    let reconnects = (summary.reconnects > 0).then_some(Warning::Reconnects {
+        count: summary.reconnects,
+    });
+    [old, cancelled, reconnects].into_iter().flatten().collect()
+}
+
+/// The first and the last third, where each holds enough seconds to be compared.
+fn thirds(seconds: &[Brief]) -> Option<(&[Brief], &[Brief])> {
+    let third = seconds.len() / 3;
+    (seconds.len() >= MIN_POINTS).then(|| (&seconds[..third], &seconds[seconds.len() - third..]))
+}
+
+fn per_s(seconds: &[Brief]) -> Option<f64> {
+    let time_s: f64 = seconds.iter().map(|second| second.seconds).sum();
+    let count: u64 = seconds.iter().map(|second| second.transactions).sum();
+    (time_s > 0.0 && count > 0).then(|| count as f64 / time_s)
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -1,0 +1,224 @@
+use crate::gather::summarize;
+use crate::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
+use crate::slice::{Busy, ErrorCount, Phase, Second, Slice};
+use crate::summary::TrialSummary;
+
+use super::*;
+
+fn input() -> Input {
+    Input {
+        label: "threads=4".into(),
+        point: vec![("threads".into(), "4".into())],
+        setup: Setup {
+            workload: "oltp_read_write".into(),
+            engine: "MariaDB 10.11.14".into(),
+            server: "mysql://sbtest@localhost/sbtest".into(),
+            tls: None,
+            threads: 4,
+            workers: 1,
+            tables: 4,
+            rows: 1000,
+            key_range: 1000,
+            distribution: "uniform".into(),
+            seed: 1,
+            protocol: Protocol::Prepared,
+            arrivals: "closed loop".into(),
+            warmup_s: 5.0,
+            time_s: Some(60.0),
+            events: None,
+        },
+        unfinished: Unfinished::default(),
+        outcome: Outcome::Completed,
+    }
+}
+
+fn kinds() -> Vec<StatementKind> {
+    vec![StatementKind {
+        name: "point_select".into(),
+        class: Class::Read,
+    }]
+}
+
+fn second(number: u64, transactions: u64) -> Second {
+    let mut slice = Slice::new(1);
+    for i in 0..transactions {
+        slice.response.record(1_000_000 + i * 1000);
+        slice.statements[0].record(500_000);
+    }
+    slice.lookups = transactions;
+    Second {
+        start_ns: number * 1_000_000_000,
+        end_ns: (number + 1) * 1_000_000_000,
+        phase: Phase::Measure,
+        slice,
+        backlog: None,
+        workers: vec![Busy {
+            running: 0.3,
+            waiting: 0.05,
+        }],
+    }
+}
+
+fn steady() -> Vec<Second> {
+    (0..30)
+        .map(|number| second(number, 100 + number % 3))
+        .collect()
+}
+
+fn warnings(input: Input, seconds: &[Second]) -> Vec<Warning> {
+    summarize(input, &kinds(), seconds).warnings
+}
+
+fn only(input: Input, seconds: &[Second], says: &str) {
+    let found = warnings(input, seconds);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let text = found[0].to_string();
+    assert!(text.contains(says), "{text}");
+}
+
+#[test]
+fn a_good_run_has_none_and_its_numbers_are_those_recorded() {
+    let mut seconds = steady();
+    let mut warmup = second(99, 7);
+    warmup.phase = Phase::Warmup;
+    seconds.push(warmup);
+    let summary = summarize(input(), &kinds(), &seconds);
+    assert_eq!(summary.warnings, []);
+    assert_eq!(summary.transactions.count, 3030);
+    let per_s = summary.transactions.per_s.unwrap();
+    assert!((per_s.value - 101.0).abs() < 1e-9 && per_s.half_width.is_some());
+    assert_eq!(
+        (summary.reads, summary.writes, summary.others),
+        (3030, 0, 0)
+    );
+    assert!(summary.response_ms.unwrap().mean.half_width.is_some());
+    assert_eq!(summary.service_ms, None);
+    assert_eq!(summary.generator.backlog_peak, None);
+    assert!((summary.generator.workers[0].running - 0.3).abs() < 1e-9);
+    assert_eq!(summary.by_statement[0].name, "point_select");
+    let text = serde_json::to_string(&summary).unwrap();
+    assert_eq!(
+        serde_json::from_str::<TrialSummary>(&text).unwrap(),
+        summary
+    );
+}
+
+#[test]
+fn nothing_measured_is_null_in_json() {
+    let summary = summarize(input(), &kinds(), &[]);
+    let json = serde_json::to_value(&summary).unwrap();
+    assert!(json["response_ms"].is_null());
+    assert!(json["transactions"]["per_s"].is_null());
+    assert!(json["lookups"]["missed_share"].is_null());
+}
+
+#[test]
+fn generator_saturated() {
+    let mut seconds = steady();
+    for second in &mut seconds {
+        second.workers[0].running = 0.97;
+    }
+    only(input(), &seconds, "bottleneck");
+}
+
+#[test]
+fn generator_waited() {
+    let mut seconds = steady();
+    for second in &mut seconds {
+        second.workers[0].waiting = 0.4;
+    }
+    only(input(), &seconds, "share cores");
+}
+
+#[test]
+fn overloaded_when_the_backlog_grows_and_not_when_it_stays() {
+    let mut seconds = steady();
+    for (number, second) in seconds.iter_mut().enumerate() {
+        second.backlog = Some(1000 + 50 * number as u64);
+    }
+    only(input(), &seconds, "Lower the rate");
+    for second in &mut seconds {
+        second.backlog = Some(3);
+    }
+    assert_eq!(warnings(input(), &seconds), []);
+}
+
+#[test]
+fn short_measurement() {
+    only(input(), &steady()[..5], "too short");
+}
+
+#[test]
+fn no_warmup() {
+    let mut input = input();
+    input.setup.warmup_s = 0.0;
+    only(input, &steady(), "--warmup");
+}
+
+#[test]
+fn misses_name_their_reason() {
+    let mut seconds = steady();
+    for second in &mut seconds {
+        second.slice.misses = 50;
+    }
+    only(input(), &seconds, "Prepare the data again");
+    let mut beyond = input();
+    beyond.setup.key_range = 2000;
+    only(beyond, &seconds, "1 to 2000");
+}
+
+#[test]
+fn unsteady() {
+    let seconds: Vec<Second> = (0..30)
+        .map(|number| second(number, 100 + 2 * number))
+        .collect();
+    only(input(), &seconds, "not steady");
+}
+
+#[test]
+fn stalled_but_not_for_a_last_second_cut_short() {
+    let mut seconds = steady();
+    seconds[15] = second(15, 0);
+    only(input(), &seconds, "ended in 1 of the seconds");
+    let mut seconds = steady();
+    let mut last = second(30, 0);
+    last.end_ns = last.start_ns + 1_000_000;
+    seconds.push(last);
+    assert_eq!(warnings(input(), &seconds), []);
+}
+
+#[test]
+fn unfinished_and_cancelled() {
+    let mut old = input();
+    old.unfinished = Unfinished {
+        count: 2,
+        oldest_ms: Some(900.0),
+        cancelled: 0,
+    };
+    only(old, &steady(), "still running");
+    let mut young = input();
+    young.unfinished = Unfinished {
+        count: 4,
+        oldest_ms: Some(0.5),
+        cancelled: 0,
+    };
+    assert_eq!(warnings(young, &steady()), []);
+    let mut cut = input();
+    cut.unfinished.cancelled = 3;
+    only(cut, &steady(), "3 transactions did not end");
+}
+
+#[test]
+fn restarts_and_reconnects() {
+    let mut seconds = steady();
+    let error = ErrorCount {
+        count: 100,
+        example: "Deadlock found".into(),
+        action: "restarted".into(),
+    };
+    seconds[0].slice.errors.insert(1213, error);
+    only(input(), &seconds, "3.2 %");
+    let mut seconds = steady();
+    seconds[3].slice.reconnects = 2;
+    only(input(), &seconds, "2 connections were lost");
+}

@@ -1,0 +1,209 @@
+//! From seconds to the summary of a trial.
+
+use crate::check;
+use crate::interval::{Part, half_width};
+use crate::latency::Latency;
+use crate::setup::{Class, Input, StatementKind};
+use crate::slice::{Busy, Phase, Second, Slice};
+use crate::summary::{
+    ErrorSummary, Generator, LatencySummary, Lookups, Rate, SCHEMA_VERSION, StatementSummary,
+    TrialSummary, curve, ms,
+};
+
+/// Collects the seconds of one trial as they come.
+///
+/// It keeps the merged histograms and a few numbers for each second, so that a
+/// run of days needs no more memory than its counters.
+#[derive(Debug, Clone)]
+pub struct Gather {
+    kinds: Vec<StatementKind>,
+    total: Slice,
+    pub(crate) seconds: Vec<Brief>,
+    lateness: Latency,
+}
+
+/// What is kept of one second of the measure phase.
+#[derive(Debug, Clone)]
+pub(crate) struct Brief {
+    pub(crate) seconds: f64,
+    pub(crate) transactions: u64,
+    pub(crate) statements: u64,
+    pub(crate) response_ns: f64,
+    pub(crate) service: (u64, f64),
+    pub(crate) backlog: Option<u64>,
+    pub(crate) workers: Vec<Busy>,
+}
+
+/// The summary of a whole trial from all its seconds.
+#[must_use]
+pub fn summarize(input: Input, kinds: &[StatementKind], seconds: &[Second]) -> TrialSummary {
+    let mut gather = Gather::new(kinds);
+    for second in seconds {
+        gather.add(second);
+    }
+    gather.finish(input)
+}
+
+impl Gather {
+    /// For a load with these kinds of statement.
+    #[must_use]
+    pub fn new(kinds: &[StatementKind]) -> Self {
+        Self {
+            kinds: kinds.to_vec(),
+            total: Slice::new(kinds.len()),
+            seconds: Vec::new(),
+            lateness: Latency::new(),
+        }
+    }
+
+    /// Adds one second; only those of the measure phase count.
+    pub fn add(&mut self, second: &Second) {
+        if second.phase != Phase::Measure {
+            return;
+        }
+        let slice = &second.slice;
+        self.total.merge(slice);
+        self.lateness.merge(&slice.lateness);
+        self.seconds.push(Brief {
+            seconds: second.end_ns.saturating_sub(second.start_ns) as f64 / 1e9,
+            transactions: slice.response.count(),
+            statements: slice.statement_count(),
+            response_ns: slice.response.sum_ns() as f64,
+            service: (slice.service.count(), slice.service.sum_ns() as f64),
+            backlog: second.backlog,
+            workers: second.workers.clone(),
+        });
+    }
+
+    /// The summary of all that was added.
+    #[must_use]
+    pub fn finish(&self, input: Input) -> TrialSummary {
+        let measured_s = self.seconds.iter().map(|second| second.seconds).sum();
+        let (reads, writes, others) = self.classes();
+        let mut summary = TrialSummary {
+            schema_version: SCHEMA_VERSION,
+            label: input.label,
+            point: input.point,
+            setup: input.setup,
+            measured_s,
+            transactions: self.rate(|second| second.transactions),
+            statements: self.rate(|second| second.statements),
+            reads,
+            writes,
+            others,
+            response_ms: self.latency(&self.total.response, |second| {
+                (second.transactions, second.response_ns)
+            }),
+            service_ms: self.latency(&self.total.service, |second| second.service),
+            response_curve: curve(&self.total.response),
+            by_statement: self.statements(measured_s),
+            errors: self.errors(),
+            reconnects: self.total.reconnects,
+            lookups: self.lookups(),
+            generator: self.generator(measured_s),
+            unfinished: input.unfinished,
+            outcome: input.outcome,
+            warnings: Vec::new(),
+        };
+        summary.warnings = check::find(&summary, &self.seconds);
+        summary
+    }
+
+    fn rate(&self, count: impl Fn(&Brief) -> u64) -> Rate {
+        let part = |second: &Brief| Part {
+            total: count(second) as f64,
+            weight: second.seconds,
+        };
+        Rate::of(&self.seconds.iter().map(part).collect::<Vec<_>>())
+    }
+
+    fn latency(
+        &self,
+        latency: &Latency,
+        counted: impl Fn(&Brief) -> (u64, f64),
+    ) -> Option<LatencySummary> {
+        let part = |second: &Brief| {
+            let (count, sum_ns) = counted(second);
+            Part {
+                total: sum_ns / 1e6,
+                weight: count as f64,
+            }
+        };
+        let parts: Vec<Part> = self.seconds.iter().map(part).collect();
+        LatencySummary::of(latency, half_width(&parts).ok())
+    }
+
+    fn classes(&self) -> (u64, u64, u64) {
+        let count = |class| {
+            let all = self.kinds.iter().zip(&self.total.statements);
+            all.filter(|(kind, _)| kind.class == class)
+                .map(|(_, latency)| latency.count())
+                .sum()
+        };
+        (count(Class::Read), count(Class::Write), count(Class::Other))
+    }
+
+    fn statements(&self, measured_s: f64) -> Vec<StatementSummary> {
+        let sent = self.kinds.iter().zip(&self.total.statements);
+        sent.filter(|(_, latency)| latency.count() > 0)
+            .map(|(kind, latency)| StatementSummary {
+                name: kind.name.clone(),
+                class: kind.class,
+                count: latency.count(),
+                per_s: finite(latency.count() as f64 / measured_s),
+                latency_ms: LatencySummary::of(latency, None),
+            })
+            .collect()
+    }
+
+    fn errors(&self) -> Vec<ErrorSummary> {
+        let errors = self.total.errors.iter();
+        errors
+            .map(|(code, error)| ErrorSummary {
+                code: *code,
+                count: error.count,
+                action: error.action.clone(),
+                example: error.example.clone(),
+            })
+            .collect()
+    }
+
+    fn lookups(&self) -> Lookups {
+        let (count, missed) = (self.total.lookups, self.total.misses);
+        Lookups {
+            count,
+            missed,
+            missed_share: finite(missed as f64 / count as f64),
+        }
+    }
+
+    fn generator(&self, measured_s: f64) -> Generator {
+        let backlogs = || self.seconds.iter().filter_map(|second| second.backlog);
+        Generator {
+            workers: self.workers(measured_s),
+            lateness_p99_ms: self.lateness.quantile_ns(0.99).map(ms),
+            lateness_max_ms: self.lateness.max_ns().map(ms),
+            backlog_peak: backlogs().max(),
+            backlog_end: backlogs().next_back(),
+        }
+    }
+
+    /// Mean shares of each worker; a second weighs as long as it took.
+    fn workers(&self, measured_s: f64) -> Vec<Busy> {
+        let count = self.seconds.iter().map(|second| second.workers.len()).max();
+        let mut mean = vec![Busy::default(); count.unwrap_or(0)];
+        for second in &self.seconds {
+            for (sum, busy) in mean.iter_mut().zip(&second.workers) {
+                let weight = finite(second.seconds / measured_s).unwrap_or(0.0);
+                sum.running += finite(busy.running).unwrap_or(0.0) * weight;
+                sum.waiting += finite(busy.waiting).unwrap_or(0.0) * weight;
+            }
+        }
+        mean
+    }
+}
+
+/// The value, unless it is infinite or not a number.
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
+}

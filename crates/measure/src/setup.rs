@@ -1,0 +1,144 @@
+//! What was driven, with what, and how it ended: what a summary is told besides
+//! the seconds.
+
+use serde::{Deserialize, Serialize};
+
+/// How statements are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Prepared once for each connection, executed by number.
+    Prepared,
+    /// As text each time.
+    Text,
+}
+
+impl std::fmt::Display for Protocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Prepared => "prepared",
+            Self::Text => "text",
+        })
+    }
+}
+
+/// Everything that must be the same for two trials to be comparable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Name of the workload, for example `oltp_read_write`.
+    pub workload: String,
+    /// The engine as it names itself, for example `MariaDB 10.11.14`.
+    pub engine: String,
+    /// The server's URL, without its password.
+    pub server: String,
+    /// Protocol version and cipher; `None` without encryption.
+    pub tls: Option<String>,
+    /// Virtual users.
+    pub threads: u32,
+    /// Threads of the generator that drive them.
+    pub workers: u32,
+    /// Tables of the data set.
+    pub tables: u32,
+    /// Rows in each table.
+    pub rows: u64,
+    /// Keys are drawn from 1 to this.
+    pub key_range: u64,
+    /// How they are drawn, for example `uniform`.
+    pub distribution: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// How statements are sent.
+    pub protocol: Protocol,
+    /// When transactions start: `closed loop`, or for example `200/s poisson`.
+    pub arrivals: String,
+    /// Driven before the measurement, in seconds.
+    pub warmup_s: f64,
+    /// Limit of the measurement, in seconds.
+    pub time_s: Option<f64>,
+    /// Limit of the measurement, in transactions.
+    pub events: Option<u64>,
+}
+
+/// Whether a statement reads, writes or does neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Reads rows.
+    Read,
+    /// Changes rows.
+    Write,
+    /// BEGIN, COMMIT.
+    Other,
+}
+
+impl std::fmt::Display for Class {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Other => "other",
+        })
+    }
+}
+
+/// One kind of statement of a load; its place in the list is its place in
+/// [`crate::slice::Slice::statements`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatementKind {
+    /// Its name, for example `point_select`.
+    pub name: String,
+    /// What it does.
+    pub class: Class,
+}
+
+/// Transactions that had no end when the load stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Unfinished {
+    /// How many were running at the end of the measurement.
+    pub count: u64,
+    /// How long the oldest of them had been running, in milliseconds.
+    pub oldest_ms: Option<f64>,
+    /// How many of them did not end in time and were cut off.
+    pub cancelled: u64,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum Outcome {
+    /// At its limit of time or transactions.
+    #[default]
+    Completed,
+    /// By the user; what was measured until then counts.
+    Interrupted,
+    /// By an error that the load may not ignore.
+    Stopped {
+        /// The error, in the server's words.
+        error: String,
+    },
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Completed => f.write_str("completed"),
+            Self::Interrupted => f.write_str("interrupted"),
+            Self::Stopped { error } => write!(f, "stopped by an error: {error}"),
+        }
+    }
+}
+
+/// What a summary is told besides the seconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// Short name of the trial, for example `threads=16`.
+    pub label: String,
+    /// The keys that the study sweeps, with this trial's values.
+    pub point: Vec<(String, String)>,
+    /// What was driven, with what.
+    pub setup: Setup,
+    /// What was still running at the end.
+    pub unfinished: Unfinished,
+    /// How it ended.
+    pub outcome: Outcome,
+}

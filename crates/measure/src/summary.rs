@@ -1,0 +1,241 @@
+//! The numbers of one trial, as they are stored and shown.
+//!
+//! A number that was not measured is absent (`null`), never 0.
+
+use serde::{Deserialize, Serialize};
+
+use crate::interval::{Estimate, Part, estimate};
+use crate::latency::Latency;
+use crate::setup::{Class, Outcome, Setup, Unfinished};
+use crate::slice::Busy;
+use crate::warning::Warning;
+
+/// Version of the stored form; raised when a field changes its meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Everything that is said of one trial. Totals are of the measure phase only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialSummary {
+    /// [`SCHEMA_VERSION`] when it was written.
+    pub schema_version: u32,
+    /// Short name, for example `threads=16`.
+    pub label: String,
+    /// The keys that the study sweeps, with this trial's values.
+    pub point: Vec<(String, String)>,
+    /// What was driven, with what.
+    pub setup: Setup,
+    /// Length of the measure phase, in seconds.
+    pub measured_s: f64,
+    /// Transactions that ended.
+    pub transactions: Rate,
+    /// Statements that got their reply.
+    pub statements: Rate,
+    /// Statements of class `read`.
+    pub reads: u64,
+    /// Statements of class `write`.
+    pub writes: u64,
+    /// Statements of class `other`.
+    pub others: u64,
+    /// From the intended start to the end; `None` when none ended.
+    pub response_ms: Option<LatencySummary>,
+    /// From the actual start to the end; open loop only.
+    pub service_ms: Option<LatencySummary>,
+    /// The curve of response time by percentile.
+    pub response_curve: Vec<CurvePoint>,
+    /// Each kind of statement that was sent.
+    pub by_statement: Vec<StatementSummary>,
+    /// Errors by code.
+    pub errors: Vec<ErrorSummary>,
+    /// Connections that were lost and opened again.
+    pub reconnects: u64,
+    /// Statements that look for one row by its key.
+    pub lookups: Lookups,
+    /// How the load generator itself fared.
+    pub generator: Generator,
+    /// What was still running at the end.
+    pub unfinished: Unfinished,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What to know before these numbers are believed.
+    pub warnings: Vec<Warning>,
+}
+
+/// A count and its rate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    /// How many.
+    pub count: u64,
+    /// How many in a second; `None` when no time passed.
+    pub per_s: Option<Estimate>,
+}
+
+impl Rate {
+    pub(crate) fn of(parts: &[Part]) -> Self {
+        Self {
+            count: parts.iter().map(|part| part.total as u64).sum(),
+            per_s: estimate(parts),
+        }
+    }
+}
+
+/// A distribution of durations, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// The mean.
+    pub mean: Estimate,
+    /// Standard deviation of single durations.
+    pub stddev: f64,
+    /// The shortest.
+    pub min: f64,
+    /// Half are not longer: the median.
+    pub p50: f64,
+    /// 75 % are not longer.
+    pub p75: f64,
+    /// 90 % are not longer.
+    pub p90: f64,
+    /// 95 % are not longer.
+    pub p95: f64,
+    /// 99 % are not longer.
+    pub p99: f64,
+    /// 99.9 % are not longer.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl LatencySummary {
+    /// Of a histogram; `half_width_ms` is that of its mean. `None` when empty.
+    #[must_use]
+    pub fn of(latency: &Latency, half_width_ms: Option<f64>) -> Option<Self> {
+        let quantile = |share| latency.quantile_ns(share).map(ms);
+        Some(Self {
+            mean: Estimate {
+                value: latency.mean_ns()? / 1e6,
+                half_width: half_width_ms,
+            },
+            stddev: latency.histogram().stdev() / 1e6,
+            min: ms(latency.min_ns()?),
+            p50: quantile(0.5)?,
+            p75: quantile(0.75)?,
+            p90: quantile(0.9)?,
+            p95: quantile(0.95)?,
+            p99: quantile(0.99)?,
+            p999: quantile(0.999)?,
+            max: ms(latency.max_ns()?),
+        })
+    }
+}
+
+/// One point of the curve of response time by percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// This share of all (0 to 1)…
+    pub quantile: f64,
+    /// …took no longer than this, in milliseconds.
+    pub ms: f64,
+}
+
+/// The curve of a histogram: evenly to the 90th percentile, then closer and
+/// closer to the longest, and never closer than the values allow.
+#[must_use]
+pub fn curve(latency: &Latency) -> Vec<CurvePoint> {
+    const TAIL: [f64; 14] = [
+        0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 0.999_99,
+        0.999_999,
+    ];
+    let known = 1.0 - 1.0 / latency.count().max(1) as f64;
+    let body = (0..=18).map(|step| f64::from(step) / 20.0);
+    body.chain(TAIL.into_iter().filter(|share| *share <= known))
+        .chain([1.0])
+        .filter_map(|quantile| {
+            let ms = ms(latency.quantile_ns(quantile)?);
+            Some(CurvePoint { quantile, ms })
+        })
+        .collect()
+}
+
+/// One kind of statement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatementSummary {
+    /// Its name, for example `point_select`.
+    pub name: String,
+    /// What it does.
+    pub class: Class,
+    /// How many got their reply.
+    pub count: u64,
+    /// How many in a second.
+    pub per_s: Option<f64>,
+    /// From sending to the whole reply; its mean has no interval.
+    pub latency_ms: Option<LatencySummary>,
+}
+
+/// Errors of one code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorSummary {
+    /// The engine's number; 0 for an error of the network.
+    pub code: u32,
+    /// How often.
+    pub count: u64,
+    /// What the load did: `restarted`, `reconnected` or `ignored`.
+    pub action: String,
+    /// The first one's message, in the server's words.
+    pub example: String,
+}
+
+/// Statements that look for one row by its key.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Lookups {
+    /// How many.
+    pub count: u64,
+    /// How many found none.
+    pub missed: u64,
+    /// That as a share (0 to 1); `None` without lookups.
+    pub missed_share: Option<f64>,
+}
+
+/// How the load generator itself fared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Generator {
+    /// Mean shares of each worker over the measure phase.
+    pub workers: Vec<Busy>,
+    /// How late it noticed an arrival, 99th percentile, in milliseconds; open
+    /// loop only.
+    pub lateness_p99_ms: Option<f64>,
+    /// The latest, in milliseconds.
+    pub lateness_max_ms: Option<f64>,
+    /// Most arrivals that were due and not started; open loop only.
+    pub backlog_peak: Option<u64>,
+    /// Arrivals that were due and not started at the end.
+    pub backlog_end: Option<u64>,
+}
+
+/// Nanoseconds as milliseconds.
+pub(crate) fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_claims_no_percentile_that_the_values_do_not_hold() {
+        let mut latency = Latency::new();
+        for i in 1..=200 {
+            latency.record(i * 1_000_000);
+        }
+        let points = curve(&latency);
+        assert!(
+            points
+                .iter()
+                .all(|point| point.quantile <= 0.995 || point.quantile == 1.0)
+        );
+        assert!(points.windows(2).all(|two| two[0].ms <= two[1].ms));
+        assert!(curve(&Latency::new()).is_empty());
+    }
+
+    #[test]
+    fn nothing_measured_is_absent() {
+        assert_eq!(LatencySummary::of(&Latency::new(), None), None);
+    }
+}

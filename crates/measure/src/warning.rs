@@ -1,0 +1,181 @@
+//! What to know before a trial's numbers are believed, and what to do about it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::interval::MIN_POINTS;
+
+/// Something that makes a trial's numbers less than they seem.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Warning {
+    /// A worker of the generator had hardly any time left.
+    GeneratorSaturated {
+        /// Its number, from 0.
+        worker: usize,
+        /// Share of the time that it ran (0 to 1).
+        running: f64,
+    },
+    /// A worker of the generator had to wait for a CPU.
+    GeneratorWaited {
+        /// Its number, from 0.
+        worker: usize,
+        /// Share of the time that it waited (0 to 1).
+        waiting: f64,
+    },
+    /// More transactions arrive than the server can do.
+    Overloaded {
+        /// Arrivals that were due and not started at the end.
+        backlog_end: u64,
+        /// How much that grew during the measurement.
+        growth: u64,
+    },
+    /// Too short for confidence intervals.
+    Short {
+        /// Length of the measure phase, in seconds.
+        measured_s: f64,
+    },
+    /// The first seconds of the load count.
+    NoWarmup,
+    /// Many lookups found no row.
+    Misses {
+        /// Share of lookups (0 to 1).
+        share: f64,
+        /// Keys are drawn from 1 to this.
+        key_range: u64,
+        /// Rows in each table.
+        rows: u64,
+    },
+    /// Throughput at the end differs from that at the beginning.
+    Unsteady {
+        /// Mean of the first third, in transactions per second.
+        first_per_s: f64,
+        /// Mean of the last third, in transactions per second.
+        last_per_s: f64,
+    },
+    /// Seconds in which no transaction ended.
+    Stalled {
+        /// How many of them.
+        seconds: u64,
+    },
+    /// Transactions were still running that had taken longer than most.
+    Unfinished {
+        /// How many were running.
+        count: u64,
+        /// How long the oldest had been, in milliseconds.
+        oldest_ms: f64,
+    },
+    /// Transactions were cut off.
+    Cancelled {
+        /// How many.
+        count: u64,
+    },
+    /// Many transactions had to be done again.
+    Restarts {
+        /// Share of all attempts (0 to 1).
+        share: f64,
+    },
+    /// Connections were lost.
+    Reconnects {
+        /// How many.
+        count: u64,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GeneratorSaturated { worker, running } => write!(
+                f,
+                "the load generator was the bottleneck: worker {worker} ran for {:.0} % of the \
+                 time, so the server could do more than this shows. Add --workers, or a second \
+                 load machine.",
+                running * 100.0
+            ),
+            Self::GeneratorWaited { worker, waiting } => write!(
+                f,
+                "the load generator had to wait for a CPU: worker {worker} for {:.0} % of the \
+                 time. Client and server share cores, and response times include the wait. Give \
+                 the client its own cores, or run it on another machine.",
+                waiting * 100.0
+            ),
+            Self::Overloaded {
+                backlog_end,
+                growth,
+            } => write!(
+                f,
+                "more transactions arrive than the server does: {backlog_end} were due and not \
+                 started at the end, {growth} more than at the beginning, so response times grow \
+                 for as long as it runs. Lower the rate, or add virtual users if the server is idle."
+            ),
+            Self::Short { measured_s } => write!(
+                f,
+                "measured for {measured_s:.1} s: too short for a confidence interval, so no number \
+                 here says how sure it is. Measure for at least {MIN_POINTS} s, better 60 s."
+            ),
+            Self::NoWarmup => f.write_str(
+                "no warm-up: the first seconds count, with cold caches and new connections. Give \
+                 --warmup.",
+            ),
+            Self::Misses {
+                share,
+                key_range,
+                rows,
+            } => misses_text(f, *share, *key_range, *rows),
+            Self::Unsteady {
+                first_per_s,
+                last_per_s,
+            } => write!(
+                f,
+                "not steady: {first_per_s:.1} transactions/s in the first third, {last_per_s:.1} in \
+                 the last. Lengthen the warm-up or the measurement, and look at the series."
+            ),
+            Self::Stalled { seconds } => write!(
+                f,
+                "no transaction ended in {seconds} of the seconds. Look for lock waits, \
+                 checkpoints or a full disk on the server at those times; the series shows them."
+            ),
+            Self::Unfinished { count, oldest_ms } => write!(
+                f,
+                "{count} transactions were still running at the end, the oldest for \
+                 {oldest_ms:.0} ms, longer than the 99th percentile: the true tail is longer than \
+                 shown. Measure for longer."
+            ),
+            Self::Cancelled { count } => write!(
+                f,
+                "{count} transactions did not end after the measurement and were cut off; their \
+                 times are not in the percentiles. Look for locks that are held on the server."
+            ),
+            Self::Restarts { share } => write!(
+                f,
+                "{:.1} % of the attempts ended in a deadlock or lock timeout and were done again. \
+                 Use fewer virtual users or more rows, unless contention is what you measure.",
+                share * 100.0
+            ),
+            Self::Reconnects { count } => write!(
+                f,
+                "{count} connections were lost and opened again. The server's log and its \
+                 connection limits say why."
+            ),
+        }
+    }
+}
+
+fn misses_text(f: &mut fmt::Formatter<'_>, share: f64, range: u64, rows: u64) -> fmt::Result {
+    let percent = share * 100.0;
+    if range > rows {
+        write!(
+            f,
+            "{percent:.1} % of the lookups found no row: keys are drawn from 1 to {range}, but a \
+             table has {rows} rows. Missing rows cost less than found ones; draw keys only from \
+             the rows, or prepare more."
+        )
+    } else {
+        write!(
+            f,
+            "{percent:.1} % of the lookups found no row, though keys are drawn from {rows} rows: \
+             the tables hold less than they should. Prepare the data again."
+        )
+    }
+}

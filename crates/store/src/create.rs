@@ -1,0 +1,213 @@
+//! A new result directory.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use measure::result::{Environment, RunResult};
+
+use crate::atomic;
+use crate::error::StoreError;
+use crate::names;
+use crate::trial::TrialWriter;
+
+/// Where results go unless told otherwise.
+const DEFAULT_PARENT: &str = "results";
+/// Longest name that is made of a title or label, in bytes.
+const LONGEST_NAME: usize = 80;
+/// Results of the same second and title that are told apart.
+const MOST_NAMESAKES: u32 = 1000;
+
+/// A result directory that is being written.
+#[derive(Debug)]
+pub struct ResultDir {
+    path: PathBuf,
+}
+
+impl ResultDir {
+    /// Makes the directory and writes what is known before the first trial.
+    ///
+    /// With `out` it is that one, which must be new or empty; without, it is
+    /// `results/<UTC time>-<title>`, with a number where that exists.
+    ///
+    /// # Errors
+    /// When `out` holds something already, or the place cannot be written.
+    pub fn create(
+        out: Option<&Path>,
+        title: &str,
+        study: &str,
+        environment: &Environment,
+    ) -> Result<Self, StoreError> {
+        let path = match out {
+            Some(path) => take(path)?,
+            None => make(Path::new(DEFAULT_PARENT), title)?,
+        };
+        let trials = path.join(names::TRIALS);
+        fs::create_dir(&trials).map_err(StoreError::at("create", &trials))?;
+        atomic::write(&path.join(names::STUDY), study.as_bytes())?;
+        atomic::write_json(&path.join(names::ENVIRONMENT), environment)?;
+        Ok(Self { path })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Starts a trial; `number` counts from 1.
+    ///
+    /// # Errors
+    /// When its files cannot be made.
+    pub fn trial(&self, number: u32, label: &str) -> Result<TrialWriter, StoreError> {
+        let name = format!("{number:03}-{}", clean(label, "trial", true));
+        TrialWriter::create(&self.path.join(names::TRIALS).join(name))
+    }
+
+    /// Writes `result.json` anew.
+    ///
+    /// # Errors
+    /// When it cannot be written; the one before is kept.
+    pub fn write_result(&self, result: &RunResult) -> Result<(), StoreError> {
+        atomic::write_json(&self.path.join(names::RESULT), result)
+    }
+
+    /// Writes `report.html` anew, and says where it is.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_report(&self, html: &str) -> Result<PathBuf, StoreError> {
+        let path = self.path.join(names::REPORT);
+        atomic::write(&path, html.as_bytes())?;
+        Ok(path)
+    }
+}
+
+/// A directory that the user chose: made, or empty.
+fn take(path: &Path) -> Result<PathBuf, StoreError> {
+    match fs::create_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let path = path.to_owned();
+            return Err(StoreError::Exists { path });
+        }
+        made => made.map_err(StoreError::at("create", path))?,
+    }
+    let mut entries = fs::read_dir(path).map_err(StoreError::at("read", path))?;
+    if entries.next().is_some() {
+        let path = path.to_owned();
+        return Err(StoreError::Exists { path });
+    }
+    Ok(path.to_owned())
+}
+
+/// A directory under `parent` that nothing else has.
+fn make(parent: &Path, title: &str) -> Result<PathBuf, StoreError> {
+    fs::create_dir_all(parent).map_err(StoreError::at("create", parent))?;
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    let name = format!("{now}-{}", clean(title, "result", false));
+    for number in 1..=MOST_NAMESAKES {
+        let suffix = if number == 1 {
+            String::new()
+        } else {
+            format!("-{number}")
+        };
+        let path = parent.join(format!("{name}{suffix}"));
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(StoreError::io("create", &path, error)),
+        }
+    }
+    let path = parent.join(name);
+    Err(StoreError::Exists { path })
+}
+
+/// A text as part of a file name, for any file system and any shell: letters,
+/// digits and dashes, and for labels also `=`, `.` and `_` as in `threads=1`.
+fn clean(text: &str, otherwise: &str, label: bool) -> String {
+    let kept = |c: char| c.is_ascii_alphanumeric() || (label && "=._,".contains(c));
+    let mut name = String::new();
+    for c in text.chars() {
+        let c = if label { c } else { c.to_ascii_lowercase() };
+        if kept(c) {
+            name.push(c);
+        } else if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+        if name.len() >= LONGEST_NAME {
+            break;
+        }
+    }
+    let name = name.trim_matches(['-', '.']);
+    if name.is_empty() { otherwise } else { name }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn create(out: &Path) -> Result<ResultDir, StoreError> {
+        ResultDir::create(
+            Some(out),
+            "Title",
+            "title = 'Title'\n",
+            &Environment::default(),
+        )
+    }
+
+    #[test]
+    fn names_are_safe() {
+        assert_eq!(
+            clean("Scale up: how many?", "result", false),
+            "scale-up-how-many"
+        );
+        assert_eq!(clean("../../etc/passwd", "trial", true), "etc-passwd");
+        assert_eq!(clean("threads=16", "trial", true), "threads=16");
+        assert_eq!(clean("Größe ☃", "result", false), "gr-e");
+        assert_eq!(clean("☃", "result", false), "result");
+        assert_eq!(clean(&"x".repeat(500), "result", false).len(), LONGEST_NAME);
+    }
+
+    #[test]
+    fn never_overwrites() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("deep/out");
+        let result = create(&out).unwrap();
+        assert_eq!(
+            fs::read_to_string(out.join(names::STUDY)).unwrap(),
+            "title = 'Title'\n"
+        );
+        let error = create(&out).unwrap_err();
+        assert!(matches!(error, StoreError::Exists { .. }), "{error}");
+        result.trial(1, "threads=1").unwrap();
+        let error = result.trial(1, "threads=1").unwrap_err();
+        assert!(matches!(error, StoreError::Exists { .. }), "{error}");
+        assert!(matches!(
+            create(&out.join(names::STUDY)),
+            Err(StoreError::Exists { .. })
+        ));
+    }
+
+    #[test]
+    fn namesakes_get_a_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths: Vec<_> = (0..3)
+            .map(|_| make(folder.path(), "Same").unwrap())
+            .collect();
+        assert!(paths.iter().all(|path| path.is_dir()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn a_place_that_is_not_ours_is_named() {
+        let error = create(Path::new("/proc/dyno/out")).unwrap_err();
+        assert!(error.to_string().contains("/proc/dyno"), "{error}");
+    }
+
+    #[test]
+    fn not_allowed_says_what_to_do() {
+        let path = Path::new("/somewhere");
+        let error = StoreError::io("create", path, io::ErrorKind::PermissionDenied.into());
+        assert!(error.to_string().contains("as a user who may"), "{error}");
+    }
+}

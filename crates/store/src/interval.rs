@@ -1,0 +1,91 @@
+//! One second's histograms, as a line of `intervals.jsonl`.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use measure::latency::Latency;
+use measure::setup::StatementKind;
+use measure::slice::{ErrorCount, Phase, Second};
+use serde::{Deserialize, Serialize};
+
+/// Everything that was recorded in one second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IntervalRecord {
+    /// What it was for.
+    pub phase: Phase,
+    /// From the load's origin, in nanoseconds.
+    pub start_ns: u64,
+    /// From the load's origin, in nanoseconds.
+    pub end_ns: u64,
+    /// Transactions by the time from their intended start.
+    pub response: Histogram,
+    /// By the time from their actual start; open loop only.
+    pub service: Option<Histogram>,
+    /// How late the generator noticed an arrival; open loop only.
+    pub lateness: Option<Histogram>,
+    /// Each kind of statement that was sent, by name.
+    pub statements: BTreeMap<String, Histogram>,
+    /// Errors by code.
+    pub errors: BTreeMap<u32, ErrorCount>,
+}
+
+/// A histogram of nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// How many durations.
+    pub count: u64,
+    /// Their exact sum, in nanoseconds.
+    pub sum_ns: u64,
+    /// HdrHistogram's V2 form, deflated, in base64; other tools read it too.
+    pub hdr: String,
+}
+
+impl Histogram {
+    fn of(latency: &Latency) -> Self {
+        Self {
+            count: latency.count(),
+            // 584 years of waiting in one second are out of reach.
+            sum_ns: u64::try_from(latency.sum_ns()).unwrap_or(u64::MAX),
+            hdr: STANDARD.encode(latency.encode()),
+        }
+    }
+
+    fn of_any(latency: &Latency) -> Option<Self> {
+        (latency.count() > 0).then(|| Self::of(latency))
+    }
+
+    /// The histogram itself.
+    ///
+    /// # Errors
+    /// A text that says why it is none.
+    pub fn decode(&self) -> Result<Latency, String> {
+        let bytes = STANDARD
+            .decode(&self.hdr)
+            .map_err(|error| error.to_string())?;
+        Latency::decode(&bytes).map_err(|error| error.to_string())
+    }
+}
+
+impl IntervalRecord {
+    /// Of a second of a load with these kinds of statement.
+    #[must_use]
+    pub fn of(second: &Second, kinds: &[StatementKind]) -> Self {
+        let slice = &second.slice;
+        let sent = kinds.iter().zip(&slice.statements);
+        Self {
+            phase: second.phase,
+            start_ns: second.start_ns,
+            end_ns: second.end_ns,
+            response: Histogram::of(&slice.response),
+            service: Histogram::of_any(&slice.service),
+            lateness: Histogram::of_any(&slice.lateness),
+            statements: sent
+                .filter_map(|(kind, latency)| {
+                    Some((kind.name.clone(), Histogram::of_any(latency)?))
+                })
+                .collect(),
+            errors: slice.errors.clone(),
+        }
+    }
+}

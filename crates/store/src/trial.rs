@@ -1,0 +1,142 @@
+//! The files of one trial, written as it runs.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use measure::series::SeriesPoint;
+use measure::setup::StatementKind;
+use measure::slice::Second;
+use measure::summary::TrialSummary;
+use serde::Serialize;
+
+use crate::atomic;
+use crate::error::StoreError;
+use crate::interval::IntervalRecord;
+use crate::names;
+
+/// Writes one trial. Each second goes to the kernel at once, so that it outlives
+/// a crash of dyno.
+#[derive(Debug)]
+pub struct TrialWriter {
+    path: PathBuf,
+    series: Lines,
+    intervals: Lines,
+}
+
+impl TrialWriter {
+    pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
+        match fs::create_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let path = path.to_owned();
+                return Err(StoreError::Exists { path });
+            }
+            made => made.map_err(StoreError::at("create", path))?,
+        }
+        Self::open(path)
+    }
+
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            series: Lines::open(&path.join(names::SERIES))?,
+            intervals: Lines::open(&path.join(names::INTERVALS))?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends one second; `kinds` are the load's, in its order.
+    ///
+    /// # Errors
+    /// When it cannot be written; the seconds before are kept.
+    pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
+        self.series.append(&SeriesPoint::from(second))?;
+        self.intervals.append(&IntervalRecord::of(second, kinds))
+    }
+
+    /// Writes the summary and ends the trial.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
+        self.series.sync()?;
+        self.intervals.sync()?;
+        atomic::write_json(&self.path.join(names::TRIAL), summary)
+    }
+}
+
+/// A file of JSON lines that only grows.
+#[derive(Debug)]
+struct Lines {
+    path: PathBuf,
+    file: File,
+    line: Vec<u8>,
+}
+
+impl Lines {
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        let mut options = OpenOptions::new();
+        let file = options
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(StoreError::at("create", path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            line: Vec::new(),
+        })
+    }
+
+    /// One call to the kernel for each line: a reader sees whole lines.
+    fn append<T: Serialize>(&mut self, value: &T) -> Result<(), StoreError> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, value)
+            .map_err(|error| StoreError::at("write", &self.path)(error.into()))?;
+        self.line.push(b'\n');
+        self.file
+            .write_all(&self.line)
+            .map_err(StoreError::at("write", &self.path))
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.file
+            .sync_all()
+            .map_err(StoreError::at("write", &self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::slice::{Phase, Slice};
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_with_its_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let series = folder.path().join(names::SERIES);
+        std::os::unix::fs::symlink("/dev/full", &series).unwrap();
+        let mut trial = TrialWriter::open(folder.path()).unwrap();
+        let second = Second {
+            start_ns: 0,
+            end_ns: 1_000_000_000,
+            phase: Phase::Measure,
+            slice: Slice::new(0),
+            backlog: None,
+            workers: Vec::new(),
+        };
+        let error = trial.second(&second, &[]).unwrap_err();
+        assert!(matches!(error, StoreError::Full { .. }), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains(names::SERIES) && text.contains("Free some space"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! What is written is read back, also after a crash.
+
+#![allow(clippy::unwrap_used, reason = "a test file: its helpers may fail loudly too")]
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use measure::gather::summarize;
+use measure::result::{Environment, RunResult};
+use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
+use measure::slice::{Phase, Second, Slice};
+use store::{ResultDir, StoreError, names};
+
+fn kinds() -> Vec<StatementKind> {
+    vec![StatementKind {
+        name: "point_select".into(),
+        class: Class::Read,
+    }]
+}
+
+fn seconds() -> Vec<Second> {
+    (0..12).map(second).collect()
+}
+
+fn second(number: u64) -> Second {
+    let mut slice = Slice::new(1);
+    for i in 0..50 {
+        slice.response.record(1_000_003 * (i + 1));
+        slice.statements[0].record(999_983 + i);
+    }
+    Second {
+        start_ns: number * 1_000_000_000,
+        end_ns: (number + 1) * 1_000_000_000,
+        phase: Phase::Measure,
+        slice,
+        backlog: None,
+        workers: Vec::new(),
+    }
+}
+
+fn input() -> Input {
+    Input {
+        label: "threads=1".into(),
+        point: vec![("threads".into(), "1".into())],
+        setup: Setup {
+            workload: "oltp_point_select".into(),
+            engine: "SQLite 3".into(),
+            server: "sqlite:test.db".into(),
+            tls: None,
+            threads: 1,
+            workers: 1,
+            tables: 1,
+            rows: 100,
+            key_range: 100,
+            distribution: "uniform".into(),
+            seed: 7,
+            protocol: Protocol::Prepared,
+            arrivals: "closed loop".into(),
+            warmup_s: 1.0,
+            time_s: Some(12.0),
+            events: None,
+        },
+        unfinished: Unfinished::default(),
+        outcome: Outcome::Completed,
+    }
+}
+
+fn write(out: &Path) -> RunResult {
+    let dir = ResultDir::create(Some(out), "Test", "", &Environment::default()).unwrap();
+    let mut trial = dir.trial(1, "threads=1").unwrap();
+    for second in seconds() {
+        trial.second(&second, &kinds()).unwrap();
+    }
+    let summary = summarize(input(), &kinds(), &seconds());
+    trial.finish(&summary).unwrap();
+    let result = RunResult {
+        schema_version: 1,
+        title: "Test".into(),
+        question: None,
+        description: None,
+        environment: store::fingerprint("0.1.0", "dyno bench"),
+        trials: vec![summary],
+    };
+    dir.write_result(&result).unwrap();
+    dir.write_report("<!doctype html>").unwrap();
+    result
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let result = write(&out);
+    assert_eq!(store::read_result(&out).unwrap(), result);
+    let trials = store::trial_dirs(&out).unwrap();
+    assert_eq!(trials, [out.join("trials/001-threads=1")]);
+    let series = store::read_series(&trials[0]).unwrap();
+    assert_eq!(series.len(), 12);
+    assert_eq!(series[3].tps, Some(50.0));
+    let mut count = 0;
+    store::read_intervals(&trials[0], |interval| {
+        let latency = interval.statements["point_select"].decode().unwrap();
+        assert_eq!(latency.count(), 50);
+        assert_eq!(interval.response.decode().unwrap().count(), 50);
+        assert_eq!(interval.service, None);
+        count += 1;
+    })
+    .unwrap();
+    assert_eq!(count, 12);
+}
+
+#[test]
+fn a_last_line_cut_short_is_left_out_and_a_damaged_one_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    write(&out);
+    let trial = out.join("trials/001-threads=1");
+    let series = trial.join(names::SERIES);
+    let mut file = OpenOptions::new().append(true).open(&series).unwrap();
+    file.write_all(b"{\"t_s\":12.0,\"seco").unwrap();
+    assert_eq!(store::read_series(&trial).unwrap().len(), 12);
+    file.write_all(b"\n").unwrap();
+    let error = store::read_series(&trial).unwrap_err();
+    assert!(error.to_string().contains("series.jsonl:13"), "{error}");
+}
+
+#[test]
+fn a_damaged_or_missing_result_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = store::read_result(folder.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+    fs::write(folder.path().join(names::RESULT), "{\n oops").unwrap();
+    let error = store::read_result(folder.path()).unwrap_err();
+    assert!(error.to_string().contains("result.json:2"), "{error}");
+}
+
+#[test]
+fn an_unreadable_directory_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    write(&out);
+    fs::set_permissions(&out, fs::Permissions::from_mode(0o000)).unwrap();
+    // Root may read it all the same.
+    if let Err(error) = store::read_result(&out) {
+        assert!(matches!(error, StoreError::Permission { .. }), "{error}");
+        assert!(error.to_string().contains("result.json"), "{error}");
+    }
+    fs::set_permissions(&out, fs::Permissions::from_mode(0o700)).unwrap();
+}
