@@ -1,0 +1,103 @@
+//! Commands to the server.
+
+use super::packet;
+
+const COM_QUIT: u8 = 0x01;
+const COM_QUERY: u8 = 0x03;
+const COM_STMT_PREPARE: u8 = 0x16;
+const COM_STMT_EXECUTE: u8 = 0x17;
+
+const TYPE_LONGLONG: u8 = 0x08;
+const TYPE_VAR_STRING: u8 = 0xfd;
+
+/// A parameter of a prepared statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// A signed integer.
+    Int(i64),
+    /// Bytes of a text.
+    Bytes(&'a [u8]),
+}
+
+/// Asks the server to close the connection.
+pub fn quit(out: &mut Vec<u8>) {
+    packet::write(out, 0, |out| out.push(COM_QUIT));
+}
+
+/// Runs one text statement.
+pub fn query(out: &mut Vec<u8>, sql: &str) {
+    packet::write(out, 0, |out| {
+        out.push(COM_QUERY);
+        out.extend_from_slice(sql.as_bytes());
+    });
+}
+
+/// Prepares a statement.
+pub fn prepare(out: &mut Vec<u8>, sql: &str) {
+    packet::write(out, 0, |out| {
+        out.push(COM_STMT_PREPARE);
+        out.extend_from_slice(sql.as_bytes());
+    });
+}
+
+/// Executes a prepared statement without a cursor. The server remembers the types
+/// of the values: `with_types` is needed for a statement's first execution only.
+pub fn execute<'a>(
+    out: &mut Vec<u8>,
+    statement: u32,
+    with_types: bool,
+    values: impl ExactSizeIterator<Item = Value<'a>> + Clone,
+) {
+    packet::write(out, 0, |out| {
+        out.push(COM_STMT_EXECUTE);
+        out.extend_from_slice(&statement.to_le_bytes());
+        // No cursor; iteration count is always 1.
+        out.extend_from_slice(&[0, 1, 0, 0, 0]);
+        if values.len() == 0 {
+            return;
+        }
+        // No value is NULL.
+        out.resize(out.len() + values.len().div_ceil(8), 0);
+        out.push(u8::from(with_types));
+        if with_types {
+            for value in values.clone() {
+                let kind = match value {
+                    Value::Int(_) => TYPE_LONGLONG,
+                    Value::Bytes(_) => TYPE_VAR_STRING,
+                };
+                out.extend_from_slice(&[kind, 0]);
+            }
+        }
+        for value in values {
+            match value {
+                Value::Int(number) => out.extend_from_slice(&number.to_le_bytes()),
+                Value::Bytes(bytes) => put_lenenc_bytes(out, bytes),
+            }
+        }
+    });
+}
+
+/// Appends bytes behind their length.
+pub(super) fn put_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_lenenc(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn put_lenenc(out: &mut Vec<u8>, number: u64) {
+    let bytes = number.to_le_bytes();
+    match number {
+        0..=0xfa => out.push(bytes[0]),
+        0xfb..=0xffff => {
+            out.push(0xfc);
+            out.extend_from_slice(&bytes[..2]);
+        }
+        0x1_0000..=0xff_ffff => {
+            out.push(0xfd);
+            out.extend_from_slice(&bytes[..3]);
+        }
+        _ => {
+            out.push(0xfe);
+            out.extend_from_slice(&bytes);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The MySQL client/server protocol, as MySQL 5.7 to 9 and MariaDB speak it.
+//!
+//! Follows the "Client/Server Protocol" pages of MySQL's source documentation
+//! and of the MariaDB knowledge base.
+
+pub mod auth;
+pub mod command;
+pub mod handshake;
+pub mod packet;
+pub mod reply;
+pub mod rows;
+
+mod error;
+mod read;
+
+pub use error::{ProtocolError, ServerError};
+
+/// Capability flags of the handshake.
+pub mod capability {
+    /// UPDATE reports the rows it matched, not only those it changed.
+    pub const FOUND_ROWS: u32 = 1 << 1;
+    /// Column flags in their long form.
+    pub const LONG_FLAG: u32 = 1 << 2;
+    /// The handshake names a database.
+    pub const CONNECT_WITH_DB: u32 = 1 << 3;
+    /// LOAD DATA LOCAL is allowed.
+    pub const LOCAL_FILES: u32 = 1 << 7;
+    /// The protocol of version 4.1 and later.
+    pub const PROTOCOL_41: u32 = 1 << 9;
+    /// The connection goes on under TLS.
+    pub const SSL: u32 = 1 << 11;
+    /// Status flags in the replies.
+    pub const TRANSACTIONS: u32 = 1 << 13;
+    /// The 4.1 authentication.
+    pub const SECURE_CONNECTION: u32 = 1 << 15;
+    /// Several result sets for a text statement.
+    pub const MULTI_RESULTS: u32 = 1 << 17;
+    /// Several result sets for a prepared statement.
+    pub const PS_MULTI_RESULTS: u32 = 1 << 18;
+    /// Authentication by named plugins.
+    pub const PLUGIN_AUTH: u32 = 1 << 19;
+    /// Authentication data of any length.
+    pub const PLUGIN_AUTH_LENENC_DATA: u32 = 1 << 21;
+    /// No EOF packets: a result set ends with an OK packet.
+    pub const DEPRECATE_EOF: u32 = 1 << 24;
+}
+
+/// Status flag: another result set follows.
+pub const SERVER_MORE_RESULTS_EXISTS: u16 = 0x0008;
+/// Status flag: a transaction is open.
+pub const SERVER_STATUS_IN_TRANS: u16 = 0x0001;

@@ -1,0 +1,548 @@
+//! Replies on the load's hot path: rows are counted, never copied or looked at.
+
+use super::packet::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES};
+use super::read::Fields;
+use super::{ProtocolError, SERVER_MORE_RESULTS_EXISTS, ServerError};
+
+/// Longest message that is gathered (OK, ERR, a count of columns); rows and
+/// column definitions are skipped and have no limit but the server's.
+const MAX_GATHERED_BYTES: usize = 1 << 20;
+/// Most columns that a result may announce (MySQL's own limit is 4,096).
+const MAX_COLUMNS: u64 = 1 << 16;
+
+/// What a reply said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// The statement was done.
+    Done(Done),
+    /// A statement was prepared.
+    Prepared {
+        /// Its number for execution.
+        statement: u32,
+        /// How many parameters it takes.
+        params: u16,
+    },
+    /// The server waits for the lines of LOAD DATA LOCAL; after they are sent,
+    /// [`ReplyReader::expect_rest`] reads the result.
+    WantsFile {
+        /// The sequence number of the first packet to send.
+        sequence: u8,
+    },
+    /// The server refused.
+    Refused(ServerError),
+}
+
+/// Counts of a statement that was done; of several results, their sums.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Rows in the results.
+    pub rows: u64,
+    /// Rows that the statement matched.
+    pub affected: u64,
+    /// The server's status flags at the end.
+    pub status: u16,
+    /// How many warnings it raised.
+    pub warnings: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The first packet of a result.
+    First,
+    /// The first packet of a reply to PREPARE.
+    FirstPrepared,
+    /// Definitions to skip, then rows; the second number is columns of an
+    /// EOF-terminated list.
+    Columns(u64),
+    /// The EOF behind the columns, from servers that still send it.
+    ColumnsEnd,
+    Rows,
+    /// Definitions behind PREPARE to skip (EOF packets included).
+    Definitions {
+        left: u32,
+        statement: u32,
+        params: u16,
+    },
+}
+
+/// Reads one reply out of a stream of bytes that comes in any pieces.
+#[derive(Debug)]
+pub struct ReplyReader {
+    state: State,
+    done: Done,
+    /// Number of the next packet.
+    sequence: u8,
+    /// Bytes of a skipped packet that are still to come.
+    skip: usize,
+    /// The packet that is skipped goes on in the next one.
+    continues: bool,
+    /// The piece of a packet that came so far, when it has to be looked at.
+    partial: Vec<u8>,
+    deprecate_eof: bool,
+}
+
+impl ReplyReader {
+    /// A reader; `deprecate_eof` as negotiated in the handshake.
+    #[must_use]
+    pub fn new(deprecate_eof: bool) -> Self {
+        Self {
+            state: State::First,
+            done: Done::default(),
+            sequence: 1,
+            skip: 0,
+            continues: false,
+            partial: Vec::new(),
+            deprecate_eof,
+        }
+    }
+
+    /// A command was sent: its reply comes next.
+    #[inline]
+    pub fn expect_result(&mut self) {
+        self.expect(State::First, 1);
+    }
+
+    /// A PREPARE was sent.
+    pub fn expect_prepared(&mut self) {
+        self.expect(State::FirstPrepared, 1);
+    }
+
+    /// The lines of LOAD DATA LOCAL were sent up to the packet before `sequence`.
+    pub fn expect_rest(&mut self, sequence: u8) {
+        self.expect(State::First, sequence);
+    }
+
+    #[inline]
+    fn expect(&mut self, state: State, sequence: u8) {
+        self.state = state;
+        self.sequence = sequence;
+        self.done = Done::default();
+        self.skip = 0;
+        self.continues = false;
+        self.partial.clear();
+    }
+
+    /// Takes bytes from the socket; gives the reply once it is whole.
+    ///
+    /// # Errors
+    /// When the bytes are not the protocol, or go on behind the reply.
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Option<Reply>, ProtocolError> {
+        while !bytes.is_empty() {
+            if self.skip > 0 {
+                let skipped = self.skip.min(bytes.len());
+                self.skip -= skipped;
+                bytes = &bytes[skipped..];
+            }
+            if self.skip > 0 {
+                break;
+            }
+            let reply = if let Some(prepared) = self.last_definition_skipped() {
+                Some(prepared)
+            } else if bytes.is_empty() {
+                None
+            } else if self.partial.is_empty() {
+                self.take_packet(&mut bytes)?
+            } else {
+                self.complete_partial(&mut bytes)?
+            };
+            if let Some(reply) = reply {
+                return match bytes.first() {
+                    None => Ok(Some(reply)),
+                    Some(first) => Err(ProtocolError::Unexpected {
+                        first: *first,
+                        place: "behind a reply",
+                    }),
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    /// Handles the packet at the front of `bytes`, or keeps its beginning.
+    #[inline]
+    fn take_packet(&mut self, bytes: &mut &[u8]) -> Result<Option<Reply>, ProtocolError> {
+        let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
+            self.partial.extend_from_slice(bytes);
+            *bytes = &[];
+            return Ok(None);
+        };
+        let header = Header::parse(*header);
+        let body = &bytes[HEADER_BYTES..];
+        let first = body.first().copied().filter(|_| header.length > 0);
+        if self.is_skipped(header, first) {
+            self.count_skipped(header)?;
+            *bytes = body;
+            return Ok(None);
+        }
+        let Some(payload) = body.get(..header.length) else {
+            check_gathered(header)?;
+            self.partial.extend_from_slice(bytes);
+            *bytes = &[];
+            return Ok(None);
+        };
+        *bytes = &body[header.length..];
+        self.next_sequence(header)?;
+        self.look(payload)
+    }
+
+    /// Gathers what is missing of a packet that came in pieces.
+    fn complete_partial(&mut self, bytes: &mut &[u8]) -> Result<Option<Reply>, ProtocolError> {
+        // Header and first byte decide whether the packet is skipped.
+        self.gather(bytes, HEADER_BYTES);
+        let Some(header) = self.partial.first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let header = Header::parse(*header);
+        self.gather(bytes, HEADER_BYTES + header.length.min(1));
+        let first = self.partial.get(HEADER_BYTES).copied();
+        if first.is_none() && header.length > 0 {
+            return Ok(None);
+        }
+        if self.is_skipped(header, first) {
+            self.count_skipped(header)?;
+            self.skip -= usize::from(first.is_some());
+            self.partial.clear();
+            return Ok(None);
+        }
+        check_gathered(header)?;
+        let whole = HEADER_BYTES + header.length;
+        self.gather(bytes, whole);
+        if self.partial.len() < whole {
+            return Ok(None);
+        }
+        self.next_sequence(header)?;
+        let packet = std::mem::take(&mut self.partial);
+        self.look(&packet[HEADER_BYTES..])
+    }
+
+    /// The reply to a PREPARE ends with the last of its definitions, which no
+    /// packet follows.
+    #[inline]
+    fn last_definition_skipped(&self) -> Option<Reply> {
+        match self.state {
+            State::Definitions {
+                left: 0,
+                statement,
+                params,
+            } if !self.continues => Some(Reply::Prepared { statement, params }),
+            _ => None,
+        }
+    }
+
+    fn gather(&mut self, bytes: &mut &[u8], length: usize) {
+        let missing = length.saturating_sub(self.partial.len()).min(bytes.len());
+        self.partial.extend_from_slice(&bytes[..missing]);
+        *bytes = &bytes[missing..];
+    }
+
+    /// Rows and definitions are skipped; what ends them is looked at.
+    #[inline]
+    fn is_skipped(&self, header: Header, first: Option<u8>) -> bool {
+        if self.continues {
+            return true;
+        }
+        match self.state {
+            State::Rows => match first {
+                Some(0xff) => false,
+                // A row may begin with 0xfe only as the length of a text of 16 MiB.
+                Some(0xfe) => header.length == MAX_PAYLOAD_BYTES,
+                Some(_) => true,
+                None => false,
+            },
+            State::Columns(_) | State::Definitions { .. } => {
+                first.is_some_and(|first| first != 0xff)
+            }
+            State::First | State::FirstPrepared | State::ColumnsEnd => false,
+        }
+    }
+
+    /// Counts a packet that is skipped; its payload is still to come.
+    #[inline]
+    fn count_skipped(&mut self, header: Header) -> Result<(), ProtocolError> {
+        self.next_sequence(header)?;
+        self.skip = header.length;
+        let continued = std::mem::replace(&mut self.continues, header.length == MAX_PAYLOAD_BYTES);
+        if continued {
+            return Ok(());
+        }
+        match &mut self.state {
+            State::Rows => self.done.rows += 1,
+            State::Columns(left) => {
+                *left -= 1;
+                if *left == 0 {
+                    self.state = if self.deprecate_eof {
+                        State::Rows
+                    } else {
+                        State::ColumnsEnd
+                    };
+                }
+            }
+            State::Definitions { left, .. } => *left -= 1,
+            State::First | State::FirstPrepared | State::ColumnsEnd => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next_sequence(&mut self, header: Header) -> Result<(), ProtocolError> {
+        if header.sequence != self.sequence {
+            return Err(ProtocolError::Sequence {
+                got: header.sequence,
+                expected: self.sequence,
+            });
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Understands a packet that is not skipped.
+    fn look(&mut self, payload: &[u8]) -> Result<Option<Reply>, ProtocolError> {
+        let first = *payload.first().ok_or(ProtocolError::Truncated("reply"))?;
+        if first == 0xff {
+            return ServerError::parse(payload).map(|error| Some(Reply::Refused(error)));
+        }
+        match (self.state, first) {
+            (State::First, 0x00) => self.end_of_result(payload, false),
+            (State::First, 0xfb) => Ok(Some(Reply::WantsFile {
+                sequence: self.sequence,
+            })),
+            (State::First, _) => {
+                let columns = Fields::new(payload, "column count").lenenc()?;
+                match columns {
+                    Some(columns @ 1..=MAX_COLUMNS) => self.state = State::Columns(columns),
+                    _ => return Err(unexpected(first)),
+                }
+                Ok(None)
+            }
+            (State::FirstPrepared, 0x00) => self.prepared(payload),
+            (State::ColumnsEnd, 0xfe) => {
+                self.state = State::Rows;
+                Ok(None)
+            }
+            (State::Rows, 0xfe) => self.end_of_result(payload, true),
+            _ => Err(unexpected(first)),
+        }
+    }
+
+    fn prepared(&mut self, payload: &[u8]) -> Result<Option<Reply>, ProtocolError> {
+        let mut fields = Fields::new(payload, "reply to a prepare");
+        fields.u8()?;
+        let statement = fields.u32()?;
+        let (columns, params) = (fields.u16()?, fields.u16()?);
+        let lists = [columns, params];
+        let ends = if self.deprecate_eof {
+            0
+        } else {
+            lists.iter().filter(|length| **length > 0).count() as u32
+        };
+        let left = u32::from(columns) + u32::from(params) + ends;
+        if left == 0 {
+            return Ok(Some(Reply::Prepared { statement, params }));
+        }
+        self.state = State::Definitions {
+            left,
+            statement,
+            params,
+        };
+        Ok(None)
+    }
+
+    /// An OK packet, or an EOF packet of a server that still sends them.
+    fn end_of_result(
+        &mut self,
+        payload: &[u8],
+        behind_rows: bool,
+    ) -> Result<Option<Reply>, ProtocolError> {
+        let mut fields = Fields::new(payload, "end of a reply");
+        fields.u8()?;
+        if behind_rows && !self.deprecate_eof {
+            self.done.warnings = fields.u16()?;
+            self.done.status = fields.u16()?;
+        } else {
+            self.done.affected += fields.lenenc()?.unwrap_or(0);
+            let _last_insert_id = fields.lenenc()?;
+            self.done.status = fields.u16()?;
+            self.done.warnings = fields.u16()?;
+        }
+        if self.done.status & SERVER_MORE_RESULTS_EXISTS != 0 {
+            self.state = State::First;
+            return Ok(None);
+        }
+        Ok(Some(Reply::Done(self.done)))
+    }
+}
+
+fn unexpected(first: u8) -> ProtocolError {
+    ProtocolError::Unexpected {
+        first,
+        place: "in a reply",
+    }
+}
+
+fn check_gathered(header: Header) -> Result<(), ProtocolError> {
+    if header.length > MAX_GATHERED_BYTES {
+        return Err(ProtocolError::TooLong {
+            length: header.length,
+            limit: MAX_GATHERED_BYTES,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets numbered from 1.
+    fn stream(payloads: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (number, payload) in payloads.iter().enumerate() {
+            super::super::packet::write(&mut out, number as u8 + 1, |out| {
+                out.extend_from_slice(payload);
+            });
+        }
+        out
+    }
+
+    /// The reply must be the same however the stream is cut.
+    fn read_in_pieces(start: fn(&mut ReplyReader), eof: bool, bytes: &[u8]) -> Reply {
+        let whole = {
+            let mut reader = ReplyReader::new(!eof);
+            start(&mut reader);
+            reader.feed(bytes).unwrap().unwrap()
+        };
+        for size in 1..bytes.len() {
+            let mut reader = ReplyReader::new(!eof);
+            start(&mut reader);
+            let mut replies = bytes.chunks(size).map(|piece| reader.feed(piece).unwrap());
+            let last = replies.by_ref().find_map(|reply| reply).unwrap();
+            assert_eq!(last, whole, "cut every {size} bytes");
+            assert!(replies.next().is_none());
+        }
+        whole
+    }
+
+    const OK: &[u8] = &[0, 1, 0, 2, 0, 0, 0];
+    const END: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
+    const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
+
+    #[test]
+    fn an_ok_gives_the_rows_matched() {
+        let reply = read_in_pieces(ReplyReader::expect_result, false, &stream(&[OK]));
+        assert!(matches!(
+            reply,
+            Reply::Done(Done {
+                rows: 0,
+                affected: 1,
+                status: 2,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn rows_are_counted_with_and_without_eof_packets() {
+        let rows: &[&[u8]] = &[&[0, 0, 5, b'a'], &[0, 0, 0xfe], &[0, 0, 0xff]];
+        let new = [&[&[1_u8][..], b"\x03def"], rows, &[END]].concat();
+        let old = [&[&[1_u8][..], b"\x03def", EOF], rows, &[EOF]].concat();
+        for (eof, packets) in [(false, new), (true, old)] {
+            let reply = read_in_pieces(ReplyReader::expect_result, eof, &stream(&packets));
+            assert!(
+                matches!(
+                    reply,
+                    Reply::Done(Done {
+                        rows: 3,
+                        status: 2,
+                        ..
+                    })
+                ),
+                "{reply:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn several_results_are_one_reply() {
+        let more: &[u8] = &[0xfe, 0, 0, 8, 0, 0, 0];
+        let packets: &[&[u8]] = &[&[1], b"\x03def", &[0, 0, 1], more, OK];
+        let reply = read_in_pieces(ReplyReader::expect_result, false, &stream(packets));
+        assert!(matches!(
+            reply,
+            Reply::Done(Done {
+                rows: 1,
+                affected: 1,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn a_prepare_ends_with_its_last_definition() {
+        let ok: &[u8] = &[0, 7, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0];
+        let packets: &[&[u8]] = &[ok, b"\x03def?", b"\x03def?", b"\x03defc"];
+        let reply = read_in_pieces(ReplyReader::expect_prepared, false, &stream(packets));
+        assert_eq!(
+            reply,
+            Reply::Prepared {
+                statement: 7,
+                params: 2
+            }
+        );
+        let packets: &[&[u8]] = &[ok, b"\x03def?", b"\x03def?", EOF, b"\x03defc", EOF];
+        let reply = read_in_pieces(ReplyReader::expect_prepared, true, &stream(packets));
+        assert_eq!(
+            reply,
+            Reply::Prepared {
+                statement: 7,
+                params: 2
+            }
+        );
+    }
+
+    #[test]
+    fn an_error_in_the_middle_of_rows_is_the_reply() {
+        let error: &[u8] = b"\xff\xbd\x04#40001Deadlock found";
+        let packets: &[&[u8]] = &[&[1], b"\x03def", &[0, 0, 1], error];
+        let reply = read_in_pieces(ReplyReader::expect_result, false, &stream(packets));
+        let Reply::Refused(error) = reply else {
+            panic!("{reply:?}")
+        };
+        assert_eq!((error.code, &error.sqlstate), (1213, b"40001"));
+        assert_eq!(error.message, "Deadlock found");
+    }
+
+    #[test]
+    fn a_row_over_several_packets_is_one_row() {
+        let mut bytes = stream(&[&[1], b"\x03def"]);
+        let long = vec![0_u8; MAX_PAYLOAD_BYTES + 10];
+        let next = super::super::packet::write(&mut bytes, 3, |out| out.extend_from_slice(&long));
+        super::super::packet::write(&mut bytes, next, |out| out.extend_from_slice(END));
+        let mut reader = ReplyReader::new(true);
+        reader.expect_result();
+        let mut replies = bytes
+            .chunks(65_536)
+            .map(|piece| reader.feed(piece).unwrap());
+        let reply = replies.find_map(|reply| reply);
+        assert!(
+            matches!(reply, Some(Reply::Done(Done { rows: 1, .. }))),
+            "{reply:?}"
+        );
+    }
+
+    #[test]
+    fn a_wrong_number_and_bytes_behind_a_reply_are_errors() {
+        let mut reader = ReplyReader::new(true);
+        reader.expect_result();
+        let mut bytes = stream(&[OK]);
+        bytes[3] = 9;
+        assert!(matches!(
+            reader.feed(&bytes),
+            Err(ProtocolError::Sequence { got: 9, .. })
+        ));
+        reader.expect_result();
+        assert!(matches!(
+            reader.feed(&stream(&[OK, OK])),
+            Err(ProtocolError::Unexpected { .. })
+        ));
+    }
+}
