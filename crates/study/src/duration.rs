@@ -1,0 +1,218 @@
+//! Durations as people write them: `500ms`, `30s`, `2h30m`.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Largest first, so that a duration reads from the left; the name, nanoseconds.
+const UNITS: [(&str, u64); 6] = [
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+];
+
+/// Why a text is not a duration, and what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DurationError {
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl fmt::Display for DurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.message, self.help)
+    }
+}
+
+impl std::error::Error for DurationError {}
+
+fn fail(message: impl Into<String>, help: impl Into<String>) -> DurationError {
+    DurationError {
+        message: message.into(),
+        help: help.into(),
+    }
+}
+
+/// Reads `30s`, `5m`, `1h`, `500ms` or a sum of them such as `2h30m`.
+pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+    let shown = crate::suggest::shown(text);
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(fail("the duration is empty", "write for example `30s`"));
+    }
+    let mut total_ns: u64 = 0;
+    let mut smallest_ns = u64::MAX;
+    while !rest.is_empty() {
+        let (number, after) = split_while(rest, |c| c.is_ascii_digit());
+        if number.is_empty() {
+            return Err(no_number(&shown, rest));
+        }
+        let (unit, after) = split_while(after, |c| c.is_alphabetic() || c == 'µ');
+        let unit_ns = unit_ns(unit).ok_or_else(|| bad_unit(&shown, number, unit, after))?;
+        if unit_ns >= smallest_ns {
+            return Err(fail(
+                format!("the parts of `{shown}` are out of order"),
+                "write each unit once, the largest first: `2h30m`",
+            ));
+        }
+        smallest_ns = unit_ns;
+        total_ns = number
+            .parse::<u64>()
+            .ok()
+            .and_then(|n| n.checked_mul(unit_ns))
+            .and_then(|part_ns| total_ns.checked_add(part_ns))
+            .ok_or_else(|| fail(format!("`{shown}` is too long"), "the limit is 584 years"))?;
+        rest = after;
+    }
+    Ok(Duration::from_nanos(total_ns))
+}
+
+fn split_while(text: &str, keep: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(|c| !keep(c)).unwrap_or(text.len()))
+}
+
+fn unit_ns(name: &str) -> Option<u64> {
+    UNITS.iter().find(|(n, _)| *n == name).map(|(_, ns)| *ns)
+}
+
+fn no_number(shown: &str, rest: &str) -> DurationError {
+    let message = format!("`{shown}` is not a duration");
+    let help = match rest.chars().next() {
+        Some('-') => "a duration cannot be negative; write for example `30s`",
+        Some(c) if c.is_whitespace() => "write the parts without spaces: `2h30m`",
+        _ => "write a number and a unit, for example `500ms`, `30s`, `5m` or `2h30m`",
+    };
+    fail(message, help)
+}
+
+fn bad_unit(shown: &str, number: &str, unit: &str, after: &str) -> DurationError {
+    if unit.is_empty() && after.starts_with('.') {
+        return fail(
+            format!("`{shown}` has a fraction"),
+            "write whole numbers with a smaller unit: `1s500ms`, not `1.5s`",
+        );
+    }
+    if unit.is_empty() && after.starts_with(char::is_whitespace) {
+        return fail(
+            format!("`{shown}` has a space"),
+            "write the number and its unit together: `30s`",
+        );
+    }
+    let number = crate::suggest::shown(number);
+    if unit.is_empty() {
+        return fail(
+            format!("`{shown}` has no unit"),
+            format!(
+                "write `{number}s` for seconds, `{number}m` for minutes, `{number}h` for hours"
+            ),
+        );
+    }
+    let unit_shown = crate::suggest::shown(unit);
+    let message = format!("`{unit_shown}` in `{shown}` is not a unit of time");
+    match likely_unit(&unit.to_lowercase()) {
+        Some(better) => fail(message, format!("write `{number}{better}`")),
+        None => fail(message, "the units are `us`, `ms`, `s`, `m`, `h` and `d`"),
+    }
+}
+
+/// The unit that a longer word means. `M` is left out of the obvious lower
+/// case: it would silently be minutes where somebody meant months.
+fn likely_unit(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "µs" | "μs" | "usec" | "usecs" | "microsecond" | "microseconds" => "us",
+        "ms" | "msec" | "msecs" | "milli" | "millis" | "millisecond" | "milliseconds" => "ms",
+        "s" | "sec" | "secs" | "second" | "seconds" => "s",
+        "m" | "min" | "mins" | "minute" | "minutes" => "m",
+        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
+        "d" | "day" | "days" => "d",
+        _ => return None,
+    })
+}
+
+/// Writes a duration the way [`parse_duration`] reads it: `1m30s`. What is
+/// finer than a microsecond is left out.
+pub fn format_duration(duration: Duration) -> String {
+    let mut rest_ns = duration.as_nanos();
+    let mut text = String::new();
+    for (name, unit_ns) in UNITS {
+        let count = rest_ns / u128::from(unit_ns);
+        rest_ns %= u128::from(unit_ns);
+        if count > 0 {
+            text.push_str(&format!("{count}{name}"));
+        }
+    }
+    if text.is_empty() { "0s".into() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_writes() {
+        for (text, ms) in [
+            ("30s", 30_000),
+            ("5m", 300_000),
+            ("1h", 3_600_000),
+            ("500ms", 500),
+            ("2h30m", 9_000_000),
+            ("0s", 0),
+            ("1d1ms", 86_400_001),
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_millis(ms)),
+                "{text}"
+            );
+            assert_eq!(format_duration(Duration::from_millis(ms)), text);
+        }
+        assert_eq!(format_duration(Duration::from_secs(90)), "1m30s");
+    }
+
+    #[test]
+    fn teaches() {
+        for (text, said) in [
+            ("", "the duration is empty; write for example `30s`"),
+            (
+                "30",
+                "`30` has no unit; write `30s` for seconds, `30m` for minutes, `30h` for hours",
+            ),
+            (
+                "30sec",
+                "`sec` in `30sec` is not a unit of time; write `30s`",
+            ),
+            (
+                "3 s",
+                "`3 s` has a space; write the number and its unit together: `30s`",
+            ),
+            (
+                "1.5s",
+                "`1.5s` has a fraction; write whole numbers with a smaller unit: `1s500ms`, not `1.5s`",
+            ),
+            (
+                "30m2h",
+                "the parts of `30m2h` are out of order; write each unit once, the largest first: `2h30m`",
+            ),
+            (
+                "2h 30m",
+                "`2h 30m` is not a duration; write the parts without spaces: `2h30m`",
+            ),
+            (
+                "-5s",
+                "`-5s` is not a duration; a duration cannot be negative; write for example `30s`",
+            ),
+            (
+                "5w",
+                "`w` in `5w` is not a unit of time; the units are `us`, `ms`, `s`, `m`, `h` and `d`",
+            ),
+            (
+                "99999999999h",
+                "`99999999999h` is too long; the limit is 584 years",
+            ),
+        ] {
+            assert_eq!(parse_duration(text).unwrap_err().to_string(), said);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What is wrong with a study, all of it, in a form that shows where.
+
+use std::fmt;
+
+use crate::redact::redact;
+use crate::render::Line;
+use crate::source::Source;
+use crate::span::Span;
+
+/// A reader stops at some point; so does the list.
+const MAX_PROBLEMS: usize = 50;
+
+/// Everything that is wrong with a study. Shown, it is plain text, one
+/// paragraph for each problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StudyError {
+    problems: Vec<Problem>,
+    left_out: usize,
+}
+
+/// One thing that is wrong, where, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong.
+    pub message: String,
+    /// What to do; empty if there is nothing to add.
+    pub help: String,
+    /// Where, if it is somewhere.
+    pub location: Option<Location>,
+}
+
+/// The place of a problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    pub(crate) path: String,
+    pub(crate) line: Option<Line>,
+}
+
+impl Location {
+    /// The file, or `--set key=value`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Line and column, both from 1; `None` for an override.
+    pub fn line_column(&self) -> Option<(usize, usize)> {
+        self.line.as_ref().map(|line| (line.number, line.column))
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.line {
+            None => write!(f, " --> {}", self.path),
+            Some(line) => {
+                write!(f, "{}", " ".repeat(line.number.to_string().len()))?;
+                writeln!(f, "--> {}:{}:{}", self.path, line.number, line.column)?;
+                line.fmt(f)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        if let Some(location) = &self.location {
+            write!(f, "\n{location}")?;
+        }
+        if !self.help.is_empty() {
+            write!(f, "\n  = help: {}", self.help)?;
+        }
+        Ok(())
+    }
+}
+
+impl StudyError {
+    /// Every problem found, in the order of the file (at least one).
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Both errors as one.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.problems.extend(other.problems);
+        self.left_out += other.left_out;
+        self
+    }
+}
+
+impl fmt::Display for StudyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            let gap = if i == 0 { "" } else { "\n\n" };
+            write!(f, "{gap}{problem}")?;
+        }
+        match self.left_out {
+            0 => Ok(()),
+            n => write!(f, "\n\n… and {n} more"),
+        }
+    }
+}
+
+impl std::error::Error for StudyError {}
+
+/// What is wrong with a value, before it is known where the value stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl Fault {
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            help: help.into(),
+        }
+    }
+}
+
+/// Collects faults while the study is read.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    list: Vec<(Span, Fault)>,
+    left_out: usize,
+}
+
+impl Faults {
+    pub(crate) fn add(&mut self, span: Span, fault: Fault) {
+        if self.list.len() < MAX_PROBLEMS {
+            self.list.push((span, fault));
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    pub(crate) fn one(span: Span, fault: Fault) -> Self {
+        Self {
+            list: vec![(span, fault)],
+            left_out: 0,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Whether further faults are only counted, so that their help can be cheap.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= MAX_PROBLEMS
+    }
+
+    /// The error to show; a message may quote a value, so it is redacted too.
+    pub(crate) fn into_error(mut self, source: &Source) -> StudyError {
+        self.list.sort_by_key(|(span, _)| *span);
+        let problems = self.list.into_iter().map(|(span, fault)| Problem {
+            message: redact(&fault.message),
+            help: redact(&fault.help),
+            location: source.locate(span).or_else(|| {
+                Some(Location {
+                    path: source.label.clone(),
+                    line: None,
+                })
+            }),
+        });
+        StudyError {
+            problems: problems.collect(),
+            left_out: self.left_out,
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! One TOML value against what its key takes.
+
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use crate::duration::{format_duration, parse_duration};
+use crate::error::Fault;
+use crate::key::{Key, Kind};
+use crate::spec::ServerUrl;
+use crate::suggest::{nearest, shown};
+use crate::value::Value;
+
+/// A typed value in the range of its key, or what is wrong with it.
+pub(crate) fn read(key: &Key, value: &DeValue<'_>) -> Result<Value, Fault> {
+    match &key.kind {
+        Kind::Text { max_chars } => text(key, string(key, value)?, *max_chars),
+        Kind::Choice(words) => choice(key, string(key, value)?, words),
+        Kind::Url => url(key, string(key, value)?),
+        Kind::Integer { min, max } => integer(key, value, *min, *max),
+        Kind::Number { min, max } => number(key, value, *min, *max),
+        Kind::Duration { min, max } => duration(key, value, *min, *max),
+    }
+}
+
+impl Key {
+    /// What the key takes, for a message and for the reference page.
+    pub(crate) fn takes(&self) -> &'static str {
+        match self.kind {
+            Kind::Text { .. } | Kind::Choice(_) | Kind::Url => "a string",
+            Kind::Integer { .. } => "a whole number",
+            Kind::Number { .. } => "a number",
+            Kind::Duration { .. } => "a duration",
+        }
+    }
+}
+
+/// The kind of a TOML value in words.
+pub(crate) fn type_words(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+fn wrong_type(key: &Key, value: &DeValue<'_>) -> Fault {
+    let message = format!(
+        "`{}` takes {}, not {}",
+        key.name,
+        key.takes(),
+        type_words(value)
+    );
+    let numeric = |text: &str| text.replace('_', "").parse::<f64>().is_ok();
+    let help = match (value, &key.kind) {
+        (DeValue::Array(_), _) if key.axis => {
+            format!(
+                "for one trial for each value, put the list under [sweep]: \"{}\" = […]",
+                key.name
+            )
+        }
+        (DeValue::String(text), Kind::Integer { .. } | Kind::Number { .. }) if numeric(text) => {
+            format!("leave out the quotes: {} = {}", key.last(), shown(text))
+        }
+        (DeValue::Integer(n), Kind::Duration { .. }) => {
+            format!(
+                "say the unit, in quotes: {} = \"{}s\"",
+                key.last(),
+                shown(n.as_str())
+            )
+        }
+        (_, Kind::Duration { .. }) => format!("write for example {} = \"30s\"", key.last()),
+        (_, Kind::Integer { min, .. }) => format!("write for example {} = {min}", key.last()),
+        (_, Kind::Number { .. }) => format!("write for example {} = 100", key.last()),
+        (_, Kind::Text { .. } | Kind::Choice(_) | Kind::Url) => "write the value in quotes".into(),
+    };
+    Fault::new(message, help)
+}
+
+fn string<'v>(key: &Key, value: &'v DeValue<'_>) -> Result<&'v str, Fault> {
+    value.as_str().ok_or_else(|| wrong_type(key, value))
+}
+
+fn text(key: &Key, text: &str, max_chars: usize) -> Result<Value, Fault> {
+    if text.trim().is_empty() {
+        return Err(Fault::new(
+            format!("`{}` is empty", key.name),
+            "write a text, or leave the key out",
+        ));
+    }
+    if text.chars().nth(max_chars).is_some() {
+        let message = format!("`{}` is longer than {max_chars} characters", key.name);
+        return Err(Fault::new(message, "shorten it"));
+    }
+    Ok(Value::Text(text.to_owned()))
+}
+
+fn choice(key: &Key, text: &str, words: &[&str]) -> Result<Value, Fault> {
+    if words.contains(&text) {
+        return Ok(Value::Text(text.to_owned()));
+    }
+    Err(not_one_of(key.name, text, words))
+}
+
+/// The fault of a word that is none of `words`.
+pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Fault {
+    let message = format!("`{}` is not a value of `{name}`", shown(text));
+    let all = words
+        .iter()
+        .map(|w| format!("`{w}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let help = match (nearest(text, words.iter().copied()), words.len()) {
+        (Some(word), _) => format!("did you mean `{word}`?"),
+        (None, 1) => format!("the only value is {all}"),
+        (None, _) => format!("the values are {all}"),
+    };
+    Fault::new(message, help)
+}
+
+fn url(key: &Key, text: &str) -> Result<Value, Fault> {
+    let parts = text.split_once("://");
+    let is_scheme = |s: &str| {
+        !s.is_empty()
+            && s.chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
+    };
+    match parts {
+        Some((scheme, rest)) if is_scheme(scheme) && !rest.is_empty() => {
+            Ok(Value::Url(ServerUrl(text.to_owned())))
+        }
+        // The text is not quoted: it may hold a password in no known place.
+        _ => Err(Fault::new(
+            format!("`{}` is not an address", key.name),
+            "write for example \"mysql://user:password@host:3306/database\"",
+        )),
+    }
+}
+
+fn integer(key: &Key, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Fault> {
+    let n = value.as_integer().ok_or_else(|| wrong_type(key, value))?;
+    match u64::from_str_radix(n.as_str(), n.radix()) {
+        Ok(n) if (min..=max).contains(&n) => Ok(Value::Integer(n)),
+        _ => Err(out_of_range(key, &n.to_string(), &range_words(min, max))),
+    }
+}
+
+/// A range without the limits that are there only because a number has a size.
+pub(crate) fn range_words(min: u64, max: u64) -> String {
+    match max {
+        u64::MAX => format!("{} or more", grouped(min)),
+        _ => format!("from {} to {}", grouped(min), grouped(max)),
+    }
+}
+
+/// Digits in groups of three, as TOML allows them to be typed.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push('_');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn number(key: &Key, value: &DeValue<'_>, min: f64, max: f64) -> Result<Value, Fault> {
+    let typed = match value {
+        DeValue::Integer(n) => (n.as_str().to_owned(), integer_as_f64(n.as_str(), n.radix())),
+        DeValue::Float(n) => (n.as_str().to_owned(), n.as_str().parse().ok()),
+        _ => return Err(wrong_type(key, value)),
+    };
+    match typed.1 {
+        Some(n) if (min..=max).contains(&n) => Ok(Value::Number(n)),
+        _ => Err(out_of_range(key, &typed.0, &format!("from {min} to {max}"))),
+    }
+}
+
+/// Through the decimal text where there is one: it has no limit.
+fn integer_as_f64(digits: &str, radix: u32) -> Option<f64> {
+    match radix {
+        10 => digits.parse().ok(),
+        _ => u32::from_str_radix(digits, radix).ok().map(f64::from),
+    }
+}
+
+fn duration(key: &Key, value: &DeValue<'_>, min: Duration, max: Duration) -> Result<Value, Fault> {
+    let text = string(key, value)?;
+    let read = parse_duration(text).map_err(|e| Fault::new(e.message, e.help))?;
+    if (min..=max).contains(&read) {
+        return Ok(Value::Duration(read));
+    }
+    let range = format!("from {} to {}", format_duration(min), format_duration(max));
+    Err(out_of_range(key, text, &range))
+}
+
+fn out_of_range(key: &Key, typed: &str, range: &str) -> Fault {
+    Fault::new(
+        format!("`{}` = {} is out of range", key.name, shown(typed)),
+        format!("`{}` goes {range}", key.last()),
+    )
+}

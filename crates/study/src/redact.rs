@@ -1,0 +1,182 @@
+//! Takes passwords out of text before anything shows or stores it.
+
+use std::ops::Range;
+
+/// What stands in place of a password.
+const STARS: &str = "***";
+const WORDS: [&str; 3] = ["password", "passwd", "pwd"];
+
+/// Text without its passwords, that still knows where each byte came from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Redacted {
+    pub(crate) text: String,
+    cuts: Vec<(Range<usize>, usize)>,
+}
+
+impl Redacted {
+    /// `known` are places that were understood (range, what to write there);
+    /// whatever else looks like a password is found by its form.
+    pub(crate) fn new(raw: &str, known: &[(Range<usize>, String)]) -> Self {
+        let mut cuts: Vec<(Range<usize>, String)> = known.to_vec();
+        cuts.extend(secrets(raw).into_iter().map(|r| (r, STARS.to_owned())));
+        // A known place comes before the finer cuts inside it, which then go.
+        cuts.sort_by_key(|(r, _)| (r.start, usize::MAX - r.end));
+        let mut out = Self::default();
+        let mut done = 0;
+        for (range, new) in cuts {
+            if range.start < done || raw.get(range.clone()).is_none() {
+                continue;
+            }
+            out.text
+                .push_str(raw.get(done..range.start).unwrap_or_default());
+            out.text.push_str(&new);
+            done = range.end;
+            out.cuts.push((range, new.len()));
+        }
+        out.text.push_str(raw.get(done..).unwrap_or_default());
+        out
+    }
+
+    /// The offset in the redacted text of an offset in the original.
+    pub(crate) fn offset(&self, original: usize) -> usize {
+        let mut moved = original;
+        for (range, new_len) in &self.cuts {
+            if range.end <= original {
+                moved = moved + new_len - range.len();
+            } else if range.start < original {
+                moved -= original - range.start;
+            }
+        }
+        moved
+    }
+}
+
+/// `text` without anything that looks like a password.
+pub(crate) fn redact(text: &str) -> String {
+    Redacted::new(text, &[]).text
+}
+
+/// One whole address without its password, whatever characters it holds.
+pub(crate) fn redact_url(url: &str) -> String {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    match userinfo_password(url, start..url.len()) {
+        Some(range) => redact(&format!(
+            "{}{STARS}{}",
+            &url[..range.start],
+            &url[range.end..]
+        )),
+        None => redact(url),
+    }
+}
+
+fn secrets(raw: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<_> = raw
+        .match_indices("://")
+        .filter_map(|(at, mark)| userinfo_password(raw, at + mark.len()..address_end(raw, at)))
+        .collect();
+    found.extend(assigned_passwords(raw));
+    found
+}
+
+/// The password in `user:password@host…`. The last `@` counts, since people
+/// forget to encode one in a password: better hide too much than too little.
+fn userinfo_password(raw: &str, address: Range<usize>) -> Option<Range<usize>> {
+    let text = raw.get(address.clone())?;
+    let at = text.rfind('@')?;
+    let colon = text[..at].find(':')?;
+    (colon + 1 < at).then(|| address.start + colon + 1..address.start + at)
+}
+
+/// An address ends with the quote that opened it, or at the next space.
+fn address_end(raw: &str, mark: usize) -> usize {
+    let scheme =
+        raw[..mark].trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+.-".contains(c));
+    let quote = scheme
+        .chars()
+        .next_back()
+        .filter(|c| matches!(c, '"' | '\''));
+    let mut escaped = false;
+    for (i, c) in raw[mark..].char_indices() {
+        let ends = match quote {
+            Some(q) => c == '\n' || (c == q && !escaped),
+            None => c.is_whitespace() || c == '"' || c == '\'',
+        };
+        if ends {
+            return mark + i;
+        }
+        escaped = quote == Some('"') && c == '\\' && !escaped;
+    }
+    raw.len()
+}
+
+/// The value in `password=…` (also `password = "…"`).
+fn assigned_passwords(raw: &str) -> Vec<Range<usize>> {
+    let lower = raw.to_ascii_lowercase();
+    let mut found = Vec::new();
+    for word in WORDS {
+        for (at, _) in lower.match_indices(word) {
+            let after = &raw[at + word.len()..];
+            let Some(value) = after
+                .trim_start_matches(['"', '\'', ' ', '\t'])
+                .strip_prefix('=')
+            else {
+                continue;
+            };
+            let value = value.trim_start_matches([' ', '\t']);
+            let start = raw.len() - value.len();
+            let (start, len) = match value.chars().next() {
+                Some(q @ ('"' | '\'')) => (start + 1, value[1..].find([q, '\n'])),
+                _ => (
+                    start,
+                    value.find(|c: char| c.is_whitespace() || "&\"'#".contains(c)),
+                ),
+            };
+            let end = len.map_or(raw.len(), |len| start + len);
+            if start < end {
+                found.push(start..end);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hides_every_form() {
+        for (raw, shown) in [
+            ("mysql://u:p@h/db", "mysql://u:***@h/db"),
+            (
+                "url = \"mysql://u:p'@ q@h\" # x@y",
+                "url = \"mysql://u:***@h\" # x@y",
+            ),
+            (
+                "[\"a://u:p@h\", 'b://u:q\"@h']",
+                "[\"a://u:***@h\", 'b://u:***@h']",
+            ),
+            ("url = \"a://u:p\\\"x@h", "url = \"a://u:***@h"),
+            ("mysql://u@h:3306/db", "mysql://u@h:3306/db"),
+            (
+                "mysql://h/db?user=u&password=secret&x=1",
+                "mysql://h/db?user=u&password=***&x=1",
+            ),
+            ("password = \"a b\"", "password = \"***\""),
+            ("Pwd=x", "Pwd=***"),
+            ("nothing here", "nothing here"),
+        ] {
+            assert_eq!(redact(raw), shown);
+        }
+        assert_eq!(redact_url("u:p w'\"@h"), "u:***@h");
+        assert_eq!(redact_url("mysql://u:p w@h"), "mysql://u:***@h");
+    }
+
+    #[test]
+    fn offsets_follow() {
+        let raw = "a://u:secret@h b";
+        let redacted = Redacted::new(raw, &[]);
+        assert_eq!(redacted.offset(15), redacted.text.find('b').unwrap());
+        assert_eq!(redacted.offset(8), 6);
+    }
+}

@@ -1,0 +1,106 @@
+//! A line of the source with the faulty part underlined.
+
+use std::fmt;
+
+/// The widest excerpt: a longer line is cut around its fault.
+const MAX_EXCERPT_CHARS: usize = 120;
+/// What is shown before the fault in a line that is cut.
+const LEAD_CHARS: usize = 40;
+
+/// A place on one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// From 1.
+    pub(crate) number: usize,
+    /// From 1, in characters.
+    pub(crate) column: usize,
+    excerpt: String,
+    caret_at: usize,
+    caret_len: usize,
+}
+
+/// The line that holds byte `start`, underlined up to byte `end` or its own end.
+pub(crate) fn line_at(text: &str, start: usize, end: usize) -> Line {
+    let start = char_boundary(text, start);
+    let end = char_boundary(text, end).max(start);
+    let (before, after) = text.split_at(start);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line_end = after.find('\n').map_or(text.len(), |at| start + at);
+    let chars = |from: usize, to: usize| text.get(from..to).unwrap_or_default().chars().count();
+    let column = chars(line_start, start);
+    let line = text
+        .get(line_start..line_end)
+        .unwrap_or_default()
+        .trim_end_matches('\r');
+    let skipped = match line.chars().nth(MAX_EXCERPT_CHARS) {
+        Some(_) => column.saturating_sub(LEAD_CHARS),
+        None => 0,
+    };
+    let excerpt: String = line
+        .chars()
+        .skip(skipped)
+        .take(MAX_EXCERPT_CHARS)
+        .map(visible)
+        .collect();
+    let caret_at = column - skipped;
+    let room = excerpt.chars().count().saturating_sub(caret_at);
+    Line {
+        number: before.matches('\n').count() + 1,
+        column: column + 1,
+        caret_len: chars(start, end.min(line_end)).min(room).max(1),
+        excerpt,
+        caret_at,
+    }
+}
+
+fn char_boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len()))
+        .rev()
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(0)
+}
+
+/// One column for each character, and nothing that a terminal would obey.
+fn visible(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number.to_string();
+        let margin = " ".repeat(number.len());
+        let indent = " ".repeat(self.caret_at);
+        let carets = "^".repeat(self.caret_len);
+        writeln!(f, "{margin} |")?;
+        writeln!(f, "{}", format!("{number} | {}", self.excerpt).trim_end())?;
+        write!(f, "{margin} | {indent}{carets}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_offsets_will_do() {
+        for text in ["", "é", "a\n", "a\r\nb\tc", &"x".repeat(1000)] {
+            for start in 0..8 {
+                for end in 0..1200 {
+                    let line = line_at(text, start, end);
+                    assert!(line.to_string().lines().count() == 3, "{line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_fault() {
+        let text = format!("{}HERE{}", "a".repeat(500), "b".repeat(500));
+        let shown = line_at(&text, 500, 504).to_string();
+        assert!(shown.contains("aHEREb") && shown.len() < 300, "{shown}");
+    }
+}

@@ -1,0 +1,35 @@
+//! The text of a study, kept without its passwords, and how a place in it is found.
+
+use crate::error::Location;
+use crate::redact::Redacted;
+use crate::span::{Origin, Span};
+
+/// The text that was read, and the overrides beside it.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) label: String,
+    pub(crate) file: Redacted,
+    /// `key=value`, as typed but without passwords.
+    pub(crate) overrides: Vec<String>,
+}
+
+impl Source {
+    /// The place of a span; `None` if it is not in any text.
+    pub(crate) fn locate(&self, span: Span) -> Option<Location> {
+        match span.origin {
+            Origin::Nowhere => None,
+            Origin::Override(i) => Some(Location {
+                path: format!("--set {}", crate::suggest::shown(self.overrides.get(i)?)),
+                line: None,
+            }),
+            Origin::File => Some(Location {
+                path: self.label.clone(),
+                line: Some(crate::render::line_at(
+                    &self.file.text,
+                    self.file.offset(span.start),
+                    self.file.offset(span.end),
+                )),
+            }),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The nearest known word, and user text made fit for a message.
+
+/// Longer words are not worth comparing: nobody mistypes forty letters.
+const MAX_WORD_CHARS: usize = 40;
+const MAX_SHOWN_CHARS: usize = 60;
+
+/// The candidate that `word` most likely meant, if one is near enough.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let length = word.chars().count();
+    if length > MAX_WORD_CHARS {
+        return None;
+    }
+    let word = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|c| (strsim::damerau_levenshtein(&word, c), c))
+        .filter(|(distance, c)| *distance <= 1 + length.min(c.chars().count()) / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, c)| c)
+}
+
+/// User text for a message: one short line without control characters.
+pub(crate) fn shown(text: &str) -> String {
+    let mut out: String = text
+        .chars()
+        .take(MAX_SHOWN_CHARS)
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect::<Vec<_>>()
+            } else {
+                vec![c]
+            }
+        })
+        .collect();
+    if text.chars().nth(MAX_SHOWN_CHARS).is_some() {
+        out.push('…');
+    }
+    out
+}
