@@ -1,1 +1,7 @@
-//! client
+//! Connections: sockets, TLS and authentication around the codecs of `wire`, and
+//! SQLite in process; both give the workloads their `Session`.
+
+pub mod mysql;
+pub mod net;
+pub mod reactor;
+pub mod sqlite;

@@ -1,0 +1,13 @@
+//! MySQL and MariaDB over the network.
+
+mod connection;
+mod error;
+mod session;
+mod target;
+mod tls;
+
+pub use connection::Connection;
+pub use error::Error;
+pub use session::{Connector, MysqlSession, StatementProtocol};
+pub use target::{DEFAULT_PORT, Target, TargetError};
+pub use tls::{TlsMode, TlsOptions};

@@ -1,0 +1,204 @@
+//! Which server, as whom: `mysql://user:password@host:port/database?socket=/path`.
+
+use std::fmt;
+use std::net::ToSocketAddrs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use percent_encoding::percent_decode_str;
+use rustls::pki_types::ServerName;
+
+use super::tls::{TlsMode, TlsOptions};
+use crate::net::Address;
+
+/// MySQL's port.
+pub const DEFAULT_PORT: u16 = 3306;
+/// The database that sysbench uses.
+const DEFAULT_DATABASE: &str = "sbtest";
+
+/// A server and an account. Its `Debug` and [`Target::shown`] hide the password.
+#[derive(Clone)]
+pub struct Target {
+    /// Where the server listens.
+    pub(super) address: Address,
+    /// The host as the user wrote it, for messages and certificates.
+    pub(super) host: String,
+    pub(super) port: u16,
+    /// The account.
+    pub user: String,
+    pub(super) password: String,
+    /// The database that holds the tables.
+    pub database: String,
+    pub(super) tls_mode: TlsMode,
+    pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
+}
+
+/// A URL or an option that names no server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// The text is not of the form.
+    #[error("{0}; a server is named like mysql://user@host:3306/sbtest or mysql://user@localhost/sbtest?socket=/run/mysqld/mysqld.sock")]
+    Url(String),
+    /// The name has no address.
+    #[error("the host {host:?} was not found: {why}; check the name, or write the address")]
+    Host {
+        /// As written.
+        host: String,
+        /// The system's words.
+        why: String,
+    },
+    /// TLS options that do not work.
+    #[error("TLS: {0}")]
+    Tls(String),
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+impl Target {
+    /// Reads a URL. `password` is used when the URL has none; `default_user` when
+    /// it names nobody.
+    ///
+    /// # Errors
+    /// When the URL is not of the form, the host has no address, or the TLS
+    /// options do not work.
+    pub fn parse(
+        url: &str,
+        password: Option<&str>,
+        default_user: &str,
+        tls: &TlsOptions,
+    ) -> Result<Self, TargetError> {
+        let parsed = url::Url::parse(url)
+            .map_err(|error| TargetError::Url(format!("this is no URL: {error}")))?;
+        if parsed.scheme() != "mysql" {
+            return Err(TargetError::Url(format!("{:?} is not mysql:", parsed.scheme())));
+        }
+        let host = parsed.host_str().unwrap_or("localhost").trim_matches(['[', ']']).to_owned();
+        let port = parsed.port().unwrap_or(DEFAULT_PORT);
+        let address = match socket_path(&parsed)? {
+            Some(path) => Address::Unix(path),
+            None => resolve(&host, port)?,
+        };
+        let tls_mode = match address {
+            // Nobody can read along on a Unix socket, as MySQL's clients see it too.
+            Address::Unix(_) if tls.mode == TlsMode::Preferred => TlsMode::Disable,
+            _ => tls.mode,
+        };
+        let tls = (tls_mode != TlsMode::Disable)
+            .then(|| {
+                let name = ServerName::try_from(host.clone())
+                    .map_err(|_| format!("{host:?} can be in no certificate"))?;
+                Ok((tls.client_config()?, name))
+            })
+            .transpose()
+            .map_err(TargetError::Tls)?;
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let user = match parsed.username() {
+            "" => default_user.to_owned(),
+            user => decoded(user),
+        };
+        let database = match decoded(parsed.path().trim_start_matches('/')) {
+            path if path.is_empty() => DEFAULT_DATABASE.to_owned(),
+            path => path,
+        };
+        Ok(Self {
+            address,
+            host,
+            port,
+            user,
+            password: parsed.password().map(decoded).or_else(|| password.map(str::to_owned)).unwrap_or_default(),
+            database,
+            tls_mode,
+            tls,
+        })
+    }
+
+    /// The server and account, without the password.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let (user, database) = (&self.user, &self.database);
+        match &self.address {
+            Address::Unix(path) => format!("mysql://{user}@localhost/{database}?socket={}", path.display()),
+            Address::Tcp(_) if self.host.contains(':') => {
+                format!("mysql://{user}@[{}]:{}/{database}", self.host, self.port)
+            }
+            Address::Tcp(_) => format!("mysql://{user}@{}:{}/{database}", self.host, self.port),
+        }
+    }
+}
+
+fn socket_path(url: &url::Url) -> Result<Option<PathBuf>, TargetError> {
+    let mut socket = None;
+    for (key, value) in url.query_pairs() {
+        match key.as_ref() {
+            "socket" => socket = Some(PathBuf::from(value.as_ref())),
+            other => {
+                return Err(TargetError::Url(format!(
+                    "the URL's parameter {other:?} is unknown (only socket= is)"
+                )));
+            }
+        }
+    }
+    Ok(socket)
+}
+
+fn resolve(host: &str, port: u16) -> Result<Address, TargetError> {
+    let failed = |why: String| TargetError::Host {
+        host: host.to_owned(),
+        why,
+    };
+    let addresses: Vec<_> = (host, port)
+        .to_socket_addrs()
+        .map_err(|error| failed(error.to_string()))?
+        .collect();
+    if addresses.is_empty() {
+        return Err(failed("it has no address".to_owned()));
+    }
+    Ok(Address::Tcp(addresses))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str) -> Result<Target, TargetError> {
+        Target::parse(url, None, "me", &TlsOptions::default())
+    }
+
+    #[test]
+    fn a_url_names_all_parts() {
+        let target = parse("mysql://a%40b:p%3aw@127.0.0.1:3307/shop").unwrap();
+        assert_eq!(target.password, "p:w");
+        assert_eq!(target.shown(), "mysql://a@b@127.0.0.1:3307/shop");
+    }
+
+    #[test]
+    fn what_is_left_out_has_defaults() {
+        let target = parse("mysql://127.0.0.1").unwrap();
+        assert_eq!(target.shown(), "mysql://me@127.0.0.1:3306/sbtest");
+    }
+
+    #[test]
+    fn a_socket_needs_no_tls_unless_it_is_asked_for() {
+        let target = parse("mysql://root@localhost/x?socket=/tmp/s.sock").unwrap();
+        assert_eq!(target.tls_mode, TlsMode::Disable);
+        assert_eq!(target.shown(), "mysql://root@localhost/x?socket=/tmp/s.sock");
+    }
+
+    #[test]
+    fn the_password_is_never_shown() {
+        let target = parse("mysql://u:secret@127.0.0.1/x").unwrap();
+        assert!(!format!("{target:?} {}", target.shown()).contains("secret"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_an_example() {
+        for url in ["not a url", "postgres://h/x", "mysql://h/x?sokcet=/y"] {
+            let message = parse(url).unwrap_err().to_string();
+            assert!(message.contains("mysql://user@host"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! TLS as MySQL's clients know it: five modes, and how far each trusts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// How much TLS is wanted (MySQL's `--ssl-mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TlsMode {
+    /// None.
+    Disable,
+    /// If the server offers it; the certificate is not checked.
+    #[default]
+    Preferred,
+    /// Or no connection; the certificate is not checked.
+    Required,
+    /// The certificate must come from a trusted authority.
+    VerifyCa,
+    /// And be made out to the server's name.
+    VerifyFull,
+}
+
+/// What the user said about TLS.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TlsOptions {
+    /// How much.
+    pub mode: TlsMode,
+    /// A file of trusted authorities (PEM) instead of the system's.
+    pub ca: Option<PathBuf>,
+    /// The client's certificate chain (PEM)…
+    pub certificate: Option<PathBuf>,
+    /// …and its key (PEM).
+    pub key: Option<PathBuf>,
+}
+
+impl TlsOptions {
+    /// The options as rustls takes them.
+    ///
+    /// # Errors
+    /// In words: a file that cannot be read or holds no certificate or key.
+    pub(super) fn client_config(&self) -> Result<Arc<rustls::ClientConfig>, String> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = self.verifier(&provider)?;
+        let builder = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let config = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => {
+                let key_der = PrivateKeyDer::from_pem_file(key)
+                    .map_err(|error| format!("{}: no private key: {error}", key.display()))?;
+                builder
+                    .with_client_auth_cert(certificates(certificate)?, key_der)
+                    .map_err(|error| format!("{}: {error}", certificate.display()))?
+            }
+            (None, None) => builder.with_no_client_auth(),
+            _ => return Err("a client certificate needs both --tls-cert and --tls-key".to_owned()),
+        };
+        Ok(Arc::new(config))
+    }
+
+    fn verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, String> {
+        let check = match self.mode {
+            TlsMode::VerifyFull => Check::All,
+            TlsMode::VerifyCa => Check::Chain,
+            TlsMode::Disable | TlsMode::Preferred | TlsMode::Required => Check::Nothing,
+        };
+        let web_pki = match check {
+            Check::Nothing => None,
+            Check::Chain | Check::All => {
+                let roots = Arc::new(self.roots()?);
+                let built = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
+                    .build();
+                Some(built.map_err(|error| error.to_string())?)
+            }
+        };
+        Ok(Arc::new(Verifier {
+            check,
+            web_pki,
+            provider: Arc::clone(provider),
+        }))
+    }
+
+    fn roots(&self) -> Result<RootCertStore, String> {
+        let mut roots = RootCertStore::empty();
+        let trusted = match &self.ca {
+            Some(file) => certificates(file)?,
+            None => rustls_native_certs::load_native_certs().certs,
+        };
+        roots.add_parsable_certificates(trusted);
+        if roots.is_empty() {
+            return Err("no trusted certificate authority is known; name one with --tls-ca".to_owned());
+        }
+        Ok(roots)
+    }
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{}: no certificate: {error}", file.display());
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect)
+        .map_err(|error| failed(&error))?;
+    if certificates.is_empty() {
+        return Err(failed(&"the file holds none"));
+    }
+    Ok(certificates)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Check {
+    Nothing,
+    Chain,
+    All,
+}
+
+/// Checks as much of the server's certificate as the mode says.
+#[derive(Debug)]
+struct Verifier {
+    check: Check,
+    web_pki: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(web_pki) = &self.web_pki else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let verified =
+            web_pki.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            // The chain is checked before the name.
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.check == Check::Chain => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

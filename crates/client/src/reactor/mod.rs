@@ -1,0 +1,325 @@
+//! One thread's event loop: tasks, the sockets and timers they wait for.
+//!
+//! A load has a handful of threads, each with thousands of tasks that send a few
+//! bytes and wait for a reply. This loop does only what that takes: one
+//! edge-triggered epoll, no work stealing, no read before the socket says that
+//! there is something. `benches/RESULTS.md` compares it with tokio's.
+
+mod io;
+mod task;
+mod timer;
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use mio::Token;
+use slab::Slab;
+
+pub use io::Io;
+pub use timer::{Elapsed, sleep_until, timeout};
+
+use io::Readiness;
+use task::{MAIN, ReadyQueue, Task, TaskWaker};
+use timer::Timers;
+
+const WAKE: Token = Token(usize::MAX);
+const TIMER: Token = Token(usize::MAX - 1);
+const EVENTS_AT_ONCE: usize = 1024;
+/// One buffer serves all connections of a thread, so an idle one costs no memory.
+const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Rc<Inner>>> = const { RefCell::new(None) };
+}
+
+/// One thread's event loop.
+#[derive(Debug)]
+pub struct Reactor {
+    inner: Rc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    poll: RefCell<mio::Poll>,
+    registry: mio::Registry,
+    sources: RefCell<Slab<Readiness>>,
+    timers: Timers,
+    tasks: RefCell<Slab<Task>>,
+    ready: Arc<ReadyQueue>,
+    receive_buffer: RefCell<Vec<u8>>,
+    main_is_ready: Cell<bool>,
+}
+
+/// Wakes a loop from another thread.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    ready: Arc<ReadyQueue>,
+}
+
+impl Handle {
+    /// Has every task of the loop polled once, so that it sees what has changed.
+    pub fn wake_all(&self) {
+        self.ready.wake_all();
+    }
+}
+
+impl Reactor {
+    /// A loop for this thread.
+    ///
+    /// # Errors
+    /// When the system has no file descriptor left for it.
+    pub fn new() -> std::io::Result<Self> {
+        let poll = mio::Poll::new()?;
+        let registry = poll.registry().try_clone()?;
+        let timers = Timers::new(&registry, TIMER)?;
+        let ready = Arc::new(ReadyQueue::new(mio::Waker::new(&registry, WAKE)?));
+        Ok(Self {
+            inner: Rc::new(Inner {
+                poll: RefCell::new(poll),
+                registry,
+                sources: RefCell::default(),
+                timers,
+                tasks: RefCell::default(),
+                ready,
+                receive_buffer: RefCell::new(vec![0; RECEIVE_BUFFER_BYTES]),
+                main_is_ready: Cell::new(false),
+            }),
+        })
+    }
+
+    /// A handle for other threads.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle {
+            ready: Arc::clone(&self.inner.ready),
+        }
+    }
+
+    /// Adds a task; it runs while [`Reactor::block_on`] does.
+    pub fn spawn(&self, future: impl Future<Output = ()> + 'static) {
+        self.inner.spawn(Box::pin(future));
+    }
+
+    /// How many tasks have not ended.
+    #[must_use]
+    pub fn task_count(&self) -> usize {
+        self.inner.tasks.borrow().len()
+    }
+
+    /// Runs `main`, and all spawned tasks beside it, until `main` ends.
+    ///
+    /// # Errors
+    /// When the system's event queue fails.
+    pub fn block_on<F: Future>(&self, main: F) -> std::io::Result<F::Output> {
+        let _entered = Entered::enter(&self.inner);
+        let waker = Waker::from(Arc::new(TaskWaker::new(MAIN, &self.inner.ready)));
+        let mut main = pin!(main);
+        self.inner.main_is_ready.set(true);
+        let mut events = mio::Events::with_capacity(EVENTS_AT_ONCE);
+        loop {
+            if self.inner.main_is_ready.replace(false)
+                && let Poll::Ready(output) = main.as_mut().poll(&mut Context::from_waker(&waker))
+            {
+                return Ok(output);
+            }
+            self.inner.run_ready();
+            if !self.inner.main_is_ready.get() {
+                self.inner.wait(&mut events)?;
+            }
+        }
+    }
+
+    /// Runs all spawned tasks until none is left, or until `stopped` says so
+    /// after a [`Handle::wake_all`].
+    ///
+    /// # Errors
+    /// When the system's event queue fails.
+    pub fn run_tasks(&self, stopped: impl Fn() -> bool) -> std::io::Result<()> {
+        self.block_on(std::future::poll_fn(|_| {
+            if stopped() {
+                self.cancel_tasks();
+            }
+            if self.task_count() == 0 {
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        }))
+    }
+
+    /// Drops all tasks where they are.
+    pub fn cancel_tasks(&self) {
+        // Dropped after the borrow ends: a task's end may wake another.
+        let tasks = std::mem::take(&mut *self.inner.tasks.borrow_mut());
+        drop(tasks);
+    }
+}
+
+impl Drop for Reactor {
+    fn drop(&mut self) {
+        let _entered = Entered::enter(&self.inner);
+        self.cancel_tasks();
+    }
+}
+
+impl Inner {
+    /// The loop that runs on this thread.
+    #[expect(clippy::expect_used, reason = "only futures of this crate call it, under block_on")]
+    fn current() -> Rc<Self> {
+        CURRENT
+            .with_borrow(Clone::clone)
+            .expect("sockets and timers of the client are used inside its reactor")
+    }
+
+    fn spawn(&self, future: task::BoxFuture) {
+        let mut tasks = self.tasks.borrow_mut();
+        let entry = tasks.vacant_entry();
+        let waker = Arc::new(TaskWaker::new(entry.key(), &self.ready));
+        entry.insert(Task::new(future, Waker::from(Arc::clone(&waker))));
+        drop(tasks);
+        Waker::from(waker).wake();
+    }
+
+    /// Polls what is ready, and what that makes ready in turn.
+    fn run_ready(&self) {
+        let mut batch = Vec::new();
+        loop {
+            if self.ready.take(&mut batch) {
+                self.main_is_ready.set(true);
+                batch.extend(self.tasks.borrow().iter().map(|(id, _)| id));
+            }
+            if batch.is_empty() {
+                return;
+            }
+            for id in batch.drain(..) {
+                if id == MAIN {
+                    self.main_is_ready.set(true);
+                } else {
+                    self.poll_task(id);
+                }
+            }
+        }
+    }
+
+    fn poll_task(&self, id: usize) {
+        // The future leaves its place while it runs, so that it may spawn others.
+        let taken = self.tasks.borrow_mut().get_mut(id).and_then(Task::take);
+        let Some((mut future, waker)) = taken else {
+            return;
+        };
+        let ended = future
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_ready();
+        let mut tasks = self.tasks.borrow_mut();
+        if ended {
+            tasks.try_remove(id);
+            drop(tasks);
+            // The last task's end may be what the main future waits for.
+            self.main_is_ready.set(true);
+        } else if let Some(task) = tasks.get_mut(id) {
+            task.put_back(future);
+        }
+    }
+
+    /// Waits for sockets, timers or another thread.
+    fn wait(&self, events: &mut mio::Events) -> std::io::Result<()> {
+        self.timers.arm()?;
+        match self.poll.borrow_mut().poll(events, None) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(()),
+            polled => polled?,
+        }
+        let mut timers_fire = false;
+        let mut sources = self.sources.borrow_mut();
+        for event in events.iter() {
+            match event.token() {
+                TIMER => timers_fire = true,
+                WAKE => {}
+                Token(source) => {
+                    if let Some(readiness) = sources.get_mut(source) {
+                        readiness.event(event);
+                    }
+                }
+            }
+        }
+        drop(sources);
+        if timers_fire {
+            self.timers.fire(Instant::now());
+        }
+        Ok(())
+    }
+}
+
+/// Makes a loop the thread's current one, for as long as it lives.
+struct Entered {
+    outer: Option<Rc<Inner>>,
+}
+
+impl Entered {
+    fn enter(inner: &Rc<Inner>) -> Self {
+        Self {
+            outer: CURRENT.replace(Some(Rc::clone(inner))),
+        }
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.outer.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn tasks_run_beside_the_main_future() {
+        let reactor = Reactor::new().unwrap();
+        let count = Rc::new(Cell::new(0));
+        for _ in 0..3 {
+            let count = Rc::clone(&count);
+            reactor.spawn(async move {
+                sleep_until(Instant::now() + Duration::from_millis(5)).await;
+                count.set(count.get() + 1);
+            });
+        }
+        reactor.run_tasks(|| false).unwrap();
+        assert_eq!(count.get(), 3);
+    }
+
+    #[test]
+    fn another_thread_can_stop_all_tasks() {
+        let reactor = Reactor::new().unwrap();
+        let stopped = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        reactor.spawn(std::future::pending());
+        let (handle, flag) = (reactor.handle(), Arc::clone(&stopped));
+        let waker = std::thread::spawn(move || {
+            flag.store(true, std::sync::atomic::Ordering::Relaxed);
+            handle.wake_all();
+        });
+        reactor
+            .run_tasks(|| stopped.load(std::sync::atomic::Ordering::Relaxed))
+            .unwrap();
+        assert_eq!(reactor.task_count(), 0);
+        waker.join().unwrap();
+    }
+
+    #[test]
+    fn a_timeout_ends_what_does_not() {
+        let reactor = Reactor::new().unwrap();
+        let limit = Duration::from_millis(5);
+        let outcome = reactor
+            .block_on(timeout(limit, std::future::pending::<()>()))
+            .unwrap();
+        assert_eq!(outcome, Err(Elapsed));
+        let outcome = reactor.block_on(timeout(limit, async { 7 })).unwrap();
+        assert_eq!(outcome, Ok(7));
+    }
+}

@@ -1,0 +1,159 @@
+//! Timers, to the microsecond: epoll's own timeout counts milliseconds, which
+//! would show as lateness of an open loop, so a timerfd wakes the loop.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::future::Future;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+use super::Inner;
+
+#[derive(Debug)]
+pub(super) struct Timers {
+    fd: OwnedFd,
+    heap: RefCell<BinaryHeap<Reverse<Timer>>>,
+    /// What the timerfd is set to.
+    armed: Cell<Option<Instant>>,
+}
+
+#[derive(Debug)]
+struct Timer {
+    at: Instant,
+    waker: Waker,
+}
+
+impl PartialEq for Timer {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Eq for Timer {}
+
+impl PartialOrd for Timer {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timer {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.at.cmp(&other.at)
+    }
+}
+
+impl Timers {
+    pub(super) fn new(registry: &mio::Registry, token: mio::Token) -> std::io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        registry.register(
+            &mut mio::unix::SourceFd(&fd.as_raw_fd()),
+            token,
+            mio::Interest::READABLE,
+        )?;
+        Ok(Self {
+            fd,
+            heap: RefCell::default(),
+            armed: Cell::new(None),
+        })
+    }
+
+    fn add(&self, at: Instant, waker: Waker) {
+        self.heap.borrow_mut().push(Reverse(Timer { at, waker }));
+    }
+
+    /// Sets the timerfd to the next timer, if that is not what it is set to.
+    pub(super) fn arm(&self) -> std::io::Result<()> {
+        let next = self.heap.borrow().peek().map(|Reverse(timer)| timer.at);
+        if next.is_none() || next == self.armed.get() {
+            return Ok(());
+        }
+        let Some(at) = next else { return Ok(()) };
+        // Zero would disarm it.
+        let wait = at
+            .saturating_duration_since(Instant::now())
+            .max(Duration::from_nanos(1));
+        let setting = Itimerspec {
+            it_interval: Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: Timespec {
+                tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(wait.subsec_nanos()),
+            },
+        };
+        timerfd_settime(&self.fd, TimerfdTimerFlags::empty(), &setting)?;
+        self.armed.set(next);
+        Ok(())
+    }
+
+    /// Wakes all whose time has come.
+    pub(super) fn fire(&self, now: Instant) {
+        self.armed.set(None);
+        let mut heap = self.heap.borrow_mut();
+        while heap.peek().is_some_and(|Reverse(timer)| timer.at <= now) {
+            if let Some(Reverse(timer)) = heap.pop() {
+                timer.waker.wake();
+            }
+        }
+    }
+}
+
+/// Waits until `at`.
+pub fn sleep_until(at: Instant) -> impl Future<Output = ()> {
+    Sleep {
+        at,
+        registered: false,
+    }
+}
+
+#[derive(Debug)]
+struct Sleep {
+    at: Instant,
+    registered: bool,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if Instant::now() >= self.at {
+            return Poll::Ready(());
+        }
+        if !self.registered {
+            Inner::current().timers.add(self.at, context.waker().clone());
+            self.registered = true;
+        }
+        Poll::Pending
+    }
+}
+
+/// A time limit that passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Elapsed;
+
+/// Runs `future` for at most `limit`.
+///
+/// # Errors
+/// [`Elapsed`] when it did not end in time; it is dropped then.
+pub async fn timeout<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
+    let mut future = pin!(future);
+    let mut sleep = pin!(sleep_until(Instant::now() + limit));
+    std::future::poll_fn(|context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        sleep.as_mut().poll(context).map(|()| Err(Elapsed))
+    })
+    .await
+}

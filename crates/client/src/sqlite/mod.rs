@@ -1,0 +1,13 @@
+//! SQLite in process. Its calls block, so each virtual user has a thread.
+
+mod session;
+mod target;
+
+pub use session::{SqliteConnector, SqliteSession, error_remedy, session_error};
+pub use target::{SqliteTarget, SqliteTargetError};
+
+/// The version of SQLite that is built in.
+#[must_use]
+pub fn version() -> &'static str {
+    rusqlite::version()
+}

@@ -1,0 +1,129 @@
+//! A virtual user's connection.
+
+use std::sync::Arc;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
+use workload::catalog::{Catalog, Kind};
+use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
+
+use super::target::SqliteTarget;
+
+/// Opens connections to one database.
+#[derive(Debug)]
+pub struct SqliteConnector {
+    /// The database.
+    pub target: Arc<SqliteTarget>,
+}
+
+/// One connection with its statements.
+#[derive(Debug)]
+pub struct SqliteSession {
+    connection: Connection,
+    catalog: Arc<Catalog>,
+}
+
+impl Connect for SqliteConnector {
+    type Session = SqliteSession;
+
+    async fn connect(&self, catalog: &Arc<Catalog>) -> Result<SqliteSession, SessionError> {
+        let connection = self.target.open().map_err(|error| session_error(&error, None))?;
+        connection.set_prepared_statement_cache_capacity(catalog.statements.len());
+        for statement in &catalog.statements {
+            connection
+                .prepare_cached(&statement.sql)
+                .map_err(|error| session_error(&error, Some(&statement.sql)))?;
+        }
+        Ok(SqliteSession {
+            connection,
+            catalog: Arc::clone(catalog),
+        })
+    }
+}
+
+impl Session for SqliteSession {
+    async fn execute(
+        &mut self,
+        statement: u32,
+        params: &[Param<'_>],
+    ) -> Result<Reply, SessionError> {
+        let sql = &self.catalog.statements[statement as usize].sql;
+        run(&self.connection, sql, params).map_err(|error| session_error(&error, Some(sql)))
+    }
+
+    async fn query(&mut self, _kind: Kind, sql: &str) -> Result<Reply, SessionError> {
+        let run = self.connection.execute(sql, []);
+        run.map(|affected| Reply {
+            rows: 0,
+            affected: affected as u64,
+        })
+        .map_err(|error| session_error(&error, Some(&sql[..sql.len().min(200)])))
+    }
+
+    async fn rollback(&mut self) -> Result<(), SessionError> {
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        self.connection
+            .execute_batch("ROLLBACK")
+            .map_err(|error| session_error(&error, Some("ROLLBACK")))
+    }
+}
+
+fn run(connection: &Connection, sql: &str, params: &[Param<'_>]) -> rusqlite::Result<Reply> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let params = params_from_iter(params.iter().map(Value));
+    if statement.column_count() == 0 {
+        let affected = statement.execute(params)? as u64;
+        return Ok(Reply { rows: 0, affected });
+    }
+    let mut found = statement.query(params)?;
+    let mut rows = 0;
+    while found.next()?.is_some() {
+        rows += 1;
+    }
+    Ok(Reply { rows, affected: 0 })
+}
+
+struct Value<'a>(&'a Param<'a>);
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self.0 {
+            Param::Int(number) => ToSqlOutput::from(*number),
+            Param::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        })
+    }
+}
+
+/// SQLite's error as a workload sees it, in the middle of `statement`.
+#[must_use]
+pub fn session_error(error: &rusqlite::Error, statement: Option<&str>) -> SessionError {
+    let code = error.sqlite_error();
+    let kind = match code.map(|error| error.code) {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => FailureKind::Restart,
+        _ => FailureKind::Refused,
+    };
+    SessionError {
+        kind,
+        // The low byte is the primary code that SQLite's documentation names.
+        code: code.map_or(0, |error| (error.extended_code & 0xff).unsigned_abs()),
+        sqlstate: None,
+        message: error.to_string(),
+        statement: statement.map(str::to_owned),
+    }
+}
+
+/// What the user can do about SQLite's error `code`.
+#[must_use]
+pub fn error_remedy(code: u32) -> Option<&'static str> {
+    Some(match code {
+        5 | 6 => "another process holds the database: close it, or use another file",
+        8 => "the file or its directory is read-only for this user",
+        10 | 13 => "the disk has no room left or fails: free space, or use another file",
+        14 => "check that the directory exists and may be written to",
+        11 | 26 => "the file is no SQLite database, or damaged: name another one",
+        1 => "the tables have another schema than sysbench's: drop them, or use another file",
+        _ => return None,
+    })
+}

@@ -1,0 +1,146 @@
+//! Which database: `sqlite:` (temporary), `sqlite:path/to/file`, with settings as
+//! `?journal_mode=delete&synchronous=full`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+/// How long a connection waits for another's lock before `SQLITE_BUSY`.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const JOURNAL_MODES: [&str; 6] = ["wal", "delete", "truncate", "persist", "memory", "off"];
+const SYNCHRONOUS: [&str; 4] = ["normal", "full", "extra", "off"];
+
+/// A database file and its settings.
+#[derive(Debug)]
+pub struct SqliteTarget {
+    path: PathBuf,
+    journal_mode: String,
+    synchronous: String,
+    /// Removed with the target.
+    temporary: Option<tempfile::TempDir>,
+}
+
+/// A URL that names no database.
+#[derive(Debug, thiserror::Error)]
+pub enum SqliteTargetError {
+    /// The text is not of the form.
+    #[error("{0}; a database is named like sqlite: (temporary) or sqlite:path/to/file?journal_mode=wal&synchronous=full")]
+    Url(String),
+    /// No room for a temporary database.
+    #[error("cannot make a temporary directory in {directory}: {source}; set TMPDIR to one with room")]
+    Temporary {
+        /// Where.
+        directory: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+}
+
+impl SqliteTarget {
+    /// Reads a URL. The default is WAL with `synchronous=normal`, as servers that
+    /// embed SQLite set it.
+    ///
+    /// # Errors
+    /// When it is not of the form, or there is no room for a temporary database.
+    pub fn parse(url: &str) -> Result<Self, SqliteTargetError> {
+        let rest = url
+            .strip_prefix("sqlite:")
+            .ok_or_else(|| SqliteTargetError::Url(format!("{url:?} does not begin with sqlite:")))?;
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        // sqlite:///absolute/path is written with an empty host.
+        let path = path.strip_prefix("//").unwrap_or(path);
+        let (mut journal_mode, mut synchronous) = ("wal", "normal");
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("journal_mode", value)) => {
+                    journal_mode = one_of("journal_mode", value, &JOURNAL_MODES)?;
+                }
+                Some(("synchronous", value)) => {
+                    synchronous = one_of("synchronous", value, &SYNCHRONOUS)?;
+                }
+                _ => {
+                    return Err(SqliteTargetError::Url(format!("the parameter {pair:?} is unknown")));
+                }
+            }
+        }
+        let temporary = path.is_empty().then(temporary_directory).transpose()?;
+        let path = match &temporary {
+            Some(directory) => directory.path().join("dyno.sqlite"),
+            None => PathBuf::from(path),
+        };
+        Ok(Self {
+            path,
+            journal_mode: journal_mode.to_owned(),
+            synchronous: synchronous.to_owned(),
+            temporary,
+        })
+    }
+
+    /// The database file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The database and its settings, for people.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let name = match &self.temporary {
+            Some(_) => "sqlite: (temporary)".to_owned(),
+            None => format!("sqlite:{}", self.path.display()),
+        };
+        format!("{name}, journal_mode={}, synchronous={}", self.journal_mode, self.synchronous)
+    }
+
+    /// Opens a connection with the settings.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn open(&self) -> rusqlite::Result<Connection> {
+        let connection = Connection::open(&self.path)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.pragma_update(None, "journal_mode", &self.journal_mode)?;
+        connection.pragma_update(None, "synchronous", &self.synchronous)?;
+        Ok(connection)
+    }
+}
+
+fn temporary_directory() -> Result<tempfile::TempDir, SqliteTargetError> {
+    tempfile::Builder::new()
+        .prefix("dyno-")
+        .tempdir()
+        .map_err(|source| SqliteTargetError::Temporary {
+            directory: std::env::temp_dir(),
+            source,
+        })
+}
+
+fn one_of<'a>(key: &str, value: &str, known: &[&'a str]) -> Result<&'a str, SqliteTargetError> {
+    known.iter().copied().find(|known| *known == value).ok_or_else(|| {
+        SqliteTargetError::Url(format!("{key}={value} is unknown (one of {})", known.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_database_goes_with_its_target() {
+        let target = SqliteTarget::parse("sqlite:").unwrap();
+        target.open().unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
+        let path = target.path().to_owned();
+        assert!(path.exists());
+        drop(target);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn settings_are_checked() {
+        let target = SqliteTarget::parse("sqlite:/x/y.db?journal_mode=delete&synchronous=full").unwrap();
+        assert_eq!(target.shown(), "sqlite:/x/y.db, journal_mode=delete, synchronous=full");
+        assert!(SqliteTarget::parse("sqlite:x?journal_mode=wall").is_err());
+        assert!(SqliteTarget::parse("sqlite:x?speed=11").is_err());
+    }
+}
