@@ -1,0 +1,85 @@
+//! Bulk inserts: full packets, every row once.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod recorder;
+
+use std::sync::Arc;
+
+use recorder::{Recorder, run};
+use workload::catalog::{Catalog, Kind};
+use workload::name::WorkloadName;
+use workload::options::Options;
+use workload::schema::Dialect;
+use workload::session::{FailureKind, SessionError};
+use workload::user::{Shared, User};
+
+const PACKET_BYTES: usize = 512 * 1024;
+
+fn user(index: u32) -> User {
+    let shared = Shared::new(WorkloadName::BulkInsert, Options::default(), 1, 4).unwrap();
+    User::new(&Arc::new(shared), index).unwrap()
+}
+
+fn recorder() -> Recorder {
+    let catalog = Catalog::new(
+        WorkloadName::BulkInsert,
+        &Options::default(),
+        Dialect::Mysql,
+    );
+    assert!(catalog.statements.is_empty());
+    Recorder::new(catalog)
+}
+
+fn rows(text: &str) -> Vec<u64> {
+    let rows = text.strip_prefix("INSERT INTO sbtest3 VALUES").unwrap();
+    let rows = rows.trim_start_matches('(').trim_end_matches(')');
+    let pairs = rows.split("),(").map(|pair| pair.split_once(',').unwrap());
+    pairs
+        .map(|(id, k)| {
+            assert_eq!(id, k);
+            id.parse().unwrap()
+        })
+        .collect()
+}
+
+#[test]
+fn packets_are_full_and_hold_every_row_once() {
+    let (mut user, mut recorder) = (user(2), recorder());
+    for _ in 0..100_000 {
+        run(user.transaction(&mut recorder)).unwrap();
+    }
+    run(user.finish(&mut recorder)).unwrap();
+    run(user.finish(&mut recorder)).unwrap();
+    let (last, full) = recorder.sent.split_last().unwrap();
+    assert_eq!(full.len(), 2);
+    for sent in full {
+        assert_eq!(sent.kind, Kind::BulkInsert);
+        assert!(sent.sql.len() <= PACKET_BYTES);
+        assert!(sent.sql.len() > PACKET_BYTES - 100);
+    }
+    assert!(last.sql.len() <= PACKET_BYTES);
+    let sent: Vec<u64> = recorder.sent.iter().flat_map(|s| rows(&s.sql)).collect();
+    assert_eq!(sent, (1..=100_000).collect::<Vec<_>>());
+}
+
+#[test]
+fn rows_are_sent_again_only_after_a_restart() {
+    for (kind, again) in [(FailureKind::Restart, true), (FailureKind::Lost, false)] {
+        let (mut user, mut recorder) = (user(2), recorder());
+        recorder.fail_at(
+            0,
+            SessionError {
+                kind,
+                code: 1205,
+                sqlstate: None,
+                message: "Lock wait timeout".to_owned(),
+                statement: None,
+            },
+        );
+        run(user.transaction(&mut recorder)).unwrap();
+        run(user.finish(&mut recorder)).unwrap_err();
+        run(user.finish(&mut recorder)).unwrap();
+        assert_eq!(recorder.sent.len(), if again { 2 } else { 1 });
+    }
+}

@@ -1,0 +1,261 @@
+//! Virtual users against a recorder: which statements they send.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod recorder;
+
+use std::sync::Arc;
+
+use recorder::{Recorder, Value, run};
+use workload::catalog::{Catalog, Class, Kind};
+use workload::name::WorkloadName;
+use workload::options::Options;
+use workload::schema::Dialect;
+use workload::session::{FailureKind, SessionError};
+use workload::user::{Done, Shared, User};
+
+fn record(workload: WorkloadName, options: &Options, user: u32, transactions: u32) -> Recorder {
+    let mut recorder = Recorder::new(Catalog::new(workload, options, Dialect::Mysql));
+    let shared = Arc::new(Shared::new(workload, options.clone(), 11, 4).unwrap());
+    let mut user = User::new(&shared, user).unwrap();
+    for _ in 0..transactions {
+        run(user.transaction(&mut recorder)).unwrap();
+    }
+    recorder
+}
+
+fn counts(workload: WorkloadName, options: &Options) -> [usize; 3] {
+    let recorder = record(workload, options, 0, 1);
+    [Class::Read, Class::Write, Class::Other].map(|class| {
+        let of_class = recorder
+            .sent
+            .iter()
+            .filter(|sent| sent.kind.class() == class);
+        of_class.count()
+    })
+}
+
+#[test]
+fn every_workload_sends_as_many_statements_as_sysbench() {
+    let options = Options::default();
+    for (workload, expected) in [
+        (WorkloadName::OltpReadWrite, [14, 4, 2]),
+        (WorkloadName::OltpReadOnly, [14, 0, 2]),
+        (WorkloadName::OltpWriteOnly, [0, 4, 2]),
+        (WorkloadName::OltpPointSelect, [1, 0, 0]),
+        (WorkloadName::OltpUpdateIndex, [0, 1, 0]),
+        (WorkloadName::OltpUpdateNonIndex, [0, 1, 0]),
+        (WorkloadName::OltpInsert, [0, 1, 0]),
+        (WorkloadName::OltpDelete, [0, 1, 0]),
+        (WorkloadName::SelectRandomPoints, [1, 0, 0]),
+        (WorkloadName::SelectRandomRanges, [1, 0, 0]),
+        (WorkloadName::BulkInsert, [0, 0, 0]),
+    ] {
+        assert_eq!(counts(workload, &options), expected, "{workload}");
+    }
+}
+
+#[test]
+fn options_change_the_statements() {
+    let options = Options {
+        range_selects: false,
+        skip_trx: true,
+        point_selects: 3,
+        delete_inserts: 2,
+        index_updates: 0,
+        ..Options::default()
+    };
+    assert_eq!(counts(WorkloadName::OltpReadWrite, &options), [3, 5, 0]);
+    assert_eq!(counts(WorkloadName::OltpPointSelect, &options), [1, 0, 0]);
+}
+
+#[test]
+fn the_order_is_the_one_of_the_kinds() {
+    for workload in WorkloadName::ALL {
+        let options = Options::default();
+        let recorder = record(workload, &options, 0, 1);
+        let mut sent: Vec<Kind> = recorder.sent.iter().map(|sent| sent.kind).collect();
+        sent.dedup();
+        if workload != WorkloadName::BulkInsert {
+            assert_eq!(sent, workload::kinds(workload, &options));
+        }
+    }
+}
+
+#[test]
+fn the_texts_are_those_of_sysbench() {
+    let recorder = record(WorkloadName::OltpReadWrite, &Options::default(), 0, 1);
+    let mut texts: Vec<&str> = recorder.sent.iter().map(|s| s.sql.as_str()).collect();
+    texts.dedup();
+    assert_eq!(
+        texts,
+        [
+            "BEGIN",
+            "SELECT c FROM sbtest1 WHERE id=?",
+            "SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ?",
+            "SELECT SUM(k) FROM sbtest1 WHERE id BETWEEN ? AND ?",
+            "SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ? ORDER BY c",
+            "SELECT DISTINCT c FROM sbtest1 WHERE id BETWEEN ? AND ? ORDER BY c",
+            "UPDATE sbtest1 SET k=k+1 WHERE id=?",
+            "UPDATE sbtest1 SET c=? WHERE id=?",
+            "DELETE FROM sbtest1 WHERE id=?",
+            "INSERT INTO sbtest1 (id, k, c, pad) VALUES (?, ?, ?, ?)",
+            "COMMIT",
+        ]
+    );
+}
+
+#[test]
+fn every_statement_has_its_parameters_and_every_table_is_used() {
+    let options = Options {
+        tables: 5,
+        ..Options::default()
+    };
+    for workload in WorkloadName::ALL {
+        let tables = match workload {
+            WorkloadName::SelectRandomPoints | WorkloadName::SelectRandomRanges => 1,
+            _ => 5,
+        };
+        let options = Options {
+            tables,
+            ..options.clone()
+        };
+        let recorder = record(workload, &options, 1, 200);
+        for sent in &recorder.sent {
+            assert_eq!(sent.params.len(), sent.sql.matches('?').count());
+        }
+        let used = (1..=tables).all(|t| {
+            let name = format!("sbtest{t} ");
+            recorder.sent.iter().any(|s| s.sql.contains(&name))
+        });
+        assert!(used || workload == WorkloadName::BulkInsert, "{workload}");
+    }
+}
+
+#[test]
+fn a_group_of_statements_stays_on_one_table() {
+    let options = Options {
+        tables: 100,
+        ..Options::default()
+    };
+    let recorder = record(WorkloadName::OltpReadOnly, &options, 0, 1);
+    let mut points: Vec<&str> = recorder.sent[1..11]
+        .iter()
+        .map(|s| s.sql.as_str())
+        .collect();
+    points.dedup();
+    assert_eq!(points.len(), 1);
+}
+
+#[test]
+fn the_seed_and_the_user_decide_the_statements() {
+    let options = Options::default();
+    let of_user = |user| record(WorkloadName::OltpReadWrite, &options, user, 5).sent;
+    assert_eq!(of_user(0), of_user(0));
+    assert_ne!(of_user(0), of_user(1));
+}
+
+#[test]
+fn keys_stay_in_their_range_and_fill_it() {
+    let options = Options {
+        rows: 100,
+        key_range: Some(200),
+        distribution: "uniform".parse().unwrap(),
+        ..Options::default()
+    };
+    let recorder = record(WorkloadName::OltpPointSelect, &options, 0, 5_000);
+    let mut keys: Vec<i64> = recorder.numbers(Kind::PointSelect, 0).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys, (1..=200).collect::<Vec<_>>());
+}
+
+#[test]
+fn ranges_have_their_size() {
+    let recorder = record(WorkloadName::OltpReadOnly, &Options::default(), 0, 50);
+    let first = recorder.numbers(Kind::SumRange, 0);
+    for (first, last) in first.zip(recorder.numbers(Kind::SumRange, 1)) {
+        assert_eq!(last - first, 99);
+    }
+    let recorder = record(WorkloadName::SelectRandomRanges, &Options::default(), 2, 50);
+    for place in (0..20).step_by(2) {
+        let first = recorder.numbers(Kind::RandomRanges, place);
+        for (first, last) in first.zip(recorder.numbers(Kind::RandomRanges, place + 1)) {
+            assert_eq!(last - first, 5);
+            // The third of four users has the third quarter.
+            assert!((5_000..=7_500).contains(&first));
+        }
+    }
+}
+
+#[test]
+fn a_deleted_row_is_inserted_again() {
+    let recorder = record(WorkloadName::OltpWriteOnly, &Options::default(), 0, 50);
+    let deleted: Vec<i64> = recorder.numbers(Kind::Delete, 0).collect();
+    let inserted: Vec<i64> = recorder.numbers(Kind::Insert, 0).collect();
+    assert_eq!(deleted, inserted);
+    let insert = recorder.sent.iter().find(|s| s.kind == Kind::Insert);
+    let lengths = insert.unwrap().params.iter().map(Value::len);
+    assert!(lengths.skip(2).eq([119, 59]));
+}
+
+#[test]
+fn new_rows_get_their_id_from_the_server_or_above_the_rows() {
+    let ask = record(WorkloadName::OltpInsert, &Options::default(), 0, 3);
+    assert!(ask.numbers(Kind::Insert, 0).eq([0, 0, 0]));
+    let options = Options {
+        auto_inc: false,
+        rows: 1000,
+        ..Options::default()
+    };
+    let mut ids = Vec::new();
+    for user in 0..4 {
+        let recorder = record(WorkloadName::OltpInsert, &options, user, 3);
+        ids.extend(recorder.numbers(Kind::Insert, 0));
+    }
+    ids.sort_unstable();
+    assert_eq!(ids, (1001..=1012).collect::<Vec<_>>());
+}
+
+#[test]
+fn lookups_that_find_nothing_are_counted() {
+    let options = Options::default();
+    for (found, misses) in [(1, 0), (0, 13)] {
+        let workload = WorkloadName::OltpReadWrite;
+        let mut recorder = Recorder::new(Catalog::new(workload, &options, Dialect::Mysql));
+        recorder.found = found;
+        let shared = Arc::new(Shared::new(workload, options.clone(), 1, 1).unwrap());
+        let mut user = User::new(&shared, 0).unwrap();
+        let done = run(user.transaction(&mut recorder)).unwrap();
+        let lookups = 13;
+        assert_eq!(done, Done { lookups, misses });
+    }
+}
+
+#[test]
+fn a_failure_ends_the_transaction_and_the_next_starts_anew() {
+    let options = Options::default();
+    let workload = WorkloadName::OltpReadWrite;
+    let mut recorder = Recorder::new(Catalog::new(workload, &options, Dialect::Mysql));
+    let shared = Arc::new(Shared::new(workload, options, 1, 1).unwrap());
+    let mut user = User::new(&shared, 0).unwrap();
+    let deadlock = SessionError {
+        kind: FailureKind::Restart,
+        code: 1213,
+        sqlstate: None,
+        message: "Deadlock found".to_owned(),
+        statement: None,
+    };
+    recorder.fail_at(16, deadlock.clone());
+    assert_eq!(run(user.transaction(&mut recorder)), Err(deadlock));
+    assert_eq!(recorder.sent.len(), 17);
+    run(user.transaction(&mut recorder)).unwrap();
+    assert_eq!(recorder.sent.len(), 37);
+    assert_eq!(recorder.sent[17].kind, Kind::Begin);
+    assert_ne!(recorder.sent[18].params, recorder.sent[1].params);
+}
+
+#[test]
+fn a_user_is_small() {
+    assert!(size_of::<User>() <= 300, "{}", size_of::<User>());
+}
