@@ -44,6 +44,15 @@ pub trait Session {
     /// Rolls the open transaction back, if there is one, so that the connection
     /// can start the next.
     fn rollback(&mut self) -> impl Future<Output = Result<(), SessionError>>;
+
+    /// Says good-bye, where the engine knows that (a server counts connections
+    /// that end without it as aborted).
+    fn close(self) -> impl Future<Output = ()>
+    where
+        Self: Sized,
+    {
+        async { drop(self) }
+    }
 }
 
 /// Opens the connections of a load.

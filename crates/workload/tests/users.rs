@@ -256,6 +256,14 @@ fn a_failure_ends_the_transaction_and_the_next_starts_anew() {
 }
 
 #[test]
-fn a_user_is_small() {
+fn a_user_and_its_transaction_are_small() {
     assert!(size_of::<User>() <= 300, "{}", size_of::<User>());
+    let workload = WorkloadName::OltpReadWrite;
+    let options = Options::default();
+    let mut recorder = Recorder::new(Catalog::new(workload, &options, Dialect::Mysql));
+    let shared = Arc::new(Shared::new(workload, options, 1, 1).unwrap());
+    let mut user = User::new(&shared, 0).unwrap();
+    let bytes = size_of_val(&user.transaction(&mut recorder));
+    // With the recorder's own futures, of about 200 bytes, in it.
+    assert!(bytes <= 800, "{bytes}");
 }

@@ -38,4 +38,14 @@ impl Shared {
             options,
         })
     }
+
+    /// The workload.
+    pub fn workload(&self) -> WorkloadName {
+        self.workload
+    }
+
+    /// Its options, which are valid.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
 }
