@@ -1,0 +1,61 @@
+//! Real servers for tests: private, unprivileged, gone with the test.
+//!
+//! ```no_run
+//! let server = testkit::MariaDb::start(&["--max-connections=500"]);
+//! server.sql("CREATE TABLE t (id INT)");
+//! println!("{}", server.url("sbtest")); // mysql://root@127.0.0.1:PORT/sbtest
+//! ```
+//!
+//! A data directory is built once per machine and server version and then copied, so a start takes a fraction of a
+//! second. Every server listens on a free port of 127.0.0.1 and on a socket of its own, has the account `root`
+//! without a password and the database `sbtest`, and is killed when its [`Server`] is dropped or the test dies.
+//!
+//! This crate is for tests only: what goes wrong panics with the reason, because a test has nobody to return it to.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test support: the panic is the test's failure message"
+)]
+
+mod engine;
+mod home;
+mod process;
+mod server;
+mod template;
+mod tls;
+
+pub use engine::Engine;
+pub use server::{Builder, Server};
+
+/// MariaDB, from the system's package.
+#[derive(Debug)]
+pub struct MariaDb;
+
+impl MariaDb {
+    /// Starts a server with these extra options (`--name=value`); they win over the kit's own.
+    pub fn start(options: &[&str]) -> Server {
+        Self::builder().options(options).start()
+    }
+
+    /// A server to be described further before it is started.
+    pub fn builder() -> Builder {
+        Builder::new(Engine::MariaDb)
+    }
+}
+
+/// MySQL 9.7, from where `scripts/install-servers.sh` put it.
+#[derive(Debug)]
+pub struct MySql;
+
+impl MySql {
+    /// Starts a server with these extra options (`--name=value`); they win over the kit's own.
+    pub fn start(options: &[&str]) -> Server {
+        Self::builder().options(options).start()
+    }
+
+    /// A server to be described further before it is started.
+    pub fn builder() -> Builder {
+        Builder::new(Engine::MySql)
+    }
+}

@@ -1,0 +1,51 @@
+//! A certificate authority and a server certificate for one test, made by the `openssl` program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::{Account, output_of};
+
+/// Fills `dir` and returns the server options that use it. The certificate is for the name `localhost` and not for
+/// 127.0.0.1, so that a test can see both a match and a mismatch.
+pub(crate) fn create(dir: &Path, account: &Account) -> Vec<String> {
+    fs::create_dir(dir).expect("the server's directory can be written");
+    let extensions =
+        "subjectAltName=DNS:localhost\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n";
+    fs::write(dir.join("extensions"), extensions).expect("the server's directory can be written");
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    openssl(
+        dir,
+        &format!(
+            "req -x509 {key} -days 3650 -subj /CN=dyno-test-ca -keyout ca-key.pem -out ca.pem"
+        ),
+    );
+    openssl(
+        dir,
+        &format!("req -new {key} -subj /CN=localhost -keyout server-key.pem -out server.csr"),
+    );
+    openssl(
+        dir,
+        "x509 -req -in server.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 3650 -extfile extensions \
+         -out server-cert.pem",
+    );
+    account.own(&dir.join("server-key.pem"));
+    [
+        ("ca", "ca.pem"),
+        ("cert", "server-cert.pem"),
+        ("key", "server-key.pem"),
+    ]
+    .map(|(option, file)| format!("--ssl-{option}={}", dir.join(file).display()))
+    .to_vec()
+}
+
+/// The authority's certificate in a directory filled by [`create`].
+pub(crate) fn ca_file(dir: &Path) -> PathBuf {
+    dir.join("ca.pem")
+}
+
+fn openssl(dir: &Path, arguments: &str) {
+    let mut command = Command::new("openssl");
+    command.args(arguments.split_whitespace()).current_dir(dir);
+    output_of(command);
+}
