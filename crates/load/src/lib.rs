@@ -1,1 +1,17 @@
-//! load
+//! The load engine: virtual users as light tasks on a few worker threads.
+//!
+//! [`run`] is the story: open all connections, warm up, measure second by
+//! second, stop on transaction boundaries. It knows no study and no storage; what
+//! it measures goes to its caller as it happens.
+
+mod arrivals;
+mod collect;
+mod control;
+mod cpu;
+mod record;
+mod spec;
+mod user;
+mod worker;
+
+pub use collect::{Event, LoadError, LoadOutcome, run};
+pub use spec::{Arrivals, End, LoadSpec, Pace};

@@ -80,6 +80,16 @@ impl Slice {
         self.misses += other.misses;
     }
 
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        self.response.clear();
+        self.service.clear();
+        self.lateness.clear();
+        self.statements.iter_mut().for_each(Latency::clear);
+        self.errors.clear();
+        (self.reconnects, self.lookups, self.misses) = (0, 0, 0);
+    }
+
     /// Statements that got their reply.
     #[must_use]
     pub fn statement_count(&self) -> u64 {

@@ -138,6 +138,10 @@ impl Session for MysqlSession {
         let done = self.connection.run("ROLLBACK").await;
         self.finish(done, None).map(|_| ())
     }
+
+    async fn close(self) {
+        self.connection.close().await;
+    }
 }
 
 /// Puts the parameters where the statement has its question marks.

@@ -1,0 +1,379 @@
+//! The main thread of a load: its phases, and the slices that it cuts each second.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use measure::setup::Unfinished;
+use measure::slice::{Busy, Phase, Second, Slice};
+use workload::catalog::Catalog;
+use workload::kind::Kind;
+use workload::session::{Connect, SessionError};
+use workload::user::{Shared as UserShared, User};
+
+use crate::arrivals::Schedule;
+use crate::control::{Control, Stage, lock};
+use crate::cpu::{self, CpuTime};
+use crate::record::{KindIndex, Recorder};
+use crate::spec::{End, LoadSpec, Pace};
+use crate::worker::{self, Job};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// How often the main thread looks whether something has changed.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a cancelled worker may take to end, before it is left behind (a call
+/// into SQLite cannot be dropped).
+const CANCEL_LIMIT: Duration = Duration::from_secs(1);
+
+/// What a load tells while it runs.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Connections are being opened.
+    Connecting {
+        /// Open so far.
+        open: u32,
+        /// Wanted.
+        users: u32,
+    },
+    /// A second (or the rest of one at a phase's end) is over.
+    Second(&'a Second),
+    /// The load has ended, and waits for running transactions.
+    Draining {
+        /// How many.
+        running: usize,
+    },
+}
+
+/// How a load ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadOutcome {
+    /// Why.
+    pub end: End,
+    /// What was running when it did.
+    pub unfinished: Unfinished,
+}
+
+/// A load that did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A connection could not be opened.
+    #[error("{0}")]
+    Connect(SessionError),
+    /// The system gave no thread or event queue.
+    #[error("cannot start a worker thread: {0}")]
+    Worker(#[from] std::io::Error),
+    /// The user asked to stop before the first transaction.
+    #[error("interrupted before the load began")]
+    Interrupted,
+}
+
+/// Runs a load: connects, warms up, measures, stops. `tell` hears of every
+/// second as it ends; `interrupted` stops the load early when it becomes true.
+///
+/// # Errors
+/// When the load could not begin; what happens later is in the outcome.
+pub fn run<C>(
+    spec: &LoadSpec,
+    connector: &Arc<C>,
+    catalog: &Arc<Catalog>,
+    kinds: &[Kind],
+    users: &Arc<UserShared>,
+    interrupted: &AtomicBool,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<LoadOutcome, LoadError>
+where
+    C: Connect + Send + Sync + 'static,
+    C::Session: 'static,
+{
+    let kind_index = Arc::new(KindIndex::new(catalog, kinds));
+    let mut load = Load::start(spec, kinds.len(), |control, recorder, places| {
+        let users = places
+            .map(|index| User::new(users, index))
+            .collect::<Result<_, _>>();
+        let job = Job {
+            control,
+            recorder,
+            connector: Arc::clone(connector),
+            catalog: Arc::clone(catalog),
+            kinds: Arc::clone(&kind_index),
+            users: users.map_err(std::io::Error::other)?,
+            ignored_errors: spec.ignored_errors.as_slice().into(),
+            think: spec.think,
+            connect_limit: spec.connect_limit.div_ceil(spec.workers),
+            is_open_loop: spec.pace != Pace::Closed,
+            batch_scheduling: spec.batch_scheduling,
+        };
+        std::thread::Builder::new()
+            .name("dyno-worker".to_owned())
+            .spawn(move || worker::work(job))
+    })?;
+    load.connect(interrupted, tell)?;
+    load.begin();
+    load.phase(Phase::Warmup, Some(spec.warmup), interrupted, tell);
+    if let Some(events) = spec.events {
+        load.control.limit(events);
+    }
+    load.phase(Phase::Measure, spec.time, interrupted, tell);
+    Ok(load.stop(interrupted, tell))
+}
+
+/// A load under way.
+struct Load<'a> {
+    spec: &'a LoadSpec,
+    control: Arc<Control>,
+    recorders: Vec<Arc<Recorder>>,
+    threads: Vec<JoinHandle<std::io::Result<()>>>,
+    /// Goes round: given to a recorder for the slice that it has.
+    spare: Slice,
+    kinds: usize,
+    cut_ns: u64,
+    cpu: Vec<Option<CpuTime>>,
+}
+
+impl<'a> Load<'a> {
+    /// Starts the workers, each with its share of the users.
+    fn start(
+        spec: &'a LoadSpec,
+        kinds: usize,
+        spawn: impl Fn(
+            Arc<Control>,
+            Arc<Recorder>,
+            std::ops::Range<u32>,
+        ) -> std::io::Result<JoinHandle<std::io::Result<()>>>,
+    ) -> Result<Self, LoadError> {
+        let mut load = Self {
+            spec,
+            control: Arc::new(Control::new()),
+            recorders: Vec::new(),
+            threads: Vec::new(),
+            spare: Slice::new(kinds),
+            kinds,
+            cut_ns: 0,
+            cpu: Vec::new(),
+        };
+        for worker in 0..spec.workers {
+            let share = |worker| {
+                (u64::from(spec.users) * u64::from(worker) / u64::from(spec.workers)) as u32
+            };
+            let places = share(worker)..share(worker + 1);
+            let recorder = Arc::new(Recorder::new(kinds, places.len()));
+            load.recorders.push(Arc::clone(&recorder));
+            match spawn(Arc::clone(&load.control), recorder, places) {
+                Ok(thread) => load.threads.push(thread),
+                Err(error) => {
+                    load.control.advance(Stage::Cancel);
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(load)
+    }
+
+    /// Waits until every user has its connection.
+    fn connect(
+        &mut self,
+        interrupted: &AtomicBool,
+        tell: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), LoadError> {
+        loop {
+            let open = self.control.connected.load(Ordering::Relaxed);
+            tell(Event::Connecting {
+                open,
+                users: self.spec.users,
+            });
+            if open == self.spec.users {
+                return Ok(());
+            }
+            let refused = self.control.failure().map(LoadError::Connect);
+            let stopped = interrupted
+                .load(Ordering::Relaxed)
+                .then_some(LoadError::Interrupted);
+            if let Some(error) = refused.or(stopped).or_else(|| self.dead_worker()) {
+                self.control.advance(Stage::Cancel);
+                self.join(CANCEL_LIMIT);
+                return Err(error);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// A worker that ended before its users did has failed.
+    fn dead_worker(&mut self) -> Option<LoadError> {
+        let place = self.threads.iter().position(JoinHandle::is_finished)?;
+        let error = match self.threads.swap_remove(place).join() {
+            Ok(Ok(())) => return None,
+            Ok(Err(error)) => error,
+            Err(_) => std::io::Error::other("the worker thread panicked"),
+        };
+        Some(error.into())
+    }
+
+    /// Lets the transactions begin.
+    fn begin(&mut self) {
+        let now_ns = self.control.now_ns();
+        if let Pace::Open { per_s, arrivals } = self.spec.pace {
+            let workers = f64::from(self.spec.workers);
+            for (number, recorder) in self.recorders.iter().enumerate() {
+                // Each worker has its share of the rate, a little apart from the others'.
+                let offset = (number as f64 + 0.5) / workers;
+                let seed = self.spec.seed.wrapping_add(number as u64);
+                let share = per_s / workers;
+                let schedule = Schedule::new(arrivals, share, now_ns, offset, seed);
+                *lock(&recorder.schedule) = Some(schedule);
+            }
+        }
+        self.cut_ns = now_ns;
+        self.cpu = self.cpu_times();
+        self.control.advance(Stage::Run);
+    }
+
+    /// Lets time pass and cuts it into seconds, until the phase is over.
+    fn phase(
+        &mut self,
+        phase: Phase,
+        length: Option<Duration>,
+        interrupted: &AtomicBool,
+        tell: &mut dyn FnMut(Event<'_>),
+    ) {
+        let begin = self.control.instant(self.cut_ns);
+        let end = length.map(|length| begin + length);
+        let mut next_cut = begin + SECOND;
+        loop {
+            let now = Instant::now();
+            let over = end.is_some_and(|end| now >= end) || self.is_over(interrupted);
+            if over || now >= next_cut {
+                // A phase of no length leaves no trace.
+                if end != Some(begin) {
+                    let second = self.cut(phase);
+                    tell(Event::Second(&second));
+                }
+                next_cut += SECOND;
+            }
+            if over {
+                return;
+            }
+            let wake = end.map_or(next_cut, |end| end.min(next_cut));
+            let pause = wake.saturating_duration_since(Instant::now());
+            std::thread::sleep(pause.min(LOOK));
+        }
+    }
+
+    fn is_over(&self, interrupted: &AtomicBool) -> bool {
+        interrupted.load(Ordering::Relaxed) || self.control.failure().is_some() || self.all_ended()
+    }
+
+    fn all_ended(&self) -> bool {
+        self.control.ended.load(Ordering::Acquire) >= self.spec.users
+    }
+
+    /// Takes what was recorded since the last cut.
+    fn cut(&mut self, phase: Phase) -> Second {
+        let mut merged = Slice::new(self.kinds);
+        let start_ns = self.cut_ns;
+        self.cut_ns = self.control.now_ns();
+        for recorder in &self.recorders {
+            recorder.exchange(&mut self.spare);
+            merged.merge(&self.spare);
+            self.spare.clear();
+        }
+        let backlog = (self.spec.pace != Pace::Closed).then(|| self.backlog());
+        Second {
+            start_ns,
+            end_ns: self.cut_ns,
+            phase,
+            slice: merged,
+            backlog,
+            workers: self.busy(self.cut_ns - start_ns),
+        }
+    }
+
+    fn backlog(&self) -> u64 {
+        let waiting = |recorder: &Arc<Recorder>| {
+            lock(&recorder.schedule)
+                .as_mut()
+                .map_or(0, |schedule| schedule.backlog(self.cut_ns))
+        };
+        self.recorders.iter().map(waiting).sum()
+    }
+
+    /// What each worker did with the last `length_ns`; empty where the kernel does
+    /// not say.
+    fn busy(&mut self, length_ns: u64) -> Vec<Busy> {
+        let times = self.cpu_times();
+        let before = std::mem::replace(&mut self.cpu, times.clone());
+        let length_s = (length_ns.max(1)) as f64 / 1e9;
+        let share = |now: Duration, then: Duration| {
+            (now.saturating_sub(then).as_secs_f64() / length_s).min(1.0)
+        };
+        times
+            .into_iter()
+            .zip(before)
+            .filter_map(|(now, then)| {
+                let (now, then) = (now?, then?);
+                Some(Busy {
+                    running: share(now.running, then.running),
+                    waiting: share(now.waiting, then.waiting),
+                })
+            })
+            .collect()
+    }
+
+    fn cpu_times(&self) -> Vec<Option<CpuTime>> {
+        let time = |recorder: &Arc<Recorder>| {
+            cpu::thread_time(recorder.thread.load(Ordering::Relaxed))
+        };
+        self.recorders.iter().map(time).collect()
+    }
+
+    /// Ends the load on transaction boundaries, or cancels what takes too long.
+    fn stop(mut self, interrupted: &AtomicBool, tell: &mut dyn FnMut(Event<'_>)) -> LoadOutcome {
+        let stopped_ns = self.control.now_ns();
+        let running: Vec<u64> = self.running().collect();
+        let oldest = running.iter().min();
+        let mut unfinished = Unfinished {
+            count: running.len() as u64,
+            oldest_ms: oldest.map(|start_ns| stopped_ns.saturating_sub(*start_ns) as f64 / 1e6),
+            cancelled: 0,
+        };
+        self.control.advance(Stage::Stop);
+        let deadline = Instant::now() + self.spec.grace;
+        while !self.all_ended() && Instant::now() < deadline {
+            tell(Event::Draining {
+                running: self.running().count(),
+            });
+            std::thread::sleep(LOOK);
+        }
+        unfinished.cancelled = self.running().count() as u64;
+        if unfinished.count > 0 {
+            let drained = self.cut(Phase::Drain);
+            tell(Event::Second(&drained));
+        }
+        self.control.advance(Stage::Cancel);
+        self.join(CANCEL_LIMIT);
+        let end = match self.control.failure() {
+            Some(error) => End::Failed(error),
+            None if interrupted.load(Ordering::Relaxed) => End::Interrupted,
+            None => End::Completed,
+        };
+        LoadOutcome { end, unfinished }
+    }
+
+    fn running(&self) -> impl Iterator<Item = u64> {
+        self.recorders.iter().flat_map(|recorder| recorder.running())
+    }
+
+    /// Waits for the workers to end, for at most `limit`.
+    fn join(&mut self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        for thread in self.threads.drain(..) {
+            while !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if thread.is_finished() {
+                // Its error was told while it ran, or came after everything was measured.
+                let _ = thread.join();
+            }
+        }
+    }
+}

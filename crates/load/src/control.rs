@@ -1,0 +1,113 @@
+//! What the main thread and the workers of a load tell each other.
+
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use client::reactor::Handle;
+use workload::session::SessionError;
+
+/// Where a load is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    /// Connections are opened.
+    Connect,
+    /// Transactions run.
+    Run,
+    /// No new transaction starts.
+    Stop,
+    /// Running transactions are dropped.
+    Cancel,
+}
+
+#[derive(Debug)]
+pub(crate) struct Control {
+    /// The zero of the load's clock.
+    origin: Instant,
+    stage: AtomicU8,
+    started_ns: AtomicU64,
+    /// Transactions that may still start.
+    tickets: AtomicI64,
+    pub(crate) connected: AtomicU32,
+    pub(crate) ended: AtomicU32,
+    failure: Mutex<Option<SessionError>>,
+    handles: Mutex<Vec<Handle>>,
+}
+
+impl Control {
+    pub(crate) fn new() -> Self {
+        Self {
+            origin: Instant::now(),
+            stage: AtomicU8::new(Stage::Connect as u8),
+            started_ns: AtomicU64::new(0),
+            tickets: AtomicI64::new(i64::MAX),
+            connected: AtomicU32::new(0),
+            ended: AtomicU32::new(0),
+            failure: Mutex::default(),
+            handles: Mutex::default(),
+        }
+    }
+
+    /// Nanoseconds on the load's clock.
+    #[inline]
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.origin.elapsed().as_nanos() as u64
+    }
+
+    /// The instant of a time on the load's clock.
+    pub(crate) fn instant(&self, at_ns: u64) -> Instant {
+        self.origin + std::time::Duration::from_nanos(at_ns)
+    }
+
+    #[inline]
+    pub(crate) fn reached(&self, stage: Stage) -> bool {
+        self.stage.load(Ordering::Acquire) >= stage as u8
+    }
+
+    /// Goes on to `stage`, and has every task see it.
+    pub(crate) fn advance(&self, stage: Stage) {
+        if stage == Stage::Run {
+            self.started_ns.store(self.now_ns(), Ordering::Relaxed);
+        }
+        self.stage.fetch_max(stage as u8, Ordering::AcqRel);
+        for handle in lock(&self.handles).iter() {
+            handle.wake_all();
+        }
+    }
+
+    /// When the first transaction could start.
+    pub(crate) fn started_ns(&self) -> u64 {
+        self.started_ns.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn register(&self, handle: Handle) {
+        lock(&self.handles).push(handle);
+    }
+
+    /// Lets only `count` more transactions start.
+    pub(crate) fn limit(&self, count: u64) {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.tickets.store(count, Ordering::Relaxed);
+    }
+
+    /// Whether one more transaction may start.
+    #[inline]
+    pub(crate) fn take_ticket(&self) -> bool {
+        self.tickets.fetch_sub(1, Ordering::Relaxed) > 0
+    }
+
+    /// Keeps the first error that ends the load.
+    pub(crate) fn fail(&self, error: SessionError) {
+        lock(&self.failure).get_or_insert(error);
+    }
+
+    pub(crate) fn failure(&self) -> Option<SessionError> {
+        lock(&self.failure).clone()
+    }
+}
+
+/// A lock whose holder cannot leave it half-changed, so poison means nothing.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,57 @@
+//! Worker threads and the CPU: their scheduling class, and what they got.
+
+use std::time::Duration;
+
+/// Puts the calling thread under SCHED_BATCH (sched(7)): it is not woken in the
+/// middle of a server's time slice, so a server on the same host answers several
+/// users in one go. Needs no privilege; where it is refused, nothing changes.
+#[expect(
+    unsafe_code,
+    reason = "no crate in use wraps sched_setscheduler; the call only reads the struct behind the pointer"
+)]
+pub(crate) fn schedule_as_batch() {
+    // SAFETY: sched_param is plain data for which all zeroes is valid, and the
+    // pointer to it is valid for the length of the call.
+    unsafe {
+        let parameters: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters);
+    }
+}
+
+/// What the kernel says of a thread so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct CpuTime {
+    /// On a CPU.
+    pub(crate) running: Duration,
+    /// Ready, and waiting for a CPU.
+    pub(crate) waiting: Duration,
+}
+
+/// Reads the times of thread `thread` of this process; absent where the kernel
+/// does not keep them.
+pub(crate) fn thread_time(thread: u32) -> Option<CpuTime> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    parse(&text)
+}
+
+fn parse(schedstat: &str) -> Option<CpuTime> {
+    let mut fields = schedstat.split_whitespace().map(str::parse);
+    let (running_ns, waiting_ns) = (fields.next()?.ok()?, fields.next()?.ok()?);
+    Some(CpuTime {
+        running: Duration::from_nanos(running_ns),
+        waiting: Duration::from_nanos(waiting_ns),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedstat_gives_running_and_waiting() {
+        let time = parse("1500 2500 7\n").unwrap();
+        assert_eq!(time.running, Duration::from_nanos(1500));
+        assert_eq!(time.waiting, Duration::from_nanos(2500));
+        assert_eq!(parse("garbage"), None);
+    }
+}

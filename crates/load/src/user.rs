@@ -1,0 +1,207 @@
+//! A virtual user: one connection, one transaction after the other.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use client::reactor::sleep_until;
+use workload::session::{Connect, FailureKind, Session, SessionError};
+use workload::user::{Done, User};
+
+use crate::control::{Stage, lock};
+use crate::record::Timed;
+use crate::worker::{Shared, Worker};
+
+/// Waits between attempts to reconnect grow from this…
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+/// …to this.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
+
+/// The load is over; there is nothing to return.
+struct Over;
+
+/// Lives until the load ends. `place` is the user's number on its worker.
+pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, mut user: User) {
+    // Counted however the task ends, also when it is dropped.
+    let _ended = worker.shared.ended_guard();
+    let Some(session) = open_first(&worker).await else {
+        return;
+    };
+    let mut session = session;
+    worker.shared.connected();
+    worker.shared.reached(Stage::Run).await;
+    while let Some(intended_ns) = next_start(&worker.shared).await {
+        worker.shared.recorder.begin(place, intended_ns);
+        let served = serve(&worker, &mut user, &mut session, intended_ns).await;
+        worker.shared.recorder.idle(place);
+        if served.is_err() {
+            return;
+        }
+        if !worker.think.is_zero() {
+            let until = Instant::now() + worker.think;
+            worker.shared.sleep(until).await;
+        }
+    }
+    if let Err(error) = user.finish(&mut session).await {
+        worker.shared.control.fail(error);
+    }
+    session.close().await;
+}
+
+/// Opens the connection; a failure ends the load before it begins.
+async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>> {
+    let _turn = worker.connecting.enter().await;
+    if worker.shared.control.reached(Stage::Stop) {
+        return None;
+    }
+    match worker.connector.connect(&worker.catalog).await {
+        Ok(session) => Some(worker.timed(session)),
+        Err(error) => {
+            worker.shared.control.fail(error);
+            None
+        }
+    }
+}
+
+/// When the next transaction was to start; `None` when no more are to.
+async fn next_start(shared: &Shared) -> Option<u64> {
+    let control = &shared.control;
+    if control.reached(Stage::Stop) {
+        return None;
+    }
+    let taken = lock(&shared.recorder.schedule)
+        .as_mut()
+        .map(crate::arrivals::Schedule::take);
+    let intended_ns = match taken {
+        None => control.now_ns(),
+        Some(due_ns) => {
+            if due_ns > control.now_ns() {
+                shared.sleep(control.instant(due_ns)).await;
+                if control.reached(Stage::Stop) {
+                    return None;
+                }
+                let late_ns = control.now_ns().saturating_sub(due_ns);
+                shared.recorder.lateness(late_ns);
+            }
+            due_ns
+        }
+    };
+    control.take_ticket().then_some(intended_ns)
+}
+
+/// Runs one transaction, again and again until it is through.
+async fn serve<C: Connect>(
+    worker: &Worker<C>,
+    user: &mut User,
+    session: &mut Timed<C::Session>,
+    intended_ns: u64,
+) -> Result<(), Over> {
+    let control = &worker.shared.control;
+    let started_ns = control.now_ns();
+    loop {
+        match user.transaction(session).await {
+            Ok(done) => {
+                record(&worker.shared, intended_ns, started_ns, done);
+                return Ok(());
+            }
+            Err(error) => recover(worker, session, error).await?,
+        }
+        if control.reached(Stage::Stop) {
+            return Err(Over);
+        }
+    }
+}
+
+fn record(shared: &Shared, intended_ns: u64, started_ns: u64, done: Done) {
+    let now_ns = shared.control.now_ns();
+    let service_ns = shared.is_open_loop.then(|| now_ns - started_ns);
+    let response_ns = now_ns.saturating_sub(intended_ns);
+    shared.recorder.transaction(response_ns, service_ns, done);
+}
+
+/// Makes the session fit for another attempt.
+async fn recover<C: Connect>(
+    worker: &Worker<C>,
+    session: &mut Timed<C::Session>,
+    error: SessionError,
+) -> Result<(), Over> {
+    let recorder = &worker.shared.recorder;
+    let mut error = error;
+    loop {
+        match error.kind {
+            FailureKind::Lost => {
+                recorder.error(&error, "reconnected");
+                return reconnect(worker, session).await;
+            }
+            FailureKind::Restart => recorder.error(&error, "restarted"),
+            FailureKind::Refused if worker.ignored_errors.contains(&error.code) => {
+                recorder.error(&error, "ignored");
+            }
+            FailureKind::Refused => {
+                recorder.error(&error, "stopped the load");
+                worker.shared.control.fail(error);
+                return Err(Over);
+            }
+        }
+        match session.rollback().await {
+            Ok(()) => return Ok(()),
+            Err(failed) => error = failed,
+        }
+    }
+}
+
+/// Opens a new connection, however long the server is away.
+async fn reconnect<C: Connect>(
+    worker: &Worker<C>,
+    session: &mut Timed<C::Session>,
+) -> Result<(), Over> {
+    let shared = &worker.shared;
+    let mut backoff = FIRST_BACKOFF;
+    loop {
+        if shared.control.reached(Stage::Stop) {
+            return Err(Over);
+        }
+        let attempt = {
+            let _turn = worker.connecting.enter().await;
+            worker.connector.connect(&worker.catalog).await
+        };
+        match attempt {
+            Ok(fresh) => {
+                shared.recorder.reconnected();
+                *session = worker.timed(fresh);
+                return Ok(());
+            }
+            Err(error) => shared.recorder.error(&error, "reconnected"),
+        }
+        shared.sleep(Instant::now() + backoff).await;
+        backoff = (backoff * 2).min(LONGEST_BACKOFF);
+    }
+}
+
+impl Shared {
+    /// Waits until the load is at `stage`.
+    async fn reached(&self, stage: Stage) {
+        // Every change of the stage has all tasks polled.
+        poll_fn(|_| {
+            if self.control.reached(stage) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
+    /// Waits until `until`, or until the load stops.
+    async fn sleep(&self, until: Instant) {
+        let mut sleep = std::pin::pin!(sleep_until(until));
+        poll_fn(|context| {
+            if self.control.reached(Stage::Stop) {
+                return Poll::Ready(());
+            }
+            sleep.as_mut().poll(context)
+        })
+        .await;
+    }
+}
