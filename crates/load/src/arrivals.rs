@@ -32,7 +32,13 @@ struct Cursor {
 impl Schedule {
     /// Arrivals from `start_ns` on, `per_s` of them in a second; the first comes
     /// the share `offset` of a gap later.
-    pub(crate) fn new(arrivals: Arrivals, per_s: f64, start_ns: u64, offset: f64, seed: u64) -> Self {
+    pub(crate) fn new(
+        arrivals: Arrivals,
+        per_s: f64,
+        start_ns: u64,
+        offset: f64,
+        seed: u64,
+    ) -> Self {
         let gap_ns = NS_PER_S / per_s;
         let mut first = Cursor {
             arrivals,

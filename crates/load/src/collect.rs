@@ -320,9 +320,8 @@ impl<'a> Load<'a> {
     }
 
     fn cpu_times(&self) -> Vec<Option<CpuTime>> {
-        let time = |recorder: &Arc<Recorder>| {
-            cpu::thread_time(recorder.thread.load(Ordering::Relaxed))
-        };
+        let time =
+            |recorder: &Arc<Recorder>| cpu::thread_time(recorder.thread.load(Ordering::Relaxed));
         self.recorders.iter().map(time).collect()
     }
 
@@ -360,7 +359,9 @@ impl<'a> Load<'a> {
     }
 
     fn running(&self) -> impl Iterator<Item = u64> {
-        self.recorders.iter().flat_map(|recorder| recorder.running())
+        self.recorders
+            .iter()
+            .flat_map(|recorder| recorder.running())
     }
 
     /// Waits for the workers to end, for at most `limit`.

@@ -1,6 +1,6 @@
 //! What the main thread and the workers of a load tell each other.
 
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -26,7 +26,6 @@ pub(crate) struct Control {
     /// The zero of the load's clock.
     origin: Instant,
     stage: AtomicU8,
-    started_ns: AtomicU64,
     /// Transactions that may still start.
     tickets: AtomicI64,
     pub(crate) connected: AtomicU32,
@@ -40,7 +39,6 @@ impl Control {
         Self {
             origin: Instant::now(),
             stage: AtomicU8::new(Stage::Connect as u8),
-            started_ns: AtomicU64::new(0),
             tickets: AtomicI64::new(i64::MAX),
             connected: AtomicU32::new(0),
             ended: AtomicU32::new(0),
@@ -67,18 +65,10 @@ impl Control {
 
     /// Goes on to `stage`, and has every task see it.
     pub(crate) fn advance(&self, stage: Stage) {
-        if stage == Stage::Run {
-            self.started_ns.store(self.now_ns(), Ordering::Relaxed);
-        }
         self.stage.fetch_max(stage as u8, Ordering::AcqRel);
         for handle in lock(&self.handles).iter() {
             handle.wake_all();
         }
-    }
-
-    /// When the first transaction could start.
-    pub(crate) fn started_ns(&self) -> u64 {
-        self.started_ns.load(Ordering::Relaxed)
     }
 
     pub(crate) fn register(&self, handle: Handle) {

@@ -115,7 +115,10 @@ impl KindIndex {
 
     /// The place of a kind; every kind that a workload sends is in its list.
     fn of(&self, kind: Kind) -> usize {
-        self.kinds.iter().position(|known| *known == kind).unwrap_or(0)
+        self.kinds
+            .iter()
+            .position(|known| *known == kind)
+            .unwrap_or(0)
     }
 }
 

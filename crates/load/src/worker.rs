@@ -90,7 +90,10 @@ where
     if job.batch_scheduling {
         cpu::schedule_as_batch();
     }
-    let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+    let thread = rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .unsigned_abs();
     job.recorder.thread.store(thread, Ordering::Relaxed);
     let reactor = Reactor::new()?;
     let control = Arc::clone(&job.control);

@@ -57,11 +57,21 @@ impl Error {
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Connect { source, .. } => Some(connect_remedy(source)),
-            Self::Timeout { .. } => Some("check that a MySQL or MariaDB server, and not something else, listens there, and that it is not overloaded"),
-            Self::Lost(_) => Some("look into the server's error log for why it closed the connection"),
-            Self::Tls { .. } => Some("name the server's authority with --tls-ca, or choose --tls-mode preferred to go on without checking it"),
-            Self::Protocol(ProtocolError::NotMysql(_)) => Some("check host and port: what answers there is not MySQL"),
-            Self::Protocol(_) => Some("if it is a MySQL or MariaDB server, please report its version"),
+            Self::Timeout { .. } => Some(
+                "check that a MySQL or MariaDB server, and not something else, listens there, and that it is not overloaded",
+            ),
+            Self::Lost(_) => {
+                Some("look into the server's error log for why it closed the connection")
+            }
+            Self::Tls { .. } => Some(
+                "name the server's authority with --tls-ca, or choose --tls-mode preferred to go on without checking it",
+            ),
+            Self::Protocol(ProtocolError::NotMysql(_)) => {
+                Some("check host and port: what answers there is not MySQL")
+            }
+            Self::Protocol(_) => {
+                Some("if it is a MySQL or MariaDB server, please report its version")
+            }
             Self::Login(error) | Self::Statement { error, .. } => refusal_remedy(error.code),
         }
     }
@@ -114,24 +124,38 @@ fn connect_remedy(source: &std::io::Error) -> &'static str {
         std::io::ErrorKind::ConnectionRefused => {
             "nothing listens there: start the server, or check the port (a server that listens only on its Unix socket is reached with ?socket=/path)"
         }
-        std::io::ErrorKind::NotFound => "there is no such socket: start the server, or check the path",
-        std::io::ErrorKind::PermissionDenied => "this user may not open the socket: check its owner and mode",
+        std::io::ErrorKind::NotFound => {
+            "there is no such socket: start the server, or check the path"
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            "this user may not open the socket: check its owner and mode"
+        }
         _ => "check host, port and the network between",
     }
 }
 
-fn refusal_remedy(code: u16) -> Option<&'static str> {
+/// What the user can do about the server's error `code`.
+#[must_use]
+pub fn refusal_remedy(code: u16) -> Option<&'static str> {
     Some(match code {
-        1045 | 1698 => "check user and password (DYNO_PASSWORD or --option-file keep it out of the process list)",
+        1045 | 1698 => {
+            "check user and password (DYNO_PASSWORD or --option-file keep it out of the process list)"
+        }
         1044 => "grant the account rights on the database",
         1049 => "create the database first: CREATE DATABASE sbtest, or name another one in the URL",
-        1040 | 1203 | 1226 => "the server takes no more connections: raise max_connections, or use fewer --threads",
+        1040 | 1203 | 1226 => {
+            "the server takes no more connections: raise max_connections, or use fewer --threads"
+        }
         1129 | 1130 => "the server does not accept this host: check the account's host part",
         1142 | 1143 | 1227 => "grant the account this right",
         1146 => "the table is not there: run with --prepare missing",
-        1054 | 1136 | 1364 => "the table has another schema than sysbench's: drop it, or use another database",
+        1054 | 1136 | 1364 => {
+            "the table has another schema than sysbench's: drop it, or use another database"
+        }
         1461 => "raise max_prepared_stmt_count on the server, or use --protocol text",
-        1114 | 1021 | 3 | 28 | 1030 => "the server has no room left: free space on its disk (or raise the limit it names)",
+        1114 | 1021 | 3 | 28 | 1030 => {
+            "the server has no room left: free space on its disk (or raise the limit it names)"
+        }
         1290 | 1792 | 1836 => "the server is read-only: use the primary, or a read-only workload",
         3159 => "the server insists on TLS: use --tls-mode required",
         1251 | 2059 => "the account's authentication plugin is not one that dyno knows",

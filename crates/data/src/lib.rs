@@ -1,0 +1,118 @@
+//! Puts the rows of a load into a database: looks what is there, loads what is
+//! missing, marks what is whole.
+//!
+//! [`prepare_mysql`] and [`prepare_sqlite`] tell the same story: inspect every
+//! table, refuse what is somebody else's, mark a table as being loaded, load it in
+//! parts, index it, mark it as ready with its row count and checksum. A table whose
+//! mark still says *loading* was interrupted, and is built anew.
+
+mod marker;
+mod mysql;
+mod parts;
+mod sqlite;
+mod state;
+
+use std::sync::atomic::AtomicBool;
+
+use workload::name::WorkloadName;
+use workload::options::Options;
+
+pub use mysql::prepare_mysql;
+pub use sqlite::prepare_sqlite;
+
+/// What to do about the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Load what is not there.
+    Missing,
+    /// Load everything anew.
+    Always,
+}
+
+/// The data that a load needs.
+#[derive(Debug, Clone)]
+pub struct Wanted<'a> {
+    /// What will be run.
+    pub workload: WorkloadName,
+    /// Its tables and rows.
+    pub options: &'a Options,
+    /// The seed of the rows.
+    pub seed: u64,
+    /// Virtual users (bulk inserts have a table for each).
+    pub users: u32,
+    /// What to do.
+    pub mode: Mode,
+    /// Connections that load side by side.
+    pub connections: u32,
+}
+
+/// What a preparation tells while it works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// Something that the user should know, in a sentence.
+    Note(String),
+    /// Rows are being loaded.
+    Loading {
+        /// In the database so far.
+        rows: u64,
+        /// Wanted, over all tables to load.
+        of: u64,
+    },
+    /// Secondary indexes are being built.
+    Indexing {
+        /// Tables that are finished.
+        tables: u32,
+        /// Tables to finish.
+        of: u32,
+    },
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Prepared {
+    /// Tables that were there.
+    pub found: u32,
+    /// Tables that were loaded.
+    pub loaded: u32,
+    /// Rows that were loaded.
+    pub rows: u64,
+}
+
+/// Listens to a preparation, and may interrupt it.
+pub struct Listener<'a> {
+    /// Hears of progress.
+    pub tell: &'a mut dyn FnMut(Progress),
+    /// Becomes true when the user wants to stop.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// A preparation that did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The tables there are not what the load needs; nothing was changed.
+    #[error("{problem}")]
+    Unfit {
+        /// Which table, and how it differs.
+        problem: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The server or the way to it failed.
+    #[error(transparent)]
+    Mysql(#[from] client::mysql::Error),
+    /// SQLite failed.
+    #[error("{0}")]
+    Sqlite(workload::session::SessionError),
+    /// The server stored other rows than were sent.
+    #[error("{0}")]
+    Damaged(String),
+    /// The user asked to stop; the next preparation builds the interrupted tables anew.
+    #[error("interrupted while loading; the next run finishes the data")]
+    Interrupted,
+    /// This process could not go on.
+    #[error("cannot load: {0}")]
+    Io(#[from] std::io::Error),
+    /// The options cannot be met.
+    #[error(transparent)]
+    Distribution(#[from] workload::distribution::DistributionError),
+}

@@ -1,0 +1,365 @@
+//! Loading over the network: `LOAD DATA LOCAL` from memory where the server takes
+//! it, else INSERTs of many rows.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use client::mysql::{Connection, Error, Target};
+use client::reactor::Reactor;
+use workload::name::WorkloadName;
+use workload::options::Options;
+use workload::rows::{Checksum, DataSpec, TableRows};
+use workload::schema::{self, Dialect, table_name};
+
+use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, Spec};
+use crate::parts::{Part, Queue};
+use crate::state::{Action, Found, decide};
+use crate::{Listener, PrepareError, Prepared, Progress, Wanted};
+
+/// Bytes of a LOAD DATA packet, and of an INSERT: sysbench's size of a bulk insert.
+const CHUNK_BYTES: usize = 512 * 1024;
+
+/// Has the tables of a load in the database.
+///
+/// # Errors
+/// When the server cannot be reached, what is there does not fit, or loading fails;
+/// a table that was being loaded is built anew next time.
+pub fn prepare_mysql(
+    target: &Target,
+    wanted: &Wanted<'_>,
+    listener: Listener<'_>,
+) -> Result<Prepared, PrepareError> {
+    let reactor = Reactor::new()?;
+    let mut first = reactor.block_on(Connection::open(target))??;
+    let bulk = wanted.workload == WorkloadName::BulkInsert;
+    let spec = Spec::of(wanted.options, wanted.seed, bulk);
+    let tables = wanted.workload.tables(wanted.options, wanted.users);
+    let Listener { tell, interrupted } = listener;
+    let found = reactor.block_on(inspect(&mut first, tables, &spec))??;
+    let mut missing = Vec::new();
+    for (table, found) in (1..=tables).zip(&found) {
+        let action = decide(found, table, &spec, wanted.options, wanted.mode)?;
+        let (Action::Keep { note } | Action::Build { note }) = &action;
+        if let Some(note) = note {
+            tell(Progress::Note(note.clone()));
+        }
+        if matches!(action, Action::Build { .. }) {
+            missing.push(table);
+        }
+    }
+    let rows = if bulk { 0 } else { wanted.options.rows };
+    let prepared = Prepared {
+        found: tables - missing.len() as u32,
+        loaded: missing.len() as u32,
+        rows: rows * missing.len() as u64,
+    };
+    if missing.is_empty() {
+        reactor.block_on(first.close())?;
+        return Ok(prepared);
+    }
+    let loading = Rc::new(Loading {
+        options: wanted.options.clone(),
+        data: DataSpec {
+            seed: wanted.seed,
+            rows: wanted.options.rows,
+            distribution: wanted.options.distribution,
+        },
+        spec,
+        queue: RefCell::new(Queue::new(&missing, rows)),
+        uses_load_data: Cell::new(true),
+        rows: Cell::new(0),
+        indexed: Cell::new(0),
+        failure: RefCell::default(),
+        stop: Cell::new(false),
+    });
+    reactor.block_on(first.run(CREATE_MARKER))??;
+    let connections = wanted.connections.clamp(1, loading.parallel(missing.len()));
+    let mut others = Vec::new();
+    for _ in 1..connections {
+        others.push(reactor.block_on(Connection::open(target))??);
+    }
+    others.push(first);
+    for connection in others {
+        let loading = Rc::clone(&loading);
+        reactor.spawn(async move { loading.work(connection).await });
+    }
+    let (all_rows, all_tables) = (prepared.rows, prepared.loaded);
+    reactor.block_on(async {
+        while !loading.is_over(all_tables) {
+            let soon = std::time::Instant::now() + std::time::Duration::from_millis(100);
+            client::reactor::sleep_until(soon).await;
+            if interrupted.load(Ordering::Relaxed) {
+                loading.stop.set(true);
+            }
+            tell(loading.progress(all_rows, all_tables));
+        }
+    })?;
+    reactor.run_tasks(|| false)?;
+    if let Some(error) = loading.failure.take() {
+        return Err(error);
+    }
+    if loading.indexed.get() < all_tables {
+        return Err(PrepareError::Interrupted);
+    }
+    Ok(prepared)
+}
+
+/// Looks under the name of each table.
+async fn inspect(
+    connection: &mut Connection,
+    tables: u32,
+    spec: &Spec,
+) -> Result<Vec<Found>, PrepareError> {
+    let mut columns: HashMap<String, Vec<String>> = HashMap::new();
+    let listing = "SELECT table_name, column_name FROM information_schema.columns \
+         WHERE table_schema = DATABASE() AND (table_name LIKE 'sbtest%' OR table_name = 'dyno_tables') \
+         ORDER BY table_name, ordinal_position";
+    for row in connection.rows(listing).await? {
+        if let [Some(table), Some(column)] = row.as_slice() {
+            columns
+                .entry(table.clone())
+                .or_default()
+                .push(column.clone());
+        }
+    }
+    let mut marks = HashMap::new();
+    if columns.contains_key(MARKER_TABLE) {
+        let sql = format!("SELECT name, state, spec FROM {MARKER_TABLE}");
+        for row in connection.rows(&sql).await? {
+            if let [Some(name), Some(state), Some(text)] = row.as_slice() {
+                marks.insert(name.clone(), Mark::parse(state, text, spec));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for table in 1..=tables {
+        let name = table_name(table);
+        let Some(columns) = columns.remove(&name) else {
+            found.push(Found::Nothing);
+            continue;
+        };
+        let highest_id = if columns.iter().any(|column| column == "id") {
+            highest_id(connection, &name).await?
+        } else {
+            None
+        };
+        found.push(Found::Table {
+            columns,
+            highest_id,
+            mark: marks.remove(&name),
+        });
+    }
+    Ok(found)
+}
+
+async fn highest_id(connection: &mut Connection, name: &str) -> Result<Option<u64>, PrepareError> {
+    let rows = connection
+        .rows(&format!("SELECT MAX(id) FROM {name}"))
+        .await?;
+    let cell = rows.into_iter().flatten().next().flatten();
+    Ok(cell.and_then(|text| text.parse().ok()))
+}
+
+/// What the connections of a load share.
+struct Loading {
+    options: Options,
+    data: DataSpec,
+    spec: Spec,
+    queue: RefCell<Queue>,
+    uses_load_data: Cell<bool>,
+    rows: Cell<u64>,
+    indexed: Cell<u32>,
+    failure: RefCell<Option<PrepareError>>,
+    stop: Cell<bool>,
+}
+
+impl Loading {
+    /// More connections than parts would have nothing to do.
+    fn parallel(&self, tables: usize) -> u32 {
+        let parts = self.data.rows.div_ceil(crate::parts::PART_ROWS).max(1);
+        u32::try_from(parts.saturating_mul(tables as u64)).unwrap_or(u32::MAX)
+    }
+
+    fn is_over(&self, tables: u32) -> bool {
+        self.stop.get() || self.indexed.get() == tables
+    }
+
+    fn progress(&self, of_rows: u64, of_tables: u32) -> Progress {
+        if self.rows.get() < of_rows {
+            return Progress::Loading {
+                rows: self.rows.get(),
+                of: of_rows,
+            };
+        }
+        Progress::Indexing {
+            tables: self.indexed.get(),
+            of: of_tables,
+        }
+    }
+
+    /// One connection's work: begin tables, load parts, finish tables.
+    async fn work(&self, mut connection: Connection) {
+        if let Err(error) = self.load(&mut connection).await {
+            self.failure.borrow_mut().get_or_insert(error);
+            self.stop.set(true);
+        }
+        connection.close().await;
+    }
+
+    async fn load(&self, connection: &mut Connection) -> Result<(), PrepareError> {
+        // The rows are known to be unique and to refer to nothing.
+        connection.run("SET SESSION foreign_key_checks = 0").await?;
+        let mut own = None;
+        while !self.stop.get() {
+            // First its own table, then a new one, then help with the others'.
+            let part = own.and_then(|table| self.queue.borrow_mut().take_of(table));
+            if let Some(part) = part {
+                self.load_part(connection, &part).await?;
+                continue;
+            }
+            let fresh = self.queue.borrow_mut().claim_table();
+            if let Some(table) = fresh {
+                self.create(connection, table).await?;
+                self.queue.borrow_mut().open(table);
+                own = Some(table);
+                continue;
+            }
+            let part = self.queue.borrow_mut().take_any();
+            match part {
+                Some(part) => self.load_part(connection, &part).await?,
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    async fn create(&self, connection: &mut Connection, table: u32) -> Result<(), PrepareError> {
+        connection.run(&self.spec.mark_loading(table)).await?;
+        connection.run(&schema::drop_table(table)).await?;
+        if self.spec.is_bulk() {
+            let sql = schema::create_bulk_table(Dialect::Mysql, table);
+            connection.run(&sql).await?;
+            return self.finish(connection, table, Checksum::default()).await;
+        }
+        let sql = schema::create_table(Dialect::Mysql, &self.options, table);
+        connection.run(&sql).await?;
+        Ok(())
+    }
+
+    async fn load_part(
+        &self,
+        connection: &mut Connection,
+        part: &Part,
+    ) -> Result<(), PrepareError> {
+        let rows = TableRows::new(&self.data, part.table)?;
+        let checksum = if self.uses_load_data.get() {
+            match self.load_data(connection, part, &rows).await {
+                Err(PrepareError::Mysql(error)) if is_load_data_refused(&error) => {
+                    self.uses_load_data.set(false);
+                    self.insert(connection, part, &rows).await?
+                }
+                loaded => loaded?,
+            }
+        } else {
+            self.insert(connection, part, &rows).await?
+        };
+        let whole = self.queue.borrow_mut().done(part, checksum);
+        if let Some(checksum) = whole {
+            self.finish(connection, part.table, checksum).await?;
+        }
+        Ok(())
+    }
+
+    /// Indexes the table and marks it as whole.
+    async fn finish(
+        &self,
+        connection: &mut Connection,
+        table: u32,
+        checksum: Checksum,
+    ) -> Result<(), PrepareError> {
+        if !self.spec.is_bulk() {
+            for sql in schema::create_indexes(Dialect::Mysql, &self.options, table) {
+                connection.run(&sql).await?;
+            }
+        }
+        connection
+            .run(&self.spec.mark_ready(table, checksum))
+            .await?;
+        self.indexed.set(self.indexed.get() + 1);
+        Ok(())
+    }
+
+    async fn load_data(
+        &self,
+        connection: &mut Connection,
+        part: &Part,
+        rows: &TableRows,
+    ) -> Result<Checksum, PrepareError> {
+        let name = table_name(part.table);
+        let sql = format!(
+            "LOAD DATA LOCAL INFILE 'dyno' INTO TABLE {name} CHARACTER SET binary (id, k, c, pad)"
+        );
+        let mut checksum = Checksum::default();
+        let mut keys = part.keys.clone();
+        let done = connection
+            .load_local(&sql, |out| {
+                let start = out.len();
+                out.reserve(CHUNK_BYTES);
+                while out.len() - start < CHUNK_BYTES - 512
+                    && let Some(key) = keys.next()
+                {
+                    let row = rows.row(key);
+                    row.write_tsv(out);
+                    checksum.add(&row);
+                    self.rows.set(self.rows.get() + 1);
+                }
+            })
+            .await?;
+        if done.affected != checksum.count {
+            return Err(PrepareError::Damaged(format!(
+                "{name}: the server stored {} of {} rows ({} warnings); is there another index or trigger?",
+                done.affected, checksum.count, done.warnings
+            )));
+        }
+        Ok(checksum)
+    }
+
+    async fn insert(
+        &self,
+        connection: &mut Connection,
+        part: &Part,
+        rows: &TableRows,
+    ) -> Result<Checksum, PrepareError> {
+        let head = format!(
+            "INSERT INTO {}(id, k, c, pad) VALUES ",
+            table_name(part.table)
+        );
+        let mut checksum = Checksum::default();
+        let mut keys = part.keys.clone().peekable();
+        connection.run("START TRANSACTION").await?;
+        while keys.peek().is_some() {
+            let mut sql = head.clone().into_bytes();
+            while sql.len() < CHUNK_BYTES - 512
+                && let Some(key) = keys.next()
+            {
+                let row = rows.row(key);
+                row.write_values(&mut sql);
+                sql.push(b',');
+                checksum.add(&row);
+            }
+            sql.pop();
+            let text = String::from_utf8_lossy(&sql);
+            let done = connection.run(&text).await?;
+            self.rows.set(self.rows.get() + done.affected);
+        }
+        connection.run("COMMIT").await?;
+        Ok(checksum)
+    }
+}
+
+/// The server (1148, 3948, 4166) or its policy (1290) does not take LOAD DATA LOCAL.
+fn is_load_data_refused(error: &Error) -> bool {
+    matches!(error.code(), Some(1148 | 3948 | 4166 | 1290))
+}

@@ -1,0 +1,159 @@
+//! Who loads what next: tables in parts, shared by several connections.
+
+use std::ops::RangeInclusive;
+
+use workload::rows::Checksum;
+
+/// Rows of one part: one statement, one transaction.
+pub(crate) const PART_ROWS: u64 = 50_000;
+
+/// The tables that are to be loaded.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    tables: Vec<Work>,
+    rows: u64,
+}
+
+#[derive(Debug)]
+struct Work {
+    table: u32,
+    stage: Stage,
+    /// Parts that were handed out.
+    taken: u64,
+    /// Parts that are in the database.
+    done: u64,
+    checksum: Checksum,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    /// Somebody makes it.
+    Claimed,
+    /// Parts can be loaded.
+    Open,
+}
+
+/// Some rows of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) table: u32,
+    pub(crate) keys: RangeInclusive<u64>,
+}
+
+impl Queue {
+    pub(crate) fn new(tables: &[u32], rows: u64) -> Self {
+        let work = |table: &u32| Work {
+            table: *table,
+            stage: Stage::Waiting,
+            taken: 0,
+            done: 0,
+            checksum: Checksum::default(),
+        };
+        Self {
+            tables: tables.iter().map(work).collect(),
+            rows,
+        }
+    }
+
+    fn parts(&self) -> u64 {
+        self.rows.div_ceil(PART_ROWS)
+    }
+
+    /// The next table that nobody has begun; [`Queue::open`] follows.
+    pub(crate) fn claim_table(&mut self) -> Option<u32> {
+        let work = self
+            .tables
+            .iter_mut()
+            .find(|work| work.stage == Stage::Waiting)?;
+        work.stage = Stage::Claimed;
+        Some(work.table)
+    }
+
+    /// The table is there, and its parts may be loaded.
+    pub(crate) fn open(&mut self, table: u32) {
+        if let Some(work) = self.tables.iter_mut().find(|work| work.table == table) {
+            work.stage = Stage::Open;
+        }
+    }
+
+    /// The next part of table `table`.
+    pub(crate) fn take_of(&mut self, table: u32) -> Option<Part> {
+        self.take(|work| work.table == table)
+    }
+
+    /// A part of the table with the most left to do.
+    pub(crate) fn take_any(&mut self) -> Option<Part> {
+        self.take(|_| true)
+    }
+
+    fn take(&mut self, fits: impl Fn(&Work) -> bool) -> Option<Part> {
+        let (parts, rows) = (self.parts(), self.rows);
+        let open = self
+            .tables
+            .iter_mut()
+            .filter(|work| work.stage == Stage::Open && work.taken < parts && fits(work));
+        let work = open.min_by_key(|work| work.taken)?;
+        let first = work.taken * PART_ROWS + 1;
+        work.taken += 1;
+        Some(Part {
+            table: work.table,
+            keys: first..=rows.min(first + PART_ROWS - 1),
+        })
+    }
+
+    /// A part is in the database; gives the whole table's checksum if it was the last.
+    pub(crate) fn done(&mut self, part: &Part, checksum: Checksum) -> Option<Checksum> {
+        let parts = self.parts();
+        let work = self
+            .tables
+            .iter_mut()
+            .find(|work| work.table == part.table)?;
+        work.checksum.merge(checksum);
+        work.done += 1;
+        (work.done == parts).then_some(work.checksum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tables_that_exist_are_loaded() {
+        let mut queue = Queue::new(&[1, 2], 2 * PART_ROWS + 1);
+        assert_eq!(
+            (queue.claim_table(), queue.claim_table()),
+            (Some(1), Some(2))
+        );
+        assert_eq!(queue.claim_table(), None);
+        assert_eq!(queue.take_any(), None);
+        queue.open(1);
+        let keys: Vec<_> = std::iter::from_fn(|| queue.take_of(1))
+            .map(|part| part.keys)
+            .collect();
+        let last = 2 * PART_ROWS + 1;
+        assert_eq!(
+            keys,
+            [1..=PART_ROWS, PART_ROWS + 1..=2 * PART_ROWS, last..=last]
+        );
+        queue.open(2);
+        assert_eq!(queue.take_of(1), None);
+        assert_eq!(queue.take_any().unwrap().table, 2);
+    }
+
+    #[test]
+    fn the_last_part_gives_the_checksum_of_all() {
+        let mut queue = Queue::new(&[7], PART_ROWS + 1);
+        queue.claim_table();
+        queue.open(7);
+        let (one, two) = (queue.take_any().unwrap(), queue.take_any().unwrap());
+        assert_eq!(queue.take_any(), None);
+        let sum = |count, xor| Checksum { count, xor };
+        assert_eq!(queue.done(&two, sum(1, 5)), None);
+        assert_eq!(
+            queue.done(&one, sum(PART_ROWS, 6)),
+            Some(sum(PART_ROWS + 1, 3))
+        );
+    }
+}

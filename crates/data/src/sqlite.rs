@@ -1,0 +1,178 @@
+//! Loading in process. SQLite has one writer, so one connection does it all.
+
+use std::sync::atomic::Ordering;
+
+use client::sqlite::{SqliteTarget, session_error};
+use rusqlite::{Connection, OptionalExtension, params};
+use workload::name::WorkloadName;
+use workload::rows::{Checksum, DataSpec, TableRows};
+use workload::schema::{self, Dialect, table_name};
+
+use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, Spec};
+use crate::parts::PART_ROWS;
+use crate::state::{Action, Found, decide};
+use crate::{Listener, PrepareError, Prepared, Progress, Wanted};
+
+/// Has the tables of a load in the database.
+///
+/// # Errors
+/// When the file cannot be used, what is there does not fit, or loading fails;
+/// a table that was being loaded is built anew next time.
+pub fn prepare_sqlite(
+    target: &SqliteTarget,
+    wanted: &Wanted<'_>,
+    listener: Listener<'_>,
+) -> Result<Prepared, PrepareError> {
+    let connection = target.open().map_err(failed("opening the database"))?;
+    let bulk = wanted.workload == WorkloadName::BulkInsert;
+    let spec = Spec::of(wanted.options, wanted.seed, bulk);
+    let tables = wanted.workload.tables(wanted.options, wanted.users);
+    let mut missing = Vec::new();
+    for table in 1..=tables {
+        let found = inspect(&connection, table, &spec).map_err(failed("reading the schema"))?;
+        let action = decide(&found, table, &spec, wanted.options, wanted.mode)?;
+        let (Action::Keep { note } | Action::Build { note }) = &action;
+        if let Some(note) = note {
+            (listener.tell)(Progress::Note(note.clone()));
+        }
+        if matches!(action, Action::Build { .. }) {
+            missing.push(table);
+        }
+    }
+    let rows = if bulk { 0 } else { wanted.options.rows };
+    let prepared = Prepared {
+        found: tables - missing.len() as u32,
+        loaded: missing.len() as u32,
+        rows: rows * missing.len() as u64,
+    };
+    if missing.is_empty() {
+        return Ok(prepared);
+    }
+    connection
+        .execute_batch(CREATE_MARKER)
+        .map_err(failed(CREATE_MARKER))?;
+    for (place, table) in missing.iter().enumerate() {
+        let before = rows * place as u64;
+        let mut tell = |done: u64| {
+            (listener.tell)(Progress::Loading {
+                rows: before + done,
+                of: prepared.rows,
+            });
+            listener.interrupted.load(Ordering::Relaxed)
+        };
+        build(&connection, *table, &spec, wanted, &mut tell)?;
+    }
+    Ok(prepared)
+}
+
+fn failed(statement: &str) -> impl FnOnce(rusqlite::Error) -> PrepareError {
+    move |error| PrepareError::Sqlite(session_error(&error, Some(statement)))
+}
+
+fn inspect(connection: &Connection, table: u32, spec: &Spec) -> rusqlite::Result<Found> {
+    let name = table_name(table);
+    let mut listing = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
+    let columns: Vec<String> = listing
+        .query_map([&name], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    if columns.is_empty() {
+        return Ok(Found::Nothing);
+    }
+    let highest_id = if columns.iter().any(|column| column == "id") {
+        connection.query_row(&format!("SELECT MAX(id) FROM {name}"), [], |row| {
+            row.get::<_, Option<i64>>(0)
+        })?
+    } else {
+        None
+    };
+    let has_marks = connection
+        .query_row(
+            "SELECT 1 FROM sqlite_master WHERE name = ?1",
+            [MARKER_TABLE],
+            |_| Ok(()),
+        )
+        .optional()?
+        .is_some();
+    let mark = if has_marks {
+        let sql = format!("SELECT state, spec FROM {MARKER_TABLE} WHERE name = ?1");
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok(Mark::parse(
+                &row.get::<_, String>(0)?,
+                &row.get::<_, String>(1)?,
+                spec,
+            ))
+        };
+        connection.query_row(&sql, [&name], read).optional()?
+    } else {
+        None
+    };
+    Ok(Found::Table {
+        columns,
+        highest_id: highest_id.map(i64::unsigned_abs),
+        mark,
+    })
+}
+
+/// Builds one table; `tell` hears how many rows are in and says whether to stop.
+fn build(
+    connection: &Connection,
+    table: u32,
+    spec: &Spec,
+    wanted: &Wanted<'_>,
+    tell: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), PrepareError> {
+    let run = |sql: &str| connection.execute_batch(sql).map_err(failed(sql));
+    run(&spec.mark_loading(table))?;
+    run(&schema::drop_table(table))?;
+    if spec.is_bulk() {
+        run(&schema::create_bulk_table(Dialect::Sqlite, table))?;
+        return run(&spec.mark_ready(table, Checksum::default()));
+    }
+    run(&schema::create_table(
+        Dialect::Sqlite,
+        wanted.options,
+        table,
+    ))?;
+    let data = DataSpec {
+        seed: wanted.seed,
+        rows: wanted.options.rows,
+        distribution: wanted.options.distribution,
+    };
+    let rows = TableRows::new(&data, table)?;
+    let mut checksum = Checksum::default();
+    let mut next = 1;
+    while next <= data.rows {
+        let last = data.rows.min(next + PART_ROWS - 1);
+        insert(connection, table, &rows, next..=last, &mut checksum)?;
+        next = last + 1;
+        if tell(last) {
+            return Err(PrepareError::Interrupted);
+        }
+    }
+    for sql in schema::create_indexes(Dialect::Sqlite, wanted.options, table) {
+        run(&sql)?;
+    }
+    run(&spec.mark_ready(table, checksum))
+}
+
+fn insert(
+    connection: &Connection,
+    table: u32,
+    rows: &TableRows,
+    keys: std::ops::RangeInclusive<u64>,
+    checksum: &mut Checksum,
+) -> Result<(), PrepareError> {
+    let sql = format!("INSERT INTO {} VALUES (?1, ?2, ?3, ?4)", table_name(table));
+    let fill = || -> rusqlite::Result<()> {
+        let transaction = connection.unchecked_transaction()?;
+        let mut statement = transaction.prepare_cached(&sql)?;
+        for key in keys {
+            let row = rows.row(key);
+            statement.execute(params![row.id as i64, row.k as i64, row.c(), row.pad()])?;
+            checksum.add(&row);
+        }
+        drop(statement);
+        transaction.commit()
+    };
+    fill().map_err(failed(&sql))
+}
