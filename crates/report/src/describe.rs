@@ -1,0 +1,133 @@
+//! What the text and the page both say of a trial.
+
+use measure::setup::Setup;
+use measure::summary::TrialSummary;
+
+use crate::number;
+
+/// The set-up as names and values.
+pub(crate) fn setup(setup: &Setup) -> Vec<(&'static str, String)> {
+    vec![
+        ("Workload", setup.workload.clone()),
+        ("Engine", setup.engine.clone()),
+        ("Server", setup.server.clone()),
+        ("Encryption", encryption(setup).to_owned()),
+        ("Virtual users", number::count(setup.threads.into())),
+        (
+            "Workers of the generator",
+            number::count(setup.workers.into()),
+        ),
+        ("Tables", number::count(setup.tables.into())),
+        ("Rows in each table", number::count(setup.rows)),
+        ("Keys drawn", keys(setup)),
+        ("Statements", setup.protocol.to_string()),
+        ("Arrivals", setup.arrivals.clone()),
+        ("Seed", setup.seed.to_string()),
+        ("Warm-up", number::seconds(setup.warmup_s)),
+        ("Measurement", limit(setup)),
+    ]
+}
+
+/// Protocol and cipher, or `none`.
+pub(crate) fn encryption(setup: &Setup) -> &str {
+    setup.tls.as_deref().unwrap_or("none")
+}
+
+/// Which keys, and how.
+pub(crate) fn keys(setup: &Setup) -> String {
+    format!(
+        "1 to {}, {}",
+        number::count(setup.key_range),
+        setup.distribution
+    )
+}
+
+fn limit(setup: &Setup) -> String {
+    let time = setup.time_s.map(number::seconds);
+    let events = setup
+        .events
+        .map(|events| format!("{} transactions", number::count(events)));
+    match (time, events) {
+        (Some(time), Some(events)) => format!("{time} or {events}, whichever comes first"),
+        (Some(limit), None) | (None, Some(limit)) => limit,
+        (None, None) => "until interrupted".to_owned(),
+    }
+}
+
+/// How the load generator fared, in one sentence.
+pub(crate) fn generator(summary: &TrialSummary) -> String {
+    let generator = &summary.generator;
+    let most = |share: fn(&measure::slice::Busy) -> f64| {
+        let shares = generator.workers.iter().map(share);
+        shares.max_by(f64::total_cmp)
+    };
+    let mut parts = Vec::new();
+    if let Some(running) = most(|busy| busy.running) {
+        let which = match generator.workers.len() {
+            1 => "the worker".to_owned(),
+            workers => format!("the busiest of {workers} workers"),
+        };
+        parts.push(format!(
+            "{which} ran for {} of the time",
+            number::percent(running)
+        ));
+    }
+    if let Some(waiting) = most(|busy| busy.waiting) {
+        parts.push(format!("waited for a CPU for {}", number::percent(waiting)));
+    }
+    if let Some(p99) = generator.lateness_p99_ms {
+        let max = number::maybe(generator.lateness_max_ms);
+        parts.push(format!(
+            "noticed arrivals late by {} ms (p99), {max} ms at most",
+            number::value(p99)
+        ));
+    }
+    if let (Some(peak), Some(end)) = (generator.backlog_peak, generator.backlog_end) {
+        parts.push(format!(
+            "backlog {} at most, {} at the end",
+            number::count(peak),
+            number::count(end)
+        ));
+    }
+    if parts.is_empty() {
+        return "not measured".to_owned();
+    }
+    parts.join("; ")
+}
+
+/// What was still running at the end; `None` when nothing was.
+pub(crate) fn unfinished(summary: &TrialSummary) -> Option<String> {
+    let unfinished = summary.unfinished;
+    (unfinished.count > 0 || unfinished.cancelled > 0).then(|| {
+        let oldest = unfinished.oldest_ms.map_or(String::new(), |oldest_ms| {
+            format!(", the oldest for {} ms", number::value(oldest_ms))
+        });
+        format!(
+            "{} running at the end{oldest}; {} cut off",
+            number::count(unfinished.count),
+            number::count(unfinished.cancelled)
+        )
+    })
+}
+
+/// All errors of a trial.
+pub(crate) fn error_count(summary: &TrialSummary) -> u64 {
+    summary.errors.iter().map(|error| error.count).sum()
+}
+
+/// The keys that are swept, in the order in which the trials name them.
+pub(crate) fn swept(trials: &[TrialSummary]) -> Vec<&str> {
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in trials.iter().flat_map(|trial| &trial.point) {
+        if !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// A trial's value of a swept key.
+pub(crate) fn point<'a>(trial: &'a TrialSummary, key: &str) -> Option<&'a str> {
+    let mut pairs = trial.point.iter();
+    pairs.find_map(|(name, value)| (name == key).then_some(value.as_str()))
+}

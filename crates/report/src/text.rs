@@ -1,0 +1,256 @@
+//! Results for the terminal, without colours.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+use measure::setup::Outcome;
+use measure::summary::{LatencySummary, TrialSummary};
+
+use crate::describe;
+use crate::number;
+use crate::wrap::{plain, wrap};
+
+/// The summary of one trial.
+#[must_use]
+pub fn trial(summary: &TrialSummary) -> String {
+    let mut text = head(summary);
+    text.push('\n');
+    text.push_str(&rates(summary));
+    text.push_str(&times(summary));
+    text.push_str(&statements(summary));
+    text.push_str(&errors(summary));
+    let _ = writeln!(
+        text,
+        "\n{}",
+        wrap("Generator: ", &describe::generator(summary))
+    );
+    if let Some(unfinished) = describe::unfinished(summary) {
+        let _ = writeln!(text, "{}", wrap("Unfinished: ", &unfinished));
+    }
+    if summary.outcome != Outcome::Completed {
+        let _ = writeln!(text, "{}", wrap("Ended: ", &summary.outcome.to_string()));
+    }
+    if !summary.warnings.is_empty() {
+        text.push('\n');
+    }
+    for warning in &summary.warnings {
+        let _ = writeln!(text, "{}", wrap("Warning: ", &warning.to_string()));
+    }
+    text
+}
+
+/// One line for each trial.
+#[must_use]
+pub fn sweep(trials: &[TrialSummary]) -> String {
+    let keys = describe::swept(trials);
+    let mut header: Vec<String> = keys.iter().copied().map(plain).collect();
+    if keys.is_empty() {
+        header.push("trial".to_owned());
+    }
+    let columns = [
+        "transactions/s",
+        "mean ms",
+        "p95 ms",
+        "p99 ms",
+        "errors",
+        "warnings",
+    ];
+    header.extend(columns.map(str::to_owned));
+    let rows = trials.iter().map(|trial| {
+        let mut row: Vec<String> = keys
+            .iter()
+            .map(|key| plain(describe::point(trial, key).unwrap_or(number::ABSENT)))
+            .collect();
+        if keys.is_empty() {
+            row.push(plain(&trial.label));
+        }
+        let response = trial.response_ms;
+        let time = |of: fn(LatencySummary) -> f64| number::maybe(response.map(of));
+        row.extend([
+            number::estimate(trial.transactions.per_s),
+            number::estimate(response.map(|response| response.mean)),
+            time(|response| response.p95),
+            time(|response| response.p99),
+            number::count(describe::error_count(trial)),
+            number::count(trial.warnings.len() as u64),
+        ]);
+        row
+    });
+    table(header, rows.collect(), 0)
+}
+
+fn head(summary: &TrialSummary) -> String {
+    let setup = &summary.setup;
+    let mut text = format!("{} on {}", plain(&setup.workload), plain(&setup.engine));
+    if !summary.label.is_empty() {
+        let _ = write!(text, "  [{}]", plain(&summary.label));
+    }
+    text.push('\n');
+    let lines = [
+        format!(
+            "{}, encryption: {}",
+            setup.server,
+            describe::encryption(setup)
+        ),
+        format!(
+            "{}; {}; {}; keys {}; seed {}",
+            counted(setup.threads.into(), "virtual user"),
+            counted(setup.workers.into(), "worker"),
+            format_args!(
+                "{} of {}",
+                counted(setup.tables.into(), "table"),
+                counted(setup.rows, "row")
+            ),
+            describe::keys(setup),
+            setup.seed
+        ),
+        format!(
+            "{} statements; {}; warm-up {}; measured {}",
+            setup.protocol,
+            setup.arrivals,
+            number::seconds(setup.warmup_s),
+            number::seconds(summary.measured_s)
+        ),
+    ];
+    for line in lines {
+        let _ = writeln!(text, "{}", wrap("  ", &line));
+    }
+    text
+}
+
+fn rates(summary: &TrialSummary) -> String {
+    let row = |name: &str, rate: measure::summary::Rate| {
+        let relative = rate.per_s.and_then(|per_s| per_s.relative());
+        vec![
+            name.to_owned(),
+            number::count(rate.count),
+            number::estimate(rate.per_s),
+            relative.map_or(String::new(), |share| {
+                format!("({})", number::percent(share))
+            }),
+        ]
+    };
+    let header = ["", "count", "per second", ""].map(str::to_owned).to_vec();
+    let rows = vec![
+        row("Transactions", summary.transactions),
+        row("Statements", summary.statements),
+    ];
+    let classes = format!(
+        "  {} reads, {} writes, {} others\n",
+        number::count(summary.reads),
+        number::count(summary.writes),
+        number::count(summary.others)
+    );
+    table(header, rows, 2) + &classes
+}
+
+const TIMES: [&str; 9] = [
+    "", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max",
+];
+
+fn times(summary: &TrialSummary) -> String {
+    let row = |name: &str, times: Option<LatencySummary>| {
+        let time = |of: fn(LatencySummary) -> f64| number::maybe(times.map(of));
+        vec![
+            name.to_owned(),
+            number::estimate(times.map(|times| times.mean)),
+            time(|times| times.p50),
+            time(|times| times.p75),
+            time(|times| times.p90),
+            time(|times| times.p95),
+            time(|times| times.p99),
+            time(|times| times.p999),
+            time(|times| times.max),
+        ]
+    };
+    let mut rows = vec![row("Response ms", summary.response_ms)];
+    if summary.service_ms.is_some() {
+        rows.push(row("Service ms", summary.service_ms));
+    }
+    format!("\n{}", table(TIMES.map(str::to_owned).to_vec(), rows, 2))
+}
+
+fn statements(summary: &TrialSummary) -> String {
+    if summary.by_statement.is_empty() {
+        return String::new();
+    }
+    let header = [
+        "Statement",
+        "",
+        "count",
+        "per second",
+        "mean ms",
+        "p95",
+        "p99",
+        "max",
+    ];
+    let rows = summary.by_statement.iter().map(|statement| {
+        let times = statement.latency_ms;
+        let time = |of: fn(LatencySummary) -> f64| number::maybe(times.map(of));
+        vec![
+            plain(&statement.name),
+            statement.class.to_string(),
+            number::count(statement.count),
+            number::maybe(statement.per_s),
+            time(|times| times.mean.value),
+            time(|times| times.p95),
+            time(|times| times.p99),
+            time(|times| times.max),
+        ]
+    });
+    format!(
+        "\n{}",
+        table(header.map(str::to_owned).to_vec(), rows.collect(), 2)
+    )
+}
+
+fn errors(summary: &TrialSummary) -> String {
+    let mut text = String::new();
+    for error in &summary.errors {
+        let code = match error.code {
+            0 => "network".to_owned(),
+            code => code.to_string(),
+        };
+        let line = format!(
+            "{} x {code}, {}: {}",
+            number::count(error.count),
+            error.action,
+            error.example
+        );
+        let _ = write!(text, "\n{}", wrap("Error: ", &line));
+    }
+    if summary.reconnects > 0 {
+        let _ = write!(text, "\nReconnects: {}", number::count(summary.reconnects));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// The first column reads from the left, numbers from the right.
+fn table(header: Vec<String>, rows: Vec<Vec<String>>, indent: usize) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    for (place, column) in table.column_iter_mut().enumerate() {
+        let first = place == 0;
+        if !first {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        column.set_padding((if first { 0 } else { 1 }, 1));
+    }
+    let margin = " ".repeat(indent);
+    table.lines().fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "{margin}{}", line.trim_end());
+        text
+    })
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", number::count(count))
+}

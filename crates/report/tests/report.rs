@@ -1,0 +1,141 @@
+//! The texts and the page, on results made without a server.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p report` writes the golden files anew;
+//! `REPORT_OUT=FILE` keeps the page, to be looked at.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use measure::setup::Outcome;
+use measure::slice::Phase;
+use report::html::{Report, page};
+
+fn golden(name: &str, text: &str) {
+    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, kept, "{name} changed; UPDATE_GOLDEN=1 accepts it");
+}
+
+#[test]
+fn text_of_one_trial() {
+    golden("trial.txt", &report::text::trial(&common::trial(24).0));
+}
+
+#[test]
+fn text_of_a_sweep() {
+    let (result, _) = common::study(&[1, 8, 24]);
+    golden("sweep.txt", &report::text::sweep(&result.trials));
+}
+
+#[test]
+fn a_page_needs_no_network() {
+    let (result, series) = common::study(&[1, 2, 4, 8, 16, 24]);
+    let html = page(&Report {
+        result: &result,
+        series: &series,
+        study: Some("title = \"How many?\"\n"),
+    })
+    .unwrap();
+    if let Some(path) = std::env::var_os("REPORT_OUT") {
+        std::fs::write(path, &html).unwrap();
+    }
+    let lower = html.to_lowercase();
+    for request in ["<link", "<iframe", "<img", " src=\"", "@import", "url("] {
+        let (before, after) = lower.split_at(lower.find("id=\"data\"").unwrap());
+        assert!(!before.contains(request), "{request}");
+        assert!(!after[..1000].contains(request), "{request}");
+    }
+    assert!(
+        html.contains("default-src &#39;none&#39;")
+            || html.contains("default-src &#x27;none&#x27;"),
+        "{}",
+        &html[..600]
+    );
+    assert!(html.contains("id=\"sweep-tps\"") && html.contains("id=\"series-5\""));
+}
+
+#[test]
+fn figures_offer_no_upload() {
+    let charts = include_str!("../assets/charts.js");
+    assert!(charts.contains("showSendToCloud: false") && charts.contains("plotlyServerURL: \"\""));
+}
+
+#[test]
+fn one_trial_has_no_sweep_figure() {
+    let (result, series) = common::study(&[8]);
+    let report = Report {
+        result: &result,
+        series: &series,
+        study: None,
+    };
+    let html = page(&report).unwrap();
+    assert!(!html.contains("id=\"sweep-tps\"") && html.contains("id=\"curves\""));
+}
+
+#[test]
+fn no_trial_at_all_is_said() {
+    let (mut result, _) = common::study(&[1]);
+    result.trials.clear();
+    let report = Report {
+        result: &result,
+        series: &[],
+        study: None,
+    };
+    assert!(page(&report).unwrap().contains("No trial has ended yet."));
+}
+
+#[test]
+fn hostile_words_are_inert() {
+    let bad = "</script><img src=x onerror=alert(1)>\u{2028}'\"--><!--";
+    let (mut result, series) = common::study(&[8, 16]);
+    result.title = bad.into();
+    result.question = Some(bad.into());
+    result.environment.command = bad.into();
+    let trial = &mut result.trials[0];
+    trial.label = bad.into();
+    trial.point = vec![(bad.into(), bad.into())];
+    trial.errors[0].example = bad.into();
+    trial.setup.engine = bad.into();
+    trial.by_statement[0].name = bad.into();
+    trial.outcome = Outcome::Stopped { error: bad.into() };
+    let report = Report {
+        result: &result,
+        series: &series,
+        study: Some(bad),
+    };
+    let html = page(&report).unwrap();
+    assert!(!html.contains("<img"));
+    assert_eq!(html.matches("</script>").count(), 3);
+    let json = html.split_once("id=\"data\">").unwrap().1;
+    let json = json.split_once("</script>").unwrap().0;
+    assert!(!json.contains(['<', '>', '\u{2028}']));
+    let data: serde_json::Value = serde_json::from_str(json).unwrap();
+    assert_eq!(data["curves"][0]["name"], bad);
+}
+
+#[test]
+fn too_many_points_are_thinned_and_it_is_said() {
+    let (result, series) = common::study(&[1]);
+    let mut long = Vec::new();
+    for number in 0..200_010_u32 {
+        let mut point = series[0][20].clone();
+        point.t_s = f64::from(number);
+        point.phase = Phase::Measure;
+        point.tps = Some(if number == 777 { 0.0 } else { 100.0 });
+        long.push(point);
+    }
+    let report = Report {
+        result: &result,
+        series: &[long],
+        study: None,
+    };
+    let html = page(&report).unwrap();
+    assert!(html.contains("200,010 seconds") && html.contains("up to 2 seconds"));
+}
