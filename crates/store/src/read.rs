@@ -92,7 +92,8 @@ fn each_line<T: DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> Resul
     let file = File::open(path).map_err(StoreError::at("read", path))?;
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
-    for number in 1..=MAX_LINES {
+    // One more than the limit, to see the end of a file that is just as long.
+    for number in 1..=MAX_LINES + 1 {
         line.clear();
         let mut limited = (&mut reader).take(MAX_LINE_BYTES + 1);
         limited

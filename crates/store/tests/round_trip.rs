@@ -1,6 +1,9 @@
 //! What is written is read back, also after a crash.
 
-#![allow(clippy::unwrap_used, reason = "a test file: its helpers may fail loudly too")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
