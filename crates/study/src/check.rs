@@ -79,7 +79,10 @@ fn number_of_trials(typed: &mut Typed) {
             .collect();
         let fault = Fault::new(
             format!("the sweep has too many trials: {}", lengths.join(" × ")),
-            format!("a study has at most {MAX_TRIALS} trials; shorten an axis"),
+            format!(
+                "a study has at most {} trials; shorten an axis",
+                crate::read::grouped(MAX_TRIALS as u64)
+            ),
         );
         typed.faults.add(first.span, fault);
     }

@@ -68,7 +68,9 @@ impl fmt::Display for Problem {
             write!(f, "\n{location}")?;
         }
         if !self.help.is_empty() {
-            write!(f, "\n  = help: {}", self.help)?;
+            let line = self.location.as_ref().and_then(Location::line_column);
+            let margin = line.map_or(1, |(number, _)| number.to_string().len());
+            write!(f, "\n{} = help: {}", " ".repeat(margin), self.help)?;
         }
         Ok(())
     }

@@ -93,7 +93,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("load.threads", count(1, 100_000), "1", "Virtual users: connections, each waiting for every reply."),
     key("load.warmup", span(ZERO, DAY), "\"10s\"", "Load before the measurement; not counted."),
     key("load.time", span(MILLISECOND, Duration::from_secs(30 * 86_400)), "\"60s\"", "Length of the measurement."),
-    optional("load.events", count(1, u64::MAX),
+    optional("load.events", count(1, 1_000_000_000_000),
         "Ends the measurement after this many transactions, if `time` has not ended it before."),
     optional("load.rate", Kind::Number { min: 0.001, max: 100_000_000.0 },
         "Transactions that arrive per second, whether or not a virtual user is free (open loop). Without it each virtual user starts its next transaction when the last one ends (closed loop)."),

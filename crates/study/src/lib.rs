@@ -11,6 +11,8 @@ mod check;
 mod duration;
 mod error;
 mod key;
+mod nesting;
+mod overrides;
 mod plan;
 mod read;
 mod redact;
@@ -21,6 +23,7 @@ mod span;
 mod spec;
 mod study;
 mod suggest;
+mod syntax;
 mod value;
 mod walk;
 

@@ -74,8 +74,13 @@ fn wrong_type(key: &Key, value: &DeValue<'_>) -> Fault {
             )
         }
         (_, Kind::Duration { .. }) => format!("write for example {} = \"30s\"", key.last()),
-        (_, Kind::Integer { min, .. }) => format!("write for example {} = {min}", key.last()),
-        (_, Kind::Number { .. }) => format!("write for example {} = 100", key.last()),
+        (_, Kind::Integer { .. } | Kind::Number { .. }) => {
+            format!(
+                "write for example {} = {}",
+                key.last(),
+                key.default.unwrap_or("100")
+            )
+        }
         (_, Kind::Text { .. } | Kind::Choice(_) | Kind::Url) => "write the value in quotes".into(),
     };
     Fault::new(message, help)
@@ -136,7 +141,7 @@ fn url(key: &Key, text: &str) -> Result<Value, Fault> {
         // The text is not quoted: it may hold a password in no known place.
         _ => Err(Fault::new(
             format!("`{}` is not an address", key.name),
-            "write for example \"mysql://user:password@host:3306/database\"",
+            "write for example \"mysql://user@host:3306/database\"",
         )),
     }
 }
@@ -149,12 +154,9 @@ fn integer(key: &Key, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, 
     }
 }
 
-/// A range without the limits that are there only because a number has a size.
+/// A range in words, the digits as one would type them.
 pub(crate) fn range_words(min: u64, max: u64) -> String {
-    match max {
-        u64::MAX => format!("{} or more", grouped(min)),
-        _ => format!("from {} to {}", grouped(min), grouped(max)),
-    }
+    format!("from {} to {}", grouped(min), grouped(max))
 }
 
 /// Digits in groups of three, as TOML allows them to be typed.

@@ -70,10 +70,16 @@ pub(crate) fn redact_url(url: &str) -> String {
 }
 
 fn secrets(raw: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<_> = raw
-        .match_indices("://")
-        .filter_map(|(at, mark)| userinfo_password(raw, at + mark.len()..address_end(raw, at)))
-        .collect();
+    let mut found = Vec::new();
+    let mut done = 0;
+    // What looks like an address inside an address belongs to it; looking at
+    // it again would take time in the square of the length.
+    for (at, mark) in raw.match_indices("://") {
+        if at >= done {
+            done = address_end(raw, at);
+            found.extend(userinfo_password(raw, at + mark.len()..done));
+        }
+    }
     found.extend(assigned_passwords(raw));
     found
 }
@@ -114,7 +120,11 @@ fn assigned_passwords(raw: &str) -> Vec<Range<usize>> {
     let lower = raw.to_ascii_lowercase();
     let mut found = Vec::new();
     for word in WORDS {
+        let mut done = 0;
         for (at, _) in lower.match_indices(word) {
+            if at < done {
+                continue;
+            }
             let after = &raw[at + word.len()..];
             let Some(value) = after
                 .trim_start_matches(['"', '\'', ' ', '\t'])
@@ -132,6 +142,7 @@ fn assigned_passwords(raw: &str) -> Vec<Range<usize>> {
                 ),
             };
             let end = len.map_or(raw.len(), |len| start + len);
+            done = end;
             if start < end {
                 found.push(start..end);
             }

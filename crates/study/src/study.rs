@@ -1,17 +1,14 @@
 //! What was typed.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use toml::Spanned as TomlSpanned;
-use toml::de::{DeTable, DeValue};
-
-use crate::check::{self, EITHER};
+use crate::check;
 use crate::error::{Fault, Faults, StudyError};
-use crate::key::{self, Key, SWEEP};
+use crate::overrides;
 use crate::plan::Plan;
 use crate::redact::{Redacted, redact};
 use crate::source::Source;
-use crate::span::{Origin, Span, Spanned};
+use crate::span::{Span, Spanned};
 use crate::suggest::shown;
 use crate::value::Value;
 use crate::walk::{Axis, Typed};
@@ -26,7 +23,7 @@ pub const MAX_TRIALS: usize = 10_000;
 #[derive(Debug, Clone)]
 pub struct Study {
     source: Source,
-    settings: std::collections::BTreeMap<&'static str, Spanned<Value>>,
+    settings: BTreeMap<&'static str, Spanned<Value>>,
     axes: Vec<Axis>,
 }
 
@@ -57,13 +54,13 @@ impl Study {
             return Err(Faults::one(Span::NOWHERE, fault).into_error(&source));
         }
         source.file = Redacted::new(text, &[]);
-        let root = toml(text).map_err(|faults| faults.into_error(&source))?;
+        let root = crate::syntax::tables(text).map_err(|faults| faults.into_error(&source))?;
         let mut typed = Typed::default();
         typed.file(root.get_ref());
-        apply(&mut typed, overrides);
+        overrides::apply(&mut typed, overrides);
         check::whole(&mut typed);
         source.file = Redacted::new(text, &typed.secrets_in_file());
-        hide_in_overrides(&mut source, &typed, overrides);
+        overrides::hide(&mut source, &typed, overrides);
         if !typed.faults.is_empty() {
             return Err(typed.faults.into_error(&source));
         }
@@ -146,98 +143,4 @@ fn too_large(text: &str, overrides: &[(&str, &str)]) -> Option<Fault> {
             limit,
         )
     })
-}
-
-/// A text with a fault in its TOML is not looked at further: what was meant
-/// after the fault is a guess, and would give faults that are not there.
-fn toml(text: &str) -> Result<TomlSpanned<DeTable<'_>>, Faults> {
-    let (root, errors) = DeTable::parse_recoverable(text);
-    if errors.is_empty() {
-        return Ok(root);
-    }
-    let mut faults = Faults::default();
-    for error in &errors {
-        let span = error.span().unwrap_or(text.len()..text.len());
-        faults.add(Span::new(Origin::File, span), toml_fault(error.message()));
-    }
-    Err(faults)
-}
-
-fn toml_fault(message: &str) -> Fault {
-    let help = match message {
-        m if m.starts_with("duplicate key") => {
-            "a key stands once in its section; keep one of the two"
-        }
-        m if m.contains("must be quoted") => "write text in quotes: workload = \"oltp_read_write\"",
-        _ => "",
-    };
-    Fault::new(format!("not TOML: {message}"), help)
-}
-
-fn apply(typed: &mut Typed, overrides: &[(&str, &str)]) {
-    let named: Vec<_> = overrides.iter().map(|(name, _)| bare(name)).collect();
-    typed.forget(&replaced(&named));
-    for (i, ((_, text), name)) in overrides.iter().zip(&named).enumerate() {
-        // Of one key given twice the last counts, as on every command line.
-        if named.iter().skip(i + 1).any(|later| later == name) {
-            continue;
-        }
-        let origin = Origin::Override(i);
-        let at = Span::new(origin, 0..0);
-        match (name.strip_prefix("sweep."), key::find(name)) {
-            (Some(axis), _) => typed.axis(axis, &override_value(None, text), at, origin),
-            (None, Some(key)) => typed.setting(key, &override_value(Some(key), text), at, origin),
-            (None, None) => {
-                let section = name.rsplit_once('.').map_or("", |(section, _)| section);
-                let help = check::likely_key(section, name);
-                typed.faults.add(
-                    at,
-                    Fault::new(format!("unknown key `{}`", shown(name)), help),
-                );
-            }
-        }
-    }
-}
-
-/// `sweep."load.threads"` and `sweep.load.threads` are the same axis.
-fn bare(name: &str) -> String {
-    match name.trim().split_once('.') {
-        Some((SWEEP, axis)) => format!("{SWEEP}.{}", axis.trim_matches(['"', '\''])),
-        _ => name.trim().to_owned(),
-    }
-}
-
-fn replaced(named: &[String]) -> BTreeSet<&str> {
-    let mut names: BTreeSet<_> = named
-        .iter()
-        .map(|name| name.strip_prefix("sweep.").unwrap_or(name))
-        .collect();
-    if EITHER.iter().any(|name| names.contains(name)) {
-        names.extend(EITHER);
-    }
-    names
-}
-
-fn override_value<'t>(key: Option<&Key>, text: &'t str) -> TomlSpanned<DeValue<'t>> {
-    let plain = || TomlSpanned::new(0..text.len(), DeValue::String(text.into()));
-    match DeValue::parse(text) {
-        Ok(value) if key.is_some_and(Key::takes_text) && !value.get_ref().is_str() => plain(),
-        Ok(value) => value,
-        Err(_) => plain(),
-    }
-}
-
-/// What is hidden by form was hidden before; an understood address is hidden whole.
-fn hide_in_overrides(source: &mut Source, typed: &Typed, overrides: &[(&str, &str)]) {
-    for (span, shown) in &typed.secrets {
-        let Origin::Override(i) = span.origin else {
-            continue;
-        };
-        let (Some(slot), Some((key, _))) = (source.overrides.get_mut(i), overrides.get(i)) else {
-            continue;
-        };
-        if !key.starts_with(SWEEP) {
-            *slot = format!("{key}={shown}");
-        }
-    }
 }

@@ -214,7 +214,13 @@ impl Typed {
             let message = format!("the axis `{}` has {} values", key.name, list.len());
             self.faults.add(
                 span,
-                Fault::new(message, format!("a study has at most {MAX_TRIALS} trials")),
+                Fault::new(
+                    message,
+                    format!(
+                        "a study has at most {} trials",
+                        crate::read::grouped(MAX_TRIALS as u64)
+                    ),
+                ),
             );
             return Vec::new();
         }

@@ -1,0 +1,153 @@
+//! What a study means.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::time::Duration;
+
+use study::{Arrivals, Engine, Pace, Plan, ServerSpec, Study};
+
+const QUICKSTART: &str = include_str!("../../../studies/quickstart.toml");
+const SMALLEST: &str = "title = \"t\"\nserver.engine = \"sqlite\"\n";
+
+fn plan(text: &str, overrides: &[(&str, &str)]) -> Plan {
+    let study = Study::parse_with_overrides("s.toml", text, overrides);
+    study.map_err(|e| e.to_string()).unwrap().plan().unwrap()
+}
+
+fn labels(plan: &Plan) -> Vec<&str> {
+    plan.trials.iter().map(|t| t.label.as_str()).collect()
+}
+
+#[test]
+fn quickstart() {
+    let plan = plan(QUICKSTART, &[]);
+    assert_eq!(
+        labels(&plan),
+        ["threads=1", "threads=2", "threads=4", "threads=8"]
+    );
+    assert_eq!(plan.axes, ["load.threads"]);
+    assert_eq!(plan.duration_estimate(), Duration::from_secs(48));
+    let last = &plan.trials[3];
+    assert_eq!((last.number, last.load.threads), (4, 8));
+    assert_eq!(last.point, [("load.threads".to_owned(), "8".to_owned())]);
+    assert_eq!(last.server, ServerSpec::Engine(Engine::Sqlite));
+    assert_eq!(
+        (last.data.tables, last.data.rows, last.data.seed),
+        (4, 10_000, 42)
+    );
+}
+
+#[test]
+fn the_smallest_study_has_defaults() {
+    let plan = plan(SMALLEST, &[]);
+    assert_eq!(labels(&plan), ["single"]);
+    let trial = &plan.trials[0];
+    assert_eq!(
+        (trial.data.tables, trial.data.rows, trial.data.seed),
+        (1, 10_000, 1)
+    );
+    assert_eq!(trial.load.workload.value, "oltp_read_write");
+    assert_eq!(trial.load.distribution.value, "special");
+    assert_eq!(
+        (trial.load.threads, trial.load.events, trial.load.pace),
+        (1, None, Pace::Closed)
+    );
+    assert_eq!(trial.load.think, Duration::ZERO);
+}
+
+#[test]
+fn axes_multiply_in_file_order_the_last_fastest() {
+    let text = format!(
+        "{SMALLEST}[sweep]\n\"load.threads\" = [1, 2]\ndata.rows = [10, 20]\n\"load.think\" = [\"0s\", \"90s\"]\n"
+    );
+    let plan = plan(&text, &[]);
+    assert_eq!(plan.axes, ["load.threads", "data.rows", "load.think"]);
+    assert_eq!(plan.trials.len(), 8);
+    assert_eq!(
+        labels(&plan)[..3],
+        [
+            "threads=1, rows=10, think=0s",
+            "threads=1, rows=10, think=1m30s",
+            "threads=1, rows=20, think=0s"
+        ]
+    );
+    assert_eq!(labels(&plan)[7], "threads=2, rows=20, think=1m30s");
+    assert!(
+        plan.trials
+            .iter()
+            .enumerate()
+            .all(|(i, t)| t.number == i + 1)
+    );
+}
+
+/// Each key reaches its own field.
+#[test]
+fn every_key_arrives() {
+    let text = "title = \"t\"\ndescription = \"d\"
+        [server]\nurl = \"mysql://u:p@h/d\"
+        [data]\ntables = 2\nrows = 3\nseed = 18446744073709551615
+        [load]\nworkload = \"w\"\nthreads = 0x10\nwarmup = \"2s\"\ntime = \"500ms\"\nevents = 1_000
+        rate = 200\narrivals = \"constant\"\ndistribution = \"uniform\"\nthink = \"1ms\"";
+    let plan = plan(text, &[]);
+    let trial = &plan.trials[0];
+    assert_eq!(plan.description.as_deref(), Some("d"));
+    assert!(matches!(&trial.server, ServerSpec::Url(url) if url.expose() == "mysql://u:p@h/d"));
+    assert_eq!(
+        (trial.data.tables, trial.data.rows, trial.data.seed),
+        (2, 3, u64::MAX)
+    );
+    let load = &trial.load;
+    assert_eq!(
+        (load.workload.as_str(), load.distribution.as_str()),
+        ("w", "uniform")
+    );
+    assert_eq!((load.threads, load.events), (16, Some(1000)));
+    assert_eq!(
+        load.warmup + load.time + load.think,
+        Duration::from_millis(2501)
+    );
+    let pace = Pace::Open {
+        rate_per_s: 200.0,
+        arrivals: Arrivals::Constant,
+    };
+    assert_eq!(load.pace, pace);
+}
+
+#[test]
+fn a_rate_alone_is_poisson_and_can_be_swept() {
+    let plan = plan(SMALLEST, &[("sweep.load.rate", "[100, 0.5]")]);
+    let pace = Pace::Open {
+        rate_per_s: 0.5,
+        arrivals: Arrivals::Poisson,
+    };
+    assert_eq!(plan.trials[1].load.pace, pace);
+    assert_eq!(labels(&plan), ["rate=100", "rate=0.5"]);
+}
+
+#[test]
+fn overrides_speak_instead_of_the_file() {
+    let once = plan(
+        QUICKSTART,
+        &[("load.threads", "3"), ("load.time", "1m"), ("title", "42")],
+    );
+    assert_eq!(labels(&once), ["single"]);
+    assert_eq!(
+        (once.trials[0].load.threads, once.title.as_str()),
+        (3, "42")
+    );
+    assert_eq!(once.duration_estimate(), Duration::from_secs(62));
+    for name in ["sweep.load.threads", "sweep.\"load.threads\""] {
+        assert_eq!(
+            labels(&plan(QUICKSTART, &[(name, "[5, 6]")])),
+            ["threads=5", "threads=6"]
+        );
+    }
+    let url = plan(QUICKSTART, &[("server.url", "mysql://h/d")]);
+    assert!(matches!(&url.trials[0].server, ServerSpec::Url(url) if url.expose() == "mysql://h/d"));
+    assert_eq!(
+        plan(QUICKSTART, &[("data.rows", "1"), ("data.rows", "2")]).trials[0]
+            .data
+            .rows,
+        2
+    );
+}
