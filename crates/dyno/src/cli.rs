@@ -1,0 +1,286 @@
+//! The command line, as typed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use workload::distribution::Distribution;
+use workload::name::WorkloadName;
+
+/// A dynamometer for OLTP databases.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    about = "A dynamometer for OLTP databases: drives a load, measures what the database gives, says how sure it is.",
+    after_help = "Start here:\n  dyno run studies/quickstart.toml         a first study, without any server\n  dyno bench mysql://root@127.0.0.1/sbtest  one benchmark of a server that runs\n\nExit codes: 0 done, 1 a threshold failed, 2 bad usage or bad study, 3 a server could not be started or reached,\n4 interrupted (partial results kept), 5 internal error."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Benchmark one server: prepare its data, warm up, run, report.
+    #[command(
+        after_help = "Examples:\n  dyno bench mysql://root@127.0.0.1:3306/sbtest --threads 64 --time 60s\n  dyno bench 'mysql://root@localhost/sbtest?socket=/run/mysqld/mysqld.sock' --workload oltp_point_select\n  dyno bench sqlite: --threads 4 --time 10s\n  dyno bench mysql://bench@db1/sbtest --rate 500 --option-file ~/.my.cnf"
+    )]
+    Bench(Box<BenchArgs>),
+    /// Run a study: one file that describes an experiment.
+    #[command(
+        after_help = "Example:\n  dyno run studies/quickstart.toml --set load.time=5s\n\nEvery key of a study file is explained in docs/study.md."
+    )]
+    Run(RunArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// The database: mysql://USER@HOST:PORT/DATABASE, with ?socket=/path for a Unix
+    /// socket; sqlite:FILE, or sqlite: for a temporary one. The password is best
+    /// given as DYNO_PASSWORD or in an option file.
+    pub(crate) url: String,
+
+    /// What each virtual user does.
+    #[arg(long, default_value = "oltp_read_write", value_name = "NAME", long_help = workload_help())]
+    pub(crate) workload: WorkloadName,
+    /// Tables, named sbtest1, sbtest2…
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) tables: u32,
+    /// Rows in each table.
+    #[arg(long, default_value_t = 25_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rows: u64,
+    /// Virtual users, each with one connection.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) threads: u32,
+    /// Length of the measurement (30s, 5m, 1h30m). [default: 30s, or none with --events]
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
+    pub(crate) time: Option<Duration>,
+    /// Load before the measurement, shown but not counted.
+    #[arg(long, default_value = "5s", value_parser = duration, value_name = "DURATION")]
+    pub(crate) warmup: Duration,
+    /// End after so many transactions.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) events: Option<u64>,
+    /// Open loop: so many transactions arrive each second, whether a user is free or not.
+    #[arg(long, value_parser = rate, value_name = "PER_SECOND")]
+    pub(crate) rate: Option<f64>,
+    /// How the arrivals of --rate are spaced.
+    #[arg(long, value_enum, default_value_t = ArrivalsArg::Poisson)]
+    pub(crate) arrivals: ArrivalsArg,
+    /// Pause of a user after each transaction.
+    #[arg(long, default_value = "0s", value_parser = duration, value_name = "DURATION")]
+    pub(crate) think: Duration,
+    /// Whether to load the data first.
+    #[arg(long, value_enum, default_value_t = PrepareArg::Missing)]
+    pub(crate) prepare: PrepareArg,
+    /// Seed of the rows and of every random choice.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Which rows are chosen: uniform, special, gaussian, pareto, zipfian; with
+    /// parameters like special:pct=1,res=75 or zipfian:exp=0.99.
+    #[arg(long, default_value = "special", value_name = "NAME[:PARAMETERS]")]
+    pub(crate) distribution: Distribution,
+    /// Worker threads of the generator. [default: one for every 4 CPUs; SQLite: one a user]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) workers: Option<u32>,
+    /// Result directory, which must be new. [default: results/TIME-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the result as JSON on stdout; progress goes to stderr.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten, next_help_heading = "Connection")]
+    pub(crate) connection: ConnectionArgs,
+    #[command(flatten, next_help_heading = "Transaction (as in sysbench)")]
+    pub(crate) transaction: TransactionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectionArgs {
+    /// How much TLS.
+    #[arg(long, value_enum, default_value_t = TlsModeArg::Preferred, long_help = "How much TLS: disable; preferred (if the server offers it, unchecked); required (or no connection, unchecked); verify-ca (trusted authority); verify-full (and the right name). Naming --tls-ca without a mode means verify-full.")]
+    pub(crate) tls_mode: TlsModeArg,
+    /// File of trusted authorities (PEM) instead of the system's.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// The client's certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key of the client's certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Read user and password from a file of my.cnf's form.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) option_file: Option<PathBuf>,
+    /// Prepared statements, or the whole text each time.
+    #[arg(long, value_enum, default_value_t = ProtocolArg::Prepared)]
+    pub(crate) protocol: ProtocolArg,
+    /// Connections that are opened at once.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) connect_limit: u32,
+    /// Connections that load data side by side.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) load_connections: u32,
+    /// Error codes that do not stop the load, like 1062,1290.
+    #[arg(long, value_delimiter = ',', value_name = "CODES")]
+    pub(crate) ignore_errors: Vec<u32>,
+    /// Do not run the workers under SCHED_BATCH.
+    #[arg(long)]
+    pub(crate) no_batch_scheduling: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TransactionArgs {
+    /// Highest key that is drawn; more than --rows makes lookups miss. [default: --rows]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) key_range: Option<u64>,
+    /// Rows of a range SELECT.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) range_size: u64,
+    /// Point SELECTs in a transaction.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) point_selects: u32,
+    /// Simple range SELECTs in a transaction.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) simple_ranges: u32,
+    /// SELECT SUM()s in a transaction.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) sum_ranges: u32,
+    /// SELECTs with ORDER BY in a transaction.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) order_ranges: u32,
+    /// SELECT DISTINCTs in a transaction.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) distinct_ranges: u32,
+    /// UPDATEs of the indexed column in a transaction.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) index_updates: u32,
+    /// UPDATEs of another column in a transaction.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) non_index_updates: u32,
+    /// Pairs of DELETE and INSERT in a transaction.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) delete_inserts: u32,
+    /// Whether there are range SELECTs at all.
+    #[arg(long, default_value_t = true, action = ArgAction::Set, value_name = "BOOL")]
+    pub(crate) range_selects: bool,
+    /// No BEGIN and COMMIT: each statement is its own transaction.
+    #[arg(long)]
+    pub(crate) skip_trx: bool,
+    /// A secondary index on id in place of the primary key.
+    #[arg(long)]
+    pub(crate) secondary: bool,
+    /// Whether column k is indexed.
+    #[arg(long, default_value_t = true, action = ArgAction::Set, value_name = "BOOL")]
+    pub(crate) create_secondary: bool,
+    /// Whether the server numbers new rows.
+    #[arg(long, default_value_t = true, action = ArgAction::Set, value_name = "BOOL")]
+    pub(crate) auto_inc: bool,
+    /// Keys of a select_random_points.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) random_points: u32,
+    /// Ranges of a select_random_ranges.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) number_of_ranges: u32,
+    /// Width of a range of select_random_ranges.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) delta: u64,
+    /// Storage engine of new tables.
+    #[arg(long, default_value = "innodb", value_name = "NAME")]
+    pub(crate) storage_engine: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The study file.
+    pub(crate) study: PathBuf,
+    /// Put another value in place of the study's, like load.time=5s.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) overrides: Vec<(String, String)>,
+    /// Result directory, which must be new. [default: results/TIME-TITLE]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the result as JSON on stdout; progress goes to stderr.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalsArg {
+    /// At random, like independent users.
+    Poisson,
+    /// Evenly.
+    Constant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PrepareArg {
+    /// Load the tables that are not there.
+    Missing,
+    /// Load what is missing, and do not run.
+    Only,
+    /// Drop and load all tables anew.
+    Always,
+    /// Use what is there without a look.
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TlsModeArg {
+    /// None.
+    Disable,
+    /// If the server offers it; not checked.
+    Preferred,
+    /// Or no connection; not checked.
+    Required,
+    /// From a trusted authority.
+    VerifyCa,
+    /// And made out to the server's name.
+    VerifyFull,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProtocolArg {
+    /// Prepared once for each connection.
+    Prepared,
+    /// As text, each time anew.
+    Text,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    study::parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate > 0.0 && rate <= 1e9 => Ok(rate),
+        _ => Err("a rate is a number of transactions a second, above 0".to_owned()),
+    }
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or("it has the form KEY=VALUE, like load.threads=4")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn workload_help() -> String {
+    let mut text = "What each virtual user does:".to_owned();
+    for name in WorkloadName::ALL {
+        text.push_str(&format!("\n  {:<24} {}", name.name(), name.summary()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

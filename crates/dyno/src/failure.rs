@@ -1,0 +1,67 @@
+//! What can end dyno, and the exit code of each.
+
+use std::process::ExitCode;
+
+/// The exit codes, as the README lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Bad usage or a bad study.
+    Usage = 2,
+    /// A server could not be started or reached, or refused the work.
+    Server = 3,
+    /// The run was interrupted; partial results are kept.
+    Interrupted = 4,
+    /// dyno's own fault.
+    Internal = 5,
+}
+
+/// Why dyno ends early: what failed and why, and what to do.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    message: String,
+    remedy: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl std::fmt::Display) -> Self {
+        Self {
+            exit,
+            message: message.to_string(),
+            remedy: None,
+        }
+    }
+
+    pub(crate) fn remedy(mut self, remedy: Option<impl Into<String>>) -> Self {
+        self.remedy = remedy.map(Into::into);
+        self
+    }
+
+    /// Prints it and gives its exit code.
+    #[expect(
+        clippy::print_stderr,
+        reason = "the one place where errors are printed"
+    )]
+    pub(crate) fn report(&self) -> ExitCode {
+        let kind = if self.exit == Exit::Interrupted {
+            "stopped"
+        } else {
+            "error"
+        };
+        eprintln!("{kind}: {}", self.message.trim_end());
+        if let Some(remedy) = &self.remedy {
+            eprintln!("  help: {remedy}");
+        }
+        ExitCode::from(self.exit as u8)
+    }
+}
+
+impl From<store::StoreError> for Failure {
+    fn from(error: store::StoreError) -> Self {
+        let exit = match error {
+            store::StoreError::Exists { .. } => Exit::Usage,
+            _ => Exit::Internal,
+        };
+        Self::new(exit, error)
+    }
+}

@@ -1,0 +1,262 @@
+//! What the user sees while dyno works; all of it on stderr.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use data::Prepared;
+use indicatif::{ProgressBar, ProgressStyle};
+use load::Event;
+use measure::series::SeriesPoint;
+use measure::slice::Phase;
+
+/// Hears of a trial's progress.
+pub(crate) trait Progress {
+    fn preparing(&mut self, news: &data::Progress);
+    fn prepared(&mut self, prepared: &Prepared);
+    fn loading(&mut self, event: &Event<'_>);
+    fn warn(&mut self, text: &str);
+}
+
+/// How much is said while a load runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// A line each second.
+    Seconds,
+    /// One line that changes, on a terminal; else nothing between the trials.
+    Bar,
+}
+
+/// Progress on the terminal, or as lines in a log.
+pub(crate) struct Screen {
+    detail: Detail,
+    is_terminal: bool,
+    /// In front of a bar's text: which trial runs.
+    title: String,
+    bar: Option<ProgressBar>,
+    /// The stage that the bar is about.
+    stage: Stage,
+    last_line: Instant,
+    load: Length,
+}
+
+/// How long the load under way is to be.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Length {
+    pub(crate) warmup: Duration,
+    pub(crate) time: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Nothing,
+    Preparing,
+    Connecting,
+    Running,
+    Draining,
+}
+
+/// Without a terminal, long work tells this often.
+const LOG_EVERY: Duration = Duration::from_secs(5);
+
+impl Screen {
+    pub(crate) fn new(detail: Detail) -> Self {
+        Self {
+            detail,
+            is_terminal: std::io::stderr().is_terminal(),
+            title: String::new(),
+            bar: None,
+            stage: Stage::Nothing,
+            last_line: Instant::now(),
+            load: Length::default(),
+        }
+    }
+
+    /// A trial begins.
+    pub(crate) fn trial(&mut self, title: String, load: Length) {
+        self.finish_stage();
+        self.title = title;
+        self.load = load;
+    }
+
+    /// Prints a line; a bar stays below it.
+    #[expect(clippy::print_stderr, reason = "progress goes to stderr")]
+    pub(crate) fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) if self.is_terminal => bar.suspend(|| eprintln!("{text}")),
+            _ => eprintln!("{text}"),
+        }
+    }
+
+    pub(crate) fn finish_stage(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        self.stage = Stage::Nothing;
+    }
+
+    /// The bar of `stage`, made when the stage begins.
+    fn bar(&mut self, stage: Stage, length: u64, template: &str) -> &ProgressBar {
+        if self.stage != stage {
+            self.finish_stage();
+            self.stage = stage;
+            // Told at once, then every few seconds.
+            self.last_line = Instant::now();
+        }
+        let (is_terminal, title) = (self.is_terminal, self.title.clone());
+        self.bar.get_or_insert_with(|| {
+            let bar = if is_terminal {
+                ProgressBar::new(length)
+            } else {
+                ProgressBar::hidden()
+            };
+            // The templates are constants; a test parses them.
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style);
+            }
+            bar.set_prefix(title);
+            bar
+        })
+    }
+
+    /// A line for a log, now and then.
+    fn log(&mut self, text: impl FnOnce() -> String) {
+        if !self.is_terminal && self.last_line.elapsed() >= LOG_EVERY {
+            self.last_line = Instant::now();
+            self.line(&text());
+        }
+    }
+
+    fn second(&mut self, second: &measure::slice::Second) {
+        let point = SeriesPoint::from(second);
+        let text = live_line(&point);
+        match self.detail {
+            Detail::Seconds => self.line(&text),
+            Detail::Bar => {
+                let whole = self.load.warmup + self.load.time.unwrap_or_default();
+                let bar = self.bar(Stage::Running, whole.as_millis() as u64, RUN_TEMPLATE);
+                bar.set_position(second.end_ns / 1_000_000);
+                bar.set_message(text);
+            }
+        }
+    }
+}
+
+const ROWS_TEMPLATE: &str =
+    "{prefix}loading {bar:30} {human_pos}/{human_len} rows, {per_sec}, {eta} left";
+const INDEX_TEMPLATE: &str = "{prefix}{spinner} {msg} ({elapsed})";
+const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_len}";
+const RUN_TEMPLATE: &str = "{prefix}{bar:20} {msg}";
+
+impl Progress for Screen {
+    fn preparing(&mut self, news: &data::Progress) {
+        match news {
+            data::Progress::Note(text) => self.line(&format!("note: {text}")),
+            data::Progress::Loading { rows, of } => {
+                let (rows, of) = (*rows, *of);
+                let bar = self.bar(Stage::Preparing, of, ROWS_TEMPLATE);
+                bar.set_position(rows);
+                let (rate, left) = (bar.per_sec(), bar.eta());
+                self.log(|| {
+                    format!("loading: {rows} of {of} rows, {rate:.0} rows/s, {left:.0?} left")
+                });
+            }
+            data::Progress::Indexing { tables, of } => {
+                let text = format!("loading: indexes, {tables} of {of} tables finished");
+                let bar = self.bar(Stage::Preparing, u64::from(*of), ROWS_TEMPLATE);
+                if let Ok(style) = ProgressStyle::with_template(INDEX_TEMPLATE) {
+                    bar.set_style(style);
+                }
+                bar.set_message(text.clone());
+                self.log(|| text);
+            }
+        }
+    }
+
+    fn prepared(&mut self, prepared: &Prepared) {
+        self.finish_stage();
+        if prepared.loaded > 0 && self.detail == Detail::Seconds {
+            let found = match prepared.found {
+                0 => String::new(),
+                found => format!("; {found} were there"),
+            };
+            self.line(&format!(
+                "data: loaded {} tables, {} rows{found}",
+                prepared.loaded, prepared.rows
+            ));
+        }
+    }
+
+    fn loading(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Connecting { open, users } => {
+                let (open, users) = (*open, *users);
+                let bar = self.bar(Stage::Connecting, u64::from(users), CONNECT_TEMPLATE);
+                bar.set_position(u64::from(open));
+                if open == users {
+                    self.finish_stage();
+                } else {
+                    self.log(|| format!("connecting: {open} of {users}"));
+                }
+            }
+            Event::Second(second) if second.phase == Phase::Drain => self.finish_stage(),
+            Event::Second(second) => self.second(second),
+            Event::Draining { running } => {
+                let running = *running;
+                let bar = self.bar(Stage::Draining, 0, INDEX_TEMPLATE);
+                bar.set_message(format!("waiting for {running} running transactions"));
+                self.log(|| format!("waiting for {running} running transactions"));
+            }
+        }
+    }
+
+    fn warn(&mut self, text: &str) {
+        self.line(&format!("warning: {text}"));
+    }
+}
+
+/// `  12 s  warmup  1234.5 tps …`
+fn live_line(point: &SeriesPoint) -> String {
+    let phase = match point.phase {
+        Phase::Warmup => "warm-up",
+        Phase::Measure => "measure",
+        Phase::Drain => "drain",
+    };
+    let mut text = format!(
+        "{:>5.0} s  {phase}  {:>8.1} tps  {:>9.0} statements/s",
+        point.t_s,
+        point.tps.unwrap_or_default(),
+        point.statements_per_s.unwrap_or_default()
+    );
+    if let Some(response) = &point.response_ms {
+        text.push_str(&format!(
+            "  p95 {:.2} ms  p99 {:.2} ms",
+            response.p95, response.p99
+        ));
+    }
+    if let Some(backlog) = point.backlog {
+        text.push_str(&format!("  backlog {backlog}"));
+    }
+    for (count, name) in [(point.errors, "errors"), (point.reconnects, "reconnects")] {
+        if count > 0 {
+            text.push_str(&format!("  {count} {name}"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_templates_of_the_bars_are_valid() {
+        for template in [
+            ROWS_TEMPLATE,
+            INDEX_TEMPLATE,
+            CONNECT_TEMPLATE,
+            RUN_TEMPLATE,
+        ] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
+    }
+}
