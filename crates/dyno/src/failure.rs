@@ -48,7 +48,13 @@ impl Failure {
         } else {
             "error"
         };
-        eprintln!("{kind}: {}", self.message.trim_end());
+        // The errors of a study name each fault for themselves.
+        let message = self.message.trim_end();
+        if message.starts_with("error: ") {
+            eprintln!("{message}");
+        } else {
+            eprintln!("{kind}: {message}");
+        }
         if let Some(remedy) = &self.remedy {
             eprintln!("  help: {remedy}");
         }

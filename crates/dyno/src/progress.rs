@@ -223,7 +223,7 @@ fn live_line(point: &SeriesPoint) -> String {
     };
     let mut text = format!(
         "{:>5.0} s  {phase}  {:>8.1} tps  {:>9.0} statements/s",
-        point.t_s,
+        point.t_s + point.seconds,
         point.tps.unwrap_or_default(),
         point.statements_per_s.unwrap_or_default()
     );

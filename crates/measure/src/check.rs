@@ -114,10 +114,10 @@ fn restarts(summary: &TrialSummary) -> Option<Warning> {
 
 fn ends(summary: &TrialSummary) -> Vec<Warning> {
     let unfinished = summary.unfinished;
-    let p99_ms = summary.response_ms.map_or(0.0, |response| response.p99);
+    let longest_ms = summary.response_ms.map_or(0.0, |response| response.max);
     let old = unfinished
         .oldest_ms
-        .filter(|oldest_ms| *oldest_ms > p99_ms)
+        .filter(|oldest_ms| *oldest_ms > longest_ms)
         .map(|oldest_ms| Warning::Unfinished {
             count: unfinished.count,
             oldest_ms,

@@ -139,7 +139,7 @@ impl fmt::Display for Warning {
             Self::Unfinished { count, oldest_ms } => write!(
                 f,
                 "{count} transactions were still running at the end, the oldest for \
-                 {oldest_ms:.0} ms, longer than the 99th percentile: the true tail is longer than \
+                 {oldest_ms:.0} ms, longer than any that ended: the true tail is longer than \
                  shown. Measure for longer."
             ),
             Self::Cancelled { count } => write!(
