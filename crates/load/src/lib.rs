@@ -9,7 +9,10 @@ mod collect;
 mod control;
 mod cpu;
 mod record;
+mod shared;
 mod spec;
+mod timed;
+mod turns;
 mod user;
 mod worker;
 

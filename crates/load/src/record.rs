@@ -1,17 +1,15 @@
-//! What a worker records, and the session that does it by the way.
+//! What a worker records.
 
-use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use measure::slice::{ErrorCount, Slice};
 use workload::catalog::{Catalog, Kind};
-use workload::session::{Param, Reply, Session, SessionError};
+use workload::session::SessionError;
 use workload::user::Done;
 
 use crate::arrivals::Schedule;
 use crate::control::lock;
-use crate::worker::Shared;
 
 /// One worker's measurements. The lock is taken by its own thread, and once a
 /// second, for an exchange, by the main thread: so all slices are cut at the same
@@ -88,7 +86,7 @@ impl Recorder {
         entry.count += 1;
     }
 
-    fn statement(&self, kind: usize, duration_ns: u64) {
+    pub(crate) fn statement(&self, kind: usize, duration_ns: u64) {
         lock(&self.slice).statements[kind].record(duration_ns);
     }
 }
@@ -113,60 +111,16 @@ impl KindIndex {
         index
     }
 
+    /// The place of a statement of the catalog.
+    pub(crate) fn of_statement(&self, statement: u32) -> usize {
+        usize::from(self.by_statement[statement as usize])
+    }
+
     /// The place of a kind; every kind that a workload sends is in its list.
-    fn of(&self, kind: Kind) -> usize {
+    pub(crate) fn of(&self, kind: Kind) -> usize {
         self.kinds
             .iter()
             .position(|known| *known == kind)
             .unwrap_or(0)
-    }
-}
-
-/// A session whose statements are timed.
-#[derive(Debug)]
-pub(crate) struct Timed<S> {
-    pub(crate) session: S,
-    pub(crate) shared: Rc<Shared>,
-}
-
-impl<S: Session> Timed<S> {
-    async fn timed<F: Future<Output = Result<Reply, SessionError>>>(
-        shared: &Shared,
-        kind: usize,
-        statement: F,
-    ) -> Result<Reply, SessionError> {
-        let started_ns = shared.control.now_ns();
-        let reply = statement.await;
-        if reply.is_ok() {
-            let duration_ns = shared.control.now_ns() - started_ns;
-            shared.recorder.statement(kind, duration_ns);
-        }
-        reply
-    }
-}
-
-impl<S: Session> Session for Timed<S> {
-    async fn execute(
-        &mut self,
-        statement: u32,
-        params: &[Param<'_>],
-    ) -> Result<Reply, SessionError> {
-        let kind = self.shared.kinds.by_statement[statement as usize];
-        let running = self.session.execute(statement, params);
-        Self::timed(&self.shared, usize::from(kind), running).await
-    }
-
-    async fn query(&mut self, kind: Kind, sql: &str) -> Result<Reply, SessionError> {
-        let place = self.shared.kinds.of(kind);
-        let running = self.session.query(kind, sql);
-        Self::timed(&self.shared, place, running).await
-    }
-
-    async fn rollback(&mut self) -> Result<(), SessionError> {
-        self.session.rollback().await
-    }
-
-    async fn close(self) {
-        self.session.close().await;
     }
 }

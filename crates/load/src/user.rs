@@ -10,8 +10,8 @@ use workload::session::{Connect, FailureKind, Session, SessionError};
 use workload::user::{Done, User};
 
 use crate::control::{Stage, lock};
-use crate::record::Timed;
-use crate::worker::{Shared, Worker};
+use crate::shared::{Shared, Worker};
+use crate::timed::Timed;
 
 /// Waits between attempts to reconnect grow from this…
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);

@@ -1,0 +1,62 @@
+//! What the users of one worker have in common.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use workload::catalog::Catalog;
+use workload::session::Connect;
+
+use crate::control::Control;
+use crate::record::{KindIndex, Recorder};
+use crate::timed::Timed;
+use crate::turns::Turns;
+
+/// What all users of a worker share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) control: Arc<Control>,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) kinds: Arc<KindIndex>,
+    pub(crate) is_open_loop: bool,
+}
+
+/// The same, and how connections are opened.
+#[derive(Debug)]
+pub(crate) struct Worker<C> {
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) connector: Arc<C>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) connecting: Turns,
+    pub(crate) ignored_errors: Arc<[u32]>,
+    pub(crate) think: Duration,
+}
+
+impl<C: Connect> Worker<C> {
+    pub(crate) fn timed(&self, session: C::Session) -> Timed<C::Session> {
+        Timed {
+            session,
+            shared: Rc::clone(&self.shared),
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn connected(&self) {
+        self.control.connected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn ended_guard(&self) -> EndedGuard {
+        EndedGuard(Arc::clone(&self.control))
+    }
+}
+
+/// Counts a user as ended when it is dropped.
+pub(crate) struct EndedGuard(Arc<Control>);
+
+impl Drop for EndedGuard {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Release);
+    }
+}
