@@ -6,11 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use workload::catalog::Catalog;
-use workload::session::Connect;
 
 use crate::control::Control;
 use crate::record::{KindIndex, Recorder};
-use crate::timed::Timed;
 use crate::turns::Turns;
 
 /// What all users of a worker share.
@@ -31,15 +29,6 @@ pub(crate) struct Worker<C> {
     pub(crate) connecting: Turns,
     pub(crate) ignored_errors: Arc<[u32]>,
     pub(crate) think: Duration,
-}
-
-impl<C: Connect> Worker<C> {
-    pub(crate) fn timed(&self, session: C::Session) -> Timed<C::Session> {
-        Timed {
-            session,
-            shared: Rc::clone(&self.shared),
-        }
-    }
 }
 
 impl Shared {

@@ -10,11 +10,18 @@ use crate::shared::Shared;
 /// A session whose statements are timed.
 #[derive(Debug)]
 pub(crate) struct Timed<S> {
-    pub(crate) session: S,
-    pub(crate) shared: Rc<Shared>,
+    session: S,
+    shared: Rc<Shared>,
 }
 
 impl<S: Session> Timed<S> {
+    pub(crate) fn new(session: S, shared: &Rc<Shared>) -> Self {
+        Self {
+            session,
+            shared: Rc::clone(shared),
+        }
+    }
+
     async fn timed<F: Future<Output = Result<Reply, SessionError>>>(
         shared: &Shared,
         kind: usize,

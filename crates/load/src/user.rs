@@ -25,10 +25,9 @@ struct Over;
 pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, mut user: User) {
     // Counted however the task ends, also when it is dropped.
     let _ended = worker.shared.ended_guard();
-    let Some(session) = open_first(&worker).await else {
+    let Some(mut session) = open_first(&worker).await else {
         return;
     };
-    let mut session = session;
     worker.shared.connected();
     worker.shared.reached(Stage::Run).await;
     while let Some(intended_ns) = next_start(&worker.shared).await {
@@ -56,7 +55,7 @@ async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>>
         return None;
     }
     match worker.connector.connect(&worker.catalog).await {
-        Ok(session) => Some(worker.timed(session)),
+        Ok(session) => Some(Timed::new(session, &worker.shared)),
         Err(error) => {
             worker.shared.control.fail(error);
             None
@@ -169,7 +168,7 @@ async fn reconnect<C: Connect>(
         match attempt {
             Ok(fresh) => {
                 shared.recorder.reconnected();
-                *session = worker.timed(fresh);
+                *session = Timed::new(fresh, &worker.shared);
                 return Ok(());
             }
             Err(error) => shared.recorder.error(&error, "reconnected"),
