@@ -145,7 +145,7 @@ const ROWS_TEMPLATE: &str =
     "{prefix}loading {bar:30} {human_pos}/{human_len} rows, {per_sec}, {eta} left";
 const INDEX_TEMPLATE: &str = "{prefix}{spinner} {msg} ({elapsed})";
 const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_len}";
-const RUN_TEMPLATE: &str = "{prefix}{bar:20} {msg}";
+const RUN_TEMPLATE: &str = "{prefix}{bar:20} {wide_msg}";
 
 impl Progress for Screen {
     fn preparing(&mut self, news: &data::Progress) {

@@ -205,6 +205,7 @@ impl Trial {
             warmup_s: self.load.warmup.as_secs_f64(),
             time_s: self.load.time.map(|time| time.as_secs_f64()),
             events: self.load.events,
+            in_process: matches!(server, Server::Sqlite(_)),
         }
     }
 }

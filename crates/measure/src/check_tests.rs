@@ -26,6 +26,7 @@ fn input() -> Input {
             warmup_s: 5.0,
             time_s: Some(60.0),
             events: None,
+            in_process: false,
         },
         unfinished: Unfinished::default(),
         outcome: Outcome::Completed,
@@ -119,6 +120,17 @@ fn generator_saturated() {
         second.workers[0].running = 0.97;
     }
     only(input(), &seconds, "bottleneck");
+}
+
+#[test]
+fn an_engine_inside_the_workers_may_keep_them_busy() {
+    let mut seconds = steady();
+    for second in &mut seconds {
+        second.workers[0].running = 1.0;
+    }
+    let mut input = input();
+    input.setup.in_process = true;
+    assert_eq!(warnings(input, &seconds), []);
 }
 
 #[test]

@@ -57,6 +57,9 @@ pub struct Setup {
     pub time_s: Option<f64>,
     /// Limit of the measurement, in transactions.
     pub events: Option<u64>,
+    /// The engine runs inside the workers, whose CPU time is then its own.
+    #[serde(default)]
+    pub in_process: bool,
 }
 
 /// Whether a statement reads, writes or does neither.

@@ -64,6 +64,7 @@ fn input() -> Input {
             warmup_s: 1.0,
             time_s: Some(12.0),
             events: None,
+            in_process: false,
         },
         unfinished: Unfinished::default(),
         outcome: Outcome::Completed,

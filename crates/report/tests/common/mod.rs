@@ -98,6 +98,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
             warmup_s: 10.0,
             time_s: Some(60.0),
             events: None,
+            in_process: false,
         },
         unfinished: Unfinished {
             count: 1,
