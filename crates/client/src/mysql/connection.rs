@@ -108,7 +108,10 @@ impl Connection {
     pub async fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Cell>>, Error> {
         self.out.clear();
         command::query(&mut self.out, sql);
-        self.stream.write_all(&self.out).await.map_err(Error::Lost)?;
+        self.stream
+            .write_all(&self.out)
+            .await
+            .map_err(Error::Lost)?;
         let mut gatherer = Gatherer::new(ROW_LIMIT_BYTES);
         let mut result = TextResult::new(self.deprecate_eof);
         loop {
@@ -194,7 +197,10 @@ impl Connection {
             if length == 0 {
                 break;
             }
-            self.stream.write_all(&self.out).await.map_err(Error::Lost)?;
+            self.stream
+                .write_all(&self.out)
+                .await
+                .map_err(Error::Lost)?;
         }
         // The empty packet is the end of the file, and its reply the statement's.
         self.reader.expect_rest(sequence);
@@ -212,7 +218,10 @@ impl Connection {
 
     /// Sends the command in `out` and reads its reply.
     async fn exchange(&mut self) -> Result<Reply, Error> {
-        self.stream.write_all(&self.out).await.map_err(Error::Lost)?;
+        self.stream
+            .write_all(&self.out)
+            .await
+            .map_err(Error::Lost)?;
         loop {
             let reader = &mut self.reader;
             let reply = self
@@ -253,7 +262,7 @@ fn out_of_place() -> Error {
 
 async fn next_message(stream: &mut Stream, gatherer: &mut Gatherer) -> Result<Message, Error> {
     loop {
-        if let Some(message) = gatherer.next()? {
+        if let Some(message) = gatherer.take_message()? {
             return Ok(message);
         }
         stream
@@ -348,8 +357,7 @@ impl Handshake {
                     scramble: nonce,
                 } => {
                     (plugin, scramble) = (wanted, nonce);
-                    let answer =
-                        auth::first_answer(&plugin, &target.password, &scramble, secure)?;
+                    let answer = auth::first_answer(&plugin, &target.password, &scramble, secure)?;
                     self.send(&answer).await?;
                 }
                 Next::More(data) if plugin == CACHING_SHA2 => {

@@ -1,7 +1,7 @@
 //! What each authentication plugin answers to the server's nonce.
 
-use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
 use ed25519_dalek::VerifyingKey;
+use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
 use rsa::pkcs8::DecodePublicKey;
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};

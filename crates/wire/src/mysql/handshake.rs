@@ -197,9 +197,12 @@ impl Next {
             [0xfe, rest @ ..] => {
                 let mut fields = Fields::new(rest, "authentication switch");
                 let plugin = String::from_utf8_lossy(fields.until_nul()).into_owned();
-                // A zero closes the nonce of the hashing plugins.
-                let scramble = fields.rest();
-                let scramble = scramble.strip_suffix(&[0]).unwrap_or(scramble);
+                let scramble = match fields.rest() {
+                    // A zero closes the nonce of the hashing plugins; a nonce of
+                    // another length may itself end with a zero.
+                    [scramble @ .., 0] if scramble.len() == SCRAMBLE_BYTES => scramble,
+                    scramble => scramble,
+                };
                 Ok(Self::Switch {
                     plugin,
                     scramble: scramble.to_vec(),

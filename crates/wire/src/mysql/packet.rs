@@ -114,7 +114,7 @@ impl Gatherer {
     ///
     /// # Errors
     /// When a message is longer than the limit.
-    pub fn next(&mut self) -> Result<Option<Message>, ProtocolError> {
+    pub fn take_message(&mut self) -> Result<Option<Message>, ProtocolError> {
         let mut payload = Vec::new();
         let mut at = 0;
         loop {
@@ -157,7 +157,7 @@ mod tests {
         for part in out.chunks(1 << 20) {
             gatherer.push(part);
         }
-        (out.len(), gatherer.next().unwrap().unwrap())
+        (out.len(), gatherer.take_message().unwrap().unwrap())
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
         let mut gatherer = Gatherer::new(100);
         gatherer.push(&[0xff, 0xff, 0x00, 0]);
         assert_eq!(
-            gatherer.next(),
+            gatherer.take_message(),
             Err(ProtocolError::TooLong {
                 length: 65535,
                 limit: 100

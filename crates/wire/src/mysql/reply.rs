@@ -155,7 +155,12 @@ impl ReplyReader {
                 };
             }
         }
-        Ok(None)
+        // A definition may end with what is here without a byte left to skip.
+        Ok(if self.skip == 0 {
+            self.last_definition_skipped()
+        } else {
+            None
+        })
     }
 
     /// Handles the packet at the front of `bytes`, or keeps its beginning.
@@ -359,7 +364,9 @@ impl ReplyReader {
             self.done.warnings = fields.u16()?;
             self.done.status = fields.u16()?;
         } else {
-            self.done.affected += fields.lenenc()?.unwrap_or(0);
+            // A server may say -1, so the sum of several can run over.
+            let affected = fields.lenenc()?.unwrap_or(0);
+            self.done.affected = self.done.affected.saturating_add(affected);
             let _last_insert_id = fields.lenenc()?;
             self.done.status = fields.u16()?;
             self.done.warnings = fields.u16()?;

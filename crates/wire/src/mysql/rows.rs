@@ -9,6 +9,8 @@ pub type Cell = Option<String>;
 
 /// Most rows that are kept of one result.
 const MAX_ROWS: usize = 1 << 20;
+/// Most memory that the rows of one result may take.
+const MAX_BYTES: usize = 256 << 20;
 /// Most columns that a result may announce.
 const MAX_COLUMNS: u64 = 4096;
 
@@ -20,6 +22,8 @@ pub struct TextResult {
     /// Definitions and the EOF behind them that are still to come.
     definitions_left: u64,
     rows: Vec<Vec<Cell>>,
+    /// About what the rows take.
+    kept_bytes: usize,
 }
 
 /// What a text statement gave.
@@ -40,6 +44,7 @@ impl TextResult {
             columns: None,
             definitions_left: 0,
             rows: Vec::new(),
+            kept_bytes: 0,
         }
     }
 
@@ -83,6 +88,15 @@ impl TextResult {
             return Err(ProtocolError::TooLong {
                 length: self.rows.len() + 1,
                 limit: MAX_ROWS,
+            });
+        }
+        // A NULL is one byte on the wire and a whole cell here.
+        let cells = columns as usize * size_of::<Cell>();
+        self.kept_bytes += payload.len() + cells + size_of::<Vec<Cell>>();
+        if self.kept_bytes > MAX_BYTES {
+            return Err(ProtocolError::TooLong {
+                length: self.kept_bytes,
+                limit: MAX_BYTES,
             });
         }
         let mut fields = Fields::new(payload, "row");
