@@ -109,10 +109,14 @@ where
             .spawn(move || worker::work(job))
     })?;
     load.connect(interrupted, tell)?;
-    load.begin();
-    load.phase(Phase::Warmup, Some(spec.warmup), interrupted, tell);
-    if let Some(events) = spec.events {
-        load.control.limit(events);
+    if spec.warmup.is_zero() {
+        // Before the first transaction, so that there are not a few too many.
+        load.limit();
+        load.begin();
+    } else {
+        load.begin();
+        load.phase(Phase::Warmup, Some(spec.warmup), interrupted, tell);
+        load.limit();
     }
     load.phase(Phase::Measure, spec.time, interrupted, tell);
     Ok(load.stop(interrupted, tell))
@@ -226,6 +230,13 @@ impl<'a> Load<'a> {
         self.cut_ns = now_ns;
         self.cpu = self.cpu_times();
         self.control.advance(Stage::Run);
+    }
+
+    /// From now on only so many transactions start.
+    fn limit(&self) {
+        if let Some(events) = self.spec.events {
+            self.control.limit(events);
+        }
     }
 
     /// Lets time pass and cuts it into seconds, until the phase is over.

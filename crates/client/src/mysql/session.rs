@@ -12,6 +12,9 @@ use super::connection::Connection;
 use super::error::Error;
 use super::target::Target;
 
+/// MySQL's error for a statement that it takes as text only: BEGIN is one.
+const NOT_PREPARABLE: u16 = 1295;
+
 /// How statements reach the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementProtocol {
@@ -35,8 +38,9 @@ pub struct Connector {
 pub struct MysqlSession {
     connection: Connection,
     catalog: Arc<Catalog>,
-    /// By the catalog's numbers; empty for the text protocol.
-    prepared: Box<[Prepared]>,
+    /// By the catalog's numbers; empty for the text protocol, and `None` for a
+    /// statement that the server takes as text only.
+    prepared: Box<[Option<Prepared>]>,
     /// The text protocol's statement, kept for the next one.
     text: String,
     in_transaction: bool,
@@ -59,14 +63,16 @@ impl Connect for Connector {
         if self.protocol == StatementProtocol::Prepared {
             prepared.reserve_exact(catalog.statements.len());
             for statement in &catalog.statements {
-                let number = connection
-                    .prepare(&statement.sql)
-                    .await
-                    .map_err(|error| error.into_session_error(Some(&statement.sql)))?;
-                prepared.push(Prepared {
+                let number = match connection.prepare(&statement.sql).await {
+                    Ok(number) => Some(number),
+                    Err(error) if error.code() == Some(NOT_PREPARABLE) => None,
+                    Err(error) => return Err(error.into_session_error(Some(&statement.sql))),
+                };
+                let unbound = |number| Prepared {
                     number,
                     bound: false,
-                });
+                };
+                prepared.push(number.map(unbound));
             }
         }
         Ok(MysqlSession {
@@ -80,7 +86,11 @@ impl Connect for Connector {
 }
 
 impl MysqlSession {
-    fn finish(&mut self, done: Result<Done, Error>, sql: Option<u32>) -> Result<Reply, SessionError> {
+    fn finish(
+        &mut self,
+        done: Result<Done, Error>,
+        sql: Option<u32>,
+    ) -> Result<Reply, SessionError> {
         match done {
             Ok(done) => {
                 self.in_transaction = done.status & SERVER_STATUS_IN_TRANS != 0;
@@ -106,7 +116,7 @@ impl Session for MysqlSession {
         params: &[Param<'_>],
     ) -> Result<Reply, SessionError> {
         let sql = &self.catalog.statements[statement as usize].sql;
-        if let Some(prepared) = self.prepared.get_mut(statement as usize) {
+        if let Some(Some(prepared)) = self.prepared.get_mut(statement as usize) {
             let values = params.iter().map(|param| match param {
                 Param::Int(number) => Value::Int(*number),
                 Param::Text(text) => Value::Bytes(text.as_bytes()),
@@ -126,7 +136,10 @@ impl Session for MysqlSession {
     async fn query(&mut self, _kind: Kind, sql: &str) -> Result<Reply, SessionError> {
         let done = self.connection.run(sql).await;
         if done.is_err() {
-            sql.chars().take(200).collect::<String>().clone_into(&mut self.text);
+            sql.chars()
+                .take(200)
+                .collect::<String>()
+                .clone_into(&mut self.text);
         }
         self.finish(done, None)
     }

@@ -1,0 +1,195 @@
+//! `dyno bench` on real servers: what it prepares, runs, prints and leaves.
+
+mod common;
+
+use common::{Program, Status, database, mariadb, mysql};
+use measure::result::RunResult;
+use testkit::Server;
+use workload::name::WorkloadName;
+
+const SMALL: &str = "--tables 2 --rows 500 --threads 3 --warmup 0s";
+
+#[test]
+fn data_is_loaded_where_it_is_missing_and_kept_where_it_is() {
+    let server = mariadb();
+    let url = database(&server, "prepares");
+    let bench = |words: &str| {
+        let program = Program::bench(&url).args(SMALL).args("--events 10");
+        program.args(words).run()
+    };
+    let nothing = bench("--prepare never").fails(3, &["1146", "--prepare missing"]);
+    assert!(nothing.stderr.contains("42S02"), "{}", nothing.stderr);
+    let only = bench("--prepare only").succeeds();
+    assert!(only.stderr.contains("loaded 2 tables, 1000 rows"));
+    assert!(!only.out().exists() && only.stdout.is_empty());
+    let count =
+        "SELECT COUNT(*) FROM prepares.sbtest1 UNION ALL SELECT COUNT(*) FROM prepares.sbtest2";
+    assert_eq!(server.sql(count).concat(), ["500", "500"]);
+    let again = bench("--prepare only").succeeds();
+    assert!(again.stderr.contains("all 2 tables were there"));
+    server.sql("UPDATE prepares.sbtest1 SET pad = 'mine' WHERE id = 1");
+    let missing = bench("--prepare missing").succeeds();
+    assert!(!missing.stderr.contains("loaded"), "{}", missing.stderr);
+    let mine = "SELECT COUNT(*) FROM prepares.sbtest1 WHERE pad = 'mine'";
+    bench("--prepare never --workload oltp_point_select").succeeds();
+    assert_eq!(server.sql(mine).concat(), ["1"]);
+    let always = bench("--prepare always --workload oltp_point_select").succeeds();
+    assert!(always.stderr.contains("loaded 2 tables, 1000 rows"));
+    assert_eq!(server.sql(mine).concat(), ["0"]);
+}
+
+#[test]
+fn stdout_is_the_result_alone_when_json_is_asked_for() {
+    let server = mariadb();
+    let url = database(&server, "json");
+    let done = Program::bench(&url)
+        .args(SMALL)
+        .args("--events 50 --json")
+        .run()
+        .succeeds();
+    let printed: RunResult = serde_json::from_str(&done.stdout).expect("stdout is JSON alone");
+    assert_eq!(printed.trials[0].transactions.count, 50);
+    assert_eq!(printed, done.result());
+}
+
+#[test]
+fn a_result_directory_has_all_files_and_a_report_that_loads_nothing() {
+    let server = mariadb();
+    let url = database(&server, "files");
+    let done = Program::bench(&url)
+        .args(SMALL)
+        .args("--time 1s")
+        .run()
+        .succeeds();
+    let mut files = Vec::new();
+    list(&done.out(), &done.out(), &mut files);
+    files.sort();
+    let expected = [
+        "environment.json",
+        "report.html",
+        "result.json",
+        "study.toml",
+        "trials/001-bench/intervals.jsonl",
+        "trials/001-bench/series.jsonl",
+        "trials/001-bench/trial.json",
+    ];
+    assert_eq!(files, expected);
+    let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
+    for quote in ['"', '\''] {
+        for attribute in ["src", "href", "action", "data"] {
+            for scheme in ["http:", "https:", "//"] {
+                let load = format!(" {attribute}={quote}{scheme}");
+                assert!(!page.contains(&load), "the report loads {load}");
+            }
+        }
+    }
+    assert!(!page.contains("@import url(") && page.contains("<html"));
+    // The study is the benchmark again, for `dyno run`.
+    let text = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
+    let study = study::Study::parse("study.toml", &text).unwrap();
+    assert_eq!(study.plan().unwrap().trials.len(), 1);
+}
+
+fn list(root: &std::path::Path, dir: &std::path::Path, files: &mut Vec<String>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            list(root, &path, files);
+        } else {
+            let name = path.strip_prefix(root).unwrap();
+            files.push(name.display().to_string());
+        }
+    }
+}
+
+#[test]
+fn a_unix_socket_is_named_in_the_url() {
+    let server = mariadb();
+    database(&server, "by_socket");
+    let socket = server.socket();
+    let url = format!(
+        "mysql://root@localhost/by_socket?socket={}",
+        socket.display()
+    );
+    let done = Program::bench(&url)
+        .args(SMALL)
+        .args("--events 20")
+        .run()
+        .succeeds();
+    assert_eq!(done.trial().transactions.count, 20);
+    assert!(done.trial().setup.server.contains("s.sock"));
+}
+
+#[test]
+fn every_workload_runs_on_mariadb() {
+    every_workload_runs(&mariadb(), "all_maria");
+}
+
+#[test]
+fn every_workload_runs_on_mysql() {
+    every_workload_runs(&mysql(), "all_mysql");
+}
+
+fn every_workload_runs(server: &Server, name: &str) {
+    for protocol in ["prepared", "text"] {
+        for workload in WorkloadName::ALL {
+            let url = database(server, name);
+            let done = Program::bench(&url)
+                .args("--tables 1 --rows 300 --threads 2 --warmup 0s --events 40")
+                .args(&format!("--workload {workload} --protocol {protocol}"))
+                .run()
+                .succeeds();
+            let trial = done.trial();
+            assert_eq!(trial.transactions.count, 40, "{workload} {protocol}");
+            assert_eq!(trial.setup.workload, workload.name());
+            assert!(trial.errors.iter().all(|error| error.action == "restarted"));
+        }
+    }
+}
+
+#[test]
+fn so_many_events_are_so_many_transactions_on_the_server() {
+    let server = testkit::MariaDb::start(&[]);
+    let url = database(&server, "events");
+    Program::bench(&url)
+        .args("--tables 1 --rows 5000 --prepare only")
+        .run()
+        .succeeds();
+    for (workload, counter, each) in [
+        ("oltp_read_only", "Com_commit", 1),
+        ("oltp_read_only", "Com_begin", 1),
+        ("oltp_point_select", "Com_select", 1),
+        ("oltp_update_index", "Com_update", 1),
+        ("oltp_insert", "Com_insert", 1),
+    ] {
+        // What dyno's first look at the server costs is in a run of no length, too.
+        let count = |events: i64| {
+            let before = Status::of(&server);
+            let done = Program::bench(&url)
+                .args("--tables 1 --rows 5000 --threads 5 --warmup 0s --prepare never")
+                .args(&format!("--workload {workload} --events {events}"))
+                .run()
+                .succeeds();
+            assert_eq!(done.trial().transactions.count.cast_signed(), events);
+            before.until_now(&server).get(counter)
+        };
+        assert_eq!(count(137), 137 * each, "{workload}: {counter}");
+    }
+}
+
+#[test]
+fn keys_beyond_the_rows_miss_in_their_share() {
+    let server = mariadb();
+    let url = database(&server, "misses");
+    let done = Program::bench(&url)
+        .args("--tables 1 --rows 1000 --key-range 4000 --distribution uniform --seed 7")
+        .args("--workload oltp_point_select --threads 2 --warmup 0s --events 4000")
+        .run()
+        .succeeds();
+    let lookups = done.trial().lookups;
+    assert_eq!(lookups.count, 4000);
+    // Binomial with p = 3/4: 5 standard deviations are 0.034.
+    let share = lookups.missed_share.unwrap();
+    assert!((share - 0.75).abs() < 0.034, "{share}");
+    assert!(done.stdout.contains("found no row"), "{}", done.stdout);
+}

@@ -1,0 +1,41 @@
+//! What the whole-program tests share: the program itself, real servers, a proxy
+//! between the two, sysbench beside it.
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "each test file uses its part"
+)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "test support: the panic is the test's failure message"
+)]
+
+mod program;
+mod proxy;
+mod servers;
+mod status;
+mod sysbench;
+
+pub use program::{Finished, Program, Running};
+pub use proxy::Proxy;
+pub use servers::{database, mariadb, mysql, server_checksum};
+pub use status::{Delta, Status};
+pub use sysbench::{SysbenchRun, sysbench};
+
+use std::time::{Duration, Instant};
+
+/// Longest wait for anything that does happen in a test that passes.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until `holds`; panics with `what` if it does not come.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "did not come: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

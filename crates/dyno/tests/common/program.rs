@@ -1,0 +1,268 @@
+//! dyno itself: started in a directory of its own, watched, ended.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use measure::result::RunResult;
+use measure::series::SeriesPoint;
+use measure::summary::TrialSummary;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::{PATIENCE, wait_until};
+
+/// A command line of dyno; results go to `out` in a new directory.
+pub struct Program {
+    command: Command,
+    dir: TempDir,
+}
+
+impl Program {
+    /// `dyno` with nothing else.
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dyno"));
+        command.current_dir(dir.path()).env_remove("DYNO_PASSWORD");
+        Self { command, dir }
+    }
+
+    /// `dyno bench URL --out out`.
+    pub fn bench(url: &str) -> Self {
+        Self::new().arg("bench").arg(url).args("--out out")
+    }
+
+    /// `dyno run STUDY --out out`, the study written to a file `study.toml`.
+    pub fn study(text: &str) -> Self {
+        let program = Self::new();
+        std::fs::write(program.dir.path().join("study.toml"), text).unwrap();
+        program.args("run study.toml --out out")
+    }
+
+    /// Words, apart by spaces.
+    pub fn args(mut self, words: &str) -> Self {
+        self.command.args(words.split_whitespace());
+        self
+    }
+
+    /// One word as it is.
+    pub fn arg(mut self, word: &str) -> Self {
+        self.command.arg(word);
+        self
+    }
+
+    /// A variable of its environment.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Where it runs.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Starts it.
+    pub fn start(mut self) -> Running {
+        self.command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let words = format!("{:?}", self.command);
+        let mut child = self.command.spawn().expect("dyno can be started");
+        let stderr = Arc::new(Mutex::new(String::new()));
+        let heard = Arc::clone(&stderr);
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        let listener = std::thread::spawn(move || {
+            for line in errors.lines().map_while(Result::ok) {
+                let mut heard = heard.lock().unwrap();
+                heard.push_str(&line);
+                heard.push('\n');
+            }
+        });
+        let mut stdout = child.stdout.take().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stdout.read_to_string(&mut text);
+            text
+        });
+        Running {
+            child,
+            words,
+            dir: Some(self.dir),
+            started: Instant::now(),
+            stderr,
+            threads: Some((listener, reader)),
+        }
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Finished {
+        self.start().wait()
+    }
+}
+
+/// A dyno that runs; killed when it is dropped.
+pub struct Running {
+    child: Child,
+    words: String,
+    dir: Option<TempDir>,
+    started: Instant,
+    stderr: Arc<Mutex<String>>,
+    threads: Option<(JoinHandle<()>, JoinHandle<String>)>,
+}
+
+impl Running {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has said so far.
+    pub fn stderr(&self) -> String {
+        self.stderr.lock().unwrap().clone()
+    }
+
+    /// Where it runs.
+    pub fn dir(&self) -> &Path {
+        self.dir.as_ref().unwrap().path()
+    }
+
+    /// Waits until it says `text`.
+    pub fn says(&mut self, text: &str) -> &mut Self {
+        let what = format!("{text:?} from {}", self.words);
+        let stderr = Arc::clone(&self.stderr);
+        let child = &mut self.child;
+        wait_until(&what, || {
+            let heard = stderr.lock().unwrap().contains(text);
+            let ended = !heard && child.try_wait().unwrap().is_some();
+            assert!(!ended, "it ended: {}", stderr.lock().unwrap());
+            heard
+        });
+        self
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.pid().cast_signed()).unwrap();
+        kill_process(pid, signal).expect("dyno runs");
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> Finished {
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+                panic!("{} does not end: {}", self.words, self.stderr());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let took = self.started.elapsed();
+        let (listener, reader) = self.threads.take().unwrap();
+        listener.join().unwrap();
+        Finished {
+            status,
+            stdout: reader.join().unwrap(),
+            stderr: self.stderr(),
+            took,
+            words: self.words.clone(),
+            dir: self.dir.take().unwrap(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a dyno left behind.
+pub struct Finished {
+    status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+    words: String,
+    dir: TempDir,
+}
+
+impl Finished {
+    /// The exit code; none after a signal.
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    /// Everything that it said and did, for a test's message.
+    pub fn shown(&self) -> String {
+        let Self {
+            words,
+            status,
+            stderr,
+            stdout,
+            ..
+        } = self;
+        format!("{words}\n{status}\nstderr:\n{stderr}\nstdout:\n{stdout}")
+    }
+
+    /// It must have gone well.
+    #[track_caller]
+    pub fn succeeds(self) -> Self {
+        assert_eq!(self.code(), Some(0), "{}", self.shown());
+        self
+    }
+
+    /// It must have ended with this code, said all of `texts`, and not panicked.
+    #[track_caller]
+    pub fn fails(self, code: i32, texts: &[&str]) -> Self {
+        assert_eq!(self.code(), Some(code), "{}", self.shown());
+        for text in texts {
+            assert!(
+                self.stderr.contains(text),
+                "{text:?} is not in\n{}",
+                self.shown()
+            );
+        }
+        assert!(!self.stderr.contains("panicked"), "{}", self.shown());
+        self
+    }
+
+    /// Where it ran.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The result directory.
+    pub fn out(&self) -> PathBuf {
+        self.dir.path().join("out")
+    }
+
+    /// `result.json`.
+    #[track_caller]
+    pub fn result(&self) -> RunResult {
+        store::read_result(&self.out()).unwrap_or_else(|error| panic!("{error}\n{}", self.shown()))
+    }
+
+    /// The summary of the only trial.
+    #[track_caller]
+    pub fn trial(&self) -> TrialSummary {
+        let mut trials = self.result().trials;
+        assert_eq!(trials.len(), 1, "{}", self.shown());
+        trials.remove(0)
+    }
+
+    /// The seconds of the first trial.
+    #[track_caller]
+    pub fn series(&self) -> Vec<SeriesPoint> {
+        let trials = store::trial_dirs(&self.out()).unwrap();
+        store::read_series(&trials[0]).unwrap()
+    }
+}
