@@ -1,9 +1,12 @@
 //! The mark that dyno keeps about each table, in the table `dyno_tables` beside it.
 
 use serde::{Deserialize, Serialize};
+use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::table_name;
+
+use crate::Wanted;
 
 /// The table of marks.
 pub(crate) const MARKER_TABLE: &str = "dyno_tables";
@@ -20,7 +23,8 @@ pub(crate) const CREATE_MARKER: &str = "CREATE TABLE IF NOT EXISTS dyno_tables (
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) seed: u64,
-    rows: u64,
+    /// 0 for a table of bulk inserts, which begins empty.
+    pub(crate) rows: u64,
     distribution: String,
     auto_inc: bool,
     secondary: bool,
@@ -41,6 +45,12 @@ impl Eq for Spec {}
 impl Eq for Mark {}
 
 impl Spec {
+    /// What `wanted` asks of each table.
+    pub(crate) fn wanted(wanted: &Wanted<'_>) -> Self {
+        let bulk = wanted.workload == WorkloadName::BulkInsert;
+        Self::of(wanted.options, wanted.seed, bulk)
+    }
+
     pub(crate) fn of(options: &Options, seed: u64, bulk: bool) -> Self {
         Self {
             seed,

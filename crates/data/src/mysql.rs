@@ -5,21 +5,23 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use client::mysql::{Connection, Error, Target};
-use client::reactor::Reactor;
-use workload::name::WorkloadName;
+use client::reactor::{Reactor, sleep_until};
 use workload::options::Options;
 use workload::rows::{Checksum, DataSpec, TableRows};
 use workload::schema::{self, Dialect, table_name};
 
 use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, Spec};
-use crate::parts::{Part, Queue};
-use crate::state::{Action, Found, decide};
+use crate::parts::{PART_ROWS, Part, Queue};
+use crate::state::{self, Found};
 use crate::{Listener, PrepareError, Prepared, Progress, Wanted};
 
 /// Bytes of a LOAD DATA packet, and of an INSERT: sysbench's size of a bulk insert.
 const CHUNK_BYTES: usize = 512 * 1024;
+/// How often progress is told.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Has the tables of a load in the database.
 ///
@@ -32,78 +34,33 @@ pub fn prepare_mysql(
     listener: Listener<'_>,
 ) -> Result<Prepared, PrepareError> {
     let reactor = Reactor::new()?;
-    let mut first = reactor.block_on(Connection::open(target))??;
-    let bulk = wanted.workload == WorkloadName::BulkInsert;
-    let spec = Spec::of(wanted.options, wanted.seed, bulk);
+    let spec = Spec::wanted(wanted);
     let tables = wanted.workload.tables(wanted.options, wanted.users);
-    let Listener { tell, interrupted } = listener;
+    let mut first = reactor.block_on(Connection::open(target))??;
     let found = reactor.block_on(inspect(&mut first, tables, &spec))??;
-    let mut missing = Vec::new();
-    for (table, found) in (1..=tables).zip(&found) {
-        let action = decide(found, table, &spec, wanted.options, wanted.mode)?;
-        let (Action::Keep { note } | Action::Build { note }) = &action;
-        if let Some(note) = note {
-            tell(Progress::Note(note.clone()));
-        }
-        if matches!(action, Action::Build { .. }) {
-            missing.push(table);
-        }
-    }
-    let rows = if bulk { 0 } else { wanted.options.rows };
-    let prepared = Prepared {
-        found: tables - missing.len() as u32,
-        loaded: missing.len() as u32,
-        rows: rows * missing.len() as u64,
-    };
-    if missing.is_empty() {
+    let todo = state::plan(&found, wanted, &spec, listener.tell)?;
+    if todo.missing.is_empty() {
         reactor.block_on(first.close())?;
-        return Ok(prepared);
+        return Ok(todo.prepared);
     }
-    let loading = Rc::new(Loading {
-        options: wanted.options.clone(),
-        data: DataSpec {
-            seed: wanted.seed,
-            rows: wanted.options.rows,
-            distribution: wanted.options.distribution,
-        },
-        spec,
-        queue: RefCell::new(Queue::new(&missing, rows)),
-        uses_load_data: Cell::new(true),
-        rows: Cell::new(0),
-        indexed: Cell::new(0),
-        failure: RefCell::default(),
-        stop: Cell::new(false),
-    });
     reactor.block_on(first.run(CREATE_MARKER))??;
-    let connections = wanted.connections.clamp(1, loading.parallel(missing.len()));
-    let mut others = Vec::new();
+    let loading = Rc::new(Loading::new(wanted, spec, &todo.missing));
+    let connections = wanted
+        .connections
+        .clamp(1, loading.parts(todo.missing.len()));
+    loading.spawn(&reactor, first);
     for _ in 1..connections {
-        others.push(reactor.block_on(Connection::open(target))??);
+        loading.spawn(&reactor, reactor.block_on(Connection::open(target))??);
     }
-    others.push(first);
-    for connection in others {
-        let loading = Rc::clone(&loading);
-        reactor.spawn(async move { loading.work(connection).await });
-    }
-    let (all_rows, all_tables) = (prepared.rows, prepared.loaded);
-    reactor.block_on(async {
-        while !loading.is_over(all_tables) {
-            let soon = std::time::Instant::now() + std::time::Duration::from_millis(100);
-            client::reactor::sleep_until(soon).await;
-            if interrupted.load(Ordering::Relaxed) {
-                loading.stop.set(true);
-            }
-            tell(loading.progress(all_rows, all_tables));
-        }
-    })?;
+    reactor.block_on(loading.watch(&todo.prepared, listener))?;
     reactor.run_tasks(|| false)?;
     if let Some(error) = loading.failure.take() {
         return Err(error);
     }
-    if loading.indexed.get() < all_tables {
+    if loading.indexed.get() < todo.prepared.loaded {
         return Err(PrepareError::Interrupted);
     }
-    Ok(prepared)
+    Ok(todo.prepared)
 }
 
 /// Looks under the name of each table.
@@ -176,26 +133,56 @@ struct Loading {
 }
 
 impl Loading {
-    /// More connections than parts would have nothing to do.
-    fn parallel(&self, tables: usize) -> u32 {
-        let parts = self.data.rows.div_ceil(crate::parts::PART_ROWS).max(1);
+    fn new(wanted: &Wanted<'_>, spec: Spec, missing: &[u32]) -> Self {
+        Self {
+            options: wanted.options.clone(),
+            data: DataSpec {
+                seed: wanted.seed,
+                rows: wanted.options.rows,
+                distribution: wanted.options.distribution,
+            },
+            queue: RefCell::new(Queue::new(missing, spec.rows)),
+            spec,
+            uses_load_data: Cell::new(true),
+            rows: Cell::new(0),
+            indexed: Cell::new(0),
+            failure: RefCell::default(),
+            stop: Cell::new(false),
+        }
+    }
+
+    /// Connections beyond this number would have nothing to do.
+    fn parts(&self, tables: usize) -> u32 {
+        let parts = self.spec.rows.div_ceil(PART_ROWS).max(1);
         u32::try_from(parts.saturating_mul(tables as u64)).unwrap_or(u32::MAX)
     }
 
-    fn is_over(&self, tables: u32) -> bool {
-        self.stop.get() || self.indexed.get() == tables
+    fn spawn(self: &Rc<Self>, reactor: &Reactor, connection: Connection) {
+        let loading = Rc::clone(self);
+        reactor.spawn(async move { loading.work(connection).await });
     }
 
-    fn progress(&self, of_rows: u64, of_tables: u32) -> Progress {
-        if self.rows.get() < of_rows {
+    /// Tells of progress until all is done or the user stops it.
+    async fn watch(&self, all: &Prepared, listener: Listener<'_>) {
+        while !self.stop.get() && self.indexed.get() < all.loaded {
+            sleep_until(Instant::now() + LOOK).await;
+            if listener.interrupted.load(Ordering::Relaxed) {
+                self.stop.set(true);
+            }
+            (listener.tell)(self.progress(all));
+        }
+    }
+
+    fn progress(&self, all: &Prepared) -> Progress {
+        if self.rows.get() < all.rows {
             return Progress::Loading {
                 rows: self.rows.get(),
-                of: of_rows,
+                of: all.rows,
             };
         }
         Progress::Indexing {
             tables: self.indexed.get(),
-            of: of_tables,
+            of: all.loaded,
         }
     }
 

@@ -4,13 +4,12 @@ use std::sync::atomic::Ordering;
 
 use client::sqlite::{SqliteTarget, session_error};
 use rusqlite::{Connection, OptionalExtension, params};
-use workload::name::WorkloadName;
 use workload::rows::{Checksum, DataSpec, TableRows};
 use workload::schema::{self, Dialect, table_name};
 
 use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, Spec};
 use crate::parts::PART_ROWS;
-use crate::state::{Action, Found, decide};
+use crate::state::{self, Found, Todo};
 use crate::{Listener, PrepareError, Prepared, Progress, Wanted};
 
 /// Has the tables of a load in the database.
@@ -24,27 +23,13 @@ pub fn prepare_sqlite(
     listener: Listener<'_>,
 ) -> Result<Prepared, PrepareError> {
     let connection = target.open().map_err(failed("opening the database"))?;
-    let bulk = wanted.workload == WorkloadName::BulkInsert;
-    let spec = Spec::of(wanted.options, wanted.seed, bulk);
+    let spec = Spec::wanted(wanted);
     let tables = wanted.workload.tables(wanted.options, wanted.users);
-    let mut missing = Vec::new();
-    for table in 1..=tables {
-        let found = inspect(&connection, table, &spec).map_err(failed("reading the schema"))?;
-        let action = decide(&found, table, &spec, wanted.options, wanted.mode)?;
-        let (Action::Keep { note } | Action::Build { note }) = &action;
-        if let Some(note) = note {
-            (listener.tell)(Progress::Note(note.clone()));
-        }
-        if matches!(action, Action::Build { .. }) {
-            missing.push(table);
-        }
-    }
-    let rows = if bulk { 0 } else { wanted.options.rows };
-    let prepared = Prepared {
-        found: tables - missing.len() as u32,
-        loaded: missing.len() as u32,
-        rows: rows * missing.len() as u64,
-    };
+    let found: Vec<Found> = (1..=tables)
+        .map(|table| inspect(&connection, table, &spec))
+        .collect::<Result<_, _>>()
+        .map_err(failed("reading the schema"))?;
+    let Todo { missing, prepared } = state::plan(&found, wanted, &spec, listener.tell)?;
     if missing.is_empty() {
         return Ok(prepared);
     }
@@ -52,7 +37,7 @@ pub fn prepare_sqlite(
         .execute_batch(CREATE_MARKER)
         .map_err(failed(CREATE_MARKER))?;
     for (place, table) in missing.iter().enumerate() {
-        let before = rows * place as u64;
+        let before = spec.rows * place as u64;
         let mut tell = |done: u64| {
             (listener.tell)(Progress::Loading {
                 rows: before + done,

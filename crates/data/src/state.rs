@@ -4,7 +4,7 @@ use workload::options::Options;
 use workload::schema::table_name;
 
 use crate::marker::{Mark, Spec};
-use crate::{Mode, PrepareError};
+use crate::{Mode, PrepareError, Prepared, Progress, Wanted};
 
 /// What was found under a table's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +22,46 @@ pub(crate) enum Found {
 
 /// What is to be done about a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Action {
+enum Action {
     Keep { note: Option<String> },
     Build { note: Option<String> },
+}
+
+/// What a preparation has to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Todo {
+    /// Numbers of the tables to build.
+    pub(crate) missing: Vec<u32>,
+    /// What will have been done.
+    pub(crate) prepared: Prepared,
+}
+
+/// Decides about all tables, of which `found` has the first, the second…; tells
+/// what the user should know.
+pub(crate) fn plan(
+    found: &[Found],
+    wanted: &Wanted<'_>,
+    spec: &Spec,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<Todo, PrepareError> {
+    let mut missing = Vec::new();
+    for (table, found) in (1..).zip(found) {
+        let action = decide(found, table, spec, wanted.options, wanted.mode)?;
+        let (Action::Keep { note } | Action::Build { note }) = &action;
+        if let Some(note) = note {
+            tell(Progress::Note(note.clone()));
+        }
+        if matches!(action, Action::Build { .. }) {
+            missing.push(table);
+        }
+    }
+    let loaded = missing.len() as u32;
+    let prepared = Prepared {
+        found: found.len() as u32 - loaded,
+        loaded,
+        rows: spec.rows * u64::from(loaded),
+    };
+    Ok(Todo { missing, prepared })
 }
 
 /// The columns of sysbench's tables.
@@ -33,7 +70,7 @@ const BULK_COLUMNS: [&str; 2] = ["id", "k"];
 
 /// Decides about table number `table`. A table that dyno did not make is never
 /// dropped if it has other columns.
-pub(crate) fn decide(
+fn decide(
     found: &Found,
     table: u32,
     wanted: &Spec,

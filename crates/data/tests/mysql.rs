@@ -1,0 +1,173 @@
+//! Loading into real servers: the same rows however they get there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use client::mysql::{Target, TlsOptions};
+use data::{Listener, Mode, PrepareError, Prepared, Progress, Wanted, prepare_mysql};
+use testkit::{MariaDb, MySql, Server};
+use workload::name::WorkloadName;
+use workload::options::Options;
+use workload::rows::{Checksum, DataSpec, TableRows};
+
+/// Two whole parts, and one of a single row.
+const ROWS: u64 = 100_001;
+const SEED: u64 = 42;
+
+fn options(rows: u64) -> Options {
+    Options {
+        tables: 2,
+        rows,
+        ..Options::default()
+    }
+}
+
+fn wanted(options: &Options, mode: Mode, connections: u32) -> Wanted<'_> {
+    Wanted {
+        workload: WorkloadName::OltpReadWrite,
+        options,
+        seed: SEED,
+        users: 1,
+        mode,
+        connections,
+    }
+}
+
+fn target(server: &Server) -> Target {
+    Target::parse(&server.url("sbtest"), None, "root", &TlsOptions::default()).unwrap()
+}
+
+fn load(server: &Server, wanted: &Wanted<'_>) -> (Prepared, Vec<Progress>) {
+    let mut told = Vec::new();
+    let listener = Listener {
+        tell: &mut |news| told.push(news),
+        interrupted: &AtomicBool::new(false),
+    };
+    let prepared = prepare_mysql(&target(server), wanted, listener).unwrap();
+    (prepared, told)
+}
+
+/// What the rows are, computed here.
+fn expected(options: &Options, table: u32) -> Checksum {
+    let data = DataSpec {
+        seed: SEED,
+        rows: options.rows,
+        distribution: options.distribution,
+    };
+    let rows = TableRows::new(&data, table).unwrap();
+    let mut checksum = Checksum::default();
+    (1..=options.rows).for_each(|key| checksum.add(&rows.row(key)));
+    checksum
+}
+
+/// What the server has.
+fn stored(server: &Server, table: u32) -> Checksum {
+    let sql = format!("SELECT {} FROM sbtest{table}", Checksum::MYSQL_COLUMNS);
+    let cells = server.sql(&sql).concat();
+    Checksum {
+        count: cells[0].parse().unwrap(),
+        xor: cells[1].parse().unwrap(),
+    }
+}
+
+/// What dyno wrote down about it.
+fn marked(server: &Server, table: u32) -> (String, Checksum) {
+    let cells = server
+        .sql(&format!(
+            "SELECT state, row_count, checksum FROM dyno_tables WHERE name = 'sbtest{table}'"
+        ))
+        .concat();
+    let checksum = Checksum {
+        count: cells[1].parse().unwrap(),
+        xor: cells[2].parse().unwrap(),
+    };
+    (cells[0].clone(), checksum)
+}
+
+fn assert_whole(server: &Server, options: &Options) {
+    for table in 1..=options.tables {
+        let expected = expected(options, table);
+        assert_eq!(stored(server, table), expected, "sbtest{table}");
+        assert_eq!(marked(server, table), ("ready".to_owned(), expected));
+        let index = format!("SHOW INDEX FROM sbtest{table} WHERE Key_name = 'k_{table}'");
+        assert_eq!(server.sql(&index).len(), 1);
+    }
+}
+
+fn loads_of_statements(server: &Server, name: &str) -> i64 {
+    let rows = server.sql(&format!("SHOW GLOBAL STATUS LIKE '{name}'"));
+    rows[0][1].parse().unwrap()
+}
+
+#[test]
+fn any_number_of_connections_loads_the_same_rows_by_load_data() {
+    let server = MariaDb::start(&["--local-infile=1"]);
+    let options = options(ROWS);
+    for connections in [1, 2, 5] {
+        let (prepared, _) = load(&server, &wanted(&options, Mode::Always, connections));
+        assert_eq!((prepared.loaded, prepared.rows), (2, 2 * ROWS));
+        assert_whole(&server, &options);
+    }
+    assert_eq!(loads_of_statements(&server, "Com_load"), 3 * 2 * 3);
+    assert_eq!(loads_of_statements(&server, "Com_insert"), 0);
+}
+
+#[test]
+fn a_server_that_takes_no_files_gets_the_same_rows_by_insert() {
+    let server = MySql::start(&["--skip-log-bin"]);
+    let options = options(ROWS);
+    for connections in [1, 5] {
+        load(&server, &wanted(&options, Mode::Always, connections));
+        assert_whole(&server, &options);
+    }
+    assert!(loads_of_statements(&server, "Com_insert") > 0);
+    server.sql("SET GLOBAL local_infile = 1");
+    load(&server, &wanted(&options, Mode::Always, 2));
+    assert_whole(&server, &options);
+    assert!(loads_of_statements(&server, "Com_load") > 0);
+}
+
+#[test]
+fn an_interrupted_load_is_never_taken_for_data() {
+    let server = MariaDb::start(&["--local-infile=1"]);
+    let options = options(ROWS);
+    let interrupted = AtomicBool::new(false);
+    let listener = Listener {
+        tell: &mut |news| {
+            if matches!(news, Progress::Loading { rows, .. } if rows > 0) {
+                interrupted.store(true, Ordering::Relaxed);
+            }
+        },
+        interrupted: &interrupted,
+    };
+    let stopped = prepare_mysql(
+        &target(&server),
+        &wanted(&options, Mode::Missing, 2),
+        listener,
+    );
+    assert!(matches!(stopped, Err(PrepareError::Interrupted)));
+    assert_eq!(marked(&server, 1).0, "loading");
+    let (prepared, told) = load(&server, &wanted(&options, Mode::Missing, 2));
+    assert!(prepared.loaded > 0);
+    let said = |news: &Progress| matches!(news, Progress::Note(text) if text.contains("interrupted; it is built anew"));
+    assert!(told.iter().any(said), "{told:?}");
+    assert_whole(&server, &options);
+}
+
+#[test]
+fn what_is_whole_is_kept_and_what_is_missing_is_added() {
+    let server = MariaDb::start(&["--local-infile=1"]);
+    let options = options(500);
+    load(&server, &wanted(&options, Mode::Missing, 2));
+    server.sql("DROP TABLE sbtest2");
+    let (prepared, _) = load(&server, &wanted(&options, Mode::Missing, 2));
+    assert_eq!((prepared.found, prepared.loaded), (1, 1));
+    assert_whole(&server, &options);
+    let (prepared, told) = load(&server, &wanted(&options, Mode::Missing, 2));
+    assert_eq!((prepared.found, prepared.loaded), (2, 0));
+    assert!(told.is_empty(), "{told:?}");
+}
