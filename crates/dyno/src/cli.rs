@@ -254,8 +254,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(rate) if rate.is_finite() && rate > 0.0 && rate <= 1e9 => Ok(rate),
-        _ => Err("a rate is a number of transactions a second, above 0".to_owned()),
+        Ok(rate) if (0.001..=1e7).contains(&rate) => Ok(rate),
+        _ => Err("a rate is a number of transactions a second, from 0.001 to 10000000".to_owned()),
     }
 }
 

@@ -64,9 +64,11 @@ impl Failure {
 
 impl From<store::StoreError> for Failure {
     fn from(error: store::StoreError) -> Self {
+        // Before the load it is the place that was given; later, what was measured
+        // is kept as far as it could be written.
         let exit = match error {
-            store::StoreError::Exists { .. } => Exit::Usage,
-            _ => Exit::Internal,
+            store::StoreError::Exists { .. } | store::StoreError::Missing { .. } => Exit::Usage,
+            _ => Exit::Interrupted,
         };
         Self::new(exit, error)
     }

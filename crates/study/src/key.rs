@@ -95,7 +95,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("load.time", span(MILLISECOND, Duration::from_secs(30 * 86_400)), "\"60s\"", "Length of the measurement."),
     optional("load.events", count(1, 1_000_000_000_000),
         "Ends the measurement after this many transactions, if `time` has not ended it before."),
-    optional("load.rate", Kind::Number { min: 0.001, max: 100_000_000.0 },
+    optional("load.rate", Kind::Number { min: 0.001, max: 10_000_000.0 },
         "Transactions that arrive per second, whether or not a virtual user is free (open loop). Without it each virtual user starts its next transaction when the last one ends (closed loop)."),
     optional("load.arrivals", Kind::Choice(&["poisson", "constant"]),
         "How arrivals of the open loop are spaced: `poisson` (random, like independent users; used when only `rate` is given) or `constant`. Needs `rate`."),
