@@ -1,25 +1,22 @@
-//! One connection: login, statements, LOAD DATA LOCAL.
+//! One connection: statements, LOAD DATA LOCAL.
 
 use std::time::Duration;
 
-use wire::mysql::auth::{self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, REQUEST_PUBLIC_KEY};
 use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
-use wire::mysql::handshake::{Greeting, Login, Next, not_mysql};
-use wire::mysql::packet::{self, Gatherer, Message};
+use wire::mysql::handshake::Greeting;
+use wire::mysql::packet::{self, Gatherer};
 use wire::mysql::reply::{Done, Reply, ReplyReader};
 use wire::mysql::rows::{Cell, TextReply, TextResult};
 use wire::mysql::{ProtocolError, ServerError};
 
 use super::error::Error;
+use super::login::{self, LoggedIn, next_message};
 use super::target::Target;
-use super::tls::TlsMode;
 use crate::net::Stream;
 use crate::reactor::timeout;
 
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
-/// Longest message of the handshake that is taken.
-const HANDSHAKE_LIMIT_BYTES: usize = 1 << 20;
 /// Longest row that dyno's own questions may get.
 const ROW_LIMIT_BYTES: usize = 16 << 20;
 /// How much of a statement an error shows.
@@ -42,32 +39,30 @@ impl Connection {
     /// # Errors
     /// Whatever kept the connection from opening; its [`Error::remedy`] says what to do.
     pub async fn open(target: &Target) -> Result<Self, Error> {
-        match timeout(LOGIN_LIMIT, Self::log_in(target)).await {
+        Self::open_within(LOGIN_LIMIT, target).await
+    }
+
+    /// Connects and logs in, within `limit`.
+    ///
+    /// # Errors
+    /// As [`Connection::open`]'s.
+    pub async fn open_within(limit: Duration, target: &Target) -> Result<Self, Error> {
+        match timeout(limit, Self::log_in(target)).await {
             Ok(opened) => opened,
             Err(_) => Err(Error::Timeout {
                 server: target.shown(),
-                limit: LOGIN_LIMIT,
+                limit,
             }),
         }
     }
 
     async fn log_in(target: &Target) -> Result<Self, Error> {
-        let stream = Stream::connect(&target.address)
-            .await
-            .map_err(|source| Error::Connect {
-                server: target.shown(),
-                source,
-            })?;
-        let mut handshake = Handshake::greet(stream).await?;
-        handshake.secure(target).await?;
-        handshake.authenticate(target).await?;
-        let Handshake {
+        let LoggedIn {
             stream,
             greeting,
-            login_capabilities,
-            ..
-        } = handshake;
-        let deprecate_eof = login_capabilities & DEPRECATE_EOF != 0;
+            capabilities,
+        } = login::log_in(target).await?;
+        let deprecate_eof = capabilities & DEPRECATE_EOF != 0;
         Ok(Self {
             stream,
             reader: ReplyReader::new(deprecate_eof),
@@ -258,173 +253,4 @@ fn out_of_place() -> Error {
         first: 0xfb,
         place: "in reply to this command",
     })
-}
-
-async fn next_message(stream: &mut Stream, gatherer: &mut Gatherer) -> Result<Message, Error> {
-    loop {
-        if let Some(message) = gatherer.take_message()? {
-            return Ok(message);
-        }
-        stream
-            .receive(|bytes| {
-                gatherer.push(bytes);
-                None::<()>
-            })
-            .await
-            .map_err(Error::Lost)?;
-    }
-}
-
-/// A connection on its way to being open.
-struct Handshake {
-    stream: Stream,
-    gatherer: Gatherer,
-    greeting: Greeting,
-    /// The number of the next packet to send.
-    sequence: u8,
-    login_capabilities: u32,
-}
-
-impl Handshake {
-    async fn greet(mut stream: Stream) -> Result<Self, Error> {
-        let mut gatherer = Gatherer::new(HANDSHAKE_LIMIT_BYTES);
-        let message = match next_message(&mut stream, &mut gatherer).await {
-            Ok(message) => message,
-            // A peer that speaks another protocol is named by what it said.
-            Err(_) if !gatherer.pending().is_empty() => {
-                return Err(not_mysql(gatherer.pending()).into());
-            }
-            Err(error) => return Err(error),
-        };
-        let greeting = Greeting::parse(&message.payload)?.map_err(Error::Login)?;
-        Ok(Self {
-            stream,
-            gatherer,
-            greeting,
-            sequence: message.sequence.wrapping_add(1),
-            login_capabilities: 0,
-        })
-    }
-
-    /// Goes on under TLS, as far as the user wants it and the server has it.
-    async fn secure(&mut self, target: &Target) -> Result<(), Error> {
-        let failed = |why: String| Error::Tls {
-            server: target.shown(),
-            why,
-        };
-        let Some((config, name)) = &target.tls else {
-            return Ok(());
-        };
-        if !self.greeting.offers_tls() {
-            return match target.tls_mode {
-                TlsMode::Disable | TlsMode::Preferred => Ok(()),
-                TlsMode::Required | TlsMode::VerifyCa | TlsMode::VerifyFull => {
-                    Err(failed("the server does not offer it".to_owned()))
-                }
-            };
-        }
-        let mut out = Vec::new();
-        let login = Login {
-            tls: true,
-            ..login(target)
-        };
-        self.sequence = login.tls_request(&mut out, self.sequence, &self.greeting);
-        self.stream.write_all(&out).await.map_err(Error::Lost)?;
-        self.stream
-            .start_tls(config.clone(), name.clone())
-            .await
-            .map_err(|error| failed(error.to_string()))
-    }
-
-    async fn authenticate(&mut self, target: &Target) -> Result<(), Error> {
-        let login = Login {
-            tls: self.stream.tls_description().is_some(),
-            ..login(target)
-        };
-        self.login_capabilities = login.capabilities(&self.greeting);
-        let secure = self.stream.is_secure();
-        let (mut plugin, mut scramble) = self.first_plugin();
-        let answer = auth::first_answer(&plugin, &target.password, &scramble, secure)?;
-        let mut out = Vec::new();
-        login.response(&mut out, self.sequence, &self.greeting, &plugin, &answer);
-        self.stream.write_all(&out).await.map_err(Error::Lost)?;
-        loop {
-            match self.next().await? {
-                Next::Ready => return Ok(()),
-                Next::Refused(error) => return Err(Error::Login(error)),
-                Next::Switch {
-                    plugin: wanted,
-                    scramble: nonce,
-                } => {
-                    (plugin, scramble) = (wanted, nonce);
-                    let answer = auth::first_answer(&plugin, &target.password, &scramble, secure)?;
-                    self.send(&answer).await?;
-                }
-                Next::More(data) if plugin == CACHING_SHA2 => {
-                    self.caching_sha2(&data, &target.password, &scramble, secure)
-                        .await?;
-                }
-                Next::More(_) => return Err(out_of_place()),
-            }
-        }
-    }
-
-    /// The server's favourite plugin, if dyno knows it; else one that makes the
-    /// server ask for the account's own.
-    fn first_plugin(&self) -> (String, Vec<u8>) {
-        let known = [auth::NATIVE, CACHING_SHA2];
-        let plugin = known
-            .into_iter()
-            .find(|known| *known == self.greeting.plugin)
-            .unwrap_or(auth::NATIVE);
-        (plugin.to_owned(), self.greeting.scramble.clone())
-    }
-
-    /// The second step of caching_sha2_password: nothing if the server knows the
-    /// password's hash, else the password itself, under TLS or the server's key.
-    async fn caching_sha2(
-        &mut self,
-        data: &[u8],
-        password: &str,
-        scramble: &[u8],
-        secure: bool,
-    ) -> Result<(), Error> {
-        match data {
-            [FAST_PATH_OK] => Ok(()),
-            [FULL_PATH] if secure => self.send(&auth::clear(password)).await,
-            [FULL_PATH] => {
-                self.send(&[REQUEST_PUBLIC_KEY]).await?;
-                let key = match self.next().await? {
-                    Next::More(key) => key,
-                    Next::Refused(error) => return Err(Error::Login(error)),
-                    Next::Ready | Next::Switch { .. } => return Err(out_of_place()),
-                };
-                let encrypted = auth::encrypt_password(password, scramble, &key)?;
-                self.send(&encrypted).await
-            }
-            _ => Err(out_of_place()),
-        }
-    }
-
-    async fn next(&mut self) -> Result<Next, Error> {
-        let message = next_message(&mut self.stream, &mut self.gatherer).await?;
-        self.sequence = message.sequence.wrapping_add(1);
-        Ok(Next::parse(&message.payload)?)
-    }
-
-    async fn send(&mut self, payload: &[u8]) -> Result<(), Error> {
-        let mut out = Vec::new();
-        packet::write(&mut out, self.sequence, |out| {
-            out.extend_from_slice(payload);
-        });
-        self.stream.write_all(&out).await.map_err(Error::Lost)
-    }
-}
-
-fn login(target: &Target) -> Login<'_> {
-    Login {
-        user: &target.user,
-        database: &target.database,
-        tls: false,
-    }
 }

@@ -2,6 +2,7 @@
 
 mod connection;
 mod error;
+mod login;
 mod session;
 mod target;
 mod tls;

@@ -1,0 +1,216 @@
+//! From a socket to an open connection: greeting, TLS, authentication.
+
+use wire::mysql::ProtocolError;
+use wire::mysql::auth::{self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, REQUEST_PUBLIC_KEY};
+use wire::mysql::handshake::{Greeting, Login, Next, not_mysql};
+use wire::mysql::packet::{self, Gatherer, Message};
+
+use super::error::Error;
+use super::target::Target;
+use super::tls::TlsMode;
+use crate::net::Stream;
+
+/// Longest message of the handshake that is taken.
+const HANDSHAKE_LIMIT_BYTES: usize = 1 << 20;
+
+/// What a login leaves.
+pub(super) struct LoggedIn {
+    pub(super) stream: Stream,
+    pub(super) greeting: Greeting,
+    /// What both sides have and dyno uses.
+    pub(super) capabilities: u32,
+}
+
+/// Connects and logs in.
+pub(super) async fn log_in(target: &Target) -> Result<LoggedIn, Error> {
+    let stream = Stream::connect(&target.address)
+        .await
+        .map_err(|source| Error::Connect {
+            server: target.shown(),
+            source,
+        })?;
+    let mut handshake = Handshake::greet(stream).await?;
+    handshake.secure(target).await?;
+    handshake.authenticate(target).await?;
+    Ok(LoggedIn {
+        stream: handshake.stream,
+        greeting: handshake.greeting,
+        capabilities: handshake.capabilities,
+    })
+}
+
+/// The next whole message of the server.
+pub(super) async fn next_message(stream: &mut Stream, gatherer: &mut Gatherer) -> Result<Message, Error> {
+    loop {
+        if let Some(message) = gatherer.take_message()? {
+            return Ok(message);
+        }
+        stream
+            .receive(|bytes| {
+                gatherer.push(bytes);
+                None::<()>
+            })
+            .await
+            .map_err(Error::Lost)?;
+    }
+}
+
+/// A connection on its way to being open.
+struct Handshake {
+    stream: Stream,
+    gatherer: Gatherer,
+    greeting: Greeting,
+    /// The number of the next packet to send.
+    sequence: u8,
+    capabilities: u32,
+}
+
+impl Handshake {
+    async fn greet(mut stream: Stream) -> Result<Self, Error> {
+        let mut gatherer = Gatherer::new(HANDSHAKE_LIMIT_BYTES);
+        let message = match next_message(&mut stream, &mut gatherer).await {
+            Ok(message) => message,
+            // A peer that speaks another protocol is named by what it said.
+            Err(_) if !gatherer.pending().is_empty() => {
+                return Err(not_mysql(gatherer.pending()).into());
+            }
+            Err(error) => return Err(error),
+        };
+        let greeting = Greeting::parse(&message.payload)?.map_err(Error::Login)?;
+        Ok(Self {
+            stream,
+            gatherer,
+            greeting,
+            sequence: message.sequence.wrapping_add(1),
+            capabilities: 0,
+        })
+    }
+
+    /// Goes on under TLS, as far as the user wants it and the server has it.
+    async fn secure(&mut self, target: &Target) -> Result<(), Error> {
+        let failed = |why: String| Error::Tls {
+            server: target.shown(),
+            why,
+        };
+        let Some((config, name)) = &target.tls else {
+            return Ok(());
+        };
+        if !self.greeting.offers_tls() {
+            return match target.tls_mode {
+                TlsMode::Disable | TlsMode::Preferred => Ok(()),
+                TlsMode::Required | TlsMode::VerifyCa | TlsMode::VerifyFull => {
+                    Err(failed("the server does not offer it".to_owned()))
+                }
+            };
+        }
+        let mut out = Vec::new();
+        let login = Login {
+            tls: true,
+            ..login(target)
+        };
+        self.sequence = login.tls_request(&mut out, self.sequence, &self.greeting);
+        self.stream.write_all(&out).await.map_err(Error::Lost)?;
+        self.stream
+            .start_tls(config.clone(), name.clone())
+            .await
+            .map_err(|error| failed(error.to_string()))
+    }
+
+    async fn authenticate(&mut self, target: &Target) -> Result<(), Error> {
+        let login = Login {
+            tls: self.stream.tls_description().is_some(),
+            ..login(target)
+        };
+        self.capabilities = login.capabilities(&self.greeting);
+        let secure = self.stream.is_secure();
+        let (mut plugin, mut scramble) = self.first_plugin();
+        let answer = auth::first_answer(&plugin, &target.password, &scramble, secure)?;
+        let mut out = Vec::new();
+        login.response(&mut out, self.sequence, &self.greeting, &plugin, &answer);
+        self.stream.write_all(&out).await.map_err(Error::Lost)?;
+        loop {
+            match self.next().await? {
+                Next::Ready => return Ok(()),
+                Next::Refused(error) => return Err(Error::Login(error)),
+                Next::Switch {
+                    plugin: wanted,
+                    scramble: nonce,
+                } => {
+                    (plugin, scramble) = (wanted, nonce);
+                    let answer = auth::first_answer(&plugin, &target.password, &scramble, secure)?;
+                    self.send(&answer).await?;
+                }
+                Next::More(data) if plugin == CACHING_SHA2 => {
+                    self.caching_sha2(&data, &target.password, &scramble, secure)
+                        .await?;
+                }
+                Next::More(_) => return Err(out_of_place()),
+            }
+        }
+    }
+
+    /// The server's favourite plugin, if dyno knows it; else one that makes the
+    /// server ask for the account's own.
+    fn first_plugin(&self) -> (String, Vec<u8>) {
+        let known = [auth::NATIVE, CACHING_SHA2];
+        let plugin = known
+            .into_iter()
+            .find(|known| *known == self.greeting.plugin)
+            .unwrap_or(auth::NATIVE);
+        (plugin.to_owned(), self.greeting.scramble.clone())
+    }
+
+    /// The second step of caching_sha2_password: nothing if the server knows the
+    /// password's hash, else the password itself, under TLS or the server's key.
+    async fn caching_sha2(
+        &mut self,
+        data: &[u8],
+        password: &str,
+        scramble: &[u8],
+        secure: bool,
+    ) -> Result<(), Error> {
+        match data {
+            [FAST_PATH_OK] => Ok(()),
+            [FULL_PATH] if secure => self.send(&auth::clear(password)).await,
+            [FULL_PATH] => {
+                self.send(&[REQUEST_PUBLIC_KEY]).await?;
+                let key = match self.next().await? {
+                    Next::More(key) => key,
+                    Next::Refused(error) => return Err(Error::Login(error)),
+                    Next::Ready | Next::Switch { .. } => return Err(out_of_place()),
+                };
+                let encrypted = auth::encrypt_password(password, scramble, &key)?;
+                self.send(&encrypted).await
+            }
+            _ => Err(out_of_place()),
+        }
+    }
+
+    async fn next(&mut self) -> Result<Next, Error> {
+        let message = next_message(&mut self.stream, &mut self.gatherer).await?;
+        self.sequence = message.sequence.wrapping_add(1);
+        Ok(Next::parse(&message.payload)?)
+    }
+
+    async fn send(&mut self, payload: &[u8]) -> Result<(), Error> {
+        let mut out = Vec::new();
+        packet::write(&mut out, self.sequence, |out| {
+            out.extend_from_slice(payload);
+        });
+        self.stream.write_all(&out).await.map_err(Error::Lost)
+    }
+}
+
+fn login(target: &Target) -> Login<'_> {
+    Login {
+        user: &target.user,
+        database: &target.database,
+        tls: false,
+    }
+}
+
+fn out_of_place() -> Error {
+    Error::Protocol(ProtocolError::Auth(
+        "the server answered out of turn".to_owned(),
+    ))
+}
