@@ -11,7 +11,7 @@ use workload::options::Options;
 use crate::cli::{ArrivalsArg, BenchArgs, PrepareArg, ProtocolArg};
 use crate::failure::Failure;
 use crate::progress::{Detail, Length, Progress, Screen};
-use crate::results::{Results, print};
+use crate::results::Results;
 use crate::server::{Access, Server};
 use crate::signals;
 use crate::trial::{Trial, workers};
@@ -31,29 +31,27 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let server = Server::open(&args.url, &access)?;
     trial.load.workers = workers(&server, args.threads, args.workers);
     screen.line(&format!("{} at {}", server.engine(), server.shown()));
-    if args.prepare != PrepareArg::Never {
-        prepare(args, &trial, &server, &interrupted, &mut screen)?;
-    }
     if args.prepare == PrepareArg::Only {
-        return Ok(());
+        return prepare(args, &trial, &server, &interrupted, &mut screen);
     }
+    // Made before the data is, so that a place that cannot be used shows at once.
     let title = format!("{} on {}", trial.workload, server.engine());
     let mut results = Results::create(args.out.as_deref(), &title, None, &as_study(args, &server))?;
+    if args.prepare != PrepareArg::Never
+        && let Err(failure) = prepare(args, &trial, &server, &interrupted, &mut screen)
+    {
+        results.discard_if_empty();
+        return Err(failure);
+    }
     let writer = results.begin(&trial.label)?;
     screen.trial(String::new(), Length::default());
     let ran = trial.run(&server, writer, &interrupted, &mut screen)?;
     screen.finish_stage();
     let text = report::text::trial(&ran.summary);
-    results.add(ran.summary)?;
-    let report = results.report()?;
-    if args.json {
-        results.print_json()?;
-    } else {
-        print(&format!("\n{text}"))?;
-    }
-    screen.line(&format!("results: {}", results.path().display()));
-    screen.line(&format!("report:  {}", report.display()));
-    ran.failure.map_or(Ok(()), Err)
+    let added = results.add(ran.summary);
+    let concluded = results.conclude(&text, args.json, &mut screen);
+    // What ended the load says more than what that led to.
+    ran.failure.map_or(Ok(()), Err).and(added).and(concluded)
 }
 
 fn prepare(

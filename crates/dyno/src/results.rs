@@ -8,6 +8,7 @@ use report::html::Report;
 use store::{ResultDir, TrialWriter};
 
 use crate::failure::{Exit, Failure};
+use crate::progress::Screen;
 use crate::secrets::command_line;
 
 /// A result that grows with each trial.
@@ -43,6 +44,13 @@ impl Results {
         })
     }
 
+    /// Takes the directory away if nothing was measured.
+    pub(crate) fn discard_if_empty(self) {
+        if self.trials.is_empty() {
+            self.dir.discard();
+        }
+    }
+
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
@@ -66,8 +74,27 @@ impl Results {
         Ok(self.dir.write_result(&self.result)?)
     }
 
+    /// Shows what was found, then writes the report: a disk that is full has the
+    /// report fail, but not the screen.
+    pub(crate) fn conclude(
+        &self,
+        text: &str,
+        as_json: bool,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        if as_json {
+            self.print_json()?;
+        } else {
+            print(&format!("\n{text}"))?;
+        }
+        screen.line(&format!("results: {}", self.path().display()));
+        let report = self.report()?;
+        screen.line(&format!("report:  {}", report.display()));
+        Ok(())
+    }
+
     /// Writes the report; gives its path.
-    pub(crate) fn report(&self) -> Result<PathBuf, Failure> {
+    fn report(&self) -> Result<PathBuf, Failure> {
         let series: Vec<_> = self
             .trials
             .iter()
@@ -84,7 +111,7 @@ impl Results {
     }
 
     /// Prints the result for machines.
-    pub(crate) fn print_json(&self) -> Result<(), Failure> {
+    fn print_json(&self) -> Result<(), Failure> {
         let json = serde_json::to_string_pretty(&self.result)
             .map_err(|error| Failure::new(Exit::Internal, error))?;
         print(&json)
@@ -92,7 +119,7 @@ impl Results {
 }
 
 /// Prints to stdout; a reader that has gone away is no error.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+fn print(text: &str) -> Result<(), Failure> {
     use std::io::Write;
     match writeln!(std::io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(

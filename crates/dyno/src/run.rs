@@ -14,7 +14,7 @@ use crate::bench::GRACE;
 use crate::cli::RunArgs;
 use crate::failure::{Exit, Failure};
 use crate::progress::{Detail, Length, Screen};
-use crate::results::{Results, print};
+use crate::results::Results;
 use crate::server::{Access, Server};
 use crate::signals;
 use crate::trial::{Trial, workers};
@@ -49,17 +49,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let ended = run_all(&plan, trials, &mut results, &interrupted, &mut screen);
     screen.finish_stage();
     if results.trials().is_empty() {
+        results.discard_if_empty();
         return ended;
     }
-    let report = results.report()?;
-    if args.json {
-        results.print_json()?;
-    } else {
-        print(&format!("\n{}", report::text::sweep(results.trials())))?;
-    }
-    screen.line(&format!("results: {}", results.path().display()));
-    screen.line(&format!("report:  {}", report.display()));
-    ended
+    let text = report::text::sweep(results.trials());
+    let concluded = results.conclude(&text, args.json, &mut screen);
+    // What ended the run says more than what that led to.
+    ended.and(concluded)
 }
 
 fn run_all(
@@ -90,10 +86,8 @@ fn run_all(
         let ran = trial.run(&server, writer, interrupted, screen)?;
         screen.finish_stage();
         screen.line(&format!("{title}{}", brief(&ran.summary)));
-        results.add(ran.summary)?;
-        if let Some(failure) = ran.failure {
-            return Err(failure);
-        }
+        let added = results.add(ran.summary);
+        ran.failure.map_or(Ok(()), Err).and(added)?;
     }
     Ok(())
 }

@@ -49,6 +49,17 @@ impl ResultDir {
         Ok(Self { path })
     }
 
+    /// Takes away what [`ResultDir::create`] wrote, for a run that came to nothing;
+    /// whatever else is there stays.
+    pub fn discard(self) {
+        for name in [names::STUDY, names::ENVIRONMENT] {
+            // What cannot be removed is left where it is, to no harm.
+            let _ = fs::remove_file(self.path.join(name));
+        }
+        let _ = fs::remove_dir(self.path.join(names::TRIALS));
+        let _ = fs::remove_dir(&self.path);
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
