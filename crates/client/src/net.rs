@@ -73,8 +73,14 @@ impl Stream {
         let tls = self.tls.insert(Box::new(tls));
         while tls.is_handshaking() {
             flush_tls(&self.socket, tls).await?;
-            if tls.is_handshaking() {
-                receive_tls(&self.socket, tls).await?;
+            if !tls.is_handshaking() {
+                break;
+            }
+            let received = receive_tls(&self.socket, tls, |_| Ok(None::<()>)).await;
+            if let Err(error) = received {
+                // Tell the server why; what went wrong here is what matters.
+                let _ = flush_tls(&self.socket, tls).await;
+                return Err(error);
             }
         }
         flush_tls(&self.socket, tls).await
@@ -114,8 +120,8 @@ impl Stream {
         if given.is_some() {
             return Ok(given);
         }
-        receive_tls(&self.socket, tls).await?;
-        let given = drain_plaintext(tls, &mut take)?;
+        let drain = |tls: &mut _| drain_plaintext(tls, &mut take);
+        let given = receive_tls(&self.socket, tls, drain).await?;
         // TLS has messages of its own (key updates) to answer.
         flush_tls(&self.socket, tls).await?;
         Ok(given)
@@ -146,15 +152,23 @@ async fn flush_tls(socket: &Socket, tls: &mut rustls::ClientConnection) -> Resul
     socket.write_all(&out).await
 }
 
-async fn receive_tls(socket: &Socket, tls: &mut rustls::ClientConnection) -> Result<()> {
+/// Reads the socket once; `drain` takes what TLS has decrypted, until it gave something.
+async fn receive_tls<R>(
+    socket: &Socket,
+    tls: &mut rustls::ClientConnection,
+    mut drain: impl FnMut(&mut rustls::ClientConnection) -> Result<Option<R>>,
+) -> Result<Option<R>> {
     socket
-        .receive(|bytes| -> Result<()> {
-            let mut rest = bytes;
-            while !rest.is_empty() {
-                tls.read_tls(&mut rest)?;
+        .receive(|mut bytes| {
+            let mut given = None;
+            // rustls holds little plaintext, less than the socket can give at once.
+            while !bytes.is_empty() && tls.read_tls(&mut bytes)? > 0 {
                 tls.process_new_packets().map_err(Error::other)?;
+                if given.is_none() {
+                    given = drain(tls)?;
+                }
             }
-            Ok(())
+            Ok(given)
         })
         .await?
 }
@@ -167,7 +181,12 @@ fn drain_plaintext<R>(
     let mut buffer = [0; 4096];
     loop {
         match tls.reader().read(&mut buffer) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(0) => {
+                return Err(Error::new(
+                    ErrorKind::UnexpectedEof,
+                    "the server closed the connection",
+                ));
+            }
             Ok(length) => {
                 if let Some(given) = take(&buffer[..length]) {
                     return Ok(Some(given));

@@ -17,7 +17,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rsa::pkcs8::{EncodePublicKey, LineEnding};
 use wire::mysql::ProtocolError;
-use wire::mysql::auth::{self, CACHING_SHA2, CLEAR, ED25519, NATIVE};
+use wire::mysql::auth::{self, CACHING_SHA2, CLEAR, ED25519, NATIVE, SHA256};
 
 /// A nonce and a password whose answers are published.
 const NONCE: &[u8; 20] = b"NR3HP:qIYa_9=db?Sd{`";
@@ -92,6 +92,14 @@ fn a_clear_password_needs_a_safe_way() {
         auth::first_answer(CLEAR, "p", NONCE, false),
         Err(ProtocolError::Auth(_))
     ));
+}
+
+#[test]
+fn sha256_asks_for_a_key_unless_nobody_can_read_along() {
+    let answer = |password, secure| auth::first_answer(SHA256, password, NONCE, secure).unwrap();
+    assert_eq!(answer("p", false), [1]);
+    assert_eq!(answer("p", true), b"p\0");
+    assert_eq!(answer("", false), [0]);
 }
 
 #[test]

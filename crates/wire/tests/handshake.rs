@@ -178,7 +178,7 @@ proptest! {
     fn refusals_of_the_oracle_are_understood(code: u16, state in "[0-9A-Z]{5}", text in "[^#].{0,80}") {
         let sqlstate: [u8; 5] = state.as_bytes().try_into().unwrap();
         for state in [Some(SqlState::new(sqlstate)), None] {
-            let error = ServerError::new(code, state.clone(), text.as_bytes());
+            let error = ServerError::new(code, state, text.as_bytes());
             let bytes = common::bytes_of(&ErrPacket::Error(error));
             prop_assert_eq!(code_and_text(&bytes), (code, text.clone()));
             let parsed = wire::mysql::ServerError::parse(&bytes).unwrap();

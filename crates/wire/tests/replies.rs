@@ -125,7 +125,9 @@ fn messages(parts: &[Part], deprecate_eof: bool, warnings: u16) -> Vec<Vec<u8>> 
                 continue;
             }
             Part::Rows { columns, rows } => (*columns, rows.iter().map(text_row).collect()),
-            Part::Binary { columns, rows } => (*columns, rows.iter().map(binary_row).collect()),
+            Part::Binary { columns, rows } => {
+                (*columns, rows.iter().map(|row| binary_row(row)).collect())
+            }
         };
         let rows: Vec<Vec<u8>> = rows;
         let mut count = Vec::new();
@@ -155,8 +157,8 @@ fn text_row(row: &Row) -> Vec<u8> {
     out
 }
 
-fn binary_row(values: &Vec<u8>) -> Vec<u8> {
-    [&[0], &values[..]].concat()
+fn binary_row(values: &[u8]) -> Vec<u8> {
+    [&[0], values].concat()
 }
 
 fn expected(parts: &[Part], warnings: u16) -> Done {
@@ -352,5 +354,21 @@ fn a_definition_of_one_byte_ends_a_prepare() {
             params: 1,
         };
         assert_eq!(reply, wanted, "in pieces of {size}");
+    }
+}
+
+/// Before its first byte has come, a long row could still be an error message,
+/// which must not be long.
+#[test]
+fn a_long_row_may_be_cut_behind_its_header() {
+    let start = common::stream(1, &[vec![1], column(0)]);
+    let row = vec![Some("x".repeat(2 << 20))];
+    let rest = common::stream(3, &[text_row(&row), ok(0xfe, 0, 0, 2, 0, "")]);
+    for cut in 0..8 {
+        let mut reader = ReplyReader::new(true);
+        reader.expect_result();
+        assert_eq!(reader.feed(&start).unwrap(), None);
+        let reply = feed(&mut reader, &rest, &[cut, usize::MAX]);
+        assert!(matches!(reply, Reply::Done(Done { rows: 1, .. })));
     }
 }

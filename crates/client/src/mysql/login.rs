@@ -1,11 +1,11 @@
 //! From a socket to an open connection: greeting, TLS, authentication.
 
 use wire::mysql::ProtocolError;
-use wire::mysql::auth::{self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, REQUEST_PUBLIC_KEY};
-use wire::mysql::handshake::{Greeting, Login, Next, not_mysql};
+use wire::mysql::auth::{self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, REQUEST_PUBLIC_KEY, SHA256};
+use wire::mysql::handshake::{Greeting, Login, Next, may_be_mysql, not_mysql};
 use wire::mysql::packet::{self, Gatherer, Message};
 
-use super::error::Error;
+use super::error::{Error, TlsFailure};
 use super::target::Target;
 use super::tls::TlsMode;
 use crate::net::Stream;
@@ -32,6 +32,7 @@ pub(super) async fn log_in(target: &Target) -> Result<LoggedIn, Error> {
     let mut handshake = Handshake::greet(stream).await?;
     handshake.secure(target).await?;
     handshake.authenticate(target).await?;
+    handshake.expect_silence("behind the login")?;
     Ok(LoggedIn {
         stream: handshake.stream,
         greeting: handshake.greeting,
@@ -40,19 +41,25 @@ pub(super) async fn log_in(target: &Target) -> Result<LoggedIn, Error> {
 }
 
 /// The next whole message of the server.
-pub(super) async fn next_message(stream: &mut Stream, gatherer: &mut Gatherer) -> Result<Message, Error> {
+pub(super) async fn next_message(
+    stream: &mut Stream,
+    gatherer: &mut Gatherer,
+) -> Result<Message, Error> {
     loop {
         if let Some(message) = gatherer.take_message()? {
             return Ok(message);
         }
-        stream
-            .receive(|bytes| {
-                gatherer.push(bytes);
-                None::<()>
-            })
-            .await
-            .map_err(Error::Lost)?;
+        receive(stream, gatherer).await?;
     }
+}
+
+/// Waits for more bytes.
+async fn receive(stream: &mut Stream, gatherer: &mut Gatherer) -> Result<(), Error> {
+    let received = stream.receive(|bytes| {
+        gatherer.push(bytes);
+        None::<()>
+    });
+    received.await.map(|_| ()).map_err(Error::Lost)
 }
 
 /// A connection on its way to being open.
@@ -68,13 +75,14 @@ struct Handshake {
 impl Handshake {
     async fn greet(mut stream: Stream) -> Result<Self, Error> {
         let mut gatherer = Gatherer::new(HANDSHAKE_LIMIT_BYTES);
-        let message = match next_message(&mut stream, &mut gatherer).await {
-            Ok(message) => message,
-            // A peer that speaks another protocol is named by what it said.
-            Err(_) if !gatherer.pending().is_empty() => {
+        let message = loop {
+            if !may_be_mysql(gatherer.pending()) {
                 return Err(not_mysql(gatherer.pending()).into());
             }
-            Err(error) => return Err(error),
+            if let Some(message) = gatherer.take_message()? {
+                break message;
+            }
+            receive(&mut stream, &mut gatherer).await?;
         };
         let greeting = Greeting::parse(&message.payload)?.map_err(Error::Login)?;
         Ok(Self {
@@ -86,9 +94,20 @@ impl Handshake {
         })
     }
 
+    /// It is the client's turn, so nothing more may have come.
+    fn expect_silence(&self, place: &'static str) -> Result<(), ProtocolError> {
+        match self.gatherer.pending() {
+            [] => Ok(()),
+            [first, ..] => Err(ProtocolError::Unexpected {
+                first: *first,
+                place,
+            }),
+        }
+    }
+
     /// Goes on under TLS, as far as the user wants it and the server has it.
     async fn secure(&mut self, target: &Target) -> Result<(), Error> {
-        let failed = |why: String| Error::Tls {
+        let failed = |why| Error::Tls {
             server: target.shown(),
             why,
         };
@@ -99,10 +118,12 @@ impl Handshake {
             return match target.tls_mode {
                 TlsMode::Disable | TlsMode::Preferred => Ok(()),
                 TlsMode::Required | TlsMode::VerifyCa | TlsMode::VerifyFull => {
-                    Err(failed("the server does not offer it".to_owned()))
+                    Err(failed(TlsFailure::NotOffered))
                 }
             };
         }
+        // What came in clear must not pass for something that TLS protected.
+        self.expect_silence("between the greeting and TLS")?;
         let mut out = Vec::new();
         let login = Login {
             tls: true,
@@ -113,7 +134,7 @@ impl Handshake {
         self.stream
             .start_tls(config.clone(), name.clone())
             .await
-            .map_err(|error| failed(error.to_string()))
+            .map_err(|error| failed(error.into()))
     }
 
     async fn authenticate(&mut self, target: &Target) -> Result<(), Error> {
@@ -137,12 +158,18 @@ impl Handshake {
                     scramble: nonce,
                 } => {
                     (plugin, scramble) = (wanted, nonce);
+                    // sha256_password trusts no Unix socket.
+                    let secure = secure && (plugin != SHA256 || login.tls);
                     let answer = auth::first_answer(&plugin, &target.password, &scramble, secure)?;
                     self.send(&answer).await?;
                 }
                 Next::More(data) if plugin == CACHING_SHA2 => {
                     self.caching_sha2(&data, &target.password, &scramble, secure)
                         .await?;
+                }
+                Next::More(key) if plugin == SHA256 => {
+                    let password = auth::encrypt_password(&target.password, &scramble, &key)?;
+                    self.send(&password).await?;
                 }
                 Next::More(_) => return Err(out_of_place()),
             }

@@ -8,7 +8,7 @@ mod target;
 mod tls;
 
 pub use connection::Connection;
-pub use error::{Error, refusal_remedy};
+pub use error::{Error, TlsFailure, refusal_remedy};
 pub use session::{Connector, MysqlSession, StatementProtocol};
 pub use target::{DEFAULT_PORT, Target, TargetError};
 pub use tls::{TlsMode, TlsOptions};

@@ -37,7 +37,9 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// The text is not of the form.
-    #[error("{0}; a server is named like mysql://user@host:3306/sbtest or mysql://user@localhost/sbtest?socket=/run/mysqld/mysqld.sock")]
+    #[error(
+        "{0}; a server is named like mysql://user@host:3306/sbtest or mysql://user@localhost/sbtest?socket=/run/mysqld/mysqld.sock"
+    )]
     Url(String),
     /// The name has no address.
     #[error("the host {host:?} was not found: {why}; check the name, or write the address")]
@@ -74,9 +76,16 @@ impl Target {
         let parsed = url::Url::parse(url)
             .map_err(|error| TargetError::Url(format!("this is no URL: {error}")))?;
         if parsed.scheme() != "mysql" {
-            return Err(TargetError::Url(format!("{:?} is not mysql:", parsed.scheme())));
+            return Err(TargetError::Url(format!(
+                "{:?} is not mysql:",
+                parsed.scheme()
+            )));
         }
-        let host = parsed.host_str().unwrap_or("localhost").trim_matches(['[', ']']).to_owned();
+        let host = parsed
+            .host_str()
+            .unwrap_or("localhost")
+            .trim_matches(['[', ']'])
+            .to_owned();
         let port = parsed.port().unwrap_or(DEFAULT_PORT);
         let address = match socket_path(&parsed)? {
             Some(path) => Address::Unix(path),
@@ -109,7 +118,11 @@ impl Target {
             host,
             port,
             user,
-            password: parsed.password().map(decoded).or_else(|| password.map(str::to_owned)).unwrap_or_default(),
+            password: parsed
+                .password()
+                .map(decoded)
+                .or_else(|| password.map(str::to_owned))
+                .unwrap_or_default(),
             database,
             tls_mode,
             tls,
@@ -121,7 +134,10 @@ impl Target {
     pub fn shown(&self) -> String {
         let (user, database) = (&self.user, &self.database);
         match &self.address {
-            Address::Unix(path) => format!("mysql://{user}@localhost/{database}?socket={}", path.display()),
+            Address::Unix(path) => format!(
+                "mysql://{user}@localhost/{database}?socket={}",
+                path.display()
+            ),
             Address::Tcp(_) if self.host.contains(':') => {
                 format!("mysql://{user}@[{}]:{}/{database}", self.host, self.port)
             }
@@ -185,7 +201,10 @@ mod tests {
     fn a_socket_needs_no_tls_unless_it_is_asked_for() {
         let target = parse("mysql://root@localhost/x?socket=/tmp/s.sock").unwrap();
         assert_eq!(target.tls_mode, TlsMode::Disable);
-        assert_eq!(target.shown(), "mysql://root@localhost/x?socket=/tmp/s.sock");
+        assert_eq!(
+            target.shown(),
+            "mysql://root@localhost/x?socket=/tmp/s.sock"
+        );
     }
 
     #[test]

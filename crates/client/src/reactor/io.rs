@@ -146,7 +146,12 @@ where
             poll_fn(|context| self.poll_readable(context)).await;
             let mut buffer = self.reactor.receive_buffer.borrow_mut();
             match (&self.socket).read(&mut buffer) {
-                Ok(0) => return Err(Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")),
+                Ok(0) => {
+                    return Err(Error::new(
+                        ErrorKind::UnexpectedEof,
+                        "the server closed the connection",
+                    ));
+                }
                 Ok(length) => {
                     // A short read has emptied the socket: the next edge will tell
                     // of more (epoll(7)), and no read has to fail first.

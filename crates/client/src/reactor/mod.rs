@@ -50,6 +50,9 @@ struct Inner {
     sources: RefCell<Slab<Readiness>>,
     timers: Timers,
     tasks: RefCell<Slab<Task>>,
+    /// Tasks that this thread has woken.
+    woken: RefCell<Vec<usize>>,
+    /// Tasks that other threads have woken.
     ready: Arc<ReadyQueue>,
     receive_buffer: RefCell<Vec<u8>>,
     main_is_ready: Cell<bool>,
@@ -85,6 +88,7 @@ impl Reactor {
                 sources: RefCell::default(),
                 timers,
                 tasks: RefCell::default(),
+                woken: RefCell::default(),
                 ready,
                 receive_buffer: RefCell::new(vec![0; RECEIVE_BUFFER_BYTES]),
                 main_is_ready: Cell::new(false),
@@ -168,7 +172,10 @@ impl Drop for Reactor {
 
 impl Inner {
     /// The loop that runs on this thread.
-    #[expect(clippy::expect_used, reason = "only futures of this crate call it, under block_on")]
+    #[expect(
+        clippy::expect_used,
+        reason = "only futures of this crate call it, under block_on"
+    )]
     fn current() -> Rc<Self> {
         CURRENT
             .with_borrow(Clone::clone)
@@ -178,16 +185,29 @@ impl Inner {
     fn spawn(&self, future: task::BoxFuture) {
         let mut tasks = self.tasks.borrow_mut();
         let entry = tasks.vacant_entry();
-        let waker = Arc::new(TaskWaker::new(entry.key(), &self.ready));
-        entry.insert(Task::new(future, Waker::from(Arc::clone(&waker))));
-        drop(tasks);
-        Waker::from(waker).wake();
+        let id = entry.key();
+        let waker = Waker::from(Arc::new(TaskWaker::new(id, &self.ready)));
+        entry.insert(Task::new(future, waker));
+        self.woken.borrow_mut().push(id);
+    }
+
+    /// Marks a task of `queue`'s loop as woken, if that loop runs on this thread.
+    fn wake_here(queue: &ReadyQueue, id: usize) -> bool {
+        let woken = CURRENT.try_with(|current| match &*current.borrow() {
+            Some(inner) if std::ptr::eq(&raw const *inner.ready, queue) => {
+                inner.woken.borrow_mut().push(id);
+                true
+            }
+            _ => false,
+        });
+        woken.unwrap_or(false)
     }
 
     /// Polls what is ready, and what that makes ready in turn.
     fn run_ready(&self) {
         let mut batch = Vec::new();
         loop {
+            std::mem::swap(&mut *self.woken.borrow_mut(), &mut batch);
             if self.ready.take(&mut batch) {
                 self.main_is_ready.set(true);
                 batch.extend(self.tasks.borrow().iter().map(|(id, _)| id));
@@ -222,7 +242,7 @@ impl Inner {
             // The last task's end may be what the main future waits for.
             self.main_is_ready.set(true);
         } else if let Some(task) = tasks.get_mut(id) {
-            task.put_back(future);
+            task.put_back(future, waker);
         }
     }
 

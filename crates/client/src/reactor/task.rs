@@ -3,20 +3,18 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
-use std::thread::ThreadId;
+
+use super::Inner;
 
 pub(super) type BoxFuture = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The number that stands for the future given to `block_on`.
 pub(super) const MAIN: usize = usize::MAX;
 
-pub(super) struct Task {
-    /// Absent while it is polled.
-    future: Option<BoxFuture>,
-    waker: Waker,
-}
+/// A future and what wakes it; absent while it is polled.
+pub(super) struct Task(Option<(BoxFuture, Waker)>);
 
 impl std::fmt::Debug for Task {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -26,66 +24,74 @@ impl std::fmt::Debug for Task {
 
 impl Task {
     pub(super) fn new(future: BoxFuture, waker: Waker) -> Self {
-        Self {
-            future: Some(future),
-            waker,
-        }
+        Self(Some((future, waker)))
     }
 
     pub(super) fn take(&mut self) -> Option<(BoxFuture, Waker)> {
-        Some((self.future.take()?, self.waker.clone()))
+        self.0.take()
     }
 
-    pub(super) fn put_back(&mut self, future: BoxFuture) {
-        self.future = Some(future);
+    pub(super) fn put_back(&mut self, future: BoxFuture, waker: Waker) {
+        self.0 = Some((future, waker));
     }
 }
 
-/// Which tasks can go on.
+/// Which tasks can go on, as far as other threads say so. What the loop's own
+/// thread wakes, which is nearly all, goes to its own list without a lock.
 #[derive(Debug)]
 pub(super) struct ReadyQueue {
-    ids: Mutex<Vec<usize>>,
-    all: AtomicBool,
-    /// The thread of the loop needs no event to see its own wake-ups.
-    owner: ThreadId,
+    remote: Mutex<Remote>,
+    /// There is something in `remote`.
+    has_remote: AtomicBool,
     waker: mio::Waker,
+}
+
+#[derive(Debug, Default)]
+struct Remote {
+    ids: Vec<usize>,
+    all: bool,
 }
 
 impl ReadyQueue {
     pub(super) fn new(waker: mio::Waker) -> Self {
         Self {
-            ids: Mutex::default(),
-            all: AtomicBool::new(false),
-            owner: std::thread::current().id(),
+            remote: Mutex::default(),
+            has_remote: AtomicBool::new(false),
             waker,
         }
     }
 
     fn push(&self, id: usize) {
-        self.ids
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(id);
-        if std::thread::current().id() != self.owner {
-            self.notify();
+        if !Inner::wake_here(self, id) {
+            self.tell(|remote| remote.ids.push(id));
         }
     }
 
     pub(super) fn wake_all(&self) {
-        self.all.store(true, Ordering::Release);
-        self.notify();
+        self.tell(|remote| remote.all = true);
     }
 
-    fn notify(&self) {
+    fn tell(&self, what: impl FnOnce(&mut Remote)) {
+        what(&mut self.lock());
+        self.has_remote.store(true, Ordering::Release);
         // It fails only when the loop is gone, and then nothing is left to wake.
         let _ = self.waker.wake();
     }
 
-    /// Moves the queue into `batch` (which is empty); true when every task is meant.
+    fn lock(&self) -> MutexGuard<'_, Remote> {
+        self.remote.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends what other threads have woken to `batch`; true when every task is meant.
     pub(super) fn take(&self, batch: &mut Vec<usize>) -> bool {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::swap(&mut *ids, batch);
-        self.all.load(Ordering::Acquire) && self.all.swap(false, Ordering::AcqRel)
+        if !self.has_remote.load(Ordering::Relaxed)
+            || !self.has_remote.swap(false, Ordering::Acquire)
+        {
+            return false;
+        }
+        let mut remote = self.lock();
+        batch.append(&mut remote.ids);
+        std::mem::take(&mut remote.all)
     }
 }
 

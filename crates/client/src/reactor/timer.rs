@@ -131,7 +131,9 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         if !self.registered {
-            Inner::current().timers.add(self.at, context.waker().clone());
+            Inner::current()
+                .timers
+                .add(self.at, context.waker().clone());
             self.registered = true;
         }
         Poll::Pending

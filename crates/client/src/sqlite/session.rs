@@ -27,7 +27,10 @@ impl Connect for SqliteConnector {
     type Session = SqliteSession;
 
     async fn connect(&self, catalog: &Arc<Catalog>) -> Result<SqliteSession, SessionError> {
-        let connection = self.target.open().map_err(|error| session_error(&error, None))?;
+        let connection = self
+            .target
+            .open()
+            .map_err(|error| session_error(&error, None))?;
         connection.set_prepared_statement_cache_capacity(catalog.statements.len());
         for statement in &catalog.statements {
             connection

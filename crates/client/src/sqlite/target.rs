@@ -25,10 +25,14 @@ pub struct SqliteTarget {
 #[derive(Debug, thiserror::Error)]
 pub enum SqliteTargetError {
     /// The text is not of the form.
-    #[error("{0}; a database is named like sqlite: (temporary) or sqlite:path/to/file?journal_mode=wal&synchronous=full")]
+    #[error(
+        "{0}; a database is named like sqlite: (temporary) or sqlite:path/to/file?journal_mode=wal&synchronous=full"
+    )]
     Url(String),
     /// No room for a temporary database.
-    #[error("cannot make a temporary directory in {directory}: {source}; set TMPDIR to one with room")]
+    #[error(
+        "cannot make a temporary directory in {directory}: {source}; set TMPDIR to one with room"
+    )]
     Temporary {
         /// Where.
         directory: PathBuf,
@@ -44,9 +48,9 @@ impl SqliteTarget {
     /// # Errors
     /// When it is not of the form, or there is no room for a temporary database.
     pub fn parse(url: &str) -> Result<Self, SqliteTargetError> {
-        let rest = url
-            .strip_prefix("sqlite:")
-            .ok_or_else(|| SqliteTargetError::Url(format!("{url:?} does not begin with sqlite:")))?;
+        let rest = url.strip_prefix("sqlite:").ok_or_else(|| {
+            SqliteTargetError::Url(format!("{url:?} does not begin with sqlite:"))
+        })?;
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         // sqlite:///absolute/path is written with an empty host.
         let path = path.strip_prefix("//").unwrap_or(path);
@@ -60,7 +64,9 @@ impl SqliteTarget {
                     synchronous = one_of("synchronous", value, &SYNCHRONOUS)?;
                 }
                 _ => {
-                    return Err(SqliteTargetError::Url(format!("the parameter {pair:?} is unknown")));
+                    return Err(SqliteTargetError::Url(format!(
+                        "the parameter {pair:?} is unknown"
+                    )));
                 }
             }
         }
@@ -90,7 +96,10 @@ impl SqliteTarget {
             Some(_) => "sqlite: (temporary)".to_owned(),
             None => format!("sqlite:{}", self.path.display()),
         };
-        format!("{name}, journal_mode={}, synchronous={}", self.journal_mode, self.synchronous)
+        format!(
+            "{name}, journal_mode={}, synchronous={}",
+            self.journal_mode, self.synchronous
+        )
     }
 
     /// Opens a connection with the settings.
@@ -117,9 +126,16 @@ fn temporary_directory() -> Result<tempfile::TempDir, SqliteTargetError> {
 }
 
 fn one_of<'a>(key: &str, value: &str, known: &[&'a str]) -> Result<&'a str, SqliteTargetError> {
-    known.iter().copied().find(|known| *known == value).ok_or_else(|| {
-        SqliteTargetError::Url(format!("{key}={value} is unknown (one of {})", known.join(", ")))
-    })
+    known
+        .iter()
+        .copied()
+        .find(|known| *known == value)
+        .ok_or_else(|| {
+            SqliteTargetError::Url(format!(
+                "{key}={value} is unknown (one of {})",
+                known.join(", ")
+            ))
+        })
 }
 
 #[cfg(test)]
@@ -129,7 +145,11 @@ mod tests {
     #[test]
     fn a_temporary_database_goes_with_its_target() {
         let target = SqliteTarget::parse("sqlite:").unwrap();
-        target.open().unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
+        target
+            .open()
+            .unwrap()
+            .execute_batch("CREATE TABLE t(x)")
+            .unwrap();
         let path = target.path().to_owned();
         assert!(path.exists());
         drop(target);
@@ -138,8 +158,12 @@ mod tests {
 
     #[test]
     fn settings_are_checked() {
-        let target = SqliteTarget::parse("sqlite:/x/y.db?journal_mode=delete&synchronous=full").unwrap();
-        assert_eq!(target.shown(), "sqlite:/x/y.db, journal_mode=delete, synchronous=full");
+        let target =
+            SqliteTarget::parse("sqlite:/x/y.db?journal_mode=delete&synchronous=full").unwrap();
+        assert_eq!(
+            target.shown(),
+            "sqlite:/x/y.db, journal_mode=delete, synchronous=full"
+        );
         assert!(SqliteTarget::parse("sqlite:x?journal_mode=wall").is_err());
         assert!(SqliteTarget::parse("sqlite:x?speed=11").is_err());
     }

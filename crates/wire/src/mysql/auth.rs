@@ -12,13 +12,16 @@ use super::ProtocolError;
 pub const NATIVE: &str = "mysql_native_password";
 /// MySQL since 8.
 pub const CACHING_SHA2: &str = "caching_sha2_password";
+/// The same without the fast path. MySQL also asks for it when it does not know
+/// the account, so that nobody learns which accounts there are.
+pub const SHA256: &str = "sha256_password";
 /// MariaDB's choice for new accounts.
 pub const ED25519: &str = "client_ed25519";
 /// The password in clear text; only under TLS or a Unix socket.
 pub const CLEAR: &str = "mysql_clear_password";
 
 /// The plugins that dyno knows, for messages.
-pub(super) const KNOWN: &str = "mysql_native_password, caching_sha2_password, client_ed25519 and, under TLS, mysql_clear_password";
+pub(super) const KNOWN: &str = "mysql_native_password, caching_sha2_password, sha256_password, client_ed25519 and, under TLS, mysql_clear_password";
 
 /// caching_sha2_password: the server knows the password's hash; it will say OK.
 pub const FAST_PATH_OK: u8 = 3;
@@ -26,9 +29,11 @@ pub const FAST_PATH_OK: u8 = 3;
 pub const FULL_PATH: u8 = 4;
 /// caching_sha2_password: asks for the server's RSA key.
 pub const REQUEST_PUBLIC_KEY: u8 = 2;
+/// sha256_password: asks for the server's RSA key.
+const REQUEST_PUBLIC_KEY_SHA256: u8 = 1;
 
 /// The first answer of `plugin` to the nonce `scramble`. `secure` says that
-/// nobody can read along (TLS, Unix socket).
+/// nobody can read along (TLS, or a Unix socket, except for [`SHA256`]).
 ///
 /// # Errors
 /// When the plugin is unknown, or would send the password in clear where others
@@ -43,6 +48,8 @@ pub fn first_answer(
         NATIVE | CACHING_SHA2 if password.is_empty() => Ok(Vec::new()),
         NATIVE => Ok(native(password.as_bytes(), scramble).to_vec()),
         CACHING_SHA2 => Ok(caching_sha2(password.as_bytes(), scramble).to_vec()),
+        SHA256 if password.is_empty() || secure => Ok(clear(password)),
+        SHA256 => Ok(vec![REQUEST_PUBLIC_KEY_SHA256]),
         ED25519 => Ok(ed25519(password.as_bytes(), scramble).to_vec()),
         CLEAR if secure => Ok(clear(password)),
         CLEAR => Err(ProtocolError::Auth(format!(

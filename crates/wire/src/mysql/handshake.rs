@@ -80,6 +80,15 @@ impl Greeting {
     }
 }
 
+/// Whether a server's stream that begins with these bytes may be one of MySQL's:
+/// a low packet number, then a greeting or an error.
+#[must_use]
+pub fn may_be_mysql(first_bytes: &[u8]) -> bool {
+    let number = first_bytes.get(3).copied().unwrap_or(0);
+    let first = first_bytes.get(4).copied().unwrap_or(10);
+    number < 2 && matches!(first, 9 | 10 | 0xff)
+}
+
 /// A peer that is no MySQL server, named by its first bytes.
 #[must_use]
 pub fn not_mysql(first_bytes: &[u8]) -> ProtocolError {

@@ -173,6 +173,12 @@ impl ReplyReader {
         };
         let header = Header::parse(*header);
         let body = &bytes[HEADER_BYTES..];
+        if body.is_empty() && header.length > 0 {
+            // Its first byte says what it is, and has not come yet.
+            self.partial.extend_from_slice(bytes);
+            *bytes = &[];
+            return Ok(None);
+        }
         let first = body.first().copied().filter(|_| header.length > 0);
         if self.is_skipped(header, first) {
             self.count_skipped(header)?;

@@ -1,0 +1,28 @@
+//! Whole results of text statements.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wire::mysql::packet::Gatherer;
+use wire::mysql::rows::{TextReply, TextResult};
+
+fuzz_target!(|data: &[u8]| {
+    let [how, stream @ ..] = data else {
+        return;
+    };
+    let mut gatherer = Gatherer::new(1 << 20);
+    let mut result = TextResult::new(how & 1 != 0);
+    for piece in stream.chunks(usize::from(how >> 1).max(1)) {
+        gatherer.push(piece);
+        while let Ok(Some(message)) = gatherer.take_message() {
+            match result.message(&message.payload) {
+                Ok(None) => {}
+                Ok(Some(TextReply::Rows(rows))) => {
+                    // A row costs at least its header.
+                    assert!(rows.len() <= stream.len() / 4);
+                    return;
+                }
+                Ok(Some(TextReply::Refused(_))) | Err(_) => return,
+            }
+        }
+    }
+});
