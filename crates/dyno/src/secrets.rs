@@ -3,6 +3,8 @@
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
+use percent_encoding::percent_decode_str;
+
 use crate::failure::{Exit, Failure};
 
 /// The environment variable that holds the password.
@@ -40,12 +42,12 @@ fn without_password(argument: &str) -> Option<(String, String)> {
     let at = argument.find("mysql://")?;
     let (before, url) = argument.split_at(at);
     let mut parsed = url::Url::parse(url).ok()?;
-    let encoded = parsed.password()?.to_owned();
-    parsed.set_password(None).ok()?;
     // Decoded the way the URL's reader would.
-    let pair = format!("password={}", encoded.replace('+', "%2B"));
-    let (_, password) = url::form_urlencoded::parse(pair.as_bytes()).next()?;
-    Some((format!("{before}{parsed}"), password.into_owned()))
+    let password = percent_decode_str(parsed.password()?)
+        .decode_utf8_lossy()
+        .into_owned();
+    parsed.set_password(None).ok()?;
+    Some((format!("{before}{parsed}"), password))
 }
 
 /// User and password of an option file (my.cnf's form: `[client]`, `user=`,
@@ -125,9 +127,9 @@ mod tests {
 
     #[test]
     fn a_password_is_taken_out_of_a_url() {
-        let (clean, password) = without_password("mysql://u:p%40+w@h:1/x").unwrap();
+        let (clean, password) = without_password("mysql://u:p%40+&=w@h:1/x").unwrap();
         assert_eq!(clean, "mysql://u@h:1/x");
-        assert_eq!(password, "p@+w");
+        assert_eq!(password, "p@+&=w");
         let (clean, _) = without_password("server.url=mysql://u:p@h/x").unwrap();
         assert_eq!(clean, "server.url=mysql://u@h/x");
         assert_eq!(without_password("mysql://u@h/x"), None);

@@ -25,6 +25,15 @@ struct Gate {
 impl Proxy {
     /// A proxy to a port of this host, which delays each reply.
     pub fn start(upstream: u16, reply_delay: Duration) -> Self {
+        Self::forward(upstream, reply_delay, u64::MAX)
+    }
+
+    /// A proxy that closes each connection behind so many bytes of replies.
+    pub fn cutting(upstream: u16, reply_bytes: u64) -> Self {
+        Self::forward(upstream, Duration::ZERO, reply_bytes)
+    }
+
+    fn forward(upstream: u16, reply_delay: Duration, reply_bytes: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().unwrap().port();
         let gate = Arc::new(Gate::default());
@@ -37,7 +46,7 @@ impl Proxy {
                 let address = SocketAddr::from(([127, 0, 0, 1], upstream));
                 // A server that is away is seen as a connection that closes at once.
                 if let Ok(server) = TcpStream::connect(address) {
-                    join(&shared, client, server, reply_delay);
+                    join(&shared, client, server, reply_delay, reply_bytes);
                 }
             }
         });
@@ -80,7 +89,7 @@ impl Gate {
     }
 }
 
-fn join(gate: &Arc<Gate>, client: TcpStream, server: TcpStream, reply_delay: Duration) {
+fn join(gate: &Arc<Gate>, client: TcpStream, server: TcpStream, delay: Duration, bytes: u64) {
     let copies = (client.try_clone(), server.try_clone());
     let (Ok(client_copy), Ok(server_copy)) = copies else {
         return;
@@ -90,24 +99,32 @@ fn join(gate: &Arc<Gate>, client: TcpStream, server: TcpStream, reply_delay: Dur
         gate.streams.lock().unwrap().extend(stream.try_clone().ok());
     }
     let (there, back) = (Arc::clone(gate), Arc::clone(gate));
-    std::thread::spawn(move || copy(&there, client, server, Duration::ZERO));
-    std::thread::spawn(move || copy(&back, server_copy, client_copy, reply_delay));
+    std::thread::spawn(move || copy(&there, client, server, Duration::ZERO, u64::MAX));
+    std::thread::spawn(move || copy(&back, server_copy, client_copy, delay, bytes));
 }
 
-fn copy(gate: &Gate, mut from: TcpStream, mut to: TcpStream, delay: Duration) {
+/// Copies at most `left` bytes.
+fn copy(gate: &Gate, mut from: TcpStream, mut to: TcpStream, delay: Duration, left: u64) {
+    let mut left = left;
     let mut bytes = [0; 64 * 1024];
-    loop {
-        match from.read(&mut bytes) {
-            Ok(count @ 1..) => {
-                gate.pass();
-                std::thread::sleep(delay);
-                if to.write_all(&bytes[..count]).is_err() {
-                    break;
-                }
-            }
-            _ => break,
+    while left > 0 {
+        let Ok(count @ 1..) = from.read(&mut bytes) else {
+            break;
+        };
+        gate.pass();
+        std::thread::sleep(delay);
+        let passed = count.min(usize::try_from(left).unwrap_or(count));
+        left -= passed as u64;
+        if to.write_all(&bytes[..passed]).is_err() {
+            break;
         }
     }
-    let _ = to.shutdown(Shutdown::Write);
-    let _ = from.shutdown(Shutdown::Read);
+    // Closed on purpose is closed for both.
+    let how = if left == 0 {
+        Shutdown::Both
+    } else {
+        Shutdown::Write
+    };
+    let _ = to.shutdown(how);
+    let _ = from.shutdown(if left == 0 { how } else { Shutdown::Read });
 }
