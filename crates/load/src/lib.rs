@@ -5,10 +5,11 @@
 //! it measures goes to its caller as it happens.
 
 mod arrivals;
-mod collect;
 mod control;
 mod cpu;
+mod cut;
 mod record;
+mod run;
 mod shared;
 mod spec;
 mod timed;
@@ -16,5 +17,5 @@ mod turns;
 mod user;
 mod worker;
 
-pub use collect::{Event, LoadError, LoadOutcome, run};
+pub use run::{Event, LoadError, LoadOutcome, run};
 pub use spec::{Arrivals, End, LoadSpec, Pace};

@@ -1,4 +1,4 @@
-//! The main thread of a load: its phases, and the slices that it cuts each second.
+//! The main thread of a load: its phases, from the first connection to the last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use measure::setup::Unfinished;
-use measure::slice::{Busy, Phase, Second, Slice};
+use measure::slice::{Phase, Second};
 use workload::catalog::Catalog;
 use workload::kind::Kind;
 use workload::session::{Connect, SessionError};
@@ -14,7 +14,7 @@ use workload::user::{Shared as UserShared, User};
 
 use crate::arrivals::Schedule;
 use crate::control::{Control, Stage, lock};
-use crate::cpu::{self, CpuTime};
+use crate::cut::Cutter;
 use crate::record::{KindIndex, Recorder};
 use crate::spec::{End, LoadSpec, Pace};
 use crate::worker::{self, Job};
@@ -128,11 +128,7 @@ struct Load<'a> {
     control: Arc<Control>,
     recorders: Vec<Arc<Recorder>>,
     threads: Vec<JoinHandle<std::io::Result<()>>>,
-    /// Goes round: given to a recorder for the slice that it has.
-    spare: Slice,
-    kinds: usize,
-    cut_ns: u64,
-    cpu: Vec<Option<CpuTime>>,
+    cutter: Cutter,
 }
 
 impl<'a> Load<'a> {
@@ -151,10 +147,7 @@ impl<'a> Load<'a> {
             control: Arc::new(Control::new()),
             recorders: Vec::new(),
             threads: Vec::new(),
-            spare: Slice::new(kinds),
-            kinds,
-            cut_ns: 0,
-            cpu: Vec::new(),
+            cutter: Cutter::new(kinds, spec.pace != Pace::Closed),
         };
         for worker in 0..spec.workers {
             let share = |worker| {
@@ -227,8 +220,7 @@ impl<'a> Load<'a> {
                 *lock(&recorder.schedule) = Some(schedule);
             }
         }
-        self.cut_ns = now_ns;
-        self.cpu = self.cpu_times();
+        self.cutter.begin(&self.recorders, now_ns);
         self.control.advance(Stage::Run);
     }
 
@@ -247,7 +239,7 @@ impl<'a> Load<'a> {
         interrupted: &AtomicBool,
         tell: &mut dyn FnMut(Event<'_>),
     ) {
-        let begin = self.control.instant(self.cut_ns);
+        let begin = self.control.instant(self.cutter.last_ns());
         let end = length.map(|length| begin + length);
         let mut next_cut = begin + SECOND;
         loop {
@@ -278,62 +270,9 @@ impl<'a> Load<'a> {
         self.control.ended.load(Ordering::Acquire) >= self.spec.users
     }
 
-    /// Takes what was recorded since the last cut.
     fn cut(&mut self, phase: Phase) -> Second {
-        let mut merged = Slice::new(self.kinds);
-        let start_ns = self.cut_ns;
-        self.cut_ns = self.control.now_ns();
-        for recorder in &self.recorders {
-            recorder.exchange(&mut self.spare);
-            merged.merge(&self.spare);
-            self.spare.clear();
-        }
-        let backlog = (self.spec.pace != Pace::Closed).then(|| self.backlog());
-        Second {
-            start_ns,
-            end_ns: self.cut_ns,
-            phase,
-            slice: merged,
-            backlog,
-            workers: self.busy(self.cut_ns - start_ns),
-        }
-    }
-
-    fn backlog(&self) -> u64 {
-        let waiting = |recorder: &Arc<Recorder>| {
-            lock(&recorder.schedule)
-                .as_mut()
-                .map_or(0, |schedule| schedule.backlog(self.cut_ns))
-        };
-        self.recorders.iter().map(waiting).sum()
-    }
-
-    /// What each worker did with the last `length_ns`; empty where the kernel does
-    /// not say.
-    fn busy(&mut self, length_ns: u64) -> Vec<Busy> {
-        let times = self.cpu_times();
-        let before = std::mem::replace(&mut self.cpu, times.clone());
-        let length_s = (length_ns.max(1)) as f64 / 1e9;
-        let share = |now: Duration, then: Duration| {
-            (now.saturating_sub(then).as_secs_f64() / length_s).min(1.0)
-        };
-        times
-            .into_iter()
-            .zip(before)
-            .filter_map(|(now, then)| {
-                let (now, then) = (now?, then?);
-                Some(Busy {
-                    running: share(now.running, then.running),
-                    waiting: share(now.waiting, then.waiting),
-                })
-            })
-            .collect()
-    }
-
-    fn cpu_times(&self) -> Vec<Option<CpuTime>> {
-        let time =
-            |recorder: &Arc<Recorder>| cpu::thread_time(recorder.thread.load(Ordering::Relaxed));
-        self.recorders.iter().map(time).collect()
+        let cutter = &mut self.cutter;
+        cutter.cut(&self.recorders, phase, self.control.now_ns())
     }
 
     /// Ends the load on transaction boundaries, or cancels what takes too long.

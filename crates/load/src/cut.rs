@@ -1,0 +1,101 @@
+//! Cuts a running load into seconds.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use measure::slice::{Busy, Phase, Second, Slice};
+
+use crate::control::lock;
+use crate::cpu::{self, CpuTime};
+use crate::record::Recorder;
+
+/// Takes all workers' slices at the same instant, and what the kernel says of them.
+#[derive(Debug)]
+pub(crate) struct Cutter {
+    /// Goes round: given to a recorder for the slice that it has.
+    spare: Slice,
+    kinds: usize,
+    is_open_loop: bool,
+    last_ns: u64,
+    cpu: Vec<Option<CpuTime>>,
+}
+
+impl Cutter {
+    pub(crate) fn new(kinds: usize, is_open_loop: bool) -> Self {
+        Self {
+            spare: Slice::new(kinds),
+            kinds,
+            is_open_loop,
+            last_ns: 0,
+            cpu: Vec::new(),
+        }
+    }
+
+    /// The first second begins.
+    pub(crate) fn begin(&mut self, recorders: &[Arc<Recorder>], now_ns: u64) {
+        self.last_ns = now_ns;
+        self.cpu = cpu_times(recorders);
+    }
+
+    /// When the last second ended, on the load's clock.
+    pub(crate) fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    /// Takes what was recorded since the last cut.
+    pub(crate) fn cut(&mut self, recorders: &[Arc<Recorder>], phase: Phase, now_ns: u64) -> Second {
+        let mut merged = Slice::new(self.kinds);
+        for recorder in recorders {
+            recorder.exchange(&mut self.spare);
+            merged.merge(&self.spare);
+            self.spare.clear();
+        }
+        let start_ns = std::mem::replace(&mut self.last_ns, now_ns);
+        Second {
+            start_ns,
+            end_ns: now_ns,
+            phase,
+            slice: merged,
+            backlog: self.is_open_loop.then(|| backlog(recorders, now_ns)),
+            workers: self.busy(recorders, now_ns - start_ns),
+        }
+    }
+
+    /// What each worker did with the last `length_ns`; empty where the kernel does
+    /// not say.
+    fn busy(&mut self, recorders: &[Arc<Recorder>], length_ns: u64) -> Vec<Busy> {
+        let times = cpu_times(recorders);
+        let before = std::mem::replace(&mut self.cpu, times.clone());
+        let length_s = length_ns.max(1) as f64 / 1e9;
+        let share = |now: Duration, then: Duration| {
+            (now.saturating_sub(then).as_secs_f64() / length_s).min(1.0)
+        };
+        times
+            .into_iter()
+            .zip(before)
+            .filter_map(|(now, then)| {
+                let (now, then) = (now?, then?);
+                Some(Busy {
+                    running: share(now.running, then.running),
+                    waiting: share(now.waiting, then.waiting),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Arrivals that are due and nobody took, over all workers.
+fn backlog(recorders: &[Arc<Recorder>], now_ns: u64) -> u64 {
+    let waiting = |recorder: &Arc<Recorder>| {
+        lock(&recorder.schedule)
+            .as_mut()
+            .map_or(0, |schedule| schedule.backlog(now_ns))
+    };
+    recorders.iter().map(waiting).sum()
+}
+
+fn cpu_times(recorders: &[Arc<Recorder>]) -> Vec<Option<CpuTime>> {
+    let time = |recorder: &Arc<Recorder>| cpu::thread_time(recorder.thread.load(Ordering::Relaxed));
+    recorders.iter().map(time).collect()
+}
