@@ -107,7 +107,8 @@ fn long_statements_are_split_as_the_oracle_splits() {
     ] {
         let sql = "x".repeat(length - 1);
         let mut out = Vec::new();
-        command::query(&mut out, &sql);
+        let reply = command::query(&mut out, &sql);
+        assert_eq!(usize::from(reply), length / MAX_PAYLOAD_BYTES + 1);
         assert!(
             out == oracles_packets(&[&[3], sql.as_bytes()].concat()),
             "a message of {length} bytes"

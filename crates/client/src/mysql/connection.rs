@@ -125,9 +125,9 @@ impl Connection {
     /// The server's refusal, or a broken connection.
     pub async fn run(&mut self, sql: &str) -> Result<Done, Error> {
         self.out.clear();
-        command::query(&mut self.out, sql);
+        let number = command::query(&mut self.out, sql);
         self.reader.expect_result();
-        let reply = self.exchange().await?;
+        let reply = self.exchange(number).await?;
         done(reply, sql)
     }
 
@@ -137,9 +137,9 @@ impl Connection {
     /// The server's refusal, or a broken connection.
     pub async fn prepare(&mut self, sql: &str) -> Result<u32, Error> {
         self.out.clear();
-        command::prepare(&mut self.out, sql);
+        let number = command::prepare(&mut self.out, sql);
         self.reader.expect_prepared();
-        match self.exchange().await? {
+        match self.exchange(number).await? {
             Reply::Prepared { statement, .. } => Ok(statement),
             Reply::Refused(error) => Err(refused(error, sql)),
             Reply::Done(_) | Reply::WantsFile { .. } => Err(out_of_place()),
@@ -158,9 +158,9 @@ impl Connection {
         sql: &str,
     ) -> Result<Done, Error> {
         self.out.clear();
-        command::execute(&mut self.out, statement, with_types, values);
+        let number = command::execute(&mut self.out, statement, with_types, values);
         self.reader.expect_result();
-        let reply = self.exchange().await?;
+        let reply = self.exchange(number).await?;
         done(reply, sql)
     }
 
@@ -175,9 +175,9 @@ impl Connection {
         mut fill: impl FnMut(&mut Vec<u8>),
     ) -> Result<Done, Error> {
         self.out.clear();
-        command::query(&mut self.out, sql);
+        let number = command::query(&mut self.out, sql);
         self.reader.expect_result();
-        let mut sequence = match self.exchange().await? {
+        let mut sequence = match self.exchange(number).await? {
             Reply::WantsFile { sequence } => sequence,
             reply => return done(reply, sql),
         };
@@ -199,7 +199,7 @@ impl Connection {
         }
         // The empty packet is the end of the file, and its reply the statement's.
         self.reader.expect_rest(sequence);
-        let reply = self.exchange().await?;
+        let reply = self.exchange(sequence).await?;
         done(reply, sql)
     }
 
@@ -211,8 +211,9 @@ impl Connection {
         let _ = self.stream.write_all(&self.out).await;
     }
 
-    /// Sends the command in `out` and reads its reply.
-    async fn exchange(&mut self) -> Result<Reply, Error> {
+    /// Sends the command in `out` and reads its reply, which starts with this number.
+    async fn exchange(&mut self, number: u8) -> Result<Reply, Error> {
+        self.reader.expect_number(number);
         self.stream
             .write_all(&self.out)
             .await

@@ -202,6 +202,8 @@ pub fn refusal_remedy(code: u16) -> Option<&'static str> {
         1054 | 1136 | 1364 => {
             "the table has another schema than sysbench's: drop it, or use another database"
         }
+        1153 => "raise max_allowed_packet on the server, or send smaller statements",
+        1148 | 3948 | 4166 => "allow LOAD DATA LOCAL on the server: SET GLOBAL local_infile = ON",
         1461 => "raise max_prepared_stmt_count on the server, or use --protocol text",
         1114 | 1021 | 3 | 28 | 1030 => {
             "the server has no room left: free space on its disk (or raise the limit it names)"

@@ -1,4 +1,5 @@
-//! Commands to the server.
+//! Commands to the server. Those that have a reply return the number of its first
+//! packet: 1, unless the command is so long that it takes several packets itself.
 
 use super::packet;
 
@@ -25,19 +26,19 @@ pub fn quit(out: &mut Vec<u8>) {
 }
 
 /// Runs one text statement.
-pub fn query(out: &mut Vec<u8>, sql: &str) {
+pub fn query(out: &mut Vec<u8>, sql: &str) -> u8 {
     packet::write(out, 0, |out| {
         out.push(COM_QUERY);
         out.extend_from_slice(sql.as_bytes());
-    });
+    })
 }
 
 /// Prepares a statement.
-pub fn prepare(out: &mut Vec<u8>, sql: &str) {
+pub fn prepare(out: &mut Vec<u8>, sql: &str) -> u8 {
     packet::write(out, 0, |out| {
         out.push(COM_STMT_PREPARE);
         out.extend_from_slice(sql.as_bytes());
-    });
+    })
 }
 
 /// Executes a prepared statement without a cursor. The server remembers the types
@@ -47,7 +48,7 @@ pub fn execute<'a>(
     statement: u32,
     with_types: bool,
     values: impl ExactSizeIterator<Item = Value<'a>> + Clone,
-) {
+) -> u8 {
     packet::write(out, 0, |out| {
         out.push(COM_STMT_EXECUTE);
         out.extend_from_slice(&statement.to_le_bytes());
@@ -74,7 +75,7 @@ pub fn execute<'a>(
                 Value::Bytes(bytes) => put_lenenc_bytes(out, bytes),
             }
         }
-    });
+    })
 }
 
 /// Appends bytes behind their length.

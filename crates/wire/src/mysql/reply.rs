@@ -112,6 +112,12 @@ impl ReplyReader {
         self.expect(State::First, sequence);
     }
 
+    /// The command took several packets: the first of its reply has this number.
+    #[inline]
+    pub fn expect_number(&mut self, sequence: u8) {
+        self.sequence = sequence;
+    }
+
     #[inline]
     fn expect(&mut self, state: State, sequence: u8) {
         self.state = state;
