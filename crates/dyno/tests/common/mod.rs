@@ -22,7 +22,7 @@ mod sysbench;
 
 pub use program::{Finished, Program, Running};
 pub use proxy::Proxy;
-pub use servers::{database, mariadb, mysql, server_checksum};
+pub use servers::{LAZY_DISK, database, mariadb, mysql, server_checksum};
 pub use status::{Delta, Status};
 pub use sysbench::{SysbenchRun, sysbench};
 

@@ -5,16 +5,19 @@ use std::sync::{Arc, Mutex, Weak};
 use testkit::{MariaDb, MySql, Server};
 use workload::rows::Checksum;
 
+/// Commits do not wait for the disk: no test is about its speed.
+pub const LAZY_DISK: &str = "--innodb-flush-log-at-trx-commit=0";
+
 /// The file's MariaDB.
 pub fn mariadb() -> Arc<Server> {
     static SLOT: Mutex<Weak<Server>> = Mutex::new(Weak::new());
-    shared(&SLOT, || MariaDb::start(&["--local-infile=1"]))
+    shared(&SLOT, || MariaDb::start(&["--local-infile=1", LAZY_DISK]))
 }
 
 /// The file's MySQL 9.7, which takes no LOAD DATA LOCAL.
 pub fn mysql() -> Arc<Server> {
     static SLOT: Mutex<Weak<Server>> = Mutex::new(Weak::new());
-    shared(&SLOT, || MySql::start(&["--skip-log-bin"]))
+    shared(&SLOT, || MySql::start(&["--skip-log-bin", LAZY_DISK]))
 }
 
 /// A static is never dropped, and a server that is not leaves its files: so the
