@@ -12,6 +12,9 @@ use crate::shared::Shared;
 pub(crate) struct Timed<S> {
     session: S,
     shared: Rc<Shared>,
+    /// When the last reply came, unless something else was waited for since. It
+    /// is also when the next statement starts, so the clock is read once for both.
+    replied_ns: Option<u64>,
 }
 
 impl<S: Session> Timed<S> {
@@ -19,21 +22,34 @@ impl<S: Session> Timed<S> {
         Self {
             session,
             shared: Rc::clone(shared),
+            replied_ns: None,
         }
     }
 
-    async fn timed<F: Future<Output = Result<Reply, SessionError>>>(
-        shared: &Shared,
-        kind: usize,
-        statement: F,
-    ) -> Result<Reply, SessionError> {
-        let started_ns = shared.control.now_ns();
-        let reply = statement.await;
+    /// The time; right behind a reply, the reply's.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.replied_ns
+            .unwrap_or_else(|| self.shared.control.now_ns())
+    }
+
+    /// The same, for the start of something: the next question is asked later.
+    pub(crate) fn start_ns(&mut self) -> u64 {
+        let now_ns = self.now_ns();
+        self.waited();
+        now_ns
+    }
+
+    /// Time has passed since the last reply.
+    pub(crate) fn waited(&mut self) {
+        self.replied_ns = None;
+    }
+
+    fn replied(&mut self, kind: usize, started_ns: u64, reply: &Result<Reply, SessionError>) {
+        let now_ns = self.shared.control.now_ns();
+        self.replied_ns = Some(now_ns);
         if reply.is_ok() {
-            let duration_ns = shared.control.now_ns() - started_ns;
-            shared.recorder.statement(kind, duration_ns);
+            self.shared.recorder.statement(kind, now_ns - started_ns);
         }
-        reply
     }
 }
 
@@ -44,17 +60,22 @@ impl<S: Session> Session for Timed<S> {
         params: &[Param<'_>],
     ) -> Result<Reply, SessionError> {
         let kind = self.shared.kinds.of_statement(statement);
-        let running = self.session.execute(statement, params);
-        Self::timed(&self.shared, kind, running).await
+        let started_ns = self.start_ns();
+        let reply = self.session.execute(statement, params).await;
+        self.replied(kind, started_ns, &reply);
+        reply
     }
 
     async fn query(&mut self, kind: Kind, sql: &str) -> Result<Reply, SessionError> {
         let place = self.shared.kinds.of(kind);
-        let running = self.session.query(kind, sql);
-        Self::timed(&self.shared, place, running).await
+        let started_ns = self.start_ns();
+        let reply = self.session.query(kind, sql).await;
+        self.replied(place, started_ns, &reply);
+        reply
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {
+        self.waited();
         self.session.rollback().await
     }
 

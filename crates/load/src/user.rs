@@ -30,7 +30,7 @@ pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, mut us
     };
     worker.shared.connected();
     worker.shared.reached(Stage::Run).await;
-    while let Some(intended_ns) = next_start(&worker.shared).await {
+    while let Some(intended_ns) = next_start(&worker.shared, &mut session).await {
         worker.shared.recorder.begin(place, intended_ns);
         let served = serve(&worker, &mut user, &mut session, intended_ns).await;
         worker.shared.recorder.idle(place);
@@ -40,6 +40,7 @@ pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, mut us
         if !worker.think.is_zero() {
             let until = Instant::now() + worker.think;
             worker.shared.sleep(until).await;
+            session.waited();
         }
     }
     if let Err(error) = user.finish(&mut session).await {
@@ -64,23 +65,27 @@ async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>>
 }
 
 /// When the next transaction was to start; `None` when no more are to.
-async fn next_start(shared: &Shared) -> Option<u64> {
+async fn next_start<S: Session>(shared: &Shared, session: &mut Timed<S>) -> Option<u64> {
     let control = &shared.control;
     if control.reached(Stage::Stop) {
         return None;
     }
-    let taken = lock(&shared.recorder.schedule)
-        .as_mut()
-        .map(crate::arrivals::Schedule::take);
+    let taken = match shared.is_open_loop {
+        true => lock(&shared.recorder.schedule)
+            .as_mut()
+            .map(crate::arrivals::Schedule::take),
+        false => None,
+    };
     let intended_ns = match taken {
-        None => control.now_ns(),
+        None => session.now_ns(),
         Some(due_ns) => {
-            if due_ns > control.now_ns() {
+            if due_ns > session.now_ns() {
                 shared.sleep(control.instant(due_ns)).await;
+                session.waited();
                 if control.reached(Stage::Stop) {
                     return None;
                 }
-                let late_ns = control.now_ns().saturating_sub(due_ns);
+                let late_ns = session.now_ns().saturating_sub(due_ns);
                 shared.recorder.lateness(late_ns);
             }
             due_ns
@@ -97,11 +102,17 @@ async fn serve<C: Connect>(
     intended_ns: u64,
 ) -> Result<(), Over> {
     let control = &worker.shared.control;
-    let started_ns = control.now_ns();
+    let started_ns = session.start_ns();
     loop {
         match user.transaction(session).await {
             Ok(done) => {
-                record(&worker.shared, intended_ns, started_ns, done);
+                record(
+                    &worker.shared,
+                    session.now_ns(),
+                    intended_ns,
+                    started_ns,
+                    done,
+                );
                 return Ok(());
             }
             Err(error) => recover(worker, session, error).await?,
@@ -112,8 +123,7 @@ async fn serve<C: Connect>(
     }
 }
 
-fn record(shared: &Shared, intended_ns: u64, started_ns: u64, done: Done) {
-    let now_ns = shared.control.now_ns();
+fn record(shared: &Shared, now_ns: u64, intended_ns: u64, started_ns: u64, done: Done) {
     let service_ns = shared.is_open_loop.then(|| now_ns - started_ns);
     let response_ns = now_ns.saturating_sub(intended_ns);
     shared.recorder.transaction(response_ns, service_ns, done);
