@@ -1,0 +1,163 @@
+//! The house's rules that a compiler does not know: which crate may use which, and
+//! what the README promises.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+
+/// The arrows of ARCHITECTURE.md; `dyno` may use all.
+const ALLOWED: [(&str, &[&str]); 10] = [
+    ("study", &[]),
+    ("workload", &[]),
+    ("wire", &[]),
+    ("measure", &[]),
+    ("client", &["wire", "workload"]),
+    ("data", &["client", "workload"]),
+    ("load", &["client", "measure", "workload"]),
+    ("store", &["measure"]),
+    ("report", &["measure"]),
+    ("testkit", &[]),
+];
+/// For tests only.
+const TESTKIT: &str = "testkit";
+/// Where everything comes together.
+const BINARY: &str = "dyno";
+
+/// The exit codes and the words that both the help and the README must hold.
+const EXIT_CODES: [(u8, &str); 6] = [
+    (0, "done"),
+    (1, "threshold failed"),
+    (2, "bad usage or"),
+    (3, "server could not be started or reached"),
+    (4, "interrupted"),
+    (5, "internal error"),
+];
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn metadata() -> Metadata {
+    MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .no_deps()
+        .other_options(["--offline".to_owned()])
+        .exec()
+        .expect("cargo metadata")
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let metadata = metadata();
+    let members: BTreeSet<&str> = metadata
+        .workspace_packages()
+        .iter()
+        .map(|package| package.name.as_str())
+        .collect();
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
+    for package in metadata.workspace_packages() {
+        let from = package.name.as_str();
+        assert!(
+            from == BINARY || allowed.contains_key(from),
+            "{from} is not in the table here and in ARCHITECTURE.md"
+        );
+        let inside = |name: &&str| members.contains(name);
+        for dependency in &package.dependencies {
+            let to = dependency.name.as_str();
+            if !inside(&to) || dependency.kind == DependencyKind::Development {
+                continue;
+            }
+            assert!(to != TESTKIT, "{from} uses {to} outside its tests");
+            let may = from == BINARY || allowed[from].contains(&to);
+            assert!(may, "the arrow {from} -> {to} is not in ARCHITECTURE.md");
+        }
+    }
+}
+
+#[test]
+fn the_table_of_the_architecture_is_this_one() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    for (from, to) in ALLOWED {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{from}` |")))
+            .unwrap_or_else(|| panic!("ARCHITECTURE.md has no row of {from}"));
+        let cell = row.trim_end_matches('|').rsplit('|').next().unwrap();
+        let mut listed: Vec<&str> = cell.split(',').map(str::trim).collect();
+        listed.retain(|name| !name.is_empty());
+        assert_eq!(listed, to, "{row}");
+    }
+}
+
+/// Clippy's lints keep every crate from printing and exiting; only the binary may
+/// say otherwise, and only where it expects to.
+#[test]
+fn only_the_binary_prints_and_exits() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    for lint in ["print_stdout", "print_stderr", "exit"] {
+        assert!(manifest.contains(&format!("{lint} = ")), "{lint}");
+    }
+    for package in metadata().workspace_packages() {
+        let text = std::fs::read_to_string(&package.manifest_path).unwrap();
+        let inherits = text.contains("[lints]\nworkspace = true");
+        assert!(
+            inherits,
+            "{} does not take the workspace's lints",
+            package.name
+        );
+        if package.name.as_str() == BINARY || package.name.as_str() == TESTKIT {
+            continue;
+        }
+        let sources = package.manifest_path.parent().unwrap().join("src");
+        let excused = excuses(sources.as_std_path());
+        assert!(excused.is_empty(), "{excused:?}");
+    }
+}
+
+/// Files below `dir` that switch the lints off.
+fn excuses(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(excuses(&path));
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let lints = [
+            "clippy::print_stdout",
+            "clippy::print_stderr",
+            "clippy::exit",
+        ];
+        if lints.iter().any(|lint| text.contains(lint)) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+#[test]
+fn the_help_and_the_readme_tell_the_same_exit_codes() {
+    let help = Command::new(env!("CARGO_BIN_EXE_dyno"))
+        .arg("--help")
+        .output();
+    let help = String::from_utf8(help.unwrap().stdout).unwrap();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    for (code, words) in EXIT_CODES {
+        let row = readme
+            .lines()
+            .find(|line| line.starts_with(&format!("| {code} |")))
+            .unwrap_or_else(|| panic!("README.md has no exit code {code}"));
+        assert!(row.contains(words), "{row}");
+        let number = format!("{code} ");
+        let said = help.split(&number).skip(1);
+        let mut said = said.map(|rest| rest.split(',').next().unwrap());
+        assert!(
+            said.any(|rest| rest.contains(words)),
+            "{code} {words}: {help}"
+        );
+    }
+}

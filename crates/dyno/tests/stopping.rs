@@ -1,0 +1,191 @@
+//! How a load ends: in time while the server hangs, on Ctrl-C, when it is killed;
+//! and what it survives.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{Program, Proxy, Running, Status, database, mariadb, wait_until};
+use measure::result::RunResult;
+use measure::setup::Outcome;
+use rustix::process::Signal;
+use testkit::{MariaDb, Server};
+
+const LOAD: &str =
+    "--workload oltp_point_select --tables 1 --rows 200 --threads 3 --warmup 0s --prepare never";
+/// How long running transactions may take to end after the load's end.
+const GRACE: Duration = Duration::from_secs(5);
+/// What a busy machine may add.
+const SLACK: Duration = Duration::from_secs(15);
+
+fn prepared(server: &Server, name: &str) -> String {
+    let url = database(server, name);
+    Program::bench(&url)
+        .args("--tables 1 --rows 200 --prepare only")
+        .run()
+        .succeeds();
+    url
+}
+
+fn by_proxy(proxy: &Proxy, name: &str) -> String {
+    format!("mysql://root@127.0.0.1:{}/{name}", proxy.port())
+}
+
+/// Seconds that it has told of.
+fn seconds(running: &Running) -> usize {
+    running.stderr().matches("  measure  ").count()
+}
+
+#[test]
+fn the_time_is_kept_while_the_server_hangs() {
+    let server = mariadb();
+    prepared(&server, "hangs");
+    let proxy = Proxy::start(server.port(), Duration::ZERO);
+    let mut running = Program::bench(&by_proxy(&proxy, "hangs"))
+        .args(LOAD)
+        .args("--time 2s")
+        .start();
+    running.says("  measure  ");
+    proxy.hold();
+    let done = running.wait().succeeds();
+    let limit = Duration::from_secs(2) + GRACE + SLACK;
+    assert!(done.took < limit, "{:?}", done.took);
+    let unfinished = done.trial().unfinished;
+    assert_eq!((unfinished.count, unfinished.cancelled), (3, 3));
+    assert!(done.stdout.contains("were cut off"), "{}", done.stdout);
+    assert_eq!(done.trial().outcome, Outcome::Completed);
+}
+
+#[test]
+fn a_server_that_is_killed_and_comes_back_is_counted_and_the_load_goes_on() {
+    let mut server = MariaDb::start(&[]);
+    let port = server.port();
+    let url = prepared(&server, "comes_back");
+    let mut running = Program::bench(&url).args(LOAD).args("--time 300s").start();
+    running.says("  measure  ");
+    server.kill();
+    running.says(" errors");
+    server.restart();
+    assert_eq!(server.port(), port, "the port was taken meanwhile");
+    let connected = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'comes_back'";
+    wait_until("all users", || server.sql(connected)[0][0] == "3");
+    let before = seconds(&running);
+    wait_until("two seconds more", || seconds(&running) >= before + 2);
+    running.signal(Signal::INT);
+    let done = running.wait().fails(4, &["reconnects"]);
+    let trial = done.trial();
+    assert_eq!(trial.reconnects, 3, "{:?}", trial.errors);
+    assert!(
+        trial
+            .errors
+            .iter()
+            .all(|error| error.action == "reconnected")
+    );
+    assert!(
+        done.stdout
+            .contains("connections were lost and opened again")
+    );
+    let series = done.series();
+    let last = series.iter().rev().find(|point| point.seconds > 0.5);
+    assert!(last.unwrap().tps.unwrap() > 0.0, "{series:?}");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let server = mariadb();
+    let url = prepared(&server, "interrupted");
+    let mut running = Program::bench(&url)
+        .args(LOAD)
+        .args("--time 300s --json")
+        .start();
+    running.says("  measure  ");
+    running.signal(Signal::INT);
+    let done = running.wait().fails(4, &["stopped", "is kept"]);
+    let printed: RunResult = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(printed, done.result());
+    assert_eq!(printed.trials[0].outcome, Outcome::Interrupted);
+    assert!(printed.trials[0].transactions.count > 0);
+    let stored = std::fs::read_to_string(done.out().join("result.json")).unwrap();
+    assert!(stored.contains("\"interrupted\""));
+    assert!(done.out().join("report.html").exists());
+}
+
+#[test]
+fn ctrl_c_twice_leaves_at_once() {
+    let server = mariadb();
+    prepared(&server, "twice");
+    let proxy = Proxy::start(server.port(), Duration::ZERO);
+    let mut running = Program::bench(&by_proxy(&proxy, "twice"))
+        .args(LOAD)
+        .args("--time 300s")
+        .start();
+    running.says("  measure  ");
+    proxy.hold();
+    running.signal(Signal::INT);
+    // Both must be seen: a signal that is still pending is not sent twice.
+    std::thread::sleep(Duration::from_millis(500));
+    let second = Instant::now();
+    running.signal(Signal::INT);
+    running.wait().fails(4, &[]);
+    let took = second.elapsed();
+    assert!(took < GRACE - Duration::from_secs(1), "{took:?}");
+}
+
+#[test]
+fn ctrl_c_twice_leaves_also_where_nobody_answers() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let running = Program::bench(&format!("mysql://root@127.0.0.1:{port}/x")).start();
+    let _connection = silent.accept().unwrap();
+    running.signal(Signal::INT);
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::INT);
+    running.wait().fails(4, &[]);
+}
+
+#[test]
+fn a_killed_dyno_leaves_its_seconds() {
+    let server = mariadb();
+    let url = prepared(&server, "kill_nine");
+    let running = Program::bench(&url).args(LOAD).args("--time 300s").start();
+    wait_until("three seconds", || seconds(&running) >= 3);
+    running.signal(Signal::KILL);
+    let killed = running.wait();
+    assert_eq!(killed.code(), None);
+    let series = killed.series();
+    assert!(series.len() >= 3);
+    assert!(series.iter().any(|point| point.tps.unwrap() > 0.0));
+    let trials = store::trial_dirs(&killed.out()).unwrap();
+    let mut intervals = 0;
+    store::read_intervals(&trials[0], |_| intervals += 1).unwrap();
+    assert!(intervals >= 3);
+}
+
+#[test]
+fn a_load_that_ends_leaves_no_connection_and_no_abort() {
+    let server = MariaDb::start(&[]);
+    let url = prepared(&server, "leaves");
+    let before = Status::of(&server);
+    let run = |words: &str| {
+        let program = Program::bench(&url).args("--tables 1 --rows 200 --threads 8 --warmup 0s");
+        program.args(words)
+    };
+    run("--time 1s").run().succeeds();
+    run("--events 100 --workload oltp_write_only")
+        .run()
+        .succeeds();
+    let mut running = run("--time 300s").start();
+    running.says("  measure  ");
+    running.signal(Signal::INT);
+    running.wait().fails(4, &[]);
+    let connections = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'leaves'";
+    wait_until("an empty process list", || {
+        server.sql(connections)[0][0] == "0"
+    });
+    let delta = before.until_now(&server);
+    assert_eq!(delta.get("Aborted_clients"), 0);
+    assert_eq!(delta.get("Aborted_connects"), 0);
+    // Nothing is left locked or half done.
+    let open = "SELECT COUNT(*) FROM information_schema.innodb_trx";
+    assert_eq!(server.sql(open).concat(), ["0"]);
+}
