@@ -35,6 +35,8 @@ pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, mut us
         let served = serve(&worker, &mut user, &mut session, intended_ns).await;
         worker.shared.recorder.idle(place);
         if served.is_err() {
+            // A server counts who leaves without a word.
+            session.close().await;
             return;
         }
         if !worker.think.is_zero() {
