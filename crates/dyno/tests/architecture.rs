@@ -1,5 +1,11 @@
 //! The house's rules that a compiler does not know: which crate may use which, and
 //! what the README promises.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,10 @@
 //! What bad input gets: a message that says why and what to do, and its exit code.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 mod common;
 

@@ -1,4 +1,10 @@
 //! `dyno bench` on real servers: what it prepares, runs, prints and leaves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 mod common;
 

@@ -9,6 +9,12 @@
 //! - sysbench sends the INSERT of `oltp_insert` as text, dyno prepares it as it does
 //!   all others (`Com_stmt_prepare`, `Com_stmt_execute`; with `--protocol text` it
 //!   is as in sysbench).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 mod common;
 

@@ -1,5 +1,11 @@
 //! Errors in the middle of a load: done again, ignored, or the end of it; each is
 //! counted by its code and told in the server's words.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 mod common;
 

@@ -1,4 +1,11 @@
 //! A disk without room, under the results and under the database.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 mod common;
 

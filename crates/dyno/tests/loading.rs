@@ -1,4 +1,10 @@
 //! Data that was not loaded in one go, or not by dyno.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 mod common;
 

@@ -1,5 +1,11 @@
 //! The open loop: response time counts from the intended start, so that a server
 //! that stalls cannot hide it, and overload is shown and never an abort.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 mod common;
 

@@ -1,5 +1,11 @@
 //! How a load ends: in time while the server hangs, on Ctrl-C, when it is killed;
 //! and what it survives.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 mod common;
 
