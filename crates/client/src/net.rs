@@ -2,13 +2,17 @@
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use mio::net::{TcpStream, UnixStream};
 use rustls::pki_types::ServerName;
 
-use crate::reactor::Io;
+use crate::reactor::{Io, sleep_until};
+
+/// How long a full queue is left alone.
+const QUEUE_RETRY: Duration = Duration::from_millis(5);
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +44,7 @@ impl Stream {
     pub async fn connect(address: &Address) -> Result<Self> {
         let socket = match address {
             Address::Tcp(addresses) => Socket::Tcp(connect_tcp(addresses).await?),
-            Address::Unix(path) => Socket::Unix(Io::new(UnixStream::connect(path)?)?),
+            Address::Unix(path) => Socket::Unix(connect_unix(path).await?),
         };
         Ok(Self { socket, tls: None })
     }
@@ -194,6 +198,19 @@ fn drain_plaintext<R>(
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Unlike TCP's, a Unix socket's full queue refuses at once: try again until the
+/// caller's own limit.
+async fn connect_unix(path: &Path) -> Result<Io<UnixStream>> {
+    loop {
+        match UnixStream::connect(path) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                sleep_until(Instant::now() + QUEUE_RETRY).await;
+            }
+            connected => return Io::new(connected?),
         }
     }
 }

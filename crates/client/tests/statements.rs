@@ -97,13 +97,15 @@ fn what_is_too_long_is_refused_and_can_be_told() {
     ] {
         let target = root(&server);
         run(async {
-            let mut connection = Connection::open(&target).await.unwrap();
-            let sql = format!("SELECT length('{}')", "x".repeat(2 << 20));
-            let error = connection.run(&sql).await.unwrap_err();
-            assert_eq!(error.code(), Some(1153), "{error}");
-            let (text, remedy) = told(&error);
-            assert!(text.len() < 1000, "the statement is shortened");
-            assert_has(remedy, &["max_allowed_packet"]);
+            for length in [2 << 20, 17 << 20, 34 << 20] {
+                let mut connection = Connection::open(&target).await.unwrap();
+                let sql = format!("SELECT length('{}')", "x".repeat(length));
+                let error = connection.run(&sql).await.unwrap_err();
+                assert_eq!(error.code(), Some(1153), "{length} bytes: {error}");
+                let (text, remedy) = told(&error);
+                assert!(text.len() < 1000, "the statement is shortened");
+                assert_has(remedy, &["max_allowed_packet"]);
+            }
         });
     }
 }

@@ -14,7 +14,7 @@ use super::error::Error;
 use super::login::{self, LoggedIn, next_message};
 use super::target::Target;
 use crate::net::Stream;
-use crate::reactor::timeout;
+use crate::reactor::{Permit, permit, timeout};
 
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 /// Longest row that dyno's own questions may get.
@@ -47,7 +47,9 @@ impl Connection {
     /// # Errors
     /// As [`Connection::open`]'s.
     pub async fn open_within(limit: Duration, target: &Target) -> Result<Self, Error> {
-        match timeout(limit, Self::log_in(target)).await {
+        // Who waits for its turn has not begun.
+        let permit = permit().await;
+        match timeout(limit, Self::log_in(target, permit)).await {
             Ok(opened) => opened,
             Err(_) => Err(Error::Timeout {
                 server: target.shown(),
@@ -56,12 +58,12 @@ impl Connection {
         }
     }
 
-    async fn log_in(target: &Target) -> Result<Self, Error> {
+    async fn log_in(target: &Target, permit: Permit) -> Result<Self, Error> {
         let LoggedIn {
             stream,
             greeting,
             capabilities,
-        } = login::log_in(target).await?;
+        } = login::log_in(target, permit).await?;
         let deprecate_eof = capabilities & DEPRECATE_EOF != 0;
         Ok(Self {
             stream,
@@ -214,10 +216,16 @@ impl Connection {
     /// Sends the command in `out` and reads its reply, which starts with this number.
     async fn exchange(&mut self, number: u8) -> Result<Reply, Error> {
         self.reader.expect_number(number);
-        self.stream
-            .write_all(&self.out)
-            .await
-            .map_err(Error::Lost)?;
+        let sent = self.stream.write_all(&self.out).await;
+        match (sent, self.reply().await) {
+            (Ok(()), reply) => reply,
+            // A server that takes no more of a statement says why before it closes.
+            (Err(_), Ok(refused @ Reply::Refused(_))) => Ok(refused),
+            (Err(error), _) => Err(Error::Lost(error)),
+        }
+    }
+
+    async fn reply(&mut self) -> Result<Reply, Error> {
         loop {
             let reader = &mut self.reader;
             let reply = self

@@ -9,6 +9,7 @@ use super::error::{Error, TlsFailure};
 use super::target::Target;
 use super::tls::TlsMode;
 use crate::net::Stream;
+use crate::reactor::Permit;
 
 /// Longest message of the handshake that is taken.
 const HANDSHAKE_LIMIT_BYTES: usize = 1 << 20;
@@ -21,8 +22,8 @@ pub(super) struct LoggedIn {
     pub(super) capabilities: u32,
 }
 
-/// Connects and logs in.
-pub(super) async fn log_in(target: &Target) -> Result<LoggedIn, Error> {
+/// Connects and logs in. The permit is given back as soon as the server greets.
+pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, Error> {
     let stream = Stream::connect(&target.address)
         .await
         .map_err(|source| Error::Connect {
@@ -30,6 +31,7 @@ pub(super) async fn log_in(target: &Target) -> Result<LoggedIn, Error> {
             source,
         })?;
     let mut handshake = Handshake::greet(stream).await?;
+    drop(permit);
     handshake.secure(target).await?;
     handshake.authenticate(target).await?;
     handshake.expect_silence("behind the login")?;

@@ -5,6 +5,7 @@
 //! edge-triggered epoll, no work stealing, no read before the socket says that
 //! there is something. `benches/RESULTS.md` compares it with tokio's.
 
+mod gate;
 mod io;
 mod task;
 mod timer;
@@ -20,9 +21,11 @@ use std::time::Instant;
 use mio::Token;
 use slab::Slab;
 
+pub(crate) use gate::{Permit, permit};
 pub use io::Io;
 pub use timer::{Elapsed, sleep_until, timeout};
 
+use gate::Gate;
 use io::Readiness;
 use task::{MAIN, ReadyQueue, Task, TaskWaker};
 use timer::Timers;
@@ -49,6 +52,7 @@ struct Inner {
     registry: mio::Registry,
     sources: RefCell<Slab<Readiness>>,
     timers: Timers,
+    gate: Gate,
     tasks: RefCell<Slab<Task>>,
     /// Tasks that this thread has woken.
     woken: RefCell<Vec<usize>>,
@@ -87,6 +91,7 @@ impl Reactor {
                 registry,
                 sources: RefCell::default(),
                 timers,
+                gate: Gate::default(),
                 tasks: RefCell::default(),
                 woken: RefCell::default(),
                 ready,

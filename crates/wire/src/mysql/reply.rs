@@ -198,8 +198,7 @@ impl ReplyReader {
             return Ok(None);
         };
         *bytes = &body[header.length..];
-        self.next_sequence(header)?;
-        self.look(payload)
+        self.look(header, payload)
     }
 
     /// Gathers what is missing of a packet that came in pieces.
@@ -227,9 +226,8 @@ impl ReplyReader {
         if self.partial.len() < whole {
             return Ok(None);
         }
-        self.next_sequence(header)?;
         let packet = std::mem::take(&mut self.partial);
-        self.look(&packet[HEADER_BYTES..])
+        self.look(header, &packet[HEADER_BYTES..])
     }
 
     /// The reply to a PREPARE ends with the last of its definitions, which no
@@ -313,11 +311,14 @@ impl ReplyReader {
     }
 
     /// Understands a packet that is not skipped.
-    fn look(&mut self, payload: &[u8]) -> Result<Option<Reply>, ProtocolError> {
+    fn look(&mut self, header: Header, payload: &[u8]) -> Result<Option<Reply>, ProtocolError> {
         let first = *payload.first().ok_or(ProtocolError::Truncated("reply"))?;
         if first == 0xff {
+            // A server that gives up in the middle of a statement, or before it,
+            // numbers its last words as it likes.
             return ServerError::parse(payload).map(|error| Some(Reply::Refused(error)));
         }
+        self.next_sequence(header)?;
         match (self.state, first) {
             (State::First, 0x00) => self.end_of_result(payload, false),
             (State::First, 0xfb) => Ok(Some(Reply::WantsFile {
