@@ -37,7 +37,7 @@ pub struct Histogram {
     pub count: u64,
     /// Their exact sum, in nanoseconds.
     pub sum_ns: u64,
-    /// HdrHistogram's V2 form, deflated, in base64; other tools read it too.
+    /// HdrHistogram's V2 form in base64; other tools read it too.
     pub hdr: String,
 }
 

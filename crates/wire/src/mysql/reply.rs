@@ -142,6 +142,7 @@ impl ReplyReader {
             if self.skip > 0 {
                 break;
             }
+            self.skip_whole_rows(&mut bytes);
             let reply = if let Some(prepared) = self.last_definition_skipped() {
                 Some(prepared)
             } else if bytes.is_empty() {
@@ -167,6 +168,28 @@ impl ReplyReader {
         } else {
             None
         })
+    }
+
+    /// Skips the rows that are whole in `bytes`: nearly all that a range SELECT
+    /// gives. Whatever is out of the ordinary is left to the packets' own way.
+    #[inline]
+    fn skip_whole_rows(&mut self, bytes: &mut &[u8]) {
+        if self.state != State::Rows || self.continues || !self.partial.is_empty() {
+            return;
+        }
+        while let [a, b, c, sequence, first, ..] = **bytes {
+            let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+            let ordinary = first < 0xfe && (1..MAX_PAYLOAD_BYTES).contains(&length);
+            if !ordinary || sequence != self.sequence {
+                return;
+            }
+            let Some(rest) = bytes.get(HEADER_BYTES + length..) else {
+                return;
+            };
+            *bytes = rest;
+            self.sequence = sequence.wrapping_add(1);
+            self.done.rows += 1;
+        }
     }
 
     /// Handles the packet at the front of `bytes`, or keeps its beginning.
