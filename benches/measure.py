@@ -1,0 +1,508 @@
+"""Measures dyno beside sysbench; called by run.sh, which says how.
+
+How: the client's CPU time is what the kernel says of its process (/proc/PID/stat) at two instants of a load that
+runs already; statements are what the server says it executed (Com_stmt_execute) between the same two instants. So
+every program is measured by the same two clocks, and none of them by its own word.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import pwd
+import re
+import resource
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+DYNO = os.environ["DYNO"]
+RIVALS = os.environ["RIVALS"]
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+ACCOUNT = "bench"
+TABLES = 4
+USERS = 64
+NAMES = {"oltp_read_write": "read-write", "oltp_point_select": "point select"}
+
+
+def say(text):
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def fail(text):
+    sys.exit(f"benches/run.sh: {text}")
+
+
+class Server:
+    """A private MariaDB that cannot outlive this script."""
+
+    def __init__(self, place):
+        self.place = place
+        self.log = place / "server.log"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        data = place / "data"
+        self.socket = place / "server.sock"
+        as_user = []
+        if os.geteuid() == 0:
+            # A server does not run as root; the data belongs to the account that the package made.
+            account = pwd.getpwnam("mysql")
+            place.chmod(0o755)
+            data.mkdir()
+            shutil.chown(data, account.pw_uid, account.pw_gid)
+            shutil.chown(place, account.pw_uid, account.pw_gid)
+            as_user = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+        under = ["setpriv", "--pdeathsig", "KILL", *as_user, "--"]
+        with self.log.open("w") as log:
+            made = subprocess.run(
+                [*under, "mariadb-install-db", "--no-defaults", f"--datadir={data}", "--skip-test-db",
+                 "--auth-root-authentication-method=normal"],
+                stdout=log, stderr=log, cwd="/", check=False)
+            if made.returncode:
+                fail(f"mariadb-install-db failed:\n{self.log.read_text()[-2000:]}")
+            self.process = subprocess.Popen(
+                [*under, "mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={self.socket}",
+                 f"--pid-file={place}/server.pid", f"--port={self.port}", "--bind-address=127.0.0.1",
+                 "--skip-name-resolve", "--innodb-buffer-pool-size=2G", "--innodb-log-file-size=1G",
+                 # The disk is not what is measured here.
+                 "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin",
+                 "--max-connections=12000", "--max-prepared-stmt-count=4000000", "--back-log=4096",
+                 "--open-files-limit=13000", "--table-open-cache=1000", "--local-infile=ON"],
+                stdout=log, stderr=log, cwd="/")
+        self.asking = None
+        for _ in range(300):
+            if self.process.poll() is not None:
+                fail(f"the server did not start:\n{self.log.read_text()[-2000:]}")
+            if self.socket.exists() and self.answers():
+                break
+            time.sleep(0.1)
+        else:
+            fail(f"the server does not answer:\n{self.log.read_text()[-2000:]}")
+        self.asking = subprocess.Popen(
+            ["mariadb", "--no-defaults", f"--socket={self.socket}", "-uroot", "--unbuffered", "-N", "-B"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.ask(f"CREATE USER {ACCOUNT}@'127.0.0.1'")
+        self.ask(f"GRANT ALL ON *.* TO {ACCOUNT}@'127.0.0.1'")
+        self.ask("CREATE DATABASE sbtest")
+
+    def answers(self):
+        return subprocess.run(["mariadb-admin", "--no-defaults", f"--socket={self.socket}", "-uroot", "ping"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+    def ask(self, sql):
+        """Runs a statement over the script's one connection; gives its rows."""
+        self.asking.stdin.write(f"{sql};\nSELECT '--end--';\n")
+        rows = []
+        while (line := self.asking.stdout.readline()) != "--end--\n":
+            if not line:
+                fail(f"the server refused: {sql}")
+            rows.append(line.rstrip("\n").split("\t"))
+        return rows
+
+    def status(self, name):
+        return int(self.ask(f"SHOW GLOBAL STATUS LIKE '{name}'")[0][1])
+
+    def version(self):
+        return self.ask("SELECT VERSION()")[0][0]
+
+    def url(self):
+        return f"mysql://{ACCOUNT}@127.0.0.1:{self.port}/sbtest"
+
+    def stop(self):
+        if self.asking:
+            self.asking.stdin.close()
+            self.asking.wait()
+        self.process.terminate()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def cpu_s(pid):
+    """User and system CPU seconds of a process so far."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) * TICK_S, int(fields[12]) * TICK_S
+
+
+def busy_s():
+    """CPU seconds that all processes of this host (and its neighbours: steal) have taken so far."""
+    user, nice, system, _idle, _iowait, irq, softirq, steal = map(
+        int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9])
+    return (user + nice + system + irq + softirq + steal) * TICK_S
+
+
+def peak_mb(pid):
+    """The most memory that a process has had resident, or None when it has ended."""
+    with contextlib.suppress(OSError):
+        found = re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{pid}/status").read_text())
+        return found and int(found[1]) / 1000
+    return None
+
+
+class Run:
+    """One client program under way."""
+
+    def __init__(self, place, name, command):
+        self.name = name
+        self.log = place / f"{name}.log"
+        self.command = command
+        self.peak_mb = 0.0
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *map(str, command)],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=place)
+        self.started = time.monotonic()
+
+    def wait_until(self, at_s):
+        """Waits until the run is so many seconds old; it must not end before."""
+        if self.watch(self.started + at_s):
+            fail(f"{self.name} ended too early:\n{self.tail()}")
+
+    def watch(self, deadline):
+        """Looks at its memory until the deadline; true when it ended before."""
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                return True
+            self.peak_mb = max(self.peak_mb, peak_mb(self.process.pid) or 0)
+            time.sleep(min(0.05, max(0.0, deadline - time.monotonic())))
+        return False
+
+    def end(self, limit_s):
+        """Waits for its own end."""
+        if not self.watch(time.monotonic() + limit_s):
+            self.process.kill()
+            fail(f"{self.name} did not end within {limit_s} s:\n{self.tail()}")
+        if self.process.returncode:
+            fail(f"{self.name} failed ({self.process.returncode}):\n{' '.join(map(str, self.command))}\n{self.tail()}")
+
+    def tail_from(self, start):
+        text = self.log.read_text()
+        return text[text.index(start):]
+
+    def tail(self):
+        return self.log.read_text()[-2000:]
+
+
+class Bench:
+    def __init__(self, args, place):
+        self.args = args
+        self.place = place
+        self.quick = args.quick
+        self.rows = 5_000 if self.quick else 100_000
+        self.server = Server(place)
+        self.loaded = False
+        self.results = 0
+
+    def pairs(self, default):
+        return self.args.pairs or (1 if self.quick else default)
+
+    def load_once(self):
+        if not self.loaded:
+            say(f"loading {TABLES} x {self.rows} rows")
+            self.run_to_end("dyno", self.dyno(["--prepare", "only"], self.rows))
+            self.loaded = True
+
+    def dyno(self, more, rows):
+        return [DYNO, "bench", self.server.url(), "--tls-mode", "disable", "--tables", TABLES, "--rows", rows, *more]
+
+    def dyno_run(self, workload, users, seconds):
+        # What is kept of a run is not looked at here, but writing it is part of the work.
+        self.results += 1
+        return self.dyno(["--workload", workload, "--threads", users, "--time", f"{seconds}s", "--warmup", "0s",
+                          "--prepare", "never", "--out", self.place / f"results-{self.results}"], self.rows)
+
+    def sysbench(self, workload, threads, rows, more):
+        return ["sysbench", workload, "--db-driver=mysql", "--mysql-host=127.0.0.1",
+                f"--mysql-port={self.server.port}", f"--mysql-user={ACCOUNT}", "--mysql-db=sbtest",
+                f"--tables={TABLES}", f"--table-size={rows}", f"--threads={threads}", *more]
+
+    def sysbench_run(self, workload, users, seconds):
+        more = [f"--time={seconds}", "--rand-type=special", "--db-ps-mode=auto", "run"]
+        return self.sysbench(workload, users, self.rows, more)
+
+    def rival_run(self, name):
+        def command(workload, users, seconds):
+            return [f"{RIVALS}/{name}", f"127.0.0.1:{self.server.port}", ACCOUNT, workload, users, seconds, TABLES,
+                    self.rows]
+        return command
+
+    def run_to_end(self, name, command, limit_s=600):
+        run = Run(self.place, name, command)
+        run.end(limit_s)
+        return run
+
+    def window(self, name, command, warmup_s, window_s):
+        """CPU time and statements of a window behind the warm-up."""
+        run = Run(self.place, name, command)
+        run.wait_until(warmup_s)
+        user, system, server, busy, count, at = self.sample(run)
+        run.wait_until(time.monotonic() - run.started + window_s)
+        user2, system2, server2, busy2, count2, at2 = self.sample(run)
+        run.end(60)
+        statements = count2 - count
+        if not statements:
+            fail(f"{name} sent nothing in its window:\n{run.tail()}")
+        each_us = 1e6 / statements
+        ours = user2 - user + system2 - system + server2 - server
+        got = {
+            "user": (user2 - user) * each_us,
+            "system": (system2 - system) * each_us,
+            "total": (user2 - user + system2 - system) * each_us,
+            "server": (server2 - server) * each_us,
+            "rate": statements / (at2 - at),
+            "others": max(0.0, (busy2 - busy - ours) / (at2 - at)),
+        }
+        say(f"{name}: {got['user']:.2f} + {got['system']:.2f} us, {got['rate']:.0f}/s, others {got['others']:.2f} CPUs")
+        return got
+
+    def sample(self, run):
+        user, system = cpu_s(run.process.pid)
+        server = sum(cpu_s(self.server.process.pid))
+        return user, system, server, busy_s(), self.server.status("Com_stmt_execute"), time.monotonic()
+
+    # The four parts. Each gives its Markdown.
+
+    def cpu(self):
+        self.load_once()
+        # sysbench's interpreter compiles for about 15 s before it is at its best; so nobody is read before.
+        warmup_s, window_s = (2, 3) if self.quick else (15, 10)
+        programs = {
+            "dyno": (self.dyno_run, warmup_s),
+            "sysbench": (self.sysbench_run, warmup_s),
+            # These have no interpreter and no report; a few seconds bring them to their pace.
+            "floor": (self.rival_run("floor"), min(warmup_s, 3)),
+            "tokio": (self.rival_run("tokio_user"), min(warmup_s, 3)),
+        }
+        rounds = {workload: [] for workload in NAMES}
+        count = self.pairs(5)
+        for number in range(count):
+            for workload in NAMES:
+                say(f"cpu {number + 1}/{count}: {workload}")
+                row = {}
+                for name, (command, warm_s) in programs.items():
+                    seconds = warm_s + window_s + 2
+                    row[name] = self.window(name, command(workload, USERS, seconds), warm_s, window_s)
+                rounds[workload].append(row)
+        self.keep("cpu", rounds)
+        return cpu_text(rounds, warmup_s, window_s)
+
+    def memory(self):
+        self.load_once()
+        users, seconds = (128, 5) if self.quick else (1024, 30)
+        lines = ["| workload | dyno | sysbench | ratio | goal |", "|---|---|---|---|---|"]
+        for workload in ["oltp_read_write", "oltp_point_select"]:
+            peaks = {"dyno": [], "sysbench": []}
+            for _ in range(self.pairs(1)):
+                for name, command in (("dyno", self.dyno_run), ("sysbench", self.sysbench_run)):
+                    run = self.run_to_end(name, command(workload, users, seconds))
+                    peaks[name].append(run.peak_mb)
+                    say(f"memory {workload} {name}: {run.peak_mb:.1f} MB")
+            dyno, sysbench = (statistics.median(peaks[name]) for name in ("dyno", "sysbench"))
+            goal = "dyno ≤ 20 MB" if workload == "oltp_read_write" else ""
+            lines.append(f"| {NAMES[workload]} | {dyno:.1f} MB | {sysbench:.0f} MB | {dyno / sysbench:.3f} | {goal} |")
+        return [f"Peak resident memory (VmHWM) of a whole run of {seconds} s at {users:,} users, report included.", "",
+                *lines]
+
+    def connections(self):
+        self.load_once()
+        users, seconds = (500, 5) if self.quick else (10_000, 30)
+        run = self.run_to_end("dyno", [*self.dyno_run("oltp_point_select", users, seconds), "--json"])
+        # Result on standard output, progress on standard error, both in the log.
+        result, _ = json.JSONDecoder().raw_decode(run.tail_from("{\n"))
+        trial = result["trials"][0]
+        errors = sum(error["count"] for error in trial["errors"])
+        rate = trial["statements"]["per_s"]["value"]
+        p99 = trial["response_ms"]["p99"]
+        say(f"connections: {run.peak_mb:.1f} MB, {errors} errors, {rate:.0f}/s")
+        self.keep("connections", result)
+        return [f"{users:,} connections from one dyno process with one worker thread, point selects for {seconds} s.",
+                "", "| connections | errors | statements/s | p99 | peak memory | goal |", "|---|---|---|---|---|---|",
+                f"| {users:,} | {errors} | {rate:,.0f} | {p99:.0f} ms | {run.peak_mb:.1f} MB | no error, ≤ 100 MB |"]
+
+    def load(self):
+        rows = 20_000 if self.quick else 500_000
+        commands = {
+            "dyno": lambda: self.dyno(["--prepare", "only", "--load-connections", 2], rows),
+            "sysbench": lambda: self.sysbench("oltp_read_write", 2, rows, ["prepare"]),
+        }
+        taken = {name: [] for name in commands}
+        for number in range(self.pairs(3)):
+            for name, command in commands.items():
+                self.ask_fresh_database()
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                start = time.monotonic()
+                self.run_to_end(name, command())
+                wall = time.monotonic() - start
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+                taken[name].append((wall, user, system))
+                say(f"load {number + 1} {name}: {wall:.1f} s, CPU {user:.2f} + {system:.2f} s")
+                for table in range(1, TABLES + 1):
+                    found = int(self.server.ask(f"SELECT COUNT(*) FROM sbtest.sbtest{table}")[0][0])
+                    if found != rows:
+                        fail(f"{name} loaded {found} rows into sbtest{table}, not {rows}")
+        self.ask_fresh_database()
+        self.loaded = False
+        self.keep("load", taken)
+        return load_text(taken, rows)
+
+    def ask_fresh_database(self):
+        self.server.ask("DROP DATABASE sbtest")
+        self.server.ask("CREATE DATABASE sbtest")
+        # Whatever the server still writes belongs to the run before.
+        time.sleep(1 if self.quick else 5)
+
+    def keep(self, name, figures):
+        if self.args.raw:
+            path = pathlib.Path(self.args.raw) / f"{name}.json"
+            path.write_text(json.dumps(figures, indent=1))
+
+
+def spread(values, digits):
+    """Median and range."""
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
+
+
+def verdict(value, limit, at_least=False):
+    met = value >= limit if at_least else value <= limit
+    return f"{'≥' if at_least else '≤'} {limit:.2f} {'met' if met else '**missed**'}"
+
+
+def cpu_text(rounds, warmup_s, window_s):
+    lines = [f"{USERS} users on {TABLES} tables; {len(next(iter(rounds.values())))} interleaved rounds; each program "
+             f"is read for {window_s} s, dyno and sysbench from second {warmup_s} of their run. "
+             "Median (lowest–highest); CPU in µs for each statement. CPUs taken by other processes of the "
+             "host disturb what is measured; above 0.1 the figures are worth little."]
+    for workload, rows in rounds.items():
+        of = lambda name, what: [row[name][what] for row in rows]
+        lines += ["", f"### {NAMES[workload]}", "",
+                  "| program | user | system | user + system | statements/s | the server's CPU | other processes, CPUs |",
+                  "|---|---|---|---|---|---|---|"]
+        for name in rows[0]:
+            cells = [spread(of(name, what), 2) for what in ("user", "system", "total")]
+            cells += [spread(of(name, "rate"), 0), spread(of(name, "server"), 1), spread(of(name, "others"), 2)]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        goals = {"oltp_read_write": (0.40, 0.08, 1.4), "oltp_point_select": (0.60, 0.15, None)}[workload]
+        compared = [
+            ("dyno / sysbench: client CPU", "sysbench", "total", goals[0], False),
+            ("dyno / sysbench: user time alone", "sysbench", "user", goals[1], False),
+            ("dyno / sysbench: statements/s", "sysbench", "rate", goals[2], True),
+            ("dyno / floor: client CPU", "floor", "total", 1.15, False),
+            ("dyno / tokio: client CPU", "tokio", "total", None, False),
+            ("dyno / tokio: statements/s", "tokio", "rate", None, True),
+        ]
+        lines += ["", "| ratio, round by round | median (lowest–highest) | goal |", "|---|---|---|"]
+        for title, other, what, goal, at_least in compared:
+            ratios = [row["dyno"][what] / row[other][what] for row in rows if row[other][what]]
+            shown = spread(ratios, 2) if ratios else "too short to tell"
+            goal = verdict(statistics.median(ratios), goal, at_least) if goal and ratios else ""
+            lines.append(f"| {title} | {shown} | {goal} |")
+    return lines
+
+
+def load_text(taken, rows):
+    lines = [f"{TABLES} x {rows:,} rows into fresh tables over 2 connections, index on k included; "
+             f"{len(taken['dyno'])} interleaved pairs. Median (lowest–highest).", "",
+             "| program | seconds | rows/s | client CPU s (user + system) |", "|---|---|---|---|"]
+    for name, runs in taken.items():
+        walls = [run[0] for run in runs]
+        cpu = [run[1] + run[2] for run in runs]
+        rate = TABLES * rows / statistics.median(walls)
+        lines.append(f"| {name} | {spread(walls, 1)} | {rate:,.0f} | {spread(cpu, 2)} |")
+    ratios = [dyno[0] / sysbench[0] for dyno, sysbench in zip(taken["dyno"], taken["sysbench"])]
+    cpus = [sum(dyno[1:]) / sum(sysbench[1:]) for dyno, sysbench in zip(taken["dyno"], taken["sysbench"])]
+    lines += ["", "| ratio, pair by pair | median (lowest–highest) | goal |", "|---|---|---|",
+              f"| dyno / sysbench: seconds | {spread(ratios, 2)} | {verdict(statistics.median(ratios), 0.70)} |",
+              f"| dyno / sysbench: client CPU | {spread(cpus, 2)} | |"]
+    return lines
+
+
+TITLES = {
+    "cpu": "Client CPU for each statement",
+    "memory": "Peak memory",
+    "connections": "Many connections",
+    "load": "Loading data",
+}
+
+
+def conditions(server_version):
+    """What was measured where, in one line."""
+    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    output = lambda *command: subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return (f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model[1] if model else 'unknown CPU'}, "
+            f"{os.cpu_count()} CPUs shared by client and server, Linux {os.uname().release}; "
+            f"{output(DYNO, '--version')}, {output('sysbench', '--version').split(' (')[0]}, MariaDB {server_version.split('-')[0]}; "
+            "prepared statements, TCP over loopback, distribution special.")
+
+
+def put(text, name, lines):
+    """Puts a part in place of what the last run wrote."""
+    begin, end = f"<!-- {name}: written by run.sh -->", f"<!-- {name}: end -->"
+    part = "\n".join([begin, *lines, end])
+    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+    if pattern.search(text):
+        return pattern.sub(lambda _: part, text)
+    return f"{text.rstrip()}\n\n{part}\n".lstrip()
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="benches/run.sh", description="See benches/run.sh --help.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="cpu, memory, connections, load; none means all")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--pairs", type=int)
+    parser.add_argument("--out")
+    parser.add_argument("--raw", metavar="DIR", help="keep every single figure there, as JSON")
+    args = parser.parse_args()
+    if unknown := [part for part in args.parts if part not in TITLES]:
+        parser.error(f"unknown part {unknown[0]!r}; there are {', '.join(TITLES)}")
+    if args.pairs is not None and args.pairs < 1:
+        parser.error("--pairs must be at least 1")
+    args.out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
+    if args.out != "-":
+        args.out = str(pathlib.Path(args.out).resolve())
+    return args
+
+
+def raise_file_limit(needed=13_000):
+    """Client and server each need a file for every connection, and the server some for its tables."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        fail(f"10,000 connections need {needed} open files, but the limit is {hard}: raise it first (ulimit -Hn {needed})")
+    if soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+def main():
+    args = arguments()
+    parts = [part for part in TITLES if not args.parts or part in args.parts]
+    raise_file_limit()
+    with tempfile.TemporaryDirectory(prefix="dyno-bench-") as place:
+        bench = Bench(args, pathlib.Path(place))
+        try:
+            for part in parts:
+                lines = [f"## {TITLES[part]}", "", *getattr(bench, part)(), "",
+                         conditions(bench.server.version())]
+                if args.out == "-":
+                    print("\n".join(lines) + "\n", flush=True)
+                    continue
+                # Written after each part: what was measured is not lost when a later part fails.
+                path = pathlib.Path(args.out)
+                text = path.read_text() if path.exists() else ""
+                path.write_text(put(text, part, lines))
+        finally:
+            bench.server.stop()
+    if args.out != "-":
+        say(f"written: {args.out}")
+
+
+if __name__ == "__main__":
+    main()

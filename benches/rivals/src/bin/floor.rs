@@ -1,0 +1,345 @@
+//! The least that a client on sockets can do: one thread, epoll, one recv and one
+//! send a statement. It sends the bytes that dyno would send, out of a ring that
+//! was made before, and looks at a reply only to see that it has ended.
+//!
+//! What it leaves out is what dyno adds: drawing values, building packets, reading
+//! replies, two looks at the clock and a histogram for each statement, and the
+//! futures that all this is written as.
+
+use std::future::Future;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use rivals::{Conn, Failure, Load, put_execute, report, schedule_as_batch};
+use workload::catalog::Kind;
+use workload::session::{Param, Session, SessionError};
+use workload::user::User;
+
+/// Transactions in the ring: enough that the users, who start at different
+/// places, do not follow each other's rows.
+const RING_TRANSACTIONS: usize = 4096;
+const EVENTS_AT_ONCE: usize = 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// The packets of many transactions, one behind the other.
+#[derive(Default)]
+struct Ring {
+    bytes: Vec<u8>,
+    /// Where each packet starts, and the last ends.
+    starts: Vec<u32>,
+    /// For each packet, whether a transaction starts with it.
+    is_first: Vec<bool>,
+    numbers: Vec<u32>,
+}
+
+impl Ring {
+    fn packet(&self, place: usize) -> &[u8] {
+        &self.bytes[self.starts[place] as usize..self.starts[place + 1] as usize]
+    }
+
+    fn len(&self) -> usize {
+        self.is_first.len()
+    }
+
+    fn next(&self, place: usize) -> usize {
+        let next = place + 1;
+        if next == self.len() { 0 } else { next }
+    }
+
+    fn next_transaction(&self, mut place: usize) -> usize {
+        loop {
+            place = self.next(place);
+            if self.is_first[place] {
+                return place;
+            }
+        }
+    }
+}
+
+/// Keeps what a virtual user would send.
+impl Session for Ring {
+    async fn execute(
+        &mut self,
+        statement: u32,
+        params: &[Param<'_>],
+    ) -> Result<workload::session::Reply, SessionError> {
+        let number = self.numbers[statement as usize];
+        put_execute(&mut self.bytes, number, false, params);
+        self.starts.push(self.bytes.len() as u32);
+        self.is_first.push(false);
+        Ok(workload::session::Reply {
+            rows: 1,
+            affected: 1,
+        })
+    }
+
+    async fn query(
+        &mut self,
+        _kind: Kind,
+        _sql: &str,
+    ) -> Result<workload::session::Reply, SessionError> {
+        unimplemented!("bulk inserts are not measured")
+    }
+
+    async fn rollback(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+}
+
+/// Keeps the first execution of each statement, which carries the types.
+struct Types<'a> {
+    numbers: &'a [u32],
+    packets: Vec<Option<Vec<u8>>>,
+}
+
+impl Session for Types<'_> {
+    async fn execute(
+        &mut self,
+        statement: u32,
+        params: &[Param<'_>],
+    ) -> Result<workload::session::Reply, SessionError> {
+        let place = statement as usize;
+        self.packets[place].get_or_insert_with(|| {
+            let mut out = Vec::new();
+            put_execute(&mut out, self.numbers[place], true, params);
+            out
+        });
+        Ok(workload::session::Reply::default())
+    }
+
+    async fn query(
+        &mut self,
+        _kind: Kind,
+        _sql: &str,
+    ) -> Result<workload::session::Reply, SessionError> {
+        unimplemented!("bulk inserts are not measured")
+    }
+
+    async fn rollback(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+}
+
+/// Runs a future that never waits.
+fn at_once<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("a session in memory never waits"),
+    }
+}
+
+fn ring(load: &Load, numbers: &[u32]) -> Result<Ring, Failure> {
+    let mut ring = Ring {
+        numbers: numbers.to_vec(),
+        starts: vec![0],
+        ..Ring::default()
+    };
+    let mut user = User::new(&load.shared, 0)?;
+    for _ in 0..RING_TRANSACTIONS {
+        let first = ring.len();
+        at_once(user.transaction(&mut ring))?;
+        ring.is_first[first] = true;
+    }
+    Ok(ring)
+}
+
+/// One execution of each statement, with types.
+fn types(load: &Load, numbers: &[u32]) -> Result<Vec<Vec<u8>>, Failure> {
+    let mut types = Types {
+        numbers,
+        packets: vec![None; numbers.len()],
+    };
+    let mut user = User::new(&load.shared, 1)?;
+    while types.packets.contains(&None) {
+        at_once(user.transaction(&mut types))?;
+    }
+    Ok(types.packets.into_iter().flatten().collect())
+}
+
+#[derive(PartialEq)]
+enum End {
+    Done,
+    Refused,
+    /// More is to come.
+    Open,
+}
+
+/// Whether these bytes are a whole reply. One OK or ERR packet is; a result ends
+/// with an OK packet of 7 bytes behind 0xfe, which the rows of these workloads
+/// (digits and dashes, or one number) cannot imitate.
+#[inline]
+fn end(bytes: &[u8]) -> End {
+    let [a, b, c, _, first, ..] = *bytes else {
+        return End::Open;
+    };
+    let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+    match first {
+        0x00 if length + 4 == bytes.len() => End::Done,
+        0xff if length + 4 == bytes.len() => End::Refused,
+        0x00 | 0xff => End::Open,
+        _ => match bytes.last_chunk::<11>() {
+            Some([7, 0, 0, _, 0xfe, ..]) => End::Done,
+            // A result may also break off with an error; it is small and rare.
+            _ => End::Open,
+        },
+    }
+}
+
+struct FloorUser {
+    stream: TcpStream,
+    /// The packet that waits for its reply.
+    place: usize,
+    /// What came of a reply that came in pieces.
+    pieces: Vec<u8>,
+}
+
+impl FloorUser {
+    fn send(&self, ring: &Ring) -> Result<(), Failure> {
+        let packet = ring.packet(self.place);
+        // SAFETY: the pointer and length are a live slice's.
+        let sent = unsafe {
+            libc::send(
+                self.stream.as_raw_fd(),
+                packet.as_ptr().cast(),
+                packet.len(),
+                libc::MSG_NOSIGNAL,
+            )
+        };
+        // A packet is far smaller than a socket's buffer, which is empty here.
+        if sent as usize != packet.len() {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<End, Failure> {
+        // SAFETY: the pointer and length are a live slice's.
+        let got = unsafe {
+            libc::recv(
+                self.stream.as_raw_fd(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                0,
+            )
+        };
+        let Ok(got @ 1..) = usize::try_from(got) else {
+            return Err(format!("recv: {got}: {}", std::io::Error::last_os_error()).into());
+        };
+        if !self.pieces.is_empty() {
+            self.pieces.extend_from_slice(&buffer[..got]);
+            let ended = end(&self.pieces);
+            if ended != End::Open {
+                self.pieces.clear();
+            }
+            return Ok(ended);
+        }
+        let ended = end(&buffer[..got]);
+        if ended == End::Open {
+            self.pieces.extend_from_slice(&buffer[..got]);
+        }
+        Ok(ended)
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let load = Load::from_arguments()?;
+    let mut users = Vec::new();
+    let mut shared_ring: Option<Ring> = None;
+    for _ in 0..load.users {
+        let (mut conn, numbers) = Conn::open(&load)?;
+        if !conn.deprecate_eof {
+            return Err(
+                "this server still ends results with EOF packets; floor does not know them".into(),
+            );
+        }
+        if shared_ring.is_none() {
+            shared_ring = Some(ring(&load, &numbers)?);
+        }
+        if shared_ring
+            .as_ref()
+            .is_some_and(|ring| ring.numbers != numbers)
+        {
+            return Err("the server numbers statements differently on each connection".into());
+        }
+        // What this changes is rolled back.
+        let types = types(&load, &numbers)?;
+        let mut text = Vec::new();
+        wire::mysql::command::query(&mut text, "BEGIN");
+        conn.command(&text)?;
+        for packet in types {
+            conn.command(&packet)?;
+        }
+        text.clear();
+        wire::mysql::command::query(&mut text, "ROLLBACK");
+        conn.command(&text)?;
+        conn.stream.set_nonblocking(true)?;
+        users.push(FloorUser {
+            stream: conn.stream,
+            place: 0,
+            pieces: Vec::new(),
+        });
+    }
+    let ring = shared_ring.ok_or("at least one user is needed")?;
+
+    schedule_as_batch();
+    let stop = Arc::new(AtomicBool::new(false));
+    let (flag, length) = (Arc::clone(&stop), Duration::from_secs_f64(load.seconds));
+    std::thread::spawn(move || {
+        std::thread::sleep(length);
+        flag.store(true, Ordering::Relaxed);
+    });
+
+    // SAFETY: plain system calls; every pointer is to a live value of the right type.
+    let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+    for (number, user) in users.iter_mut().enumerate() {
+        let mut event = libc::epoll_event {
+            events: (libc::EPOLLIN | libc::EPOLLET) as u32,
+            u64: number as u64,
+        };
+        // SAFETY: as above.
+        unsafe {
+            libc::epoll_ctl(
+                epoll,
+                libc::EPOLL_CTL_ADD,
+                user.stream.as_raw_fd(),
+                &raw mut event,
+            )
+        };
+        let far = number * (ring.len() / load.users as usize);
+        user.place = ring.next_transaction(far % ring.len());
+        user.send(&ring)?;
+    }
+    let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_AT_ONCE];
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let (mut statements, mut errors, mut idle) = (0_u64, 0_u64, 0);
+    while idle < users.len() {
+        // SAFETY: the pointer and length are a live vector's.
+        let count =
+            unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), EVENTS_AT_ONCE as i32, -1) };
+        for event in &events[..usize::try_from(count).unwrap_or(0)] {
+            let user = &mut users[event.u64 as usize];
+            match user.receive(&mut buffer)? {
+                End::Open => continue,
+                End::Done => user.place = ring.next(user.place),
+                // A deadlock has rolled the transaction back; it goes on with the next.
+                End::Refused => {
+                    errors += 1;
+                    user.place = ring.next_transaction(user.place);
+                }
+            }
+            statements += 1;
+            if ring.is_first[user.place] && stop.load(Ordering::Relaxed) {
+                idle += 1;
+            } else {
+                user.send(&ring)?;
+            }
+        }
+    }
+    report(statements, errors, "");
+    Ok(())
+}

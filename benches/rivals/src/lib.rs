@@ -1,0 +1,181 @@
+//! What the two rivals share: their arguments, blocking logins, and the scheduling
+//! class that dyno's workers have too.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use wire::mysql::capability::DEPRECATE_EOF;
+use wire::mysql::command::{self, Value};
+use wire::mysql::handshake::{Greeting, Login, Next};
+use wire::mysql::packet::{Gatherer, Message};
+use wire::mysql::reply::{Reply, ReplyReader};
+use workload::catalog::Catalog;
+use workload::name::WorkloadName;
+use workload::options::Options;
+use workload::schema::Dialect;
+use workload::session::Param;
+use workload::user::Shared;
+
+pub type Failure = Box<dyn std::error::Error>;
+
+const USAGE: &str = "usage: PROGRAM HOST:PORT USER WORKLOAD USERS SECONDS TABLES ROWS
+  the account has no password; the database is sbtest and holds TABLES tables of ROWS rows";
+
+/// The load to drive.
+pub struct Load {
+    pub address: String,
+    pub account: String,
+    pub users: u32,
+    pub seconds: f64,
+    pub catalog: Arc<Catalog>,
+    pub shared: Arc<Shared>,
+    pub kinds: Vec<workload::kind::Kind>,
+}
+
+impl Load {
+    pub fn from_arguments() -> Result<Self, Failure> {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        let [address, account, workload, users, seconds, tables, rows] = arguments.as_slice()
+        else {
+            return Err(USAGE.into());
+        };
+        let workload: WorkloadName = workload.parse()?;
+        let options = Options {
+            tables: tables.parse()?,
+            rows: rows.parse()?,
+            ..Options::default()
+        };
+        let users = users.parse()?;
+        Ok(Self {
+            address: address.clone(),
+            account: account.clone(),
+            users,
+            seconds: seconds.parse()?,
+            catalog: Arc::new(Catalog::new(workload, &options, Dialect::Mysql)),
+            kinds: workload::kinds(workload, &options),
+            shared: Arc::new(Shared::new(workload, options, 1, users)?),
+        })
+    }
+}
+
+/// A connection that blocks, for all that comes before the load.
+pub struct Conn {
+    pub stream: TcpStream,
+    pub deprecate_eof: bool,
+    reader: ReplyReader,
+}
+
+impl Conn {
+    /// Connects, logs in without a password, and prepares every statement; gives
+    /// their numbers too.
+    pub fn open(load: &Load) -> Result<(Self, Vec<u32>), Failure> {
+        let mut stream = TcpStream::connect(&load.address)?;
+        stream.set_nodelay(true)?;
+        let mut gatherer = Gatherer::new(1 << 20);
+        let message = next_message(&mut stream, &mut gatherer)?;
+        let greeting = Greeting::parse(&message.payload)?.map_err(|e| format!("{e:?}"))?;
+        let login = Login {
+            user: &load.account,
+            database: "sbtest",
+            tls: false,
+        };
+        let mut out = Vec::new();
+        let plugin = "mysql_native_password";
+        login.response(&mut out, message.sequence + 1, &greeting, plugin, &[]);
+        stream.write_all(&out)?;
+        let answer = Next::parse(&next_message(&mut stream, &mut gatherer)?.payload)?;
+        if answer != Next::Ready {
+            return Err(
+                format!("the login needs an account without a password: {answer:?}").into(),
+            );
+        }
+        let deprecate_eof = login.capabilities(&greeting) & DEPRECATE_EOF != 0;
+        let mut conn = Self {
+            stream,
+            deprecate_eof,
+            reader: ReplyReader::new(deprecate_eof),
+        };
+        let mut numbers = Vec::new();
+        for statement in &load.catalog.statements {
+            out.clear();
+            command::prepare(&mut out, &statement.sql);
+            conn.reader.expect_prepared();
+            match conn.exchange(&out)? {
+                Reply::Prepared { statement, .. } => numbers.push(statement),
+                other => return Err(format!("{}: {other:?}", statement.sql).into()),
+            }
+        }
+        Ok((conn, numbers))
+    }
+
+    /// Sends a command and gives what the server said, also where it refused.
+    pub fn command(&mut self, packet: &[u8]) -> Result<Reply, Failure> {
+        self.reader.expect_result();
+        self.exchange(packet)
+    }
+
+    fn exchange(&mut self, packet: &[u8]) -> Result<Reply, Failure> {
+        self.stream.write_all(packet)?;
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            let length = self.stream.read(&mut buffer)?;
+            if length == 0 {
+                return Err("the server closed the connection".into());
+            }
+            if let Some(reply) = self.reader.feed(&buffer[..length])? {
+                return Ok(reply);
+            }
+        }
+    }
+}
+
+fn next_message(stream: &mut TcpStream, gatherer: &mut Gatherer) -> Result<Message, Failure> {
+    loop {
+        if let Some(message) = gatherer.take_message()? {
+            return Ok(message);
+        }
+        let mut buffer = [0; 4096];
+        let length = stream.read(&mut buffer)?;
+        if length == 0 {
+            return Err("the server closed the connection during the login".into());
+        }
+        gatherer.push(&buffer[..length]);
+    }
+}
+
+/// The execution of a prepared statement, as dyno sends it.
+pub fn put_execute(out: &mut Vec<u8>, number: u32, with_types: bool, params: &[Param<'_>]) {
+    let values = params.iter().map(|param| match param {
+        Param::Int(number) => Value::Int(*number),
+        Param::Text(text) => Value::Bytes(text.as_bytes()),
+    });
+    command::execute(out, number, with_types, values);
+}
+
+/// Puts the calling thread under SCHED_BATCH, like dyno's workers.
+pub fn schedule_as_batch() {
+    // SAFETY: sched_param is plain data for which zeroes are valid; the pointer
+    // to it is valid for the length of the call.
+    unsafe {
+        let parameters: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters);
+    }
+}
+
+/// Prints what a run did. The two CPU times are the whole process's, logins
+/// included; whoever wants a window of the load reads the process from outside.
+pub fn report(statements: u64, errors: u64, detail: &str) {
+    // SAFETY: getrusage only writes the struct, for which zeroes are valid.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    println!(
+        "statements {statements} errors {errors} user_s {:.2} system_s {:.2}{detail}",
+        seconds(usage.ru_utime),
+        seconds(usage.ru_stime),
+    );
+}
