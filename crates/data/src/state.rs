@@ -96,6 +96,9 @@ fn decide(
                 "{name}: its load was interrupted; it is built anew"
             )),
         }),
+        Some(_) if highest_id.is_none() => Ok(Action::Build {
+            note: Some(format!("{name} was emptied; it is built anew")),
+        }),
         Some(mark) => keep_ours(&name, mark, wanted),
         None => keep_foreign(&name, highest_id.unwrap_or(0), options),
     }
@@ -217,6 +220,16 @@ mod tests {
             decided(&half, Mode::Missing),
             Ok(Action::Build { note: Some(_) })
         ));
+    }
+
+    #[test]
+    fn a_table_that_was_emptied_is_built_anew() {
+        let mut emptied = table(0, Some((spec(100, 1), true)));
+        if let Found::Table { highest_id, .. } = &mut emptied {
+            *highest_id = None;
+        }
+        let action = decided(&emptied, Mode::Missing);
+        assert!(matches!(action, Ok(Action::Build { note: Some(_) })));
     }
 
     #[test]
