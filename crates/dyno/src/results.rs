@@ -36,6 +36,7 @@ impl Results {
                 title: title.to_owned(),
                 question: None,
                 description: description.map(str::to_owned),
+                design: measure::result::Design::default(),
                 environment,
                 trials: Vec::new(),
             },

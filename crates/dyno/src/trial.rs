@@ -120,9 +120,14 @@ impl Trial {
         )?;
         let failure = end_failure(server, &outcome.end).or(lost_results.map(Failure::from));
         let summary = gather.finish(Input {
+            number: 1,
+            repeat: 1,
             label: self.label.clone(),
             point: self.point.clone(),
             setup: self.setup(server),
+            instances: Vec::new(),
+            metrics: std::collections::BTreeMap::new(),
+            reset: None,
             unfinished: outcome.unfinished,
             outcome: stored_outcome(&outcome.end),
         });
@@ -144,6 +149,11 @@ impl Trial {
         interrupted: &AtomicBool,
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<LoadOutcome, Failure> {
+        let work = load::Work {
+            catalog,
+            kinds,
+            users: shared,
+        };
         let outcome = match server {
             Server::Mysql { target, .. } => {
                 let connector = Arc::new(Connector {
@@ -153,9 +163,8 @@ impl Trial {
                 load::run(
                     &self.load,
                     &connector,
-                    catalog,
-                    kinds,
-                    shared,
+                    work,
+                    &load::Barrier::new(1),
                     interrupted,
                     tell,
                 )
@@ -167,9 +176,8 @@ impl Trial {
                 load::run(
                     &self.load,
                     &connector,
-                    catalog,
-                    kinds,
-                    shared,
+                    work,
+                    &load::Barrier::new(1),
                     interrupted,
                     tell,
                 )
@@ -184,6 +192,7 @@ impl Trial {
             engine: server.engine(),
             server: server.shown(),
             tls: server.tls(),
+            instances: 1,
             threads: self.load.users,
             workers: self.load.workers,
             tables: self.workload.tables(&self.options, self.load.users),
@@ -202,6 +211,7 @@ impl Trial {
                     Arrivals::Constant => format!("{per_s}/s constant"),
                 },
             },
+            preload: false,
             warmup_s: self.load.warmup.as_secs_f64(),
             time_s: self.load.time.map(|time| time.as_secs_f64()),
             events: self.load.events,
@@ -296,7 +306,7 @@ fn load_failure(server: &Server, error: &LoadError) -> Failure {
         )
         .remedy(server.remedy(error)),
         LoadError::Interrupted => Failure::new(Exit::Interrupted, error),
-        LoadError::Worker(_) => Failure::new(Exit::Internal, error),
+        LoadError::Worker(_) | LoadError::Alone => Failure::new(Exit::Internal, error),
     }
 }
 

@@ -14,7 +14,7 @@ use std::process::Command;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
     ("study", &[]),
     ("workload", &[]),
     ("wire", &[]),
@@ -22,6 +22,10 @@ const ALLOWED: [(&str, &[&str]); 10] = [
     ("client", &["wire", "workload"]),
     ("data", &["client", "workload"]),
     ("load", &["client", "measure", "workload"]),
+    (
+        "lab",
+        &["client", "data", "load", "measure", "study", "workload"],
+    ),
     ("store", &["measure"]),
     ("report", &["measure"]),
     ("testkit", &[]),

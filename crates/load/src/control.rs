@@ -35,9 +35,9 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(origin: Instant) -> Self {
         Self {
-            origin: Instant::now(),
+            origin,
             stage: AtomicU8::new(Stage::Connect as u8),
             tickets: AtomicI64::new(i64::MAX),
             connected: AtomicU32::new(0),
@@ -51,6 +51,11 @@ impl Control {
     #[inline]
     pub(crate) fn now_ns(&self) -> u64 {
         self.origin.elapsed().as_nanos() as u64
+    }
+
+    /// The time of an instant on the load's clock, in nanoseconds.
+    pub(crate) fn time_ns(&self, instant: Instant) -> u64 {
+        instant.saturating_duration_since(self.origin).as_nanos() as u64
     }
 
     /// The instant of a time on the load's clock.

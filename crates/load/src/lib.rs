@@ -2,9 +2,11 @@
 //!
 //! [`run`] is the story: open all connections, warm up, measure second by
 //! second, stop on transaction boundaries. It knows no study and no storage; what
-//! it measures goes to its caller as it happens.
+//! it measures goes to its caller as it happens. Several loads share a [`Barrier`]:
+//! they begin together, on one clock.
 
 mod arrivals;
+mod barrier;
 mod control;
 mod cpu;
 mod cut;
@@ -17,5 +19,6 @@ mod turns;
 mod user;
 mod worker;
 
-pub use run::{Event, LoadError, LoadOutcome, run};
+pub use barrier::Barrier;
+pub use run::{Event, LoadError, LoadOutcome, Work, run};
 pub use spec::{Arrivals, End, LoadSpec, Pace};

@@ -13,6 +13,7 @@ use workload::session::{Connect, SessionError};
 use workload::user::{Shared as UserShared, User};
 
 use crate::arrivals::Schedule;
+use crate::barrier::Barrier;
 use crate::control::{Control, Stage, lock};
 use crate::cut::Cutter;
 use crate::record::{KindIndex, Recorder};
@@ -66,19 +67,33 @@ pub enum LoadError {
     /// The user asked to stop before the first transaction.
     #[error("interrupted before the load began")]
     Interrupted,
+    /// Another load that was to begin with this one could not.
+    #[error("another load could not begin")]
+    Alone,
 }
 
-/// Runs a load: connects, warms up, measures, stops. `tell` hears of every
-/// second as it ends; `interrupted` stops the load early when it becomes true.
+/// What virtual users do.
+#[derive(Debug, Clone, Copy)]
+pub struct Work<'a> {
+    /// All statements.
+    pub catalog: &'a Arc<Catalog>,
+    /// Their kinds, in the order of [`Second`]'s.
+    pub kinds: &'a [Kind],
+    /// What all users share.
+    pub users: &'a Arc<UserShared>,
+}
+
+/// Runs a load: connects, waits for the others of its `barrier`, warms up,
+/// measures, stops. `tell` hears of every second as it ends; `interrupted` stops
+/// the load early when it becomes true.
 ///
 /// # Errors
 /// When the load could not begin; what happens later is in the outcome.
 pub fn run<C>(
     spec: &LoadSpec,
     connector: &Arc<C>,
-    catalog: &Arc<Catalog>,
-    kinds: &[Kind],
-    users: &Arc<UserShared>,
+    work: Work<'_>,
+    barrier: &Barrier,
     interrupted: &AtomicBool,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<LoadOutcome, LoadError>
@@ -86,16 +101,16 @@ where
     C: Connect + Send + Sync + 'static,
     C::Session: 'static,
 {
-    let kind_index = Arc::new(KindIndex::new(catalog, kinds));
-    let mut load = Load::start(spec, kinds.len(), |control, recorder, places| {
+    let kind_index = Arc::new(KindIndex::new(work.catalog, work.kinds));
+    let spawn = |control, recorder, places: std::ops::Range<u32>| {
         let users = places
-            .map(|index| User::new(users, index))
+            .map(|index| User::new(work.users, index))
             .collect::<Result<_, _>>();
         let job = Job {
             control,
             recorder,
             connector: Arc::clone(connector),
-            catalog: Arc::clone(catalog),
+            catalog: Arc::clone(work.catalog),
             kinds: Arc::clone(&kind_index),
             users: users.map_err(std::io::Error::other)?,
             ignored_errors: spec.ignored_errors.as_slice().into(),
@@ -107,14 +122,17 @@ where
         std::thread::Builder::new()
             .name("dyno-worker".to_owned())
             .spawn(move || worker::work(job))
-    })?;
-    load.connect(interrupted, tell)?;
+    };
+    let connected = Load::start(spec, work.kinds.len(), barrier.origin(), spawn)
+        .and_then(|load| load.connected(interrupted, tell));
+    let mut load = connected.inspect_err(|_| barrier.break_off())?;
+    let start = load.together(barrier, interrupted)?;
     if spec.warmup.is_zero() {
         // Before the first transaction, so that there are not a few too many.
         load.limit();
-        load.begin();
+        load.begin(start);
     } else {
-        load.begin();
+        load.begin(start);
         load.phase(Phase::Warmup, Some(spec.warmup), interrupted, tell);
         load.limit();
     }
@@ -136,6 +154,7 @@ impl<'a> Load<'a> {
     fn start(
         spec: &'a LoadSpec,
         kinds: usize,
+        origin: Instant,
         spawn: impl Fn(
             Arc<Control>,
             Arc<Recorder>,
@@ -144,7 +163,7 @@ impl<'a> Load<'a> {
     ) -> Result<Self, LoadError> {
         let mut load = Self {
             spec,
-            control: Arc::new(Control::new()),
+            control: Arc::new(Control::new(origin)),
             recorders: Vec::new(),
             threads: Vec::new(),
             cutter: Cutter::new(kinds, spec.pace != Pace::Closed),
@@ -168,11 +187,11 @@ impl<'a> Load<'a> {
     }
 
     /// Waits until every user has its connection.
-    fn connect(
-        &mut self,
+    fn connected(
+        mut self,
         interrupted: &AtomicBool,
         tell: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), LoadError> {
+    ) -> Result<Self, LoadError> {
         loop {
             let open = self.control.connected.load(Ordering::Relaxed);
             tell(Event::Connecting {
@@ -180,7 +199,7 @@ impl<'a> Load<'a> {
                 users: self.spec.users,
             });
             if open == self.spec.users {
-                return Ok(());
+                return Ok(self);
             }
             let refused = self.control.failure().map(LoadError::Connect);
             let stopped = interrupted
@@ -195,6 +214,22 @@ impl<'a> Load<'a> {
         }
     }
 
+    /// Waits for the loads that are to begin with this one.
+    fn together(
+        &mut self,
+        barrier: &Barrier,
+        interrupted: &AtomicBool,
+    ) -> Result<Instant, LoadError> {
+        barrier.wait(interrupted).map_err(|_| {
+            self.control.advance(Stage::Cancel);
+            self.join(CANCEL_LIMIT);
+            match interrupted.load(Ordering::Relaxed) {
+                true => LoadError::Interrupted,
+                false => LoadError::Alone,
+            }
+        })
+    }
+
     /// A worker that ended before its users did has failed.
     fn dead_worker(&mut self) -> Option<LoadError> {
         let place = self.threads.iter().position(JoinHandle::is_finished)?;
@@ -206,9 +241,9 @@ impl<'a> Load<'a> {
         Some(error.into())
     }
 
-    /// Lets the transactions begin.
-    fn begin(&mut self) {
-        let now_ns = self.control.now_ns();
+    /// Lets the transactions begin; their clock says `start`.
+    fn begin(&mut self, start: Instant) {
+        let start_ns = self.control.time_ns(start);
         if let Pace::Open { per_s, arrivals } = self.spec.pace {
             let workers = f64::from(self.spec.workers);
             for (number, recorder) in self.recorders.iter().enumerate() {
@@ -216,11 +251,11 @@ impl<'a> Load<'a> {
                 let offset = (number as f64 + 0.5) / workers;
                 let seed = self.spec.seed.wrapping_add(number as u64);
                 let share = per_s / workers;
-                let schedule = Schedule::new(arrivals, share, now_ns, offset, seed);
+                let schedule = Schedule::new(arrivals, share, start_ns, offset, seed);
                 *lock(&recorder.schedule) = Some(schedule);
             }
         }
-        self.cutter.begin(&self.recorders, now_ns);
+        self.cutter.begin(&self.recorders, start_ns);
         self.control.advance(Stage::Run);
     }
 

@@ -7,6 +7,8 @@ use super::*;
 
 fn input() -> Input {
     Input {
+        number: 1,
+        repeat: 1,
         label: "threads=4".into(),
         point: vec![("threads".into(), "4".into())],
         setup: Setup {
@@ -14,6 +16,7 @@ fn input() -> Input {
             engine: "MariaDB 10.11.14".into(),
             server: "mysql://sbtest@localhost/sbtest".into(),
             tls: None,
+            instances: 1,
             threads: 4,
             workers: 1,
             tables: 4,
@@ -23,11 +26,15 @@ fn input() -> Input {
             seed: 1,
             protocol: Protocol::Prepared,
             arrivals: "closed loop".into(),
+            preload: false,
             warmup_s: 5.0,
             time_s: Some(60.0),
             events: None,
             in_process: false,
         },
+        instances: Vec::new(),
+        metrics: std::collections::BTreeMap::new(),
+        reset: None,
         unfinished: Unfinished::default(),
         outcome: Outcome::Completed,
     }

@@ -82,8 +82,10 @@ impl Gather {
         let (reads, writes, others) = self.classes();
         let mut summary = TrialSummary {
             schema_version: SCHEMA_VERSION,
+            number: input.number,
             label: input.label,
             point: input.point,
+            repeat: input.repeat,
             setup: input.setup,
             measured_s,
             transactions: self.rate(|second| second.transactions),
@@ -102,6 +104,10 @@ impl Gather {
             lookups: self.lookups(),
             generator: self.generator(measured_s),
             unfinished: input.unfinished,
+            instances: input.instances,
+            metrics: input.metrics,
+            verdict: None,
+            reset: input.reset,
             outcome: input.outcome,
             warnings: Vec::new(),
         };

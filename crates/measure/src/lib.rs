@@ -2,11 +2,14 @@
 
 mod check;
 pub mod gather;
+pub mod instance;
 pub mod interval;
 pub mod latency;
+pub mod metric;
 pub mod result;
 pub mod series;
 pub mod setup;
 pub mod slice;
 pub mod summary;
+pub mod verdict;
 pub mod warning;

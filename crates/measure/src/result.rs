@@ -15,10 +15,37 @@ pub struct RunResult {
     pub question: Option<String>,
     /// How it goes about it.
     pub description: Option<String>,
+    /// What was planned.
+    #[serde(default)]
+    pub design: Design,
     /// Where it ran.
     pub environment: Environment,
     /// What it found, in the order of the trials.
     pub trials: Vec<TrialSummary>,
+}
+
+/// What a study planned.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Design {
+    /// How many trials.
+    pub trials: u32,
+    /// How many times each point.
+    pub repeats: u32,
+    /// The keys in which trials differ, slowest first; `variant` is one of them.
+    pub axes: Vec<String>,
+    /// In which order the trials ran, in a sentence with its seed.
+    pub order: String,
+    /// The tables that the report is to show, in the paper's shape.
+    pub tables: Vec<Table>,
+}
+
+/// A table of a report: a row for each value of a key, a column for each number.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Table {
+    /// The key, for example `topology.instances`.
+    pub rows: String,
+    /// The numbers, for example `tps`, `response_ms.p99`, `cpu.user`.
+    pub columns: Vec<String>,
 }
 
 /// Where and with what a study ran; what the host does not tell is absent.

@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::instance::{InstanceSummary, Reset};
+use crate::metric::Metrics;
+
 /// How statements are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,9 +36,12 @@ pub struct Setup {
     pub server: String,
     /// Protocol version and cipher; `None` without encryption.
     pub tls: Option<String>,
-    /// Virtual users.
+    /// Servers that were driven at once, each with its own load.
+    #[serde(default = "one")]
+    pub instances: u32,
+    /// Virtual users of each server.
     pub threads: u32,
-    /// Threads of the generator that drive them.
+    /// Threads of the generator that drive them, for each server.
     pub workers: u32,
     /// Tables of the data set.
     pub tables: u32,
@@ -51,6 +57,9 @@ pub struct Setup {
     pub protocol: Protocol,
     /// When transactions start: `closed loop`, or for example `200/s poisson`.
     pub arrivals: String,
+    /// Whether every table and index was read once before the warm-up.
+    #[serde(default)]
+    pub preload: bool,
     /// Driven before the measurement, in seconds.
     pub warmup_s: f64,
     /// Limit of the measurement, in seconds.
@@ -60,6 +69,11 @@ pub struct Setup {
     /// The engine runs inside the workers, whose CPU time is then its own.
     #[serde(default)]
     pub in_process: bool,
+}
+
+/// Results of before there could be several have one.
+fn one() -> u32 {
+    1
 }
 
 /// Whether a statement reads, writes or does neither.
@@ -119,6 +133,11 @@ pub enum Outcome {
         /// The error, in the server's words.
         error: String,
     },
+    /// By the laboratory, such as by the death of a server.
+    Failed {
+        /// What happened.
+        reason: String,
+    },
 }
 
 impl std::fmt::Display for Outcome {
@@ -127,6 +146,7 @@ impl std::fmt::Display for Outcome {
             Self::Completed => f.write_str("completed"),
             Self::Interrupted => f.write_str("interrupted"),
             Self::Stopped { error } => write!(f, "stopped by an error: {error}"),
+            Self::Failed { reason } => write!(f, "failed: {reason}"),
         }
     }
 }
@@ -134,14 +154,24 @@ impl std::fmt::Display for Outcome {
 /// What a summary is told besides the seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
+    /// The trial's place in the study's plan, from 1.
+    pub number: u32,
     /// Short name of the trial, for example `threads=16`.
     pub label: String,
-    /// The keys that the study sweeps, with this trial's values.
+    /// The variant and the keys that the study sweeps, with this trial's values.
     pub point: Vec<(String, String)>,
+    /// How often this point had been in the study then, this time included, from 1.
+    pub repeat: u32,
     /// What was driven, with what.
     pub setup: Setup,
     /// What was still running at the end.
     pub unfinished: Unfinished,
+    /// Each server's part.
+    pub instances: Vec<InstanceSummary>,
+    /// What the monitors saw over the measure phase.
+    pub metrics: Metrics,
+    /// How the servers got their data.
+    pub reset: Option<Reset>,
     /// How it ended.
     pub outcome: Outcome,
 }

@@ -4,10 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::instance::{InstanceSummary, Reset};
 use crate::interval::{Estimate, Part, estimate};
 use crate::latency::Latency;
+use crate::metric::Metrics;
 use crate::setup::{Class, Outcome, Setup, Unfinished};
 use crate::slice::Busy;
+use crate::verdict::Verdict;
 use crate::warning::Warning;
 
 /// Version of the stored form; raised when a field changes its meaning.
@@ -18,10 +21,16 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct TrialSummary {
     /// [`SCHEMA_VERSION`] when it was written.
     pub schema_version: u32,
+    /// Its place in the study's plan, from 1.
+    #[serde(default)]
+    pub number: u32,
     /// Short name, for example `threads=16`.
     pub label: String,
-    /// The keys that the study sweeps, with this trial's values.
+    /// The variant and the keys that the study sweeps, with this trial's values.
     pub point: Vec<(String, String)>,
+    /// How often this point had been in the study then, this time included, from 1.
+    #[serde(default)]
+    pub repeat: u32,
     /// What was driven, with what.
     pub setup: Setup,
     /// Length of the measure phase, in seconds.
@@ -54,6 +63,18 @@ pub struct TrialSummary {
     pub generator: Generator,
     /// What was still running at the end.
     pub unfinished: Unfinished,
+    /// Each server's part; the numbers above are of all servers together.
+    #[serde(default)]
+    pub instances: Vec<InstanceSummary>,
+    /// What the monitors saw over the measure phase.
+    #[serde(default)]
+    pub metrics: Metrics,
+    /// What it was bound by; `None` when the monitors were off.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// How the servers got their data.
+    #[serde(default)]
+    pub reset: Option<Reset>,
     /// How it ended.
     pub outcome: Outcome,
     /// What to know before these numbers are believed.

@@ -45,6 +45,8 @@ fn second(number: u64) -> Second {
 
 fn input() -> Input {
     Input {
+        number: 1,
+        repeat: 1,
         label: "threads=1".into(),
         point: vec![("threads".into(), "1".into())],
         setup: Setup {
@@ -52,6 +54,7 @@ fn input() -> Input {
             engine: "SQLite 3".into(),
             server: "sqlite:test.db".into(),
             tls: None,
+            instances: 1,
             threads: 1,
             workers: 1,
             tables: 1,
@@ -61,11 +64,15 @@ fn input() -> Input {
             seed: 7,
             protocol: Protocol::Prepared,
             arrivals: "closed loop".into(),
+            preload: false,
             warmup_s: 1.0,
             time_s: Some(12.0),
             events: None,
             in_process: false,
         },
+        instances: Vec::new(),
+        metrics: std::collections::BTreeMap::new(),
+        reset: None,
         unfinished: Unfinished::default(),
         outcome: Outcome::Completed,
     }
@@ -84,6 +91,7 @@ fn write(out: &Path) -> RunResult {
         title: "Test".into(),
         question: None,
         description: None,
+        design: measure::result::Design::default(),
         environment: store::fingerprint("0.1.0", "dyno bench"),
         trials: vec![summary],
     };

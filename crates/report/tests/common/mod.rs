@@ -79,6 +79,8 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
         .map(|number| second(threads.into(), number, phase(number)))
         .collect();
     let input = Input {
+        number: 1,
+        repeat: 1,
         label: format!("threads={threads}"),
         point: vec![("threads".into(), threads.to_string())],
         setup: Setup {
@@ -86,6 +88,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
             engine: "MariaDB 10.11.14".into(),
             server: "mysql://sbtest@127.0.0.1:3306/sbtest".into(),
             tls: Some("TLSv1.3, TLS_AES_256_GCM_SHA384".into()),
+            instances: 1,
             threads,
             workers: 1,
             tables: 4,
@@ -95,11 +98,15 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
             seed: 42,
             protocol: Protocol::Prepared,
             arrivals: "closed loop".into(),
+            preload: false,
             warmup_s: 10.0,
             time_s: Some(60.0),
             events: None,
             in_process: false,
         },
+        instances: Vec::new(),
+        metrics: std::collections::BTreeMap::new(),
+        reset: None,
         unfinished: Unfinished {
             count: 1,
             oldest_ms: Some(4.2),
@@ -123,6 +130,7 @@ pub(crate) fn study(threads: &[u32]) -> (RunResult, Vec<Vec<SeriesPoint>>) {
              same host."
                 .into(),
         ),
+        design: measure::result::Design::default(),
         environment: Environment {
             dyno_version: "0.1.0".into(),
             started: "2024-01-17T09:30:00Z".into(),

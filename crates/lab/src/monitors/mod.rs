@@ -1,0 +1,1 @@
+//! What host and servers did while they were driven.

@@ -1,0 +1,1 @@
+//! Private servers: child processes that die with dyno.

@@ -1,0 +1,121 @@
+//! The common start of loads that are driven at the same time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::control::lock;
+
+/// How often a waiting load looks whether it was interrupted.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Where loads wait for each other: once the last has opened its connections, all
+/// begin at the same instant, on one clock.
+#[derive(Debug)]
+pub struct Barrier {
+    origin: Instant,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    missing: u32,
+    begun: Option<Instant>,
+    is_broken: bool,
+}
+
+/// The load cannot begin: another one failed, or the user asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Broken;
+
+impl Barrier {
+    /// For so many loads.
+    #[must_use]
+    pub fn new(loads: u32) -> Self {
+        Self {
+            origin: Instant::now(),
+            state: Mutex::new(State {
+                missing: loads,
+                begun: None,
+                is_broken: false,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// The zero of the clock of all its loads.
+    #[must_use]
+    pub fn origin(&self) -> Instant {
+        self.origin
+    }
+
+    /// When the loads began, once they have.
+    #[must_use]
+    pub fn begun(&self) -> Option<Instant> {
+        lock(&self.state).begun
+    }
+
+    /// Waits for all other loads; gives the instant at which all begin.
+    pub(crate) fn wait(&self, interrupted: &AtomicBool) -> Result<Instant, Broken> {
+        let mut state = lock(&self.state);
+        state.missing = state.missing.saturating_sub(1);
+        if state.missing == 0 {
+            state.begun = Some(Instant::now());
+            self.changed.notify_all();
+        }
+        loop {
+            if let Some(begun) = state.begun {
+                return Ok(begun);
+            }
+            if state.is_broken || interrupted.load(Ordering::Relaxed) {
+                return Err(Broken);
+            }
+            let waited = self.changed.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        }
+    }
+
+    /// A load failed before the start: no other need wait.
+    pub(crate) fn break_off(&self) {
+        lock(&self.state).is_broken = true;
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_begin_at_the_same_instant() {
+        let barrier = Barrier::new(3);
+        let never = AtomicBool::new(false);
+        let begun: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..3)
+                .map(|_| scope.spawn(|| barrier.wait(&never)))
+                .collect();
+            threads.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        assert!(begun.iter().all(|at| at.is_ok() && *at == begun[0]));
+        assert_eq!(barrier.begun(), begun[0].ok());
+    }
+
+    #[test]
+    fn nobody_waits_for_a_load_that_failed() {
+        let barrier = Barrier::new(2);
+        let never = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| barrier.wait(&never));
+            barrier.break_off();
+            assert_eq!(waiting.join().unwrap(), Err(Broken));
+        });
+        assert_eq!(barrier.begun(), None);
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_wait() {
+        let barrier = Barrier::new(2);
+        assert_eq!(barrier.wait(&AtomicBool::new(true)), Err(Broken));
+    }
+}

@@ -1,0 +1,56 @@
+//! What each server of a trial gave, and how it came to be as it was.
+
+use serde::{Deserialize, Serialize};
+
+use crate::setup::Outcome;
+use crate::summary::{LatencySummary, Rate};
+
+/// What one of several servers under load gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstanceSummary {
+    /// From 1.
+    pub number: u32,
+    /// Its address, without password.
+    pub server: String,
+    /// Transactions that ended.
+    pub transactions: Rate,
+    /// From the intended start to the end; `None` when none ended.
+    pub response_ms: Option<LatencySummary>,
+    /// Errors of all codes.
+    pub errors: u64,
+    /// How its load ended.
+    pub outcome: Outcome,
+    /// Every setting of the server that is not its default, in order of name.
+    pub settings: Vec<(String, String)>,
+}
+
+/// How the servers of a trial got their data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reset {
+    /// What was done.
+    pub how: ResetHow,
+    /// How long it took for all servers, in seconds.
+    pub took_s: f64,
+    /// How long building the data took when it was built, in seconds.
+    pub build_s: f64,
+    /// Size of one server's data, in bytes.
+    pub bytes: u64,
+    /// Checksum over the rows of all tables, in hexadecimal.
+    pub checksum: Option<String>,
+}
+
+/// What is done to have a server's data as a trial wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResetHow {
+    /// Copied from a template that was there.
+    Copied,
+    /// The template was built first, then copied.
+    BuiltAndCopied,
+    /// Built for this trial.
+    Rebuilt,
+    /// Left as the trial before left it.
+    Kept,
+    /// The server is not ours: rows that were missing were loaded.
+    Found,
+}
