@@ -112,6 +112,20 @@ pub fn half_width(parts: &[Part]) -> Result<f64, NoInterval> {
     }
 }
 
+/// The mean of independent values, such as those of the repeats of a trial, with
+/// Student's interval; one value has none. `None` without values.
+#[must_use]
+pub fn of_repeats(values: &[f64]) -> Option<Estimate> {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let half = || student_t(values.len() - 1) * (squares / (count - 1.0) / count).sqrt();
+    mean.is_finite().then(|| Estimate {
+        value: mean,
+        half_width: (values.len() > 1).then(half),
+    })
+}
+
 /// Number of batches for `points` seconds.
 fn batch_count(points: usize) -> usize {
     points.isqrt().clamp(MIN_BATCHES, MAX_BATCHES)
@@ -154,6 +168,17 @@ mod tests {
         for (degrees, table) in [(9, 2.262_157), (29, 2.045_230), (14, 2.144_787)] {
             assert!((student_t(degrees) - table).abs() < 1e-5, "{degrees}");
         }
+    }
+
+    #[test]
+    fn repeats_have_students_interval() {
+        // s = 10, s / sqrt(3) = 5.773503, times t(2) = 4.302653.
+        let found = of_repeats(&[90.0, 100.0, 110.0]).unwrap();
+        assert!((found.value - 100.0).abs() < 1e-12);
+        assert!((found.half_width.unwrap() - 24.841_377).abs() < 1e-5);
+        let alone = of_repeats(&[3.0]).unwrap();
+        assert_eq!((alone.value, alone.half_width), (3.0, None));
+        assert_eq!(of_repeats(&[]), None);
     }
 
     #[test]
