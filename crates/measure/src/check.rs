@@ -6,7 +6,7 @@ use crate::summary::TrialSummary;
 use crate::warning::Warning;
 
 /// A worker that runs for more than this share of the time limits the load.
-const SATURATED: f64 = 0.85;
+pub(crate) const SATURATED: f64 = 0.85;
 /// A worker that waits for a CPU for more than this share spoils the times.
 const STARVED: f64 = 0.2;
 /// Throughput that moves by more than this share is not steady.
@@ -149,4 +149,4 @@ fn per_s(seconds: &[Brief]) -> Option<f64> {
 
 #[cfg(test)]
 #[path = "check_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -73,6 +73,11 @@ fn steady() -> Vec<Second> {
         .collect()
 }
 
+/// A trial without a warning.
+pub(crate) fn trial() -> TrialSummary {
+    summarize(input(), &kinds(), &steady())
+}
+
 fn warnings(input: Input, seconds: &[Second]) -> Vec<Warning> {
     summarize(input, &kinds(), seconds).warnings
 }

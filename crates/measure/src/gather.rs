@@ -2,6 +2,7 @@
 
 use crate::check;
 use crate::interval::{Part, half_width};
+use crate::judge::judge;
 use crate::latency::Latency;
 use crate::setup::{Class, Input, StatementKind};
 use crate::slice::{Busy, Phase, Second, Slice};
@@ -112,6 +113,8 @@ impl Gather {
             warnings: Vec::new(),
         };
         summary.warnings = check::find(&summary, &self.seconds);
+        // Whoever did not watch does not judge.
+        summary.verdict = (!summary.metrics.is_empty()).then(|| judge(&summary));
         summary
     }
 

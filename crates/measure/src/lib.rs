@@ -1,11 +1,14 @@
 //! Counters, histograms and statistics of a load. Pure: no clock, no file.
 
 mod check;
+pub mod column;
 pub mod gather;
 pub mod instance;
 pub mod interval;
+mod judge;
 pub mod latency;
 pub mod metric;
+mod reference;
 pub mod result;
 pub mod series;
 pub mod setup;
@@ -13,3 +16,5 @@ pub mod slice;
 pub mod summary;
 pub mod verdict;
 pub mod warning;
+
+pub use reference::metrics_markdown;

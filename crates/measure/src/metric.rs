@@ -4,9 +4,14 @@
 //! be several: `cpu.user`, `cpu[0].user`, `disk[vda].read_iops`, `server[1].cpu`.
 //! What a host or server does not tell is not there; it is never 0.
 
+mod table;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use table::METRICS;
 
 /// What all monitors saw in one stretch of time, as a line of `monitors.jsonl`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -23,7 +28,8 @@ pub struct MonitorPoint {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MetricSummary {
     /// Over the whole phase: of counters their growth by its length, of shares the
-    /// quotient of the growths, of levels the mean of the samples.
+    /// quotient of the growths, of levels the mean of the samples. Where that is
+    /// not known because a server was away, the mean of the seconds that are.
     pub mean: f64,
     /// Of the samples the lowest.
     pub min: f64,
@@ -33,3 +39,207 @@ pub struct MetricSummary {
 
 /// All metrics of a trial by name.
 pub type Metrics = BTreeMap<String, MetricSummary>;
+
+/// A metric that the monitors know: a line of [`METRICS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name without brackets, for example `disk.read_iops`.
+    pub name: &'static str,
+    /// Whether there are several of it.
+    pub brackets: Brackets,
+    /// For example `%`, `MB/s`; empty for a plain number.
+    pub unit: &'static str,
+    /// How it comes from what was read.
+    pub reading: Reading,
+    /// What it is shown with.
+    pub group: Group,
+    /// A name short enough for the head of a table.
+    pub heading: &'static str,
+    /// What it is, in a sentence.
+    pub meaning: &'static str,
+}
+
+/// Whether a metric's name has brackets, and what stands in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Brackets {
+    /// There is one: `memory.dirty_bytes`.
+    Never,
+    /// There is one of each: `net[eth0].rx_mb_per_s`.
+    Always(&'static str),
+    /// There is one of each, and one of all: `cpu[0].user` and `cpu.user`.
+    Optional(&'static str),
+}
+
+/// How a metric comes from what was read at two instants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// From the growth of counters.
+    Growth,
+    /// What was read at the later instant.
+    Level,
+}
+
+/// Metrics that belong into one figure or table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// How the CPUs spent their time.
+    Cpu,
+    /// CPU and memory of the servers and of the generator.
+    Processes,
+    /// The devices under the data directories.
+    Disk,
+    /// Network interfaces.
+    Network,
+    /// Time in which work stood still for want of something.
+    Pressure,
+    /// The host's memory.
+    Memory,
+    /// The servers' buffer pools.
+    BufferPool,
+    /// What the servers read and write.
+    ServerIo,
+    /// The servers' logs.
+    Log,
+    /// Waits for rows.
+    Locks,
+    /// The monitors themselves.
+    Monitor,
+}
+
+impl Group {
+    /// Every group, in the order of the table.
+    pub const ALL: [Self; 11] = [
+        Self::Cpu,
+        Self::Processes,
+        Self::Disk,
+        Self::Network,
+        Self::Pressure,
+        Self::Memory,
+        Self::BufferPool,
+        Self::ServerIo,
+        Self::Log,
+        Self::Locks,
+        Self::Monitor,
+    ];
+
+    /// What a figure of it is called.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Cpu => "CPU",
+            Self::Processes => "Servers and generator",
+            Self::Disk => "Disks",
+            Self::Network => "Network",
+            Self::Pressure => "Pressure",
+            Self::Memory => "Memory",
+            Self::BufferPool => "Buffer pool",
+            Self::ServerIo => "Servers' reads and writes",
+            Self::Log => "Log",
+            Self::Locks => "Row locks",
+            Self::Monitor => "Monitors",
+        }
+    }
+}
+
+impl Metric {
+    /// The line of a concrete name such as `disk[vda].read_iops`.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        let (plain, of) = split(name);
+        let metric = METRICS.iter().find(|metric| metric.name == plain)?;
+        let fits = match metric.brackets {
+            Brackets::Never => of.is_none(),
+            Brackets::Always(_) => of.is_some_and(|of| !of.is_empty()),
+            Brackets::Optional(_) => of != Some(""),
+        };
+        fits.then_some(metric)
+    }
+
+    /// All forms of its name, with what stands in brackets in capitals:
+    /// `cpu.user` and `cpu[CORE].user`.
+    #[must_use]
+    pub fn patterns(&self) -> Vec<String> {
+        let each = |of: &str| bracketed(self.name, &of.to_uppercase());
+        match self.brackets {
+            Brackets::Never => vec![self.name.to_owned()],
+            Brackets::Always(of) => vec![each(of)],
+            Brackets::Optional(of) => vec![self.name.to_owned(), each(of)],
+        }
+    }
+}
+
+/// `disk.util` and `vda` as `disk[vda].util`.
+#[must_use]
+pub fn bracketed(name: &str, of: &str) -> String {
+    match name.split_once('.') {
+        Some((thing, rest)) => format!("{thing}[{of}].{rest}"),
+        None => format!("{name}[{of}]"),
+    }
+}
+
+/// `disk[vda].util` as `disk.util` and `vda`. What is in brackets may hold dots
+/// (`net[eth0.100].rx_mb_per_s`).
+#[must_use]
+pub fn split(name: &str) -> (Cow<'_, str>, Option<&str>) {
+    let parts = name
+        .split_once('[')
+        .and_then(|(thing, rest)| Some((thing, rest.rsplit_once(']')?)));
+    match parts {
+        Some((thing, (of, rest))) => (Cow::Owned(format!("{thing}{rest}")), Some(of)),
+        None => (Cow::Borrowed(name), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_concrete_name_is_found_and_a_wrong_one_is_not() {
+        let found = |name| Metric::find(name).map(|metric| metric.name);
+        assert_eq!(found("disk[vda].read_iops"), Some("disk.read_iops"));
+        assert_eq!(found("disk.read_iops"), Some("disk.read_iops"));
+        assert_eq!(found("cpu.user"), Some("cpu.user"));
+        assert_eq!(found("cpu[11].user"), Some("cpu.user"));
+        assert_eq!(found("net[eth0.100].rx_mb_per_s"), Some("net.rx_mb_per_s"));
+        assert_eq!(
+            found("server[2].innodb.pool_hit_rate"),
+            Some("server.innodb.pool_hit_rate")
+        );
+        for wrong in [
+            "",
+            "[",
+            "]",
+            "cpu",
+            "cpu[].user",
+            "cpu.usr",
+            "net.rx_mb_per_s",
+            "memory[0].dirty_bytes",
+            "disk[vda.read_iops",
+        ] {
+            assert_eq!(found(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_each_is_found_by_its_own_patterns() {
+        let mut names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), METRICS.len());
+        for metric in METRICS {
+            for pattern in metric.patterns() {
+                assert_eq!(Metric::find(&pattern), Some(metric), "{pattern}");
+            }
+            assert!(metric.meaning.ends_with('.'), "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn the_table_is_in_the_order_of_its_groups() {
+        assert!(METRICS.is_sorted_by_key(|metric| metric.group));
+        for group in Group::ALL {
+            assert!(METRICS.iter().any(|metric| metric.group == group));
+        }
+    }
+}

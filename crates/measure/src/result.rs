@@ -50,6 +50,7 @@ pub struct Table {
 
 /// Where and with what a study ran; what the host does not tell is absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Environment {
     /// Version of dyno.
     pub dyno_version: String,
@@ -71,4 +72,78 @@ pub struct Environment {
     pub memory_bytes: Option<u64>,
     /// How the kernel chooses the CPU's clock, for example `performance`.
     pub governor: Option<String>,
+    /// CPUs that are on, each thread of a core counted.
+    pub cpu_threads: Option<u64>,
+    /// Cores, however many threads each has.
+    pub cpu_cores: Option<u64>,
+    /// Chips.
+    pub cpu_sockets: Option<u64>,
+    /// Parts of the memory that are nearer to some CPUs than to others.
+    pub numa_nodes: Option<u64>,
+    /// Whether the CPU may run above its nominal clock.
+    pub turbo: Option<bool>,
+    /// The hypervisor or container it runs in, for example `KVM`.
+    pub virtualisation: Option<String>,
+    /// When the kernel uses huge pages without being asked, for example `madvise`.
+    pub transparent_hugepages: Option<String>,
+    /// Swap space, in bytes.
+    pub swap_bytes: Option<u64>,
+    /// How readily the kernel swaps (0 to 200).
+    pub swappiness: Option<u64>,
+    /// What the kernel reads the time from, for example `tsc`.
+    pub clock_source: Option<String>,
+    /// What control groups limit this process to, by the kernel's name of the limit.
+    pub limits: Vec<(String, String)>,
+    /// Where data and results lie.
+    pub places: Vec<Place>,
+}
+
+/// A directory, and what is under it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    /// The directory.
+    pub path: String,
+    /// Where its file system is mounted.
+    pub mount_point: Option<String>,
+    /// For example `ext4`.
+    pub file_system: Option<String>,
+    /// What is mounted there, for example `/dev/vda1`.
+    pub source: Option<String>,
+    /// How it is mounted, for example `rw,noatime`.
+    pub options: Option<String>,
+    /// The disks under it; none for a file system without one.
+    pub disks: Vec<Disk>,
+}
+
+/// A disk.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Disk {
+    /// The kernel's name, for example `nvme0n1`.
+    pub name: String,
+    /// As the disk names itself.
+    pub model: Option<String>,
+    /// In bytes.
+    pub bytes: Option<u64>,
+    /// How the kernel orders requests, for example `mq-deadline`.
+    pub scheduler: Option<String>,
+    /// Whether the kernel takes it for one that turns.
+    pub rotational: Option<bool>,
+    /// Whether the disk has a cache that must be flushed: `write back`, or `write through`.
+    pub cache: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_older_version_wrote_is_read() {
+        let old = r#"{"dyno_version":"0.1.0","started":"2024-01-17T09:30:00Z","command":"dyno",
+            "hostname":null,"os":null,"kernel":"Linux 6.1.0 x86_64","cpu_model":null,"cores":2,
+            "memory_bytes":null,"governor":null}"#;
+        let read: Environment = serde_json::from_str(old).unwrap();
+        assert_eq!((read.cores, read.places), (Some(2), Vec::new()));
+    }
 }

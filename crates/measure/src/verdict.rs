@@ -1,6 +1,10 @@
 //! What held a trial back, in one line with its evidence.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+
+pub use crate::judge::judge;
 
 /// What a trial was bound by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,17 +18,39 @@ pub enum Bound {
     IoReads,
     /// Commits waited for the log.
     IoLog,
+    /// The disk was full of writes.
+    IoWrites,
     /// Transactions waited for each other's rows.
     Locks,
     /// None of these.
     Nothing,
 }
 
-/// A verdict with what it rests on.
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Generator => "Generator-bound",
+            Self::Cpu => "CPU-bound",
+            Self::IoReads => "IO-bound by reads",
+            Self::IoLog => "IO-bound by the log",
+            Self::IoWrites => "IO-bound by writes",
+            Self::Locks => "Lock-bound",
+            Self::Nothing => "Bound by none of these",
+        })
+    }
+}
+
+/// A verdict with what it rests on. Shown as `CPU-bound: CPUs 98 % busy, …`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// What the trial was bound by.
     pub bound: Bound,
     /// The numbers that say so, for example `CPUs 98 % busy, 61 % of it the servers'`.
     pub evidence: String,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.bound, self.evidence)
+    }
 }

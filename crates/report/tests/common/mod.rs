@@ -142,6 +142,7 @@ pub(crate) fn study(threads: &[u32]) -> (RunResult, Vec<Vec<SeriesPoint>>) {
             cores: Some(8),
             memory_bytes: Some(32 << 30),
             governor: None,
+            ..Environment::default()
         },
         trials,
     };

@@ -1,0 +1,221 @@
+//! The columns that a table of a report may have: numbers of a trial and metrics.
+
+use crate::interval::Estimate;
+use crate::metric::{Brackets, METRICS, Metric, split};
+use crate::summary::{LatencySummary, TrialSummary};
+
+/// A number of a trial that is no metric.
+struct Number {
+    name: &'static str,
+    unit: &'static str,
+    heading: &'static str,
+    of: fn(&TrialSummary) -> Option<Estimate>,
+}
+
+const NUMBERS: [Number; 4] = [
+    Number {
+        name: "tps",
+        unit: "1/s",
+        heading: "tps",
+        of: |trial| trial.transactions.per_s,
+    },
+    Number {
+        name: "statements_per_s",
+        unit: "1/s",
+        heading: "statements/s",
+        of: |trial| trial.statements.per_s,
+    },
+    Number {
+        name: "errors",
+        unit: "",
+        heading: "errors",
+        of: |trial| {
+            Some(exact(
+                trial.errors.iter().map(|e| e.count).sum::<u64>() as f64
+            ))
+        },
+    },
+    Number {
+        name: "reconnects",
+        unit: "",
+        heading: "reconnects",
+        of: |trial| Some(exact(trial.reconnects as f64)),
+    },
+];
+
+/// What can be said of a distribution of times.
+struct Statistic {
+    name: &'static str,
+    heading: &'static str,
+    of: fn(LatencySummary) -> Estimate,
+}
+
+const STATISTICS: [Statistic; 8] = [
+    statistic("mean", "mean", |times| times.mean),
+    statistic("p50", "50 %", |times| exact(times.p50)),
+    statistic("p75", "75 %", |times| exact(times.p75)),
+    statistic("p90", "90 %", |times| exact(times.p90)),
+    statistic("p95", "95 %", |times| exact(times.p95)),
+    statistic("p99", "99 %", |times| exact(times.p99)),
+    statistic("p999", "99.9 %", |times| exact(times.p999)),
+    statistic("max", "max", |times| exact(times.max)),
+];
+
+const fn statistic(
+    name: &'static str,
+    heading: &'static str,
+    of: fn(LatencySummary) -> Estimate,
+) -> Statistic {
+    Statistic { name, heading, of }
+}
+
+/// Distributions of times: their name, heading, and place in a trial.
+type Times = (
+    &'static str,
+    &'static str,
+    fn(&TrialSummary) -> Option<LatencySummary>,
+);
+
+const TIMES: [Times; 2] = [
+    ("response_ms", "response", |trial| trial.response_ms),
+    ("service_ms", "service", |trial| trial.service_ms),
+];
+
+enum Column {
+    Number(&'static Number),
+    Time(&'static Times, &'static Statistic),
+    Metric(&'static Metric),
+}
+
+fn find(column: &str) -> Option<Column> {
+    if let Some(number) = NUMBERS.iter().find(|number| number.name == column) {
+        return Some(Column::Number(number));
+    }
+    let time = column.split_once('.').and_then(|(times, statistic)| {
+        Some(Column::Time(
+            TIMES.iter().find(|(name, ..)| *name == times)?,
+            STATISTICS.iter().find(|s| s.name == statistic)?,
+        ))
+    });
+    time.or_else(|| Metric::find(column).map(Column::Metric))
+}
+
+/// What a trial has in this column; `None` when it was not measured or there is
+/// no such column.
+#[must_use]
+pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
+    match find(column)? {
+        Column::Number(number) => (number.of)(trial),
+        Column::Time((.., times), statistic) => times(trial).map(statistic.of),
+        Column::Metric(_) => Some(exact(trial.metrics.get(column)?.mean)),
+    }
+}
+
+/// Whether there is such a column. A thing in brackets may be any: which devices
+/// and cores a host has is known when it runs.
+#[must_use]
+pub fn is_known(column: &str) -> bool {
+    find(column).is_some()
+}
+
+/// All columns, those in brackets as patterns such as `cpu[CORE].user`: for
+/// suggesting the nearest.
+#[must_use]
+pub fn all_names() -> Vec<String> {
+    let numbers = NUMBERS.iter().map(|number| number.name.to_owned());
+    let times = TIMES.iter().flat_map(|(times, ..)| {
+        let statistics = STATISTICS.iter();
+        statistics.map(move |statistic| format!("{times}.{}", statistic.name))
+    });
+    let metrics = METRICS.iter().flat_map(Metric::patterns);
+    numbers.chain(times).chain(metrics).collect()
+}
+
+/// A short heading, such as `response 99 %` or `disk reads/s (device vda)`; the
+/// name itself of a column that does not exist.
+#[must_use]
+pub fn heading(column: &str) -> String {
+    match find(column) {
+        Some(Column::Number(number)) => number.heading.to_owned(),
+        Some(Column::Time((_, times, _), statistic)) => format!("{times} {}", statistic.heading),
+        Some(Column::Metric(metric)) => match (metric.brackets, split(column).1) {
+            (Brackets::Always(what) | Brackets::Optional(what), Some(of)) => {
+                format!("{} ({what} {of})", metric.heading)
+            }
+            _ => metric.heading.to_owned(),
+        },
+        None => column.to_owned(),
+    }
+}
+
+/// The unit of its values, for example `ms`; empty for a plain number.
+#[must_use]
+pub fn unit(column: &str) -> &'static str {
+    match find(column) {
+        Some(Column::Number(number)) => number.unit,
+        Some(Column::Time(..)) => "ms",
+        Some(Column::Metric(metric)) => metric.unit,
+        None => "",
+    }
+}
+
+/// A value without an interval.
+const fn exact(value: f64) -> Estimate {
+    Estimate {
+        value,
+        half_width: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::MetricSummary;
+
+    #[test]
+    fn every_name_is_known_and_has_a_heading() {
+        for name in all_names() {
+            assert!(is_known(&name), "{name}");
+            assert_ne!(heading(&name), "", "{name}");
+        }
+        for wrong in [
+            "tp",
+            "response_ms",
+            "response_ms.p98",
+            "response_ms.mean.x",
+            "cpu.usr",
+        ] {
+            assert!(!is_known(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn headings_say_of_what() {
+        assert_eq!(heading("response_ms.p99"), "response 99 %");
+        assert_eq!(heading("disk[vda].read_iops"), "disk reads/s (device vda)");
+        assert_eq!(heading("cpu.user"), "CPU user");
+        assert_eq!(heading("nonsense"), "nonsense");
+        assert_eq!((unit("cpu[3].user"), unit("service_ms.max")), ("%", "ms"));
+    }
+
+    #[test]
+    fn a_trial_has_what_was_measured_and_nothing_else() {
+        let mut trial = crate::check::tests::trial();
+        let summary = MetricSummary {
+            mean: 61.5,
+            min: 1.0,
+            max: 99.0,
+        };
+        trial.metrics.insert("cpu.user".into(), summary);
+        let of = |column| value(&trial, column).map(|estimate| estimate.value);
+        assert_eq!(of("cpu.user"), Some(61.5));
+        assert_eq!(of("cpu.system"), None);
+        assert_eq!(of("errors"), Some(0.0));
+        assert_eq!(of("service_ms.mean"), None);
+        assert_eq!(value(&trial, "tps"), trial.transactions.per_s);
+        assert_eq!(
+            of("response_ms.p99"),
+            trial.response_ms.map(|times| times.p99)
+        );
+    }
+}

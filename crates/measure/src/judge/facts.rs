@@ -1,0 +1,139 @@
+//! What the rules of the verdict look at, worked out from a trial's numbers.
+
+use crate::summary::TrialSummary;
+
+/// What the rules look at; absent is what was not measured.
+pub(super) struct Facts<'a> {
+    pub(super) trial: &'a TrialSummary,
+    /// Whether the host that the monitors see is the servers'.
+    pub(super) sees_servers: bool,
+    /// All CPUs together, neither idle nor waiting for a disk, in %.
+    pub(super) cpu_busy_pct: Option<f64>,
+    /// The servers' part of the busy time (0 to 1).
+    pub(super) servers_of_cpu: Option<f64>,
+    /// The generator's part of the busy time (0 to 1).
+    pub(super) generator_of_cpu: Option<f64>,
+    /// Waits for row locks as a share of the response time (0 to 1).
+    pub(super) lock_share: Option<f64>,
+    /// Waits for pages from the disk as a share of the response time (0 to 1).
+    pub(super) read_share: Option<f64>,
+    /// Waits for the log as a share of the response time (0 to 1).
+    pub(super) log_share: Option<f64>,
+    /// Flushes of the log; of all files where the log's are not counted apart.
+    pub(super) fsyncs_per_s: Option<f64>,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn of(trial: &'a TrialSummary) -> Self {
+        let mut facts = Self {
+            trial,
+            sees_servers: trial.setup.in_process || trial.metrics.contains_key("server.cpu"),
+            cpu_busy_pct: None,
+            servers_of_cpu: None,
+            generator_of_cpu: None,
+            lock_share: None,
+            read_share: None,
+            log_share: None,
+            fsyncs_per_s: None,
+        };
+        facts.cpu_busy_pct = facts.cpu_busy_pct();
+        facts.servers_of_cpu = facts.of_cpu("server.cpu");
+        facts.generator_of_cpu = facts.of_cpu("generator.cpu");
+        facts.lock_share = facts.lock_share();
+        facts.read_share = facts.read_share();
+        facts.log_share = facts.log_share();
+        facts.fsyncs_per_s = facts
+            .metric("server.innodb.log_fsyncs_per_s")
+            .or_else(|| facts.metric("server.innodb.data_fsyncs_per_s"));
+        facts
+    }
+
+    /// A metric's mean over the measure phase.
+    pub(super) fn metric(&self, name: &str) -> Option<f64> {
+        self.trial.metrics.get(name).map(|metric| metric.mean)
+    }
+
+    /// Time that the hypervisor took is not idle: it was wanted.
+    fn cpu_busy_pct(&self) -> Option<f64> {
+        Some(100.0 - self.metric("cpu.idle")? - self.metric("cpu.iowait").unwrap_or(0.0))
+    }
+
+    /// A process's CPU (in % of one) as part of the time in which CPUs were busy.
+    fn of_cpu(&self, process: &str) -> Option<f64> {
+        let is_core = |name: &&String| name.starts_with("cpu[") && name.ends_with("].idle");
+        let cpus = self.trial.metrics.keys().filter(is_core).count();
+        let share = self.metric(process)? / (self.cpu_busy_pct()? * cpus as f64);
+        Some(share).filter(|share| share.is_finite())
+    }
+
+    /// Milliseconds that all transactions together take in a second: what the waits
+    /// are a share of. Without the wait for a free user, which is not the server's.
+    fn transaction_ms_per_s(&self) -> Option<f64> {
+        let times = self.trial.service_ms.or(self.trial.response_ms)?;
+        let ms_per_s = self.trial.transactions.per_s?.value * times.mean.value;
+        Some(ms_per_s).filter(|ms_per_s| *ms_per_s > 0.0)
+    }
+
+    fn lock_share(&self) -> Option<f64> {
+        let waited = self.metric("server.innodb.row_lock_time_ms_per_s")?;
+        Some((waited / self.transaction_ms_per_s()?).min(1.0))
+    }
+
+    /// A miss of the pool that the kernel's cache answers is no read of the disk, and
+    /// a read of the disk may be somebody else's: the fewer of both count.
+    fn read_share(&self) -> Option<f64> {
+        if !self.sees_servers {
+            return None;
+        }
+        let misses = self.metric("server.innodb.pool_reads_per_s")?;
+        let reads = misses.min(self.metric("disk.read_iops")?);
+        let waited = match reads > 0.0 {
+            true => reads * self.metric("disk.read_await_ms")?,
+            false => 0.0,
+        };
+        Some((waited / self.transaction_ms_per_s()?).min(1.0))
+    }
+
+    /// Commits take long for many reasons; that it is the disk is believed for no
+    /// longer than a disk was at work.
+    fn log_share(&self) -> Option<f64> {
+        let commits = self.commit_ms_per_s()? / self.transaction_ms_per_s()?;
+        let at_work = match self.sees_servers {
+            true => self.disk_share()?,
+            // Another host's disks cannot be seen; its server's own count must do.
+            false => match self.metric("server.innodb.log_fsyncs_per_s")? > 0.0 {
+                true => 1.0,
+                false => 0.0,
+            },
+        };
+        Some(commits.min(at_work).min(1.0))
+    }
+
+    /// Milliseconds that commits take in a second, over all users.
+    fn commit_ms_per_s(&self) -> Option<f64> {
+        let trial = self.trial;
+        let mut kinds = trial.by_statement.iter();
+        if let Some(commit) = kinds.find(|kind| kind.name == "commit") {
+            return Some(commit.per_s? * commit.latency_ms?.mean.value);
+        }
+        if trial.writes == 0 {
+            return Some(0.0);
+        }
+        // Each write commits by itself, and waits for one flush at least.
+        let flush_ms = self.metric("disk.flush_await_ms");
+        let flush_ms = flush_ms.or_else(|| self.metric("disk.write_await_ms"))?;
+        Some(trial.writes as f64 / trial.measured_s * flush_ms).filter(|ms| ms.is_finite())
+    }
+
+    /// Share of the time (0 to 1) in which a disk wrote, flushed or was waited for.
+    fn disk_share(&self) -> Option<f64> {
+        let flushes = self.metric("disk.flushes_per_s");
+        let flush_ms = self.metric("disk.flush_await_ms");
+        let flushing = flushes.zip(flush_ms).map(|(count, ms)| count * ms / 1000.0);
+        let percent = |name| self.metric(name).map(|percent| percent / 100.0);
+        [flushing, percent("psi.io.some"), percent("disk.util")]
+            .into_iter()
+            .flatten()
+            .reduce(f64::max)
+    }
+}

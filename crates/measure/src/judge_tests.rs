@@ -1,0 +1,302 @@
+use crate::check::tests::trial as plain_trial;
+use crate::metric::MetricSummary;
+use crate::setup::Class;
+use crate::summary::{LatencySummary, StatementSummary};
+use crate::warning::Warning;
+
+use super::*;
+
+/// 400 transactions a second of 10 ms: four users without a pause.
+fn trial(metrics: &[(&str, f64)]) -> TrialSummary {
+    let mut trial = plain_trial();
+    trial.measured_s = 30.0;
+    let per_s = |value| {
+        Some(crate::interval::Estimate {
+            value,
+            half_width: None,
+        })
+    };
+    trial.transactions.count = 12_000;
+    trial.transactions.per_s = per_s(400.0);
+    trial.response_ms = trial.response_ms.map(|times| mean(times, 10.0));
+    for (name, value) in metrics {
+        set(&mut trial, name, *value);
+    }
+    trial
+}
+
+fn mean(mut times: LatencySummary, mean_ms: f64) -> LatencySummary {
+    times.mean.value = mean_ms;
+    times
+}
+
+fn set(trial: &mut TrialSummary, name: &str, value: f64) {
+    let summary = MetricSummary {
+        mean: value,
+        min: value,
+        max: value,
+    };
+    assert!(crate::column::is_known(name), "{name}");
+    trial.metrics.insert(name.to_owned(), summary);
+}
+
+/// A host of four cores that is all but idle, with the server on it.
+const IDLE: [(&str, f64); 14] = [
+    ("cpu.idle", 80.0),
+    ("cpu.iowait", 0.0),
+    ("cpu[0].idle", 80.0),
+    ("cpu[1].idle", 80.0),
+    ("cpu[2].idle", 80.0),
+    ("cpu[3].idle", 80.0),
+    ("server.cpu", 60.0),
+    ("generator.cpu", 10.0),
+    ("disk.util", 3.0),
+    ("disk.read_iops", 0.0),
+    ("psi.io.some", 1.0),
+    ("server.innodb.row_lock_time_ms_per_s", 0.0),
+    ("server.innodb.row_lock_waits_per_s", 0.0),
+    ("server.innodb.pool_reads_per_s", 0.0),
+];
+
+fn idle_but(metrics: &[(&str, f64)]) -> TrialSummary {
+    let mut idle = trial(&IDLE);
+    for (name, value) in metrics {
+        set(&mut idle, name, *value);
+    }
+    idle
+}
+
+fn commits(trial: &mut TrialSummary, mean_ms: f64) {
+    let times = trial.response_ms.map(|times| mean(times, mean_ms));
+    trial.by_statement.push(StatementSummary {
+        name: "commit".into(),
+        class: Class::Other,
+        count: 12_000,
+        per_s: Some(400.0),
+        latency_ms: times,
+    });
+}
+
+fn expect(trial: &TrialSummary, bound: Bound, evidence: &str) {
+    let verdict = judge(trial);
+    assert_eq!(verdict.bound, bound, "{verdict}");
+    assert!(verdict.evidence.contains(evidence), "{verdict}");
+    assert!(!verdict.to_string().contains("NaN"), "{verdict}");
+}
+
+#[test]
+fn a_worker_without_a_pause_is_the_bound_whatever_else_is_full() {
+    let mut trial = idle_but(&[("cpu.idle", 1.0)]);
+    trial.generator.workers[0].running = 0.97;
+    expect(
+        &trial,
+        Bound::Generator,
+        "worker 0 ran for 97 % of the time",
+    );
+    trial.setup.in_process = true;
+    expect(&trial, Bound::Cpu, "dyno's with the engine inside");
+}
+
+#[test]
+fn full_cpus_are_the_servers_or_the_generators() {
+    let full = [
+        ("cpu.idle", 2.0),
+        ("server.cpu", 240.0),
+        ("generator.cpu", 100.0),
+    ];
+    let trial = idle_but(&full);
+    expect(
+        &trial,
+        Bound::Cpu,
+        "CPUs 98 % busy, 61 % of it the servers', 26 % the generator's, 13 % others'",
+    );
+    assert!(
+        judge(&trial)
+            .to_string()
+            .starts_with("CPU-bound: CPUs 98 % busy")
+    );
+    let trial = idle_but(&[
+        ("cpu.idle", 2.0),
+        ("server.cpu", 100.0),
+        ("generator.cpu", 240.0),
+    ]);
+    expect(&trial, Bound::Generator, "61 % the generator's");
+}
+
+#[test]
+fn waiting_for_a_disk_is_not_being_busy() {
+    let trial = idle_but(&[("cpu.idle", 2.0), ("cpu.iowait", 60.0)]);
+    expect(&trial, Bound::Nothing, "CPUs 38 % busy");
+}
+
+#[test]
+fn full_cpus_of_a_host_without_servers_are_the_generators() {
+    let remote = trial(&[("cpu.idle", 1.0), ("generator.cpu", 50.0)]);
+    expect(&remote, Bound::Generator, "no server is on it");
+    let remote = trial(&[("cpu.idle", 60.0), ("generator.cpu", 50.0)]);
+    expect(&remote, Bound::Nothing, "the generator's CPUs 40 % busy");
+    expect(&trial(&[]), Bound::Nothing, "the monitors see neither");
+}
+
+#[test]
+fn waits_for_rows() {
+    // 2,400 of 4,000 ms in each second.
+    let trial = idle_but(&[
+        ("server.innodb.row_lock_time_ms_per_s", 2400.0),
+        ("server.innodb.row_lock_waits_per_s", 300.0),
+    ]);
+    expect(
+        &trial,
+        Bound::Locks,
+        "60 % of the response time waits for row locks (300 waits/s)",
+    );
+}
+
+#[test]
+fn reads_of_pages() {
+    let misses = [
+        ("server.innodb.pool_reads_per_s", 3000.0),
+        ("server.innodb.pool_hit_rate", 96.2),
+        ("disk.read_iops", 3200.0),
+        ("disk.read_await_ms", 1.0),
+        ("disk.util", 99.0),
+    ];
+    let mut trial = idle_but(&misses);
+    let evidence = "75 % of the response time waits for pages from the disk: 3000 reads/s of \
+                    1.0 ms, hit rate 96.2 %, disk 99 % busy";
+    expect(&trial, Bound::IoReads, evidence);
+    // The kernel's cache had them.
+    set(&mut trial, "disk.read_iops", 0.0);
+    expect(&trial, Bound::Nothing, "page reads 0 % of it");
+}
+
+#[test]
+fn commits_that_wait_for_a_flush() {
+    let flushes = [
+        ("server.innodb.log_fsyncs_per_s", 200.0),
+        ("disk.flushes_per_s", 200.0),
+        ("disk.flush_await_ms", 4.5),
+    ];
+    let mut trial = idle_but(&flushes);
+    commits(&mut trial, 8.0);
+    let evidence = "80 % of the response time waits for commits: 200 fsyncs/s, 4.5 ms a flush";
+    expect(&trial, Bound::IoLog, evidence);
+    // Nothing is flushed: commits take their time for another reason.
+    set(&mut trial, "disk.flushes_per_s", 1.0);
+    expect(&trial, Bound::Nothing, "commits 3 % of it");
+}
+
+#[test]
+fn writes_that_commit_by_themselves() {
+    let mut trial = idle_but(&[
+        ("server.innodb.data_fsyncs_per_s", 395.0),
+        ("disk.flushes_per_s", 395.0),
+        ("disk.flush_await_ms", 8.0),
+    ]);
+    trial.writes = trial.transactions.count;
+    expect(
+        &trial,
+        Bound::IoLog,
+        "80 % of the response time waits for commits: 395 fsyncs/s",
+    );
+}
+
+#[test]
+fn reads_and_commits_together_by_the_longer() {
+    let mut trial = idle_but(&[
+        ("server.innodb.pool_reads_per_s", 1200.0),
+        ("disk.read_iops", 1200.0),
+        ("disk.read_await_ms", 1.0),
+        ("psi.io.some", 60.0),
+    ]);
+    commits(&mut trial, 2.5);
+    expect(&trial, Bound::IoReads, "30 % of the response time");
+    set(&mut trial, "disk.read_await_ms", 0.1);
+    expect(&trial, Bound::Nothing, "commits 25 % of it");
+}
+
+#[test]
+fn a_disk_full_of_writes() {
+    let mut trial = idle_but(&[
+        ("disk.util", 100.0),
+        ("disk.write_iops", 900.0),
+        ("disk.write_await_ms", 20.0),
+        ("psi.io.some", 85.0),
+    ]);
+    expect(
+        &trial,
+        Bound::IoWrites,
+        "disk 100 % busy with 0 reads/s and 900 writes/s",
+    );
+    // Busy without a pause, but nobody waits: a device that serves many at once.
+    set(&mut trial, "psi.io.some", 5.0);
+    expect(&trial, Bound::Nothing, "disks 100 % busy");
+}
+
+#[test]
+fn an_open_loop_that_keeps_up_is_bound_by_its_rate() {
+    let mut trial = idle_but(&[("server.innodb.row_lock_time_ms_per_s", 2400.0)]);
+    trial.generator.backlog_end = Some(0);
+    expect(
+        &trial,
+        Bound::Nothing,
+        "kept up with the rate; CPUs 20 % busy",
+    );
+    trial.warnings.push(Warning::Overloaded {
+        backlog_end: 900,
+        growth: 800,
+    });
+    expect(&trial, Bound::Locks, "60 %");
+}
+
+#[test]
+fn one_user_of_an_idle_host() {
+    let mut trial = idle_but(&[]);
+    trial.setup.threads = 1;
+    expect(
+        &trial,
+        Bound::Nothing,
+        "one user waits for one reply after the other; CPUs 20 %",
+    );
+}
+
+#[test]
+fn a_trial_without_transactions_has_no_shares() {
+    let mut trial = idle_but(&[]);
+    (trial.transactions.per_s, trial.response_ms) = (None, None);
+    expect(&trial, Bound::Nothing, "CPUs 20 % busy, disks 3 % busy");
+}
+
+/// The page and the rules name the same thresholds.
+#[test]
+fn docs_verdicts_md_names_the_thresholds() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verdicts.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let rows = [
+        ("a worker ran", SATURATED * 100.0),
+        ("CPUs busy", CPU_FULL_PCT),
+        ("waits of the response time", WAIT_SHARE * 100.0),
+        ("disk busy", DISK_FULL_PCT),
+        ("something waits for IO", IO_PRESSURE_PCT),
+        ("others' CPU is told", OTHERS_SHARE * 100.0),
+    ];
+    let table: Vec<&str> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| threshold |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .collect();
+    let expected = rows.map(|(name, percent)| format!("| {name} | {percent:.0} % |"));
+    assert_eq!(table, expected);
+    for bound in [
+        Bound::Generator,
+        Bound::Cpu,
+        Bound::IoReads,
+        Bound::IoLog,
+        Bound::IoWrites,
+        Bound::Locks,
+        Bound::Nothing,
+    ] {
+        assert!(page.contains(&format!("**{bound}**")), "{bound}");
+    }
+}
