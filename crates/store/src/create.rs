@@ -1,14 +1,16 @@
 //! A new result directory.
 
-use std::fs;
+use std::fs::{self, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use measure::result::{Environment, RunResult};
+use measure::summary::TrialSummary;
 
 use crate::atomic;
 use crate::error::StoreError;
 use crate::names;
+use crate::read;
 use crate::trial::TrialWriter;
 
 /// Where results go unless told otherwise.
@@ -22,6 +24,8 @@ const MOST_NAMESAKES: u32 = 1000;
 #[derive(Debug)]
 pub struct ResultDir {
     path: PathBuf,
+    /// Of the directory itself: a resumed study must not meet the one that it resumes.
+    _lock: fs::File,
 }
 
 impl ResultDir {
@@ -46,7 +50,34 @@ impl ResultDir {
         fs::create_dir(&trials).map_err(StoreError::at("create", &trials))?;
         atomic::write(&path.join(names::STUDY), study.as_bytes())?;
         atomic::write_json(&path.join(names::ENVIRONMENT), environment)?;
-        Ok(Self { path })
+        Self::locked(path)
+    }
+
+    /// Opens a result that was cut off, to go on with it: trials that are not whole
+    /// are taken away. Gives it with the trials that are.
+    ///
+    /// # Errors
+    /// When it is no result directory, another dyno writes to it, or it is damaged.
+    pub fn resume(path: &Path) -> Result<(Self, Vec<(PathBuf, TrialSummary)>), StoreError> {
+        let dir = Self::locked(path.to_owned())?;
+        let mut whole = Vec::new();
+        for trial in read::trial_dirs(path)? {
+            match read::read_trial(&trial)? {
+                Some(summary) => whole.push((trial, summary)),
+                None => fs::remove_dir_all(&trial).map_err(StoreError::at("remove", &trial))?,
+            }
+        }
+        Ok((dir, whole))
+    }
+
+    /// The directory, held until this dyno ends.
+    fn locked(path: PathBuf) -> Result<Self, StoreError> {
+        let lock = fs::File::open(&path).map_err(StoreError::at("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path }),
+            Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &path, error)),
+        }
     }
 
     /// Takes away what [`ResultDir::create`] wrote, for a run that came to nothing;
@@ -83,13 +114,13 @@ impl ResultDir {
         atomic::write_json(&self.path.join(names::RESULT), result)
     }
 
-    /// Writes `report.html` anew, and says where it is.
+    /// Writes a file of the report anew (one of [`names`]), and says where it is.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn write_report(&self, html: &str) -> Result<PathBuf, StoreError> {
-        let path = self.path.join(names::REPORT);
-        atomic::write(&path, html.as_bytes())?;
+    /// When it cannot be written; the one before is kept.
+    pub fn write_report(&self, name: &str, text: &str) -> Result<PathBuf, StoreError> {
+        let path = self.path.join(name);
+        atomic::write(&path, text.as_bytes())?;
         Ok(path)
     }
 }

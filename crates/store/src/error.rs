@@ -41,6 +41,12 @@ pub enum StoreError {
         /// Where.
         path: PathBuf,
     },
+    /// Another dyno writes there.
+    #[error("another dyno is writing to {}\n  Wait until it has ended.", path.display())]
+    InUse {
+        /// Where.
+        path: PathBuf,
+    },
     /// There is no such result.
     #[error(
         "cannot {what} {}: {source}\n  Give a result directory: one that holds result.json.",

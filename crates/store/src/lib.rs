@@ -8,28 +8,34 @@
 //!   trials/001-threads=1/
 //!     series.jsonl                      one line a second: rates, times, shares
 //!     intervals.jsonl                   one line a second: histograms (HdrHistogram V2)
+//!     monitors.jsonl                    one line a second: what the monitors saw
+//!     servers/1/my.cnf, error.log       what a private server was told, and said
+//!     servers/1/series.jsonl …          of one of several servers
 //!     trial.json                        the summary, at the end
 //!   result.json                         all trials; written anew after each
-//!   report.html
+//!   report.html, report.md, results.csv
 //! ```
+//!
+//! A trial with its `trial.json` is whole. One without was cut off, and a resumed
+//! study runs it again.
 //!
 //! The files ending in `.jsonl` only grow; all others are written beside their
 //! place and moved there, so they are whole or absent.
 
 mod atomic;
 mod create;
-mod environment;
 mod error;
 mod interval;
 mod read;
 mod trial;
 
 pub use create::ResultDir;
-pub use environment::fingerprint;
 pub use error::StoreError;
 pub use interval::{Histogram, IntervalRecord};
-pub use read::{read_intervals, read_result, read_series, trial_dirs};
-pub use trial::TrialWriter;
+pub use read::{
+    read_intervals, read_monitors, read_result, read_series, read_study, read_trial, trial_dirs,
+};
+pub use trial::{InstanceWriter, TrialWriter};
 
 /// Names of the files in a result directory.
 pub mod names {
@@ -43,10 +49,18 @@ pub mod names {
     pub const SERIES: &str = "series.jsonl";
     /// One line a second: histograms.
     pub const INTERVALS: &str = "intervals.jsonl";
+    /// One line a second: what the monitors saw.
+    pub const MONITORS: &str = "monitors.jsonl";
+    /// Folder of a trial's servers.
+    pub const SERVERS: &str = "servers";
     /// Summary of one trial.
     pub const TRIAL: &str = "trial.json";
     /// All trials.
     pub const RESULT: &str = "result.json";
     /// The report.
     pub const REPORT: &str = "report.html";
+    /// The report as Markdown.
+    pub const MARKDOWN: &str = "report.md";
+    /// All numbers, a line for each trial.
+    pub const CSV: &str = "results.csv";
 }

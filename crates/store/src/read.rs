@@ -4,8 +4,10 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use measure::metric::MonitorPoint;
 use measure::result::RunResult;
 use measure::series::SeriesPoint;
+use measure::summary::TrialSummary;
 use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
@@ -24,24 +26,51 @@ const MAX_LINES: u64 = 1_000_000;
 /// # Errors
 /// When there is none, or it is damaged.
 pub fn read_result(dir: &Path) -> Result<RunResult, StoreError> {
-    let path = dir.join(names::RESULT);
-    let file = File::open(&path).map_err(StoreError::at("read", &path))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_RESULT_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(StoreError::at("read", &path))?;
-    if bytes.len() as u64 > MAX_RESULT_BYTES {
-        return Err(StoreError::TooLarge {
-            path,
-            limit: MAX_RESULT_BYTES,
-            unit: "bytes",
-        });
+    json(&dir.join(names::RESULT))
+}
+
+/// The summary of one trial (`trial`: one of [`trial_dirs`]); `None` when it was cut
+/// off before its end.
+///
+/// # Errors
+/// When it cannot be read, or is damaged.
+pub fn read_trial(trial: &Path) -> Result<Option<TrialSummary>, StoreError> {
+    let path = trial.join(names::TRIAL);
+    match path.exists() {
+        true => json(&path).map(Some),
+        false => Ok(None),
     }
+}
+
+/// The study of a result directory, as it was run.
+///
+/// # Errors
+/// When there is none.
+pub fn read_study(dir: &Path) -> Result<String, StoreError> {
+    let path = dir.join(names::STUDY);
+    let bytes = limited(&path)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+    let bytes = limited(path)?;
     serde_json::from_slice(&bytes).map_err(|error| StoreError::Corrupt {
         line: Some(error.line() as u64),
         why: error.to_string(),
-        path,
+        path: path.to_owned(),
     })
+}
+
+fn limited(path: &Path) -> Result<Vec<u8>, StoreError> {
+    let file = File::open(path).map_err(StoreError::at("read", path))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_RESULT_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(StoreError::at("read", path))?;
+    if bytes.len() as u64 > MAX_RESULT_BYTES {
+        return Err(too_large(path, MAX_RESULT_BYTES, "bytes"));
+    }
+    Ok(bytes)
 }
 
 /// The directories of the trials, in order.
@@ -76,6 +105,19 @@ fn number(path: &Path) -> Option<u32> {
 pub fn read_series(trial: &Path) -> Result<Vec<SeriesPoint>, StoreError> {
     let mut points = Vec::new();
     each_line(&trial.join(names::SERIES), |point| points.push(point))?;
+    Ok(points)
+}
+
+/// What the monitors of one trial saw; nothing where there were none.
+///
+/// # Errors
+/// When it cannot be read, or is damaged.
+pub fn read_monitors(trial: &Path) -> Result<Vec<MonitorPoint>, StoreError> {
+    let path = trial.join(names::MONITORS);
+    let mut points = Vec::new();
+    if path.exists() {
+        each_line(&path, |point| points.push(point))?;
+    }
     Ok(points)
 }
 

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use measure::metric::MonitorPoint;
 use measure::series::SeriesPoint;
 use measure::setup::StatementKind;
 use measure::slice::Second;
@@ -20,6 +21,17 @@ use crate::names;
 #[derive(Debug)]
 pub struct TrialWriter {
     path: PathBuf,
+    load: LoadWriter,
+    monitors: Option<Lines>,
+}
+
+/// Writes the seconds of one of several servers.
+#[derive(Debug)]
+pub struct InstanceWriter(LoadWriter);
+
+/// The seconds of a load.
+#[derive(Debug)]
+struct LoadWriter {
     series: Lines,
     intervals: Lines,
 }
@@ -38,8 +50,8 @@ impl TrialWriter {
 
     fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            series: Lines::open(&path.join(names::SERIES))?,
-            intervals: Lines::open(&path.join(names::INTERVALS))?,
+            load: LoadWriter::open(path)?,
+            monitors: None,
             path: path.to_owned(),
         })
     }
@@ -55,8 +67,39 @@ impl TrialWriter {
     /// # Errors
     /// When it cannot be written; the seconds before are kept.
     pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
-        self.series.append(&SeriesPoint::from(second))?;
-        self.intervals.append(&IntervalRecord::of(second, kinds))
+        self.load.second(second, kinds)
+    }
+
+    /// Appends what the monitors saw in one second.
+    ///
+    /// # Errors
+    /// When it cannot be written; the seconds before are kept.
+    pub fn monitored(&mut self, point: &MonitorPoint) -> Result<(), StoreError> {
+        if self.monitors.is_none() {
+            self.monitors = Some(Lines::open(&self.path.join(names::MONITORS))?);
+        }
+        match &mut self.monitors {
+            Some(lines) => lines.append(point),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the directory of a server; `number` counts from 1.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn server_dir(&self, number: u32) -> Result<PathBuf, StoreError> {
+        let path = self.path.join(names::SERVERS).join(number.to_string());
+        fs::create_dir_all(&path).map_err(StoreError::at("create", &path))?;
+        Ok(path)
+    }
+
+    /// Starts the files of one of several servers.
+    ///
+    /// # Errors
+    /// When they cannot be made.
+    pub fn instance(&self, number: u32) -> Result<InstanceWriter, StoreError> {
+        LoadWriter::open(&self.server_dir(number)?).map(InstanceWriter)
     }
 
     /// Writes the summary and ends the trial.
@@ -64,9 +107,34 @@ impl TrialWriter {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
-        self.series.sync()?;
-        self.intervals.sync()?;
+        self.load.series.sync()?;
+        self.load.intervals.sync()?;
+        self.monitors.as_ref().map_or(Ok(()), Lines::sync)?;
         atomic::write_json(&self.path.join(names::TRIAL), summary)
+    }
+}
+
+impl InstanceWriter {
+    /// Appends one second; `kinds` are the load's, in its order.
+    ///
+    /// # Errors
+    /// When it cannot be written; the seconds before are kept.
+    pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
+        self.0.second(second, kinds)
+    }
+}
+
+impl LoadWriter {
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            series: Lines::open(&path.join(names::SERIES))?,
+            intervals: Lines::open(&path.join(names::INTERVALS))?,
+        })
+    }
+
+    fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
+        self.series.append(&SeriesPoint::from(second))?;
+        self.intervals.append(&IntervalRecord::of(second, kinds))
     }
 }
 

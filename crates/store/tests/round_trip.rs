@@ -92,11 +92,11 @@ fn write(out: &Path) -> RunResult {
         question: None,
         description: None,
         design: measure::result::Design::default(),
-        environment: store::fingerprint("0.1.0", "dyno bench"),
+        environment: measure::result::Environment::default(),
         trials: vec![summary],
     };
     dir.write_result(&result).unwrap();
-    dir.write_report("<!doctype html>").unwrap();
+    dir.write_report(names::REPORT, "<!doctype html>").unwrap();
     result
 }
 
@@ -160,4 +160,49 @@ fn an_unreadable_directory_is_named() {
         assert!(error.to_string().contains("result.json"), "{error}");
     }
     fs::set_permissions(&out, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn a_resumed_result_keeps_whole_trials_and_drops_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let result = write(&out);
+    let environment = measure::result::Environment::default();
+    std::fs::create_dir(out.join("trials/002-cut-off")).unwrap();
+    std::fs::write(out.join("trials/002-cut-off/series.jsonl"), "{").unwrap();
+    let (dir, whole) = ResultDir::resume(&out).unwrap();
+    assert_eq!(whole.len(), 1);
+    assert_eq!(whole[0].1, result.trials[0]);
+    assert!(!out.join("trials/002-cut-off").exists());
+    assert_eq!(store::read_study(&out).unwrap(), "");
+    let twice = ResultDir::resume(&out).unwrap_err();
+    assert!(twice.to_string().contains("another dyno"), "{twice}");
+    drop(dir);
+    ResultDir::resume(&out).unwrap();
+    let error = ResultDir::create(Some(&out), "Test", "", &environment).unwrap_err();
+    assert!(matches!(error, store::StoreError::Exists { .. }), "{error}");
+}
+
+#[test]
+fn servers_and_monitors_have_their_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let environment = measure::result::Environment::default();
+    let out = folder.path().join("out");
+    let dir = ResultDir::create(Some(&out), "Test", "", &environment).unwrap();
+    let mut trial = dir.trial(1, "instances=2").unwrap();
+    let point = measure::metric::MonitorPoint {
+        t_s: 1.0,
+        seconds: 1.0,
+        values: [("cpu.user".to_owned(), 12.5)].into(),
+    };
+    trial.monitored(&point).unwrap();
+    let mut instance = trial.instance(2).unwrap();
+    for second in seconds() {
+        instance.second(&second, &kinds()).unwrap();
+    }
+    assert_eq!(store::read_monitors(trial.path()).unwrap(), [point]);
+    assert_eq!(store::read_trial(trial.path()).unwrap(), None);
+    let series = store::read_series(&trial.path().join("servers/2")).unwrap();
+    assert_eq!(series.len(), seconds().len());
+    assert_eq!(store::read_monitors(&out).unwrap(), []);
 }

@@ -48,6 +48,14 @@ impl SqliteTarget {
     /// # Errors
     /// When it is not of the form, or there is no room for a temporary database.
     pub fn parse(url: &str) -> Result<Self, SqliteTargetError> {
+        Self::parse_in(url, &std::env::temp_dir())
+    }
+
+    /// Reads a URL; a temporary database is made in `directory`.
+    ///
+    /// # Errors
+    /// As of [`SqliteTarget::parse`].
+    pub fn parse_in(url: &str, directory: &Path) -> Result<Self, SqliteTargetError> {
         let rest = url.strip_prefix("sqlite:").ok_or_else(|| {
             SqliteTargetError::Url(format!("{url:?} does not begin with sqlite:"))
         })?;
@@ -70,7 +78,10 @@ impl SqliteTarget {
                 }
             }
         }
-        let temporary = path.is_empty().then(temporary_directory).transpose()?;
+        let temporary = path
+            .is_empty()
+            .then(|| temporary_directory(directory))
+            .transpose()?;
         let path = match &temporary {
             Some(directory) => directory.path().join("dyno.sqlite"),
             None => PathBuf::from(path),
@@ -115,12 +126,12 @@ impl SqliteTarget {
     }
 }
 
-fn temporary_directory() -> Result<tempfile::TempDir, SqliteTargetError> {
+fn temporary_directory(parent: &Path) -> Result<tempfile::TempDir, SqliteTargetError> {
     tempfile::Builder::new()
         .prefix("dyno-")
-        .tempdir()
+        .tempdir_in(parent)
         .map_err(|source| SqliteTargetError::Temporary {
-            directory: std::env::temp_dir(),
+            directory: parent.to_owned(),
             source,
         })
 }
