@@ -1,1 +1,24 @@
-//! Private servers: child processes that die with dyno.
+//! Private servers: child processes of an unprivileged user, each with its own
+//! directory, socket, port and configuration, that die with dyno.
+//!
+//! [`find`] looks for the program, [`start`] runs it on a [`DataDir`], and a
+//! [`Private`] server ends when it is dropped, whatever happens before.
+
+mod config;
+mod data_dir;
+mod engine;
+mod find;
+mod log;
+mod port;
+mod private;
+mod start;
+
+pub use data_dir::DataDir;
+pub use engine::Engine;
+pub use find::{Installed, find};
+pub use private::Private;
+pub use start::{Wanted, start};
+
+pub(crate) use config::{check_settings, same_name};
+pub(crate) use log::failure_of;
+pub(crate) use start::{write_init_config, write_readable};

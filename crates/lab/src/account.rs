@@ -1,0 +1,117 @@
+//! Whom servers run as: dyno's own user, or an unprivileged one when that is root.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::fs::{Gid, Uid};
+
+use crate::error::LabError;
+
+/// Who is asked first when dyno is root.
+const UNPRIVILEGED: [&str; 2] = ["mysql", "nobody"];
+
+/// The user of the servers.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// `None`: dyno's own user.
+    other: Option<Other>,
+}
+
+#[derive(Debug, Clone)]
+struct Other {
+    name: String,
+    uid: u32,
+    gid: u32,
+}
+
+impl Account {
+    /// The account for this process's servers; servers refuse to be root.
+    ///
+    /// # Errors
+    /// When this is root and the host has no unprivileged user.
+    pub fn for_servers() -> Result<Self, LabError> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(Self { other: None });
+        }
+        let passwd = Path::new("/etc/passwd");
+        let text = fs::read_to_string(passwd).map_err(LabError::at("read", passwd))?;
+        let mut found = UNPRIVILEGED.iter().filter_map(|name| other(&text, name));
+        match found.next() {
+            Some(other) => Ok(Self { other: Some(other) }),
+            None => Err(LabError::NoAccount),
+        }
+    }
+
+    /// Makes the account the owner of `path`, which must not be a symbolic link.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn own(&self, path: &Path) -> Result<(), LabError> {
+        let Some(other) = &self.other else {
+            return Ok(());
+        };
+        std::os::unix::fs::lchown(path, Some(other.uid), Some(other.gid))
+            .map_err(LabError::at("give the server", path))
+    }
+
+    /// Makes the account the owner of an open file.
+    pub(crate) fn own_file(&self, file: impl AsFd) -> rustix::io::Result<()> {
+        let Some(other) = &self.other else {
+            return Ok(());
+        };
+        let (uid, gid) = (Uid::from_raw(other.uid), Gid::from_raw(other.gid));
+        rustix::fs::fchown(file, Some(uid), Some(gid))
+    }
+
+    /// Its name, if it is another user than this process's.
+    pub(crate) fn other_name(&self) -> Option<&str> {
+        self.other.as_ref().map(|other| other.name.as_str())
+    }
+
+    /// What `setpriv` needs to become it.
+    pub(crate) fn setpriv_options(&self) -> Vec<String> {
+        let Some(other) = &self.other else {
+            return Vec::new();
+        };
+        vec![
+            format!("--reuid={}", other.uid),
+            format!("--regid={}", other.gid),
+            "--clear-groups".to_owned(),
+        ]
+    }
+}
+
+/// The user `name` of a file like /etc/passwd; never one that is root by another name.
+fn other(passwd: &str, name: &str) -> Option<Other> {
+    let mut lines = passwd
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
+    let fields = lines.find(|fields| fields.first() == Some(&name))?;
+    let number = |at: usize| fields.get(at)?.parse::<u32>().ok().filter(|id| *id != 0);
+    Some(Other {
+        name: name.to_owned(),
+        uid: number(2)?,
+        gid: number(3)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nmysqlx:x:9:9::/:/bin/false\n\
+                          mysql:x:102:105:MySQL:/nonexistent:/bin/false\nbad:x:0:0::/:/bin/sh\nshort:x\n";
+
+    #[test]
+    fn a_user_is_found_by_its_whole_name() {
+        let found = other(PASSWD, "mysql").unwrap();
+        assert_eq!((found.uid, found.gid), (102, 105));
+        assert!(other(PASSWD, "nobody").is_none());
+    }
+
+    #[test]
+    fn nobody_who_is_root_will_do() {
+        assert!(other(PASSWD, "bad").is_none() && other(PASSWD, "short").is_none());
+    }
+}

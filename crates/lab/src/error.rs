@@ -1,0 +1,292 @@
+//! What can go wrong in the laboratory, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::needs::shown_bytes;
+use crate::servers::Engine;
+
+/// A laboratory that could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The operating system refused.
+    #[error("cannot {what} {}: {source}", path.display())]
+    Io {
+        /// What was tried, for example `write`.
+        what: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// The operating system's words.
+        source: io::Error,
+    },
+    /// The disk has too little room.
+    #[error(
+        "{}: {what} needs {}, and {} are free", path.display(), shown_bytes(*needed_bytes),
+        shown_bytes(*free_bytes)
+    )]
+    DiskFull {
+        /// For what.
+        what: String,
+        /// Where.
+        path: PathBuf,
+        /// What it takes in all.
+        needed_bytes: u64,
+        /// What is left now.
+        free_bytes: u64,
+    },
+    /// No place for the cache is known.
+    #[error("there is no place for dyno's cache: neither DYNO_CACHE_DIR nor HOME is set")]
+    NoCacheDir,
+    /// A directory of the cache cannot be trusted.
+    #[error("{} {why}", path.display())]
+    Untrusted {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// The user a server runs as cannot get to the cache.
+    #[error("the user {user} that servers run as may not enter {}", path.display())]
+    Unreachable {
+        /// The directory that is closed.
+        path: PathBuf,
+        /// The user's name.
+        user: String,
+    },
+    /// Sockets below the cache would have names the kernel does not take.
+    #[error(
+        "{} is too long a path for the sockets below it: it may have {limit} bytes", path.display()
+    )]
+    PathTooLong {
+        /// The cache.
+        path: PathBuf,
+        /// The most that works.
+        limit: usize,
+    },
+    /// `DYNO_CACHE_LIMIT` is no size.
+    #[error("DYNO_CACHE_LIMIT is {0:?}, which is no size")]
+    CacheLimit(String),
+    /// dyno is root, and there is nobody to run a server as.
+    #[error("servers refuse to run as root, and there is no user mysql or nobody")]
+    NoAccount,
+    /// A program that starts servers is missing.
+    #[error("cannot run {program}: {source}")]
+    NoProgram {
+        /// Its name.
+        program: String,
+        /// The operating system's words.
+        source: io::Error,
+    },
+    /// The server is not installed.
+    #[error("there is no {engine} server {}", searched.describe())]
+    NoServer {
+        /// Which engine.
+        engine: Engine,
+        /// Where it was looked for.
+        searched: Searched,
+    },
+    /// Only other versions are installed.
+    #[error("the study asks for {engine} {wanted}, but there is only {}", found.join(" and "))]
+    WrongVersion {
+        /// Which engine.
+        engine: Engine,
+        /// The version, or the beginning of one.
+        wanted: String,
+        /// `10.11.14 (/usr/sbin/mariadbd)`, each.
+        found: Vec<String>,
+    },
+    /// A server program is there and does not run.
+    #[error("{} does not run: {words}", program.display())]
+    BadProgram {
+        /// The program.
+        program: PathBuf,
+        /// What it said.
+        words: String,
+    },
+    /// A setting that the laboratory decides.
+    #[error("the setting {name} is dyno's own: {why}")]
+    ReservedSetting {
+        /// As written in the study.
+        name: String,
+        /// What to use in its place.
+        why: &'static str,
+    },
+    /// A setting that cannot stand in a configuration file.
+    #[error("the setting {name:?} cannot be written: {why}")]
+    BadSetting {
+        /// As written in the study.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The server refused a setting of the study.
+    #[error("{server} refused the setting {name}: {words}")]
+    RejectedSetting {
+        /// Which server.
+        server: String,
+        /// As written in the study.
+        name: String,
+        /// The server's own words.
+        words: String,
+    },
+    /// Somebody else listens there.
+    #[error("port {port} is taken{}", by.as_ref().map_or(String::new(), |by| format!(" by {by}")))]
+    PortTaken {
+        /// The port of the study.
+        port: u16,
+        /// `mariadbd (process 123)`, if the host tells.
+        by: Option<String>,
+    },
+    /// A server ended before it was ready.
+    #[error("{server} did not start: it {how}; its log ends:\n{log}")]
+    Died {
+        /// Which server.
+        server: String,
+        /// `ended with exit code 1`, `was killed by signal 9`.
+        how: String,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// A server ended while it was needed, or otherwise than it was asked to.
+    #[error("{0}")]
+    Ended(String),
+    /// A server runs and does not answer.
+    #[error("{server} did not {what} within {limit_s} s; its log ends:\n{log}")]
+    TooSlow {
+        /// Which server.
+        server: String,
+        /// `answer` or `stop`.
+        what: &'static str,
+        /// How long it was given.
+        limit_s: u64,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// The server answers and lets nobody in.
+    #[error("cannot log in to {server}: {source}")]
+    Login {
+        /// Which server.
+        server: String,
+        /// In its own words.
+        source: client::mysql::Error,
+    },
+    /// A process of a dead dyno survives SIGKILL.
+    #[error("process {pid} of an earlier dyno cannot be ended: {why}")]
+    Undead {
+        /// The process.
+        pid: u32,
+        /// What is in the way.
+        why: String,
+    },
+    /// The data could not be loaded.
+    #[error("cannot build the data: {0}")]
+    Data(#[from] data::PrepareError),
+    /// The user asked to stop.
+    #[error("interrupted while preparing the servers; nothing of it is left")]
+    Interrupted,
+}
+
+/// Where a server was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Searched {
+    /// In the directory that the study names.
+    Basedir(PathBuf),
+    /// On `PATH` and in the usual places.
+    Host,
+}
+
+impl Searched {
+    fn describe(&self) -> String {
+        match self {
+            Self::Basedir(path) => format!("below {}", path.display()),
+            Self::Host => "on PATH or in the usual places".to_owned(),
+        }
+    }
+}
+
+impl LabError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        let text = match self {
+            Self::Io { source, .. } => return io_remedy(source),
+            Self::DiskFull { .. } => {
+                "free some space, ask for less data, or name another disk with DYNO_CACHE_DIR"
+            }
+            Self::NoCacheDir => "set DYNO_CACHE_DIR to a directory that may fill up",
+            Self::Untrusted { .. } | Self::Unreachable { .. } => {
+                "name a directory of your own with DYNO_CACHE_DIR, such as /var/cache/dyno"
+            }
+            Self::PathTooLong { .. } => "name a shorter directory with DYNO_CACHE_DIR",
+            Self::CacheLimit(_) => "write it like 20G, 500M or plain bytes",
+            Self::NoAccount => "install a server's package, or make a user mysql",
+            Self::NoProgram { program, .. } if program == crate::process::SETPRIV => {
+                "install the package util-linux"
+            }
+            Self::NoProgram { .. } => "install it, or name another server with server.basedir",
+            Self::NoServer { engine, .. } => return Some(engine.how_to_install().to_owned()),
+            Self::WrongVersion { .. } => {
+                "install that version and name its directory with server.basedir, or change server.version"
+            }
+            Self::BadProgram { .. } => {
+                "the user that servers run as must be able to read and run it with its libraries"
+            }
+            Self::ReservedSetting { .. } => "take it out of server.config",
+            Self::BadSetting { .. } => "a name has letters, digits, - _ and .; a value is one line",
+            Self::RejectedSetting { .. } => "correct or remove it in server.config",
+            Self::PortTaken { .. } => {
+                "leave server.port out to get a free one, or end that process"
+            }
+            Self::Undead { .. } => "end it by hand, then run: dyno clean",
+            Self::Login { source, .. } => return source.remedy().map(str::to_owned),
+            Self::Data(data::PrepareError::Unfit { remedy, .. }) => return Some(remedy.clone()),
+            Self::Data(data::PrepareError::Mysql(error)) => {
+                return error.remedy().map(str::to_owned);
+            }
+            Self::Died { .. }
+            | Self::Ended(_)
+            | Self::TooSlow { .. }
+            | Self::Data(_)
+            | Self::Interrupted => {
+                return None;
+            }
+        };
+        Some(text.to_owned())
+    }
+
+    /// An error of the operating system as a closure for `map_err`.
+    pub(crate) fn at<'a>(
+        what: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(io::Error) -> Self + use<'a> {
+        move |source| Self::Io {
+            what,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Whether it came from a disk without room.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            ),
+            _ => false,
+        }
+    }
+}
+
+fn io_remedy(error: &io::Error) -> Option<String> {
+    let text = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space, or name another disk with DYNO_CACHE_DIR"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "run as a user who may, or name a directory of your own with DYNO_CACHE_DIR"
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
+}

@@ -1,0 +1,193 @@
+//! dyno's place on this host: templates that are kept, and one directory for each
+//! running dyno.
+//!
+//! ```text
+//! CACHE/lock              held while a run directory is made or claimed
+//! CACHE/templates/        prepared data: see `template`
+//! CACHE/run/5e1c…/lock    held as long as that dyno lives
+//! CACHE/run/5e1c…/s1.cnf  the configuration of its server 1
+//! CACHE/run/5e1c…/s1/     everything that server 1 writes
+//! ```
+//!
+//! Whatever a killed dyno leaves is below its run directory, whose lock the kernel
+//! then frees: that is how the next one knows what to sweep.
+
+pub(crate) mod lock;
+mod root;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::account::Account;
+use crate::error::LabError;
+use crate::needs;
+use crate::sweep;
+use crate::template::cache;
+use lock::Lock;
+
+/// What `DYNO_CACHE_LIMIT` is by default: 20 GiB.
+const CACHE_LIMIT_BYTES: u64 = 20 << 30;
+
+/// The cache, and this process's own run directory in it. Clones share both; the run
+/// directory goes away with the last of them, and with the last server in it.
+#[derive(Debug, Clone)]
+pub struct Home {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    root: PathBuf,
+    run: PathBuf,
+    account: Account,
+    cache_limit_bytes: u64,
+    next: AtomicU32,
+    swept: Cleaned,
+    /// Dropped after the directory is gone.
+    _lock: Lock,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Processes of dead dynos that were ended.
+    pub processes: u32,
+    /// Run directories of dead dynos that were removed.
+    pub run_dirs: u32,
+    /// Templates that were removed.
+    pub templates: u32,
+    /// What all of them took on the disk.
+    pub bytes: u64,
+}
+
+impl Home {
+    /// Opens the cache at `$DYNO_CACHE_DIR`, else `/var/cache/dyno` for root, else
+    /// `$XDG_CACHE_HOME/dyno` or `~/.cache/dyno`, with the size limit of
+    /// `$DYNO_CACHE_LIMIT` (default 20 GiB), and sweeps what dead dynos left.
+    ///
+    /// # Errors
+    /// When the place cannot be made, is not this user's alone, or is closed to the
+    /// user that servers run as; when something that was left cannot be removed.
+    pub fn open() -> Result<Self, LabError> {
+        Self::open_in(&root::from_environment()?, cache_limit()?)
+    }
+
+    /// The same at a given place, with a given limit.
+    ///
+    /// # Errors
+    /// As [`Home::open`]'s.
+    pub fn open_in(root: &Path, cache_limit_bytes: u64) -> Result<Self, LabError> {
+        let account = Account::for_servers()?;
+        let root = root::prepare(root, &account)?;
+        // Nobody may take the new directory for a dead dyno's before it is locked.
+        let whole = Lock::exclusive(&root.join("lock"))?;
+        let run = new_run_dir(&root)?;
+        let own = Lock::exclusive(&run.join("lock"))?;
+        let dead = sweep::claim(&root)?;
+        drop(whole);
+        let home = Self {
+            inner: Arc::new(Inner {
+                swept: sweep::remove(dead)?,
+                root,
+                run,
+                account,
+                cache_limit_bytes,
+                next: AtomicU32::new(0),
+                _lock: own,
+            }),
+        };
+        Ok(home)
+    }
+
+    /// The cache's directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.inner.root
+    }
+
+    /// What was swept when it was opened.
+    #[must_use]
+    pub fn swept(&self) -> Cleaned {
+        self.inner.swept
+    }
+
+    /// Whom servers run as.
+    #[must_use]
+    pub fn account(&self) -> &Account {
+        &self.inner.account
+    }
+
+    /// A path in the run directory that nothing else has.
+    pub(crate) fn new_path(&self, prefix: &str) -> PathBuf {
+        let number = self.inner.next.fetch_add(1, Ordering::Relaxed);
+        self.inner.run.join(format!("{prefix}{number}"))
+    }
+
+    pub(crate) fn templates(&self) -> PathBuf {
+        self.inner.root.join(root::TEMPLATES)
+    }
+
+    pub(crate) fn cache_limit_bytes(&self) -> u64 {
+        self.inner.cache_limit_bytes
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // What cannot be removed now is swept by the next dyno.
+        let _ = fs::remove_dir_all(&self.run);
+    }
+}
+
+/// Removes what dead dynos left, and with `templates` every template that no dyno
+/// uses; says what that was.
+///
+/// # Errors
+/// As [`Home::open`]'s.
+pub fn clean(templates: bool) -> Result<Cleaned, LabError> {
+    clean_in(&root::from_environment()?, templates)
+}
+
+/// The same at a given place.
+///
+/// # Errors
+/// As [`Home::open`]'s.
+pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, LabError> {
+    if !root.exists() {
+        return Ok(Cleaned::default());
+    }
+    let home = Home::open_in(root, CACHE_LIMIT_BYTES)?;
+    let mut cleaned = home.swept();
+    if templates {
+        let (count, bytes) = cache::remove_unused(&home)?;
+        cleaned.templates = count;
+        cleaned.bytes += bytes;
+    }
+    Ok(cleaned)
+}
+
+fn cache_limit() -> Result<u64, LabError> {
+    let Some(text) = std::env::var_os("DYNO_CACHE_LIMIT").filter(|text| !text.is_empty()) else {
+        return Ok(CACHE_LIMIT_BYTES);
+    };
+    let text = text.to_string_lossy();
+    needs::parse_bytes(&text).ok_or_else(|| LabError::CacheLimit(text.into_owned()))
+}
+
+/// A directory with a name that no other dyno ever has: somebody who still waits to
+/// sweep a dead one must not find a live one under its name.
+fn new_run_dir(root: &Path) -> Result<PathBuf, LabError> {
+    loop {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let micros = now.map_or(0, |time| time.as_micros());
+        let path = root.join(root::RUN).join(format!("{micros:x}"));
+        match root::make_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(LabError::at("make", &path)(error)),
+        }
+    }
+}

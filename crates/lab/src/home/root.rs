@@ -1,0 +1,202 @@
+//! The cache's directory: where it is, and that nobody else can reach into it.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::account::Account;
+use crate::error::LabError;
+
+pub(super) const RUN: &str = "run";
+pub(super) const TEMPLATES: &str = "templates";
+
+/// A socket's path ends at 107 bytes.
+const MAX_SOCKET_BYTES: usize = 107;
+/// The longest that follows the root: what `new_run_dir` makes, and the server's socket in it.
+const BELOW_ROOT: &str = "/run/ffffffffffffff/s1000.4294967295/s.sock";
+
+/// Where the environment puts the cache.
+pub(super) fn from_environment() -> Result<PathBuf, LabError> {
+    let is_root = rustix::process::geteuid().is_root();
+    place(|name| std::env::var_os(name), is_root).ok_or(LabError::NoCacheDir)
+}
+
+fn place(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<PathBuf> {
+    // An XDG path that is not absolute is to be ignored, says its specification.
+    let dir = |name: &str| {
+        let path = PathBuf::from(variable(name)?);
+        path.is_absolute().then_some(path)
+    };
+    if let Some(path) = variable("DYNO_CACHE_DIR").filter(|path| !path.is_empty()) {
+        return std::path::absolute(path).ok();
+    }
+    if is_root {
+        return Some(PathBuf::from("/var/cache/dyno"));
+    }
+    let cache = dir("XDG_CACHE_HOME").or_else(|| Some(dir("HOME")?.join(".cache")));
+    Some(cache?.join("dyno"))
+}
+
+/// Has the directories, and makes sure of them. Gives the root without symbolic links above it.
+pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, LabError> {
+    if let Some(parent) = root.parent() {
+        fs::create_dir_all(parent).map_err(LabError::at("make", parent))?;
+    }
+    own_dir(root)?;
+    let root = fs::canonicalize(root).map_err(LabError::at("open", root))?;
+    let limit = MAX_SOCKET_BYTES - BELOW_ROOT.len();
+    if root.as_os_str().len() > limit {
+        return Err(LabError::PathTooLong { path: root, limit });
+    }
+    own_dir(&root.join(RUN))?;
+    own_dir(&root.join(TEMPLATES))?;
+    if let Some(user) = account.other_name() {
+        check_reachable(&root, user)?;
+    }
+    Ok(root)
+}
+
+/// Makes a directory that others may pass through and nobody else may change.
+pub(super) fn make_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o755).create(path)?;
+    // The mode above is subject to the umask.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}
+
+/// Has a directory that is this user's own; somebody else may have made it first.
+fn own_dir(path: &Path) -> Result<(), LabError> {
+    match make_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made.map_err(LabError::at("make", path)),
+    }
+    let untrusted = |why: String| LabError::Untrusted {
+        path: path.to_owned(),
+        why,
+    };
+    let meta = fs::symlink_metadata(path).map_err(LabError::at("look at", path))?;
+    if meta.is_symlink() {
+        return Err(untrusted(
+            "is a symbolic link, which could lead anywhere".to_owned(),
+        ));
+    }
+    if !meta.is_dir() {
+        return Err(untrusted("is no directory".to_owned()));
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if meta.uid() != own {
+        return Err(untrusted(format!(
+            "belongs to user {}, not to user {own}",
+            meta.uid()
+        )));
+    }
+    if meta.mode() & 0o022 != 0 {
+        return Err(untrusted("may be changed by other users".to_owned()));
+    }
+    Ok(())
+}
+
+/// Servers of another user must be able to pass through every directory above theirs.
+fn check_reachable(root: &Path, user: &str) -> Result<(), LabError> {
+    for dir in root.ancestors() {
+        let meta = fs::metadata(dir).map_err(LabError::at("look at", dir))?;
+        if meta.mode() & 0o001 == 0 {
+            return Err(LabError::Unreachable {
+                path: dir.to_owned(),
+                user: user.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placed(variables: &[(&str, &str)], is_root: bool) -> Option<PathBuf> {
+        let find = |name: &str| variables.iter().find(|(key, _)| *key == name);
+        place(|name| find(name).map(|(_, value)| value.into()), is_root)
+    }
+
+    #[test]
+    fn the_environment_decides_the_place() {
+        let home = ("HOME", "/home/a");
+        let shown = |path: Option<PathBuf>| path.unwrap().display().to_string();
+        assert_eq!(shown(placed(&[home], true)), "/var/cache/dyno");
+        assert_eq!(shown(placed(&[home], false)), "/home/a/.cache/dyno");
+        let xdg = ("XDG_CACHE_HOME", "/c");
+        assert_eq!(shown(placed(&[home, xdg], false)), "/c/dyno");
+        let relative = ("XDG_CACHE_HOME", "c");
+        assert_eq!(
+            shown(placed(&[home, relative], false)),
+            "/home/a/.cache/dyno"
+        );
+        let own = ("DYNO_CACHE_DIR", "/d");
+        assert_eq!(shown(placed(&[home, xdg, own], true)), "/d");
+        assert_eq!(placed(&[], false), None);
+    }
+
+    fn account() -> Account {
+        Account::for_servers().unwrap()
+    }
+
+    #[test]
+    fn a_directory_that_others_could_change_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let root = dir.path().join("cache");
+        let prepared = prepare(&root, &account()).unwrap();
+        assert_eq!(fs::metadata(&prepared).unwrap().mode() & 0o777, 0o755);
+
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&root, &link).unwrap();
+        let error = prepare(&link, &account()).unwrap_err();
+        assert!(error.to_string().contains("symbolic link"), "{error}");
+        assert!(error.remedy().unwrap().contains("DYNO_CACHE_DIR"));
+
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = prepare(&file, &account()).unwrap_err();
+        assert!(error.to_string().contains("no directory"), "{error}");
+
+        let shared = dir.path().join("shared");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+        let error = prepare(&shared, &account()).unwrap_err();
+        assert!(error.to_string().contains("other users"), "{error}");
+
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(root.join(RUN), Some(65534), None).unwrap();
+            let error = prepare(&root, &account()).unwrap_err();
+            assert!(
+                error.to_string().contains("belongs to user 65534"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_path_too_long_for_sockets_is_refused_with_the_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = prepare(&dir.path().join("x".repeat(80)), &account()).unwrap_err();
+        assert!(
+            matches!(error, LabError::PathTooLong { limit: 64, .. }),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_place_closed_to_the_servers_user_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let prepared = prepare(&dir.path().join("cache"), &account());
+        if account().other_name().is_some() {
+            let error = prepared.unwrap_err();
+            assert!(matches!(error, LabError::Unreachable { .. }), "{error}");
+        } else {
+            prepared.unwrap();
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What a trial needs of this host, and what there is: looked at before anything starts.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::error::LabError;
+use crate::home::Home;
+use crate::servers::{Engine, same_name};
+
+/// A row of the load's tables with its index entry and the pages' fill, in bytes. Loaded
+/// tables take 225 to 245.
+const ROW_BYTES: u64 = 250;
+/// A server's data directory without tables, its log included.
+const EMPTY_BYTES: u64 = 220 << 20;
+/// Both engines' default buffer pool.
+const DEFAULT_POOL_BYTES: u64 = 128 << 20;
+/// Both engines' default for the log of changes.
+const DEFAULT_LOG_BYTES: u64 = 100 << 20;
+/// How fast rows are loaded and indexed, at least.
+const LOAD_ROWS_PER_S: u64 = 100_000;
+/// How fast data is copied without sharing blocks, at least.
+const COPY_BYTES_PER_S: u64 = 500_000_000;
+/// Start and stop of a server.
+const START: Duration = Duration::from_secs(2);
+/// The most of a file of the kernel that is read.
+const KERNEL_BYTES: usize = 64 * 1024;
+
+/// What one trial asks for.
+#[derive(Debug, Clone)]
+pub struct Asked<'a> {
+    /// The engine of its servers.
+    pub engine: Engine,
+    /// The study's settings.
+    pub config: &'a [(String, String)],
+    /// Servers at once.
+    pub instances: u32,
+    /// Connections of each server.
+    pub connections: u32,
+    /// Rows of all tables of one server.
+    pub rows: u64,
+    /// Warm-up and measurement.
+    pub load: Duration,
+    /// What the cached template takes; `None` if it is still to be built.
+    pub template_bytes: Option<u64>,
+}
+
+/// What a trial takes of this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// The load, and what comes before it.
+    pub time: Duration,
+    /// Of that, building a template that is not in the cache.
+    pub build_time: Duration,
+    /// On the disk of the cache at once: all copies, and a template that is still to be built.
+    pub disk_bytes: u64,
+    /// Of that, what stays after the trial: the template.
+    pub template_bytes: u64,
+    /// In memory, of all servers.
+    pub memory_bytes: u64,
+}
+
+/// What this host has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Available {
+    /// On the disk of the cache.
+    pub disk_bytes: u64,
+    /// For new processes without swapping, within the limits of this process's cgroup.
+    pub memory_bytes: u64,
+}
+
+/// Estimates what a trial needs. The estimates are meant to be a little too high.
+#[must_use]
+pub fn of(asked: &Asked<'_>) -> Needs {
+    let instances = u64::from(asked.instances.max(1));
+    let data = asked
+        .template_bytes
+        .unwrap_or_else(|| data_bytes(asked.engine, asked.rows));
+    let is_built = asked.template_bytes.is_some();
+    let template_bytes = if is_built { 0 } else { data };
+    let build_time = if is_built {
+        Duration::ZERO
+    } else {
+        START * 2 + Duration::from_secs(asked.rows.div_ceil(LOAD_ROWS_PER_S))
+    };
+    let each = data.saturating_add(log_bytes(asked));
+    let copies = Duration::from_secs(data.saturating_mul(instances) / COPY_BYTES_PER_S);
+    Needs {
+        time: asked.load + START + copies + build_time,
+        build_time,
+        disk_bytes: each
+            .saturating_mul(instances)
+            .saturating_add(template_bytes),
+        template_bytes,
+        memory_bytes: memory_bytes(asked).saturating_mul(instances),
+    }
+}
+
+/// What is there for servers below `home`.
+///
+/// # Errors
+/// When the operating system does not tell.
+pub fn available(home: &Home) -> Result<Available, LabError> {
+    Ok(Available {
+        disk_bytes: free_bytes(home.root())?,
+        memory_bytes: available_memory()?,
+    })
+}
+
+/// What a server's data directory takes that holds so many rows.
+pub(crate) fn data_bytes(engine: Engine, rows: u64) -> u64 {
+    // MySQL keeps its tables of users and two undo logs in files of their own.
+    let engine_bytes = match engine {
+        Engine::MariaDb => 0,
+        Engine::MySql => 60 << 20,
+    };
+    rows.saturating_mul(ROW_BYTES)
+        .saturating_add(EMPTY_BYTES + engine_bytes)
+}
+
+/// What a log of changes takes that the study makes larger than the template's.
+fn log_bytes(asked: &Asked<'_>) -> u64 {
+    let wanted = size_setting(asked.config, "innodb_log_file_size")
+        .or_else(|| size_setting(asked.config, "innodb_redo_log_capacity"));
+    wanted
+        .unwrap_or(DEFAULT_LOG_BYTES)
+        .saturating_sub(DEFAULT_LOG_BYTES)
+}
+
+/// One server's memory with a full buffer pool.
+fn memory_bytes(asked: &Asked<'_>) -> u64 {
+    let pool = size_setting(asked.config, "innodb_buffer_pool_size").unwrap_or(DEFAULT_POOL_BYTES);
+    let (engine, connection) = match asked.engine {
+        Engine::MariaDb => (100 << 20, 300 << 10),
+        Engine::MySql => (400 << 20, 600 << 10),
+    };
+    // A page in the pool needs some 5% for its descriptor and hash entries.
+    (pool + pool / 20)
+        .saturating_add(engine)
+        .saturating_add(u64::from(asked.connections).saturating_mul(connection))
+}
+
+fn size_setting(config: &[(String, String)], wanted: &str) -> Option<u64> {
+    let mut values = config
+        .iter()
+        .rev()
+        .filter(|(name, _)| same_name(name, wanted));
+    parse_bytes(&values.next()?.1)
+}
+
+/// Reads a size as servers do: plain bytes, or a number with K, M, G, T, P or E, which
+/// stand for powers of 1024.
+#[must_use]
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (number, shift) = match text.chars().last()?.to_ascii_uppercase() {
+        'K' => (&text[..text.len() - 1], 10),
+        'M' => (&text[..text.len() - 1], 20),
+        'G' => (&text[..text.len() - 1], 30),
+        'T' => (&text[..text.len() - 1], 40),
+        'P' => (&text[..text.len() - 1], 50),
+        'E' => (&text[..text.len() - 1], 60),
+        _ => (text, 0),
+    };
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// A size for people: `1.5 GiB`.
+#[must_use]
+pub fn shown_bytes(bytes: u64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.iter().find(|(shift, _)| bytes >> shift > 0) {
+        #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+        Some((shift, unit)) => format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// What this user may still write to the file system of `path`.
+pub(crate) fn free_bytes(path: &Path) -> Result<u64, LabError> {
+    let stat = rustix::fs::statvfs(path)
+        .map_err(|error| LabError::at("look at the disk of", path)(error.into()))?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+fn available_memory() -> Result<u64, LabError> {
+    let path = Path::new("/proc/meminfo");
+    let text = fs::read_to_string(path).map_err(LabError::at("read", path))?;
+    let host = mem_available(&text)
+        .ok_or_else(|| LabError::at("read", path)(std::io::Error::other("no MemAvailable")))?;
+    let limits = cgroup_left(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
+    Ok(limits.into_iter().fold(host, u64::min))
+}
+
+fn mem_available(meminfo: &str) -> Option<u64> {
+    let mut lines = meminfo.lines();
+    let value = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// What is left below the memory limit of this process's cgroup and of those above it, in
+/// either version.
+fn cgroup_left(own: &Path, root: &Path) -> Vec<u64> {
+    let text = fs::read_to_string(own).unwrap_or_default();
+    let mut left = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(group)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let (dir, limit, usage) = if controllers.is_empty() {
+            (root.to_owned(), "memory.max", "memory.current")
+        } else if controllers.split(',').any(|name| name == "memory") {
+            let dir = root.join("memory");
+            (dir, "memory.limit_in_bytes", "memory.usage_in_bytes")
+        } else {
+            continue;
+        };
+        let group = dir.join(group.trim_start_matches('/'));
+        let above = group.ancestors().take_while(|at| at.starts_with(&dir));
+        left.extend(above.filter_map(|at| {
+            let limit = number(&at.join(limit))?;
+            // Memory of the page cache counts as used and is given back when it is needed.
+            let cache = inactive_file(&at.join("memory.stat"));
+            let used = number(&at.join(usage))?.saturating_sub(cache);
+            Some(limit.saturating_sub(used))
+        }));
+    }
+    left
+}
+
+/// The number in a file; `None` for `max`.
+fn number(path: &Path) -> Option<u64> {
+    short_text(path)?.trim().parse().ok()
+}
+
+fn inactive_file(stat: &Path) -> u64 {
+    let text = short_text(stat).unwrap_or_default();
+    let field = |name: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines.find(|(key, _)| *key == name)?.1.parse().ok()
+    };
+    field("total_inactive_file")
+        .or_else(|| field("inactive_file"))
+        .unwrap_or(0)
+}
+
+fn short_text(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    (text.len() <= KERNEL_BYTES).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_servers_read_them() {
+        assert_eq!(parse_bytes("256M"), Some(256 << 20));
+        assert_eq!(parse_bytes(" 1g "), Some(1 << 30));
+        assert_eq!(parse_bytes("4096"), Some(4096));
+        assert_eq!(parse_bytes("20E"), None);
+        for bad in ["", "M", "1.5G", "-1", "+1", "1GB", "ä", "1 G", "0x10"] {
+            assert_eq!(parse_bytes(bad), None, "{bad}");
+        }
+        assert_eq!(shown_bytes(1536 << 20), "1.5 GiB");
+        assert_eq!(shown_bytes(999), "999 bytes");
+    }
+
+    fn asked(instances: u32, config: &[(String, String)]) -> Needs {
+        of(&Asked {
+            engine: Engine::MariaDb,
+            config,
+            instances,
+            connections: 16,
+            rows: 1_000_000,
+            load: Duration::from_secs(60),
+            template_bytes: None,
+        })
+    }
+
+    #[test]
+    fn needs_grow_with_servers_rows_and_settings() {
+        let pool = |value: &str| [("innodb-buffer-pool-size".to_owned(), value.to_owned())];
+        let (one, eight) = (asked(1, &[]), asked(8, &[]));
+        assert_eq!(eight.memory_bytes, one.memory_bytes * 8);
+        assert!(one.disk_bytes > 2 * 250_000_000 && one.time > Duration::from_secs(65));
+        let large = asked(1, &pool("2G"));
+        assert!(large.memory_bytes - one.memory_bytes > 1900 << 20);
+        assert_eq!(asked(1, &pool("banana")).memory_bytes, one.memory_bytes);
+        assert_eq!(
+            asked(u32::MAX, &pool("16E")).memory_bytes,
+            asked(u32::MAX, &[]).memory_bytes
+        );
+        let log = [("innodb_log_file_size".to_owned(), "1G".to_owned())];
+        assert!(asked(1, &log).disk_bytes - one.disk_bytes > 900 << 20);
+    }
+
+    #[test]
+    fn a_cached_template_is_neither_built_nor_stored_again() {
+        let cached = of(&Asked {
+            engine: Engine::MySql,
+            config: &[],
+            instances: 2,
+            connections: 1,
+            rows: 1_000_000,
+            load: Duration::ZERO,
+            template_bytes: Some(1 << 30),
+        });
+        assert_eq!(cached.disk_bytes, 2 << 30);
+        assert_eq!(
+            (cached.build_time, cached.template_bytes),
+            (Duration::ZERO, 0)
+        );
+    }
+
+    #[test]
+    fn limits_of_both_kinds_of_cgroup_count_with_those_above() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        file("own", "4:memory:/a\n1:cpu:/x\n0::/b/c\n");
+        file("memory/a/memory.limit_in_bytes", "1000\n");
+        file("memory/a/memory.usage_in_bytes", "400\n");
+        file(
+            "memory/a/memory.stat",
+            "inactive_file 1\ntotal_inactive_file 100\n",
+        );
+        file("b/c/memory.max", "max\n");
+        file("b/c/memory.current", "5\n");
+        file("b/memory.max", "500\n");
+        file("b/memory.current", "450\n");
+        let mut left = cgroup_left(&dir.path().join("own"), dir.path());
+        left.sort_unstable();
+        assert_eq!(left, [50, 700]);
+        assert!(cgroup_left(Path::new("/none"), dir.path()).is_empty());
+    }
+
+    #[test]
+    fn this_host_has_something_left() {
+        assert_eq!(
+            mem_available("MemFree: 1 kB\nMemAvailable:     20 kB\n"),
+            Some(20_480)
+        );
+        assert!(available_memory().unwrap() > 1 << 20);
+        assert!(free_bytes(Path::new("/proc/self/root")).unwrap() > 0);
+    }
+}

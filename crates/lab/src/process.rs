@@ -1,0 +1,216 @@
+//! Starting programs: as whom, and so that they do not outlive dyno.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, OnceLock};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+use crate::account::Account;
+use crate::error::LabError;
+
+/// Gives a child its user and its parent-death signal, which would otherwise take `unsafe` code.
+pub(crate) const SETPRIV: &str = "setpriv";
+/// How often a child is looked at.
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
+/// What children inherit of the environment: how to find and load programs, and nothing secret.
+const INHERITED: [&str; 6] = [
+    "PATH",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "MALLOC_CONF",
+    "MALLOC_ARENA_MAX",
+];
+
+/// `program` as `account`, in a process group of its own, killed by the kernel when dyno dies.
+pub(crate) fn command(account: &Account, program: &Path) -> Command {
+    let mut command = Command::new(SETPRIV);
+    command.args(["--pdeathsig", "KILL"]);
+    command.args(account.setpriv_options()).arg("--");
+    command.arg(program).env_clear();
+    let inherited = INHERITED
+        .iter()
+        .filter_map(|name| Some((name, std::env::var_os(name)?)));
+    command.envs(inherited).env("LC_ALL", "C");
+    // The account may not be able to enter the directory dyno was started in.
+    command
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .process_group(0);
+    command
+}
+
+/// A command to start, and where to send the outcome.
+type Job = (Command, Sender<io::Result<Child>>);
+
+/// Starts a command from a thread that lives as long as the process.
+///
+/// The kernel's parent-death signal follows the *thread* that forked: a server started by a thread
+/// that ends would end with it.
+pub(crate) fn spawn(command: Command) -> Result<Child, LabError> {
+    static SPAWNER: OnceLock<Mutex<Sender<Job>>> = OnceLock::new();
+    let gone = || io::Error::other("the thread that starts programs has ended");
+    let spawner = SPAWNER.get_or_init(|| {
+        let (sender, jobs) = channel::<Job>();
+        let run = move || {
+            for (mut command, outcome) in jobs {
+                // Who asked may have stopped waiting.
+                let _ = outcome.send(command.spawn());
+            }
+        };
+        // Without the thread nobody receives, and every job fails with `gone`.
+        let _ = std::thread::Builder::new()
+            .name("spawner".to_owned())
+            .spawn(run);
+        Mutex::new(sender)
+    });
+    let (outcome, result) = channel();
+    let sent = match spawner.lock() {
+        Ok(sender) => sender.send((command, outcome)).is_ok(),
+        Err(_) => false,
+    };
+    let spawned = if sent { result.recv().ok() } else { None };
+    spawned
+        .unwrap_or_else(|| Err(gone()))
+        .map_err(|source| LabError::NoProgram {
+            program: SETPRIV.to_owned(),
+            source,
+        })
+}
+
+/// Waits until the child has ended, at most `limit`; `None` if it has not.
+pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        if Instant::now() > deadline {
+            return None;
+        }
+        sleep(LOOK);
+    }
+}
+
+/// Kills a child with all its children, and reaps it.
+pub(crate) fn kill(child: &mut Child) {
+    // Until it is reaped its number cannot be anybody else's.
+    if let (Ok(None), Some(pid)) = (child.try_wait(), pid_of(child)) {
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        let _ = child.wait();
+    }
+}
+
+/// Asks a child to end.
+pub(crate) fn terminate(child: &mut Child) {
+    if let (Ok(None), Some(pid)) = (child.try_wait(), pid_of(child)) {
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+    }
+}
+
+fn pid_of(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()).ok()?)
+}
+
+/// Runs a command to its end. `Err` has killed it: by the user, or at the limit (`None` inside).
+pub(crate) fn run(
+    command: Command,
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> Result<Option<ExitStatus>, LabError> {
+    let mut child = spawn(command)?;
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Ok(Some(status));
+        }
+        let stop = interrupted.load(Ordering::Relaxed);
+        if stop || Instant::now() > deadline {
+            kill(&mut child);
+            return if stop {
+                Err(LabError::Interrupted)
+            } else {
+                Ok(None)
+            };
+        }
+        sleep(LOOK);
+    }
+}
+
+/// How a process ended, for a sentence that begins with its name.
+pub(crate) fn how_it_ended(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("was killed by signal {signal}"),
+        (None, Some(code)) => format!("ended with exit code {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+/// The programs called `name` on `PATH`, in its order.
+pub(crate) fn on_path(name: &str) -> Vec<std::path::PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::env::split_paths(path.as_os_str() as &OsStr);
+    dirs.filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .filter(|program| program.is_file())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(text: &str) -> Command {
+        let mut command = command(&Account::for_servers().unwrap(), Path::new("/bin/sh"));
+        command.args(["-c", text]);
+        command
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_killed_with_its_children() {
+        let never = AtomicBool::new(false);
+        let begun = Instant::now();
+        let ended = run(sh("sleep 600 & wait"), Duration::from_millis(50), &never);
+        assert!(matches!(ended, Ok(None)), "{ended:?}");
+        assert!(begun.elapsed() < Duration::from_secs(300));
+    }
+
+    #[test]
+    fn a_program_ends_when_the_user_asks() {
+        let asked = AtomicBool::new(true);
+        let ended = run(sh("sleep 600"), Duration::from_secs(600), &asked);
+        assert!(matches!(ended, Err(LabError::Interrupted)));
+    }
+
+    #[test]
+    fn ends_are_told_in_words() {
+        let never = AtomicBool::new(false);
+        let ended = |text: &str| {
+            let status = run(sh(text), Duration::from_secs(60), &never);
+            how_it_ended(status.unwrap().unwrap())
+        };
+        assert_eq!(ended("exit 3"), "ended with exit code 3");
+        assert_eq!(ended("kill -9 $$"), "was killed by signal 9");
+    }
+
+    #[test]
+    fn children_inherit_no_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("environment");
+        let mut command = sh("env");
+        command.stdout(std::fs::File::create(&path).unwrap());
+        run(command, Duration::from_secs(60), &AtomicBool::new(false)).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        // Cargo gives every test its own variables; they stand for a password.
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+        assert!(text.contains("PATH=") && !text.contains("CARGO"), "{text}");
+    }
+}

@@ -1,0 +1,263 @@
+//! The configuration file of a server: dyno's settings, then the study's.
+
+use std::path::Path;
+
+use crate::error::LabError;
+use crate::servers::{Engine, Installed};
+
+/// The group that both engines' servers read.
+const OPTION_GROUP: &str = "[mysqld]\n";
+/// Connections that are always allowed: making them costs nothing, and a load that
+/// is refused at the 152nd user is no measurement.
+const MIN_CONNECTIONS: u32 = 1000;
+/// For monitors, and for somebody who looks.
+const SPARE_CONNECTIONS: u32 = 50;
+
+/// What a study cannot decide by a setting, and why.
+const RESERVED: [(&str, &str); 15] = [
+    ("port", "set server.port"),
+    ("basedir", "set server.basedir"),
+    ("datadir", "each server has a directory of its own"),
+    ("socket", "each server has a socket of its own"),
+    ("pid_file", "each server has a directory of its own"),
+    (
+        "bind_address",
+        "private servers have no passwords and listen on 127.0.0.1",
+    ),
+    ("skip_networking", "the load comes over the network"),
+    (
+        "skip_bind_address",
+        "private servers have no passwords and listen on 127.0.0.1",
+    ),
+    ("user", "servers run as an unprivileged user"),
+    ("log_error", "the error log is kept with the result"),
+    ("syslog", "the error log is kept with the result"),
+    ("daemonize", "servers must end with dyno"),
+    ("bootstrap", "the data directory is prepared before"),
+    ("initialize", "the data directory is prepared before"),
+    (
+        "initialize_insecure",
+        "the data directory is prepared before",
+    ),
+];
+
+/// Where a server works, for its configuration.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    pub(super) number: u32,
+    pub(super) dir: &'a Path,
+    pub(super) port: u16,
+    pub(super) connections: u32,
+}
+
+/// Refuses settings that cannot be written or are not the study's to make.
+///
+/// # Errors
+/// The first of them, with the reason.
+pub(crate) fn check_settings(config: &[(String, String)]) -> Result<(), LabError> {
+    for (name, value) in config {
+        let bad = |why| LabError::BadSetting {
+            name: name.clone(),
+            why,
+        };
+        let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(fits) {
+            return Err(bad("this is no setting's name"));
+        }
+        // A line break would begin another setting.
+        if value.chars().any(char::is_control) {
+            return Err(bad(
+                "its value has a line break or another control character",
+            ));
+        }
+        let plain = plain_name(name);
+        if let Some((_, why)) = RESERVED.iter().find(|(reserved, _)| *reserved == plain) {
+            let name = name.clone();
+            return Err(LabError::ReservedSetting { name, why });
+        }
+    }
+    Ok(())
+}
+
+/// Whether two spellings name the same setting: servers take `-` for `_`.
+pub(crate) fn same_name(one: &str, two: &str) -> bool {
+    plain_name(one) == plain_name(two)
+}
+
+/// A setting's name as the server knows it.
+fn plain_name(name: &str) -> String {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    match name.strip_prefix("loose_") {
+        Some(rest) => rest.to_owned(),
+        None => name,
+    }
+}
+
+/// One setting's line.
+fn line(name: &str, value: &str) -> String {
+    // An option that only switches something off takes no value.
+    if value.is_empty() && plain_name(name).starts_with("skip_") {
+        return format!("{name}\n");
+    }
+    let escaped = value.replace('\\', "\\\\");
+    let begins_comment = value.contains('#') || value.contains(';');
+    let is_quoted = value.starts_with(['"', '\'', ' ']) || value.ends_with(['"', '\'', ' ']);
+    if begins_comment || is_quoted {
+        return format!("{name} = \"{}\"\n", escaped.replace('"', "\\\""));
+    }
+    format!("{name} = {escaped}\n")
+}
+
+/// The whole file.
+pub(super) fn my_cnf(
+    installed: &Installed,
+    place: &Place<'_>,
+    config: &[(String, String)],
+) -> String {
+    let mut text = format!(
+        "# Server {} of this trial, {}: written by dyno.\n{OPTION_GROUP}",
+        place.number, installed.build
+    );
+    let mut section = |comment: &str, settings: &[(&str, String)]| {
+        text.push_str(&format!("\n# {comment}\n"));
+        for (name, value) in settings {
+            text.push_str(&line(name, value));
+        }
+    };
+    let program = installed.place_options();
+    if !program.is_empty() {
+        section(
+            "Where its own files are: it is not one of the system's.",
+            &program,
+        );
+    }
+    let below = |name: &str| place.dir.join(name).display().to_string();
+    section(
+        "A directory, a port and a socket of its own. It has no passwords, so it listens on this host only.",
+        &[
+            ("datadir", below("data")),
+            ("tmpdir", below("tmp")),
+            ("socket", below("s.sock")),
+            ("pid_file", below("pid")),
+            ("port", place.port.to_string()),
+            ("bind_address", "127.0.0.1".to_owned()),
+        ],
+    );
+    section(
+        "No name service is asked about a client's address.",
+        &[("skip_name_resolve", "ON".to_owned())],
+    );
+    let connections = place
+        .connections
+        .saturating_add(SPARE_CONNECTIONS)
+        .max(MIN_CONNECTIONS);
+    section(
+        "Enough for every virtual user; the server takes the open files that this needs.",
+        &[("max_connections", connections.to_string())],
+    );
+    if installed.engine == Engine::MySql {
+        section(
+            "As in MariaDB, there is no binary log unless the study asks for one.",
+            &binlog_off(config),
+        );
+        section(
+            "No second protocol, and no directory for files that the study did not name.",
+            &[
+                ("mysqlx", "OFF".to_owned()),
+                ("secure_file_priv", "NULL".to_owned()),
+            ],
+        );
+    }
+    if !config.is_empty() {
+        let study: Vec<(&str, String)> = config
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.clone()))
+            .collect();
+        section("The study's settings: they stand last and win.", &study);
+    }
+    text
+}
+
+/// The file for the program that fills a new data directory.
+pub(super) fn init_cnf(installed: &Installed, dir: &Path, format: &[(String, String)]) -> String {
+    let mut text = OPTION_GROUP.to_owned();
+    for (name, value) in installed.place_options() {
+        text.push_str(&line(name, &value));
+    }
+    text.push_str(&line("tmpdir", &dir.join("tmp").display().to_string()));
+    if installed.engine == Engine::MySql {
+        text.push_str(&line("secure_file_priv", "NULL"));
+    }
+    for (name, value) in format {
+        text.push_str(&line(name, value));
+    }
+    text
+}
+
+/// `skip_log_bin` would beat the study's `log_bin`, whichever stands last.
+fn binlog_off(config: &[(String, String)]) -> Vec<(&'static str, String)> {
+    let asks = config.iter().any(|(name, _)| same_name(name, "log_bin"));
+    if asks {
+        return Vec::new();
+    }
+    vec![("skip_log_bin", String::new())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, value: &str) -> Result<(), String> {
+        let config = [(name.to_owned(), value.to_owned())];
+        check_settings(&config).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_value_cannot_leave_its_line() {
+        assert_eq!(check("innodb-buffer-pool-size", "1G"), Ok(()));
+        assert_eq!(check("sql_mode", ""), Ok(()));
+        assert_eq!(
+            check("hello.world", "a b\tc".trim_end_matches("\tc")),
+            Ok(())
+        );
+        for (name, value) in [
+            ("a", "1\ndatadir = /"),
+            ("a", "1\rb"),
+            ("[client]", "1"),
+            ("!include", "/etc/passwd"),
+            ("", "1"),
+            ("a=b", "1"),
+            ("ä", "1"),
+        ] {
+            assert!(check(name, value).is_err(), "{name:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_dynos_is_refused_in_every_spelling() {
+        for name in [
+            "port",
+            "Data-Dir",
+            "DATADIR",
+            "pid-file",
+            "loose-bind_address",
+        ] {
+            let refused = check(name, "1");
+            assert_eq!(refused.is_err(), name != "Data-Dir", "{name}: {refused:?}");
+        }
+        assert!(check("port", "1").unwrap_err().contains("server.port"));
+    }
+
+    #[test]
+    fn values_survive_the_files_own_rules() {
+        assert_eq!(line("a", "256M"), "a = 256M\n");
+        assert_eq!(line("sql_mode", ""), "sql_mode = \n");
+        assert_eq!(line("skip-log-bin", ""), "skip-log-bin\n");
+        assert_eq!(
+            line("init_connect", "SET @a='#1'"),
+            "init_connect = \"SET @a='#1'\"\n"
+        );
+        assert_eq!(line("a", "\"quoted\""), "a = \"\\\"quoted\\\"\"\n");
+        assert_eq!(line("a", "c:\\new"), "a = c:\\\\new\n");
+    }
+}

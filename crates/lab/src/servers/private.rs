@@ -1,0 +1,216 @@
+//! A server that runs.
+
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use client::mysql::{Target, TlsMode, TlsOptions};
+
+use crate::error::LabError;
+use crate::process;
+use crate::servers::start::{Recipe, Started};
+use crate::servers::{DataDir, log};
+
+/// How long a server may take to write what it holds when it is asked to end.
+const STOP_LIMIT: Duration = Duration::from_secs(300);
+/// How long the kernel may take to tell of an end that the network told of already.
+const NEWS_LIMIT: Duration = Duration::from_secs(1);
+
+/// A server of this process. Dropping it kills it, reaps it, and removes its directory.
+#[derive(Debug)]
+pub struct Private {
+    recipe: Recipe,
+    /// Stands before `data`: the process ends before its directory goes.
+    running: Option<Running>,
+    port: u16,
+    notes: Vec<String>,
+    data: DataDir,
+}
+
+/// A process that does not outlive this value.
+#[derive(Debug)]
+pub(super) struct Running(Child);
+
+impl Running {
+    pub(super) fn new(child: Child) -> Self {
+        Self(child)
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ended(&mut self) -> Option<String> {
+        let status = self.0.try_wait().ok().flatten()?;
+        Some(process::how_it_ended(status))
+    }
+
+    /// The same, when it is known to be ending.
+    pub(super) fn ended_soon(&mut self) -> Option<String> {
+        process::wait(&mut self.0, NEWS_LIMIT).map(process::how_it_ended)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        process::kill(&mut self.0);
+    }
+}
+
+/// How a private server is reached: by TCP as `root`, who has no password.
+pub(super) fn target(port: u16, database: &str) -> Result<Target, LabError> {
+    // On one host there is nobody to hide from, and TLS would be measured too.
+    let tls = TlsOptions {
+        mode: TlsMode::Disable,
+        ..TlsOptions::default()
+    };
+    Target::parse(&url(port, database), None, "root", &tls)
+        .map_err(|error| LabError::at("name", "a server".as_ref())(std::io::Error::other(error)))
+}
+
+fn url(port: u16, database: &str) -> String {
+    format!("mysql://root@127.0.0.1:{port}/{database}")
+}
+
+impl Private {
+    pub(super) fn new(recipe: Recipe, started: Started, data: DataDir) -> Self {
+        Self {
+            recipe,
+            running: Some(started.running),
+            port: started.port,
+            notes: started.notes,
+            data,
+        }
+    }
+
+    /// Its place among the servers of the trial.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.recipe.number
+    }
+
+    /// `server 1 (MariaDB 10.11.14)`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.recipe.name()
+    }
+
+    /// Its process; `None` after [`Private::kill`].
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.running.as_ref().map(|running| running.0.id())
+    }
+
+    /// Its port on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its Unix socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.data.socket()
+    }
+
+    /// Its data directory.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        self.data.data()
+    }
+
+    /// Its error log, which stays when it is gone.
+    #[must_use]
+    pub fn log_path(&self) -> PathBuf {
+        self.recipe.log_path()
+    }
+
+    /// The address of a database as `root`, who has no password.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        url(self.port, database)
+    }
+
+    /// The same for the client, without TLS.
+    ///
+    /// # Errors
+    /// When `database` cannot stand in a URL.
+    pub fn target(&self, database: &str) -> Result<Target, LabError> {
+        target(self.port, database)
+    }
+
+    /// The settings of the study that the server corrected or warned about, in its words.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// `None` while it runs; else how it ended, with the last lines of its log.
+    pub fn exited(&mut self) -> Option<String> {
+        let how = match &mut self.running {
+            Some(running) => running.ended()?,
+            None => "was killed by dyno".to_owned(),
+        };
+        Some(self.obituary(&how))
+    }
+
+    /// The same when a connection to it has just broken, which is known a little earlier.
+    pub fn exited_soon(&mut self) -> Option<String> {
+        if let Some(running) = &mut self.running {
+            running.ended_soon()?;
+        }
+        self.exited()
+    }
+
+    /// Kills it as `kill -9` would, and reaps it. Its directory stays until it is dropped.
+    pub fn kill(&mut self) {
+        self.running = None;
+    }
+
+    /// Kills it if it runs, and starts it on the same data. The port stays the same
+    /// if it is still free.
+    ///
+    /// # Errors
+    /// As [`crate::servers::start`]'s.
+    pub fn restart(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        self.kill();
+        let started = self
+            .recipe
+            .start(&self.data, Some(self.port), interrupted)?;
+        self.running = Some(started.running);
+        self.port = started.port;
+        self.notes = started.notes;
+        Ok(())
+    }
+
+    /// Asks it to end, waits until it has, at most 300 s, and removes its directory.
+    ///
+    /// # Errors
+    /// When it does not end in time, for which it is killed, or ends with a failure.
+    pub fn stop(self) -> Result<(), LabError> {
+        self.stop_and_keep_data().map(drop)
+    }
+
+    /// The same, but its data stays.
+    pub(crate) fn stop_and_keep_data(mut self) -> Result<DataDir, LabError> {
+        let Some(mut running) = self.running.take() else {
+            return Ok(self.data);
+        };
+        process::terminate(&mut running.0);
+        match process::wait(&mut running.0, STOP_LIMIT) {
+            Some(status) if status.success() => Ok(self.data),
+            Some(status) => {
+                let how = process::how_it_ended(status);
+                Err(LabError::Ended(self.obituary(&how)))
+            }
+            None => Err(self.recipe.too_slow("stop", STOP_LIMIT, &self.log())),
+        }
+    }
+
+    fn obituary(&self, how: &str) -> String {
+        let lines = log::last_lines(&self.log());
+        format!("{} {how}; its log ends:\n{lines}", self.name())
+    }
+
+    fn log(&self) -> String {
+        log::read_tail(&self.log_path(), 0)
+    }
+}

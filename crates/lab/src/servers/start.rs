@@ -1,0 +1,268 @@
+//! Starts a server on its data and waits until it lets somebody in.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use client::mysql::Connection;
+use client::reactor::Reactor;
+
+use crate::error::LabError;
+use crate::process::{self, LOOK};
+use crate::servers::config::{Place, check_settings, init_cnf, my_cnf};
+use crate::servers::private::{Private, Running};
+use crate::servers::{DataDir, Installed, log, port};
+
+/// How long a server may take until it accepts connections.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// A free port can be taken by somebody else before the server has it; then another is tried.
+const MAX_PORT_TRIES: u32 = 5;
+/// How both engines say that.
+const PORT_TAKEN: &str = "Address already in use";
+/// Where the log of a server goes, in its part of the result.
+const ERROR_LOG: &str = "error.log";
+
+/// What server to start.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// Its place among the servers of the trial, from 1; 0 for one that only loads data.
+    pub number: u32,
+    /// Its data, which it owns from now on.
+    pub data: DataDir,
+    /// The study's settings, as name and value.
+    pub config: &'a [(String, String)],
+    /// The port of the study; else a free one.
+    pub port: Option<u16>,
+    /// The most connections that will be open at once. Use one number for a whole
+    /// study: it decides `max_connections`.
+    pub connections: u32,
+    /// The directory that keeps `my.cnf` and `error.log`, in the result.
+    pub keep: &'a Path,
+    /// Becomes true when the user wants to stop.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// What is needed to start it, and to start it again.
+#[derive(Debug)]
+pub(super) struct Recipe {
+    pub(super) number: u32,
+    pub(super) installed: Installed,
+    pub(super) config: Vec<(String, String)>,
+    pub(super) wanted_port: Option<u16>,
+    connections: u32,
+    keep: PathBuf,
+}
+
+/// A server that answered.
+pub(super) struct Started {
+    pub(super) running: Running,
+    pub(super) port: u16,
+    pub(super) notes: Vec<String>,
+}
+
+/// Starts a server and waits until it accepts connections, at most 60 s.
+///
+/// # Errors
+/// A setting that dyno or the server refuses, a taken port, a server that ends or does
+/// not answer, in its own words; the user's wish to stop; the operating system's.
+pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabError> {
+    check_settings(wanted.config)?;
+    fs::create_dir_all(wanted.keep).map_err(LabError::at("make", wanted.keep))?;
+    wanted.data.make("tmp")?;
+    wanted.data.hand_over()?;
+    let recipe = Recipe {
+        number: wanted.number,
+        installed: installed.clone(),
+        config: wanted.config.to_vec(),
+        wanted_port: wanted.port,
+        connections: wanted.connections,
+        keep: wanted.keep.to_owned(),
+    };
+    let started = recipe.start(&wanted.data, wanted.port, wanted.interrupted)?;
+    Ok(Private::new(recipe, started, wanted.data))
+}
+
+impl Recipe {
+    /// `server 1 (MariaDB 10.11.14)`.
+    pub(super) fn name(&self) -> String {
+        match self.number {
+            0 => format!("the loading server ({})", self.installed.shown()),
+            number => format!("server {number} ({})", self.installed.shown()),
+        }
+    }
+
+    pub(super) fn log_path(&self) -> PathBuf {
+        self.keep.join(ERROR_LOG)
+    }
+
+    /// Starts it on `port`, or on any; a port that only happened to be free before may change.
+    pub(super) fn start(
+        &self,
+        data: &DataDir,
+        port: Option<u16>,
+        interrupted: &AtomicBool,
+    ) -> Result<Started, LabError> {
+        if let Some(port) = self.wanted_port {
+            port::check_free(port)?;
+        }
+        let mut port = match port {
+            Some(port) => port,
+            None => port::free()?,
+        };
+        for _ in 1..MAX_PORT_TRIES {
+            match self.try_start(data, port, interrupted) {
+                Err(LabError::PortTaken { .. }) if self.wanted_port.is_none() => {
+                    port = port::free()?;
+                }
+                outcome => return outcome,
+            }
+        }
+        self.try_start(data, port, interrupted)
+    }
+
+    fn try_start(
+        &self,
+        data: &DataDir,
+        port: u16,
+        interrupted: &AtomicBool,
+    ) -> Result<Started, LabError> {
+        // Left by a server that was killed: it must not be taken for the new one's.
+        let _ = fs::remove_file(data.socket());
+        self.write_config(data, port)?;
+        let path = self.log_path();
+        let file = append(&path)?;
+        let log_start = file
+            .metadata()
+            .map_err(LabError::at("look at", &path))?
+            .len();
+        let mut command = process::command(data.home().account(), &self.installed.program);
+        command.arg(format!("--defaults-file={}", data.config().display()));
+        let errors = file.try_clone().map_err(LabError::at("write", &path))?;
+        command.stdout(file).stderr(errors);
+        let mut running = Running::new(process::spawn(command)?);
+        let log = || log::read_tail(&path, log_start);
+        self.wait_until_ready(&mut running, data, port, &log, interrupted)?;
+        Ok(Started {
+            running,
+            port,
+            notes: log::notes(&log(), &self.config),
+        })
+    }
+
+    /// Writes the configuration where the server reads it and where the result keeps it.
+    fn write_config(&self, data: &DataDir, port: u16) -> Result<(), LabError> {
+        let place = Place {
+            number: self.number,
+            dir: data.dir(),
+            port,
+            connections: self.connections,
+        };
+        let text = my_cnf(&self.installed, &place, &self.config);
+        for path in [data.config(), self.keep.join("my.cnf")] {
+            write_readable(&path, &text)?;
+        }
+        Ok(())
+    }
+
+    fn wait_until_ready(
+        &self,
+        running: &mut Running,
+        data: &DataDir,
+        port: u16,
+        log: &dyn Fn() -> String,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let deadline = Instant::now() + START_LIMIT;
+        let socket = data.socket();
+        loop {
+            if let Some(how) = running.ended() {
+                return Err(self.why_it_ended(how, &log(), port));
+            }
+            // Only the server's own user makes sockets here: this is no stranger's port.
+            if UnixStream::connect(&socket).is_ok() {
+                return self.log_in(running, port, log, deadline);
+            }
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            if Instant::now() > deadline {
+                return Err(self.too_slow("answer", START_LIMIT, &log()));
+            }
+            sleep(LOOK);
+        }
+    }
+
+    fn log_in(
+        &self,
+        running: &mut Running,
+        port: u16,
+        log: &dyn Fn() -> String,
+        deadline: Instant,
+    ) -> Result<(), LabError> {
+        let limit = deadline.saturating_duration_since(Instant::now());
+        let target = super::private::target(port, "mysql")?;
+        let reactor = Reactor::new().map_err(LabError::at("open", "an event loop".as_ref()))?;
+        let opened = reactor.block_on(async {
+            let connection = Connection::open_within(limit, &target).await?;
+            connection.close().await;
+            Ok(())
+        });
+        match opened.map_err(LabError::at("run", "an event loop".as_ref()))? {
+            Ok(()) => Ok(()),
+            Err(source) => Err(match running.ended_soon() {
+                Some(how) => self.why_it_ended(how, &log(), port),
+                None => LabError::Login {
+                    server: self.name(),
+                    source,
+                },
+            }),
+        }
+    }
+
+    fn why_it_ended(&self, how: String, log: &str, port: u16) -> LabError {
+        if log.contains(PORT_TAKEN) {
+            return port::taken(port);
+        }
+        log::failure(&self.name(), how, log, &self.config)
+    }
+
+    pub(super) fn too_slow(&self, what: &'static str, limit: Duration, log: &str) -> LabError {
+        LabError::TooSlow {
+            server: self.name(),
+            what,
+            limit_s: limit.as_secs(),
+            log: log::last_lines(log),
+        }
+    }
+}
+
+/// Opens a log that several starts write to.
+fn append(path: &Path) -> Result<File, LabError> {
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(LabError::at("write", path))
+}
+
+/// Writes the configuration for the program that fills a new data directory.
+pub(crate) fn write_init_config(
+    installed: &Installed,
+    data: &DataDir,
+    format: &[(String, String)],
+) -> Result<(), LabError> {
+    write_readable(&data.config(), &init_cnf(installed, data.dir(), format))
+}
+
+/// Writes a file that the server's user may read, whatever the umask.
+pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), LabError> {
+    let mut open = OpenOptions::new();
+    open.write(true).create(true).truncate(true).mode(0o644);
+    let written = open.open(path).and_then(|mut file| {
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+        file.write_all(text.as_bytes())
+    });
+    written.map_err(LabError::at("write", path))
+}

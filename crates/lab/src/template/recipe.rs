@@ -1,0 +1,210 @@
+//! Everything that decides the bytes of a template.
+
+use data::Wanted;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use workload::name::WorkloadName;
+
+use crate::servers::{Engine, Installed, same_name};
+
+/// Goes up when a template is made differently, so that old ones are not used.
+const REVISION: u32 = 1;
+/// Bytes of the digest in a template's name.
+const DIGEST_BYTES: usize = 8;
+
+/// Settings that decide the form of the files: a template made with other ones does
+/// not fit. Those ending in `*` name all that begin so.
+const FORMAT_SETTINGS: [&str; 19] = [
+    "aria_block_size",
+    "character_set_server",
+    "collation_server",
+    "default_table_encryption",
+    "file_key_management*",
+    "innodb_checksum_algorithm",
+    "innodb_compression_algorithm",
+    "innodb_compression_default",
+    "innodb_compression_level",
+    "innodb_data_file_path",
+    "innodb_default_row_format",
+    "innodb_encrypt*",
+    "innodb_file_per_table",
+    "innodb_page_size",
+    "innodb_temp_data_file_path",
+    "innodb_undo_tablespaces",
+    "lower_case_table_names",
+    "plugin_load*",
+    "innodb_default_encryption_key_id",
+];
+
+/// What a template is made of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Recipe {
+    revision: u32,
+    engine: Engine,
+    version: String,
+    build: String,
+    /// The study's settings that decide the form of the files.
+    format: Vec<(String, String)>,
+    tables: Option<Tables>,
+}
+
+/// The rows of a template, and how they lie in their tables.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Tables {
+    tables: u32,
+    /// 0 for those of bulk inserts, which begin empty.
+    rows: u64,
+    seed: u64,
+    distribution: String,
+    auto_inc: bool,
+    secondary: bool,
+    create_secondary: bool,
+    storage_engine: String,
+    is_bulk: bool,
+}
+
+impl Recipe {
+    /// An initialised server without tables.
+    pub(super) fn empty(installed: &Installed, config: &[(String, String)]) -> Self {
+        Self {
+            revision: REVISION,
+            engine: installed.engine,
+            version: installed.version.clone(),
+            build: installed.build.clone(),
+            format: format_settings(config),
+            tables: None,
+        }
+    }
+
+    /// The same with the tables of a load.
+    pub(super) fn with_data(
+        installed: &Installed,
+        config: &[(String, String)],
+        wanted: &Wanted<'_>,
+    ) -> Self {
+        let options = wanted.options;
+        let is_bulk = wanted.workload == WorkloadName::BulkInsert;
+        Self {
+            tables: Some(Tables {
+                tables: wanted.workload.tables(options, wanted.users),
+                rows: if is_bulk { 0 } else { options.rows },
+                seed: wanted.seed,
+                distribution: options.distribution.to_string(),
+                auto_inc: options.auto_inc,
+                secondary: options.secondary,
+                create_secondary: options.create_secondary,
+                storage_engine: options.storage_engine.clone(),
+                is_bulk,
+            }),
+            ..Self::empty(installed, config)
+        }
+    }
+
+    /// Its name in the cache: what people want to know of it, and a digest of all.
+    pub(super) fn key(&self) -> String {
+        let data = match &self.tables {
+            Some(tables) => format!("{}x{}", tables.tables, tables.rows),
+            None => "empty".to_owned(),
+        };
+        // A struct of texts and numbers has a form in JSON.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        let digest = Sha256::digest(text.as_bytes());
+        let digest: String = digest[..DIGEST_BYTES]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        format!("{}-{}-{data}-{digest}", self.engine.name(), self.version)
+    }
+}
+
+/// The study's settings that decide the form of the files, in one order and spelling.
+pub(super) fn format_settings(config: &[(String, String)]) -> Vec<(String, String)> {
+    let decides = |name: &str| {
+        FORMAT_SETTINGS
+            .iter()
+            .any(|known| match known.strip_suffix('*') {
+                Some(stem) => name
+                    .get(..stem.len())
+                    .is_some_and(|head| same_name(head, stem)),
+                None => same_name(name, known),
+            })
+    };
+    let mut settings: Vec<(String, String)> = config
+        .iter()
+        .filter(|(name, _)| decides(name))
+        .map(|(name, value)| (name.to_ascii_lowercase().replace('-', "_"), value.clone()))
+        .collect();
+    // Stable: of two values of one setting the last still wins.
+    settings.sort_by(|one, two| one.0.cmp(&two.0));
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::options::Options;
+
+    fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        settings.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn only_settings_of_the_files_form_count_in_any_spelling() {
+        let one = config(&[
+            ("innodb-page-size", "8k"),
+            ("innodb_buffer_pool_size", "1G"),
+            ("Innodb_Encrypt_Tables", "ON"),
+        ]);
+        assert_eq!(
+            format_settings(&one),
+            config(&[("innodb_encrypt_tables", "ON"), ("innodb_page_size", "8k")])
+        );
+        assert!(format_settings(&config(&[("max_connections", "5")])).is_empty());
+    }
+
+    fn key(change: impl Fn(&mut Options), seed: u64, settings: &[(&str, &str)]) -> String {
+        let mut options = Options::default();
+        change(&mut options);
+        let wanted = Wanted {
+            workload: WorkloadName::OltpReadWrite,
+            options: &options,
+            seed,
+            users: 4,
+            mode: data::Mode::Missing,
+            connections: 2,
+        };
+        let installed = Installed::for_tests(Engine::MariaDb, "10.11.14");
+        Recipe::with_data(&installed, &config(settings), &wanted).key()
+    }
+
+    #[test]
+    fn whatever_changes_the_bytes_changes_the_key_and_nothing_else_does() {
+        let usual = key(|_| {}, 1, &[]);
+        assert!(usual.starts_with("mariadb-10.11.14-1x10000-"), "{usual}");
+        assert_eq!(
+            usual,
+            key(
+                |options| options.point_selects = 3,
+                1,
+                &[("sync_binlog", "1")]
+            )
+        );
+        let others = [
+            key(|_| {}, 2, &[]),
+            key(|options| options.rows = 9, 1, &[]),
+            key(|options| options.tables = 2, 1, &[]),
+            key(|options| options.secondary = true, 1, &[]),
+            key(|options| options.auto_inc = false, 1, &[]),
+            key(|options| options.create_secondary = false, 1, &[]),
+            key(
+                |options| options.storage_engine = "myisam".to_owned(),
+                1,
+                &[],
+            ),
+            key(|_| {}, 1, &[("innodb_page_size", "8k")]),
+        ];
+        let all: std::collections::BTreeSet<&String> = others.iter().chain([&usual]).collect();
+        assert_eq!(all.len(), 9);
+    }
+}
