@@ -1,185 +1,117 @@
 //! From what was typed to what it means.
 
-use std::collections::BTreeMap;
+use crate::content::Content;
+use crate::key::VARIANT;
+use crate::order;
+use crate::plan::{Order, Plan, TableSpec, Trial};
+use crate::point::{Failure, Point, defaults};
+use crate::spec::{Arrivals, DataSpec, Engine, EngineSpec, LoadSpec, Pace, Reset, ServerSpec};
 
-use toml::de::DeValue;
-
-use crate::error::Fault;
-use crate::key;
-use crate::plan::{Plan, Trial};
-use crate::read::read;
-use crate::span::{Span, Spanned};
-use crate::spec::{Arrivals, DataSpec, Engine, LoadSpec, Pace, ServerSpec};
-use crate::value::{FromValue, Value};
-use crate::walk::Axis;
-
-type Settings = BTreeMap<&'static str, Spanned<Value>>;
-type Failure = (Span, Fault);
-
-/// Name in a study without a sweep.
+/// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
-pub(crate) fn plan(settings: &Settings, axes: &[Axis]) -> Result<Plan, Failure> {
+pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
     let defaults = defaults()?;
-    let study = Point {
-        values: Vec::new(),
-        settings,
-        defaults: &defaults,
-    };
-    let trials = (0..axes.iter().map(|a| a.values.len()).product())
-        .map(|i| trial(i, axes, settings, &defaults))
-        .collect::<Result<_, _>>()?;
-    Ok(Plan {
-        title: study.get("title")?,
-        description: study.maybe("description")?,
-        trials,
-        axes: axes.iter().map(|a| a.key.name.to_owned()).collect(),
-    })
-}
-
-/// Defaults go the way of typed values, so they cannot be of another kind.
-fn defaults() -> Result<Settings, Failure> {
-    let mut all = Settings::new();
-    for (key, text) in key::KEYS.iter().filter_map(|k| Some((k, k.default?))) {
-        let value = DeValue::parse(text).map_err(|e| ours(e.message()))?;
-        let value = read(key, value.get_ref()).map_err(|f| ours(&f.message))?;
-        all.insert(
-            key.name,
-            Spanned {
-                value,
-                span: Span::NOWHERE,
-            },
-        );
-    }
-    Ok(all)
-}
-
-/// A fault of the table of keys, not of the study; tests keep it from happening.
-fn ours(message: &str) -> Failure {
-    let help = "this is a fault of dyno, not of the study";
-    (Span::NOWHERE, Fault::new(message, help))
-}
-
-/// All values of one trial.
-struct Point<'a> {
-    values: Vec<(&'a Axis, &'a Spanned<Value>)>,
-    settings: &'a Settings,
-    defaults: &'a Settings,
-}
-
-impl Point<'_> {
-    fn typed(&self, name: &str) -> Option<&Spanned<Value>> {
-        let swept = self
-            .values
-            .iter()
-            .find(|(axis, _)| axis.key.name == name)
-            .map(|(_, v)| *v);
-        swept
-            .or_else(|| self.settings.get(name))
-            .or_else(|| self.defaults.get(name))
-    }
-
-    fn maybe_spanned<T: FromValue>(&self, name: &str) -> Result<Option<Spanned<T>>, Failure> {
-        let Some(typed) = self.typed(name) else {
-            return Ok(None);
-        };
-        match T::from_value(&typed.value) {
-            Some(value) => Ok(Some(Spanned {
-                value,
-                span: typed.span,
-            })),
-            None => Err(ours(&format!(
-                "`{name}` is of another kind than its meaning"
-            ))),
+    let grounds = content.grounds();
+    let point = |index| Point::at(index, content, &grounds, &defaults);
+    // What is the same in every trial is so at the first point.
+    let first = point(0)?;
+    let repeats = first.get("load.repeats")?;
+    let order = order(&first, repeats)?;
+    let points = content
+        .axes
+        .iter()
+        .map(|a| a.values.len())
+        .product::<usize>()
+        * grounds.len();
+    let mut trials = Vec::new();
+    for (repeat, block) in (1..).zip(order::blocks(points, repeats, order)) {
+        for index in block {
+            let at = point(index)?;
+            let mut label = at.label();
+            if repeats > 1 {
+                label.push(format!("repeat {repeat}"));
+            }
+            let number = trials.len() + 1;
+            trials.push(trial(&at, number, repeat, label)?);
         }
     }
-
-    fn spanned<T: FromValue>(&self, name: &str) -> Result<Spanned<T>, Failure> {
-        self.maybe_spanned(name)?
-            .ok_or_else(|| ours(&format!("`{name}` has no value")))
-    }
-
-    fn maybe<T: FromValue>(&self, name: &str) -> Result<Option<T>, Failure> {
-        Ok(self.maybe_spanned(name)?.map(|v| v.value))
-    }
-
-    fn get<T: FromValue>(&self, name: &str) -> Result<T, Failure> {
-        Ok(self.spanned(name)?.value)
-    }
-}
-
-fn trial(
-    index: usize,
-    axes: &[Axis],
-    settings: &Settings,
-    defaults: &Settings,
-) -> Result<Trial, Failure> {
-    let at = Point {
-        values: position(index, axes),
-        settings,
-        defaults,
-    };
-    Ok(Trial {
-        number: index + 1,
-        label: label(&at.values),
-        server: server(&at)?,
-        data: data(&at)?,
-        load: load(&at)?,
-        point: at
-            .values
-            .iter()
-            .map(|(a, v)| (a.key.name.to_owned(), v.to_string()))
-            .collect(),
+    Ok(Plan {
+        title: first.get("title")?,
+        description: first.maybe("description")?,
+        trials,
+        axes: axes(content),
+        repeats,
+        order,
+        tables: tables(content),
     })
 }
 
-/// The values at one index of the product; the last axis turns fastest.
-fn position(index: usize, axes: &[Axis]) -> Vec<(&Axis, &Spanned<Value>)> {
-    let mut rest = index;
-    let mut values: Vec<_> = axes
-        .iter()
-        .rev()
-        .filter_map(|axis| {
-            let count = axis.values.len().max(1);
-            let value = axis.values.get(rest % count)?;
-            rest /= count;
-            Some((axis, value))
-        })
-        .collect();
-    values.reverse();
-    values
+/// Without a word about it, repeats are what makes an order worth shuffling.
+fn order(at: &Point<'_>, repeats: u32) -> Result<Order, Failure> {
+    let word: Option<String> = at.maybe("load.order")?;
+    Ok(Order {
+        random: word.map_or(repeats > 1, |word| word == "random"),
+        seed: at.get("load.order_seed")?,
+    })
 }
 
-fn label(values: &[(&Axis, &Spanned<Value>)]) -> String {
-    if values.is_empty() {
-        return SINGLE.into();
-    }
-    let alone = |name: &str| {
-        values
-            .iter()
-            .filter(|(a, _)| a.key.last() == key::last(name))
-            .count()
-            == 1
+fn axes(content: &Content) -> Vec<String> {
+    let variant = (!content.variants.is_empty()).then(|| VARIANT.to_owned());
+    let swept = content.axes.iter().map(|a| a.name.full().to_owned());
+    variant.into_iter().chain(swept).collect()
+}
+
+fn tables(content: &Content) -> Vec<TableSpec> {
+    let spec = |table: &crate::content::Table| TableSpec {
+        rows: table.rows.value.clone(),
+        columns: table.columns.clone(),
     };
-    let parts = values.iter().map(|(axis, value)| {
-        let name = if alone(axis.key.name) {
-            axis.key.last()
+    content.tables.iter().map(spec).collect()
+}
+
+fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Result<Trial, Failure> {
+    Ok(Trial {
+        number,
+        label: if label.is_empty() {
+            SINGLE.into()
         } else {
-            axis.key.name
-        };
-        format!("{name}={}", value.value)
-    });
-    parts.collect::<Vec<_>>().join(", ")
+            label.join(", ")
+        },
+        repeat,
+        variant: at.variant().map(str::to_owned),
+        server: server(at)?,
+        data: data(at)?,
+        load: load(at)?,
+        instances: at.get("topology.instances")?,
+        monitors: at.get("monitors.enabled")?,
+        point: at.values(),
+    })
 }
 
 fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
     if let Some(url) = at.maybe_spanned("server.url")? {
         return Ok(ServerSpec::Url(url));
     }
-    match at.get::<String>("server.engine")?.as_str() {
-        "sqlite" => Ok(ServerSpec::Engine(Engine::Sqlite)),
-        other => Err(ours(&format!("the engine `{other}` has no meaning"))),
+    let engine = at.spanned::<Engine>("server.engine")?;
+    let mut spec = EngineSpec {
+        engine: engine.value,
+        span: engine.span,
+        basedir: None,
+        version: None,
+        port: None,
+        config: Vec::new(),
+        reset: Reset::default(),
+    };
+    // In a study of several engines the keys below are for the others.
+    if spec.engine.is_process() {
+        spec.basedir = at.maybe_spanned("server.basedir")?;
+        spec.version = at.maybe_spanned("server.version")?;
+        spec.port = at.maybe_spanned("server.port")?;
+        spec.config = at.settings();
+        spec.reset = at.get("server.reset")?;
     }
+    Ok(ServerSpec::Engine(spec))
 }
 
 fn data(at: &Point<'_>) -> Result<DataSpec, Failure> {
@@ -194,7 +126,9 @@ fn load(at: &Point<'_>) -> Result<LoadSpec, Failure> {
     Ok(LoadSpec {
         workload: at.spanned("load.workload")?,
         distribution: at.spanned("load.distribution")?,
+        key_range: at.maybe("load.key_range")?,
         threads: at.get("load.threads")?,
+        preload: at.get("load.preload")?,
         warmup: at.get("load.warmup")?,
         time: at.get("load.time")?,
         events: at.maybe("load.events")?,
@@ -207,11 +141,7 @@ fn pace(at: &Point<'_>) -> Result<Pace, Failure> {
     let Some(rate_per_s) = at.maybe("load.rate")? else {
         return Ok(Pace::Closed);
     };
-    let arrivals = match at.maybe::<String>("load.arrivals")?.as_deref() {
-        None | Some("poisson") => Arrivals::Poisson,
-        Some("constant") => Arrivals::Constant,
-        Some(other) => return Err(ours(&format!("arrivals `{other}` have no meaning"))),
-    };
+    let arrivals = at.maybe("load.arrivals")?.unwrap_or(Arrivals::Poisson);
     Ok(Pace::Open {
         rate_per_s,
         arrivals,

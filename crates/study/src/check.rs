@@ -1,144 +1,196 @@
 //! What one key alone cannot tell: what is missing, what excludes what, how
-//! many trials there are; and which key somebody meant.
+//! many trials there are.
 
-use crate::error::Fault;
-use crate::key::{self, KEYS, SECTIONS};
-use crate::span::Span;
+use crate::content::{Content, EITHER, Ground};
+use crate::error::{Fault, Faults};
+use crate::key::{KEYS, SWEEP, VARIANT};
+use crate::read::grouped;
+use crate::span::{Span, Spanned};
 use crate::study::MAX_TRIALS;
-use crate::suggest::nearest;
-use crate::walk::Typed;
+use crate::suggest::{nearest, shown};
+use crate::value::{FromValue, Value};
 
-/// Keys of which a study has exactly one.
-pub(crate) const EITHER: [&str; 2] = ["server.engine", "server.url"];
+const MAX_PORT: u64 = u16::MAX as u64;
 
-pub(crate) fn whole(typed: &mut Typed) {
-    required(typed);
-    either_engine_or_url(typed);
-    arrivals_need_rate(typed);
-    number_of_trials(typed);
+pub(crate) fn whole(content: &Content, faults: &mut Faults) {
+    required(content, faults);
+    either_engine_or_url(content, faults);
+    swept_or_in_a_variant(content, faults);
+    crate::effect::check(content, faults);
+    for ground in content.grounds() {
+        one_address_is_one_server(content, &ground, faults);
+        ports_for_all(content, &ground, faults);
+    }
+    rows_of_tables(content, faults);
+    number_of_trials(content, faults);
 }
 
-fn required(typed: &mut Typed) {
+fn required(content: &Content, faults: &mut Faults) {
     for key in KEYS
         .iter()
-        .filter(|k| k.required && !typed.seen.contains_key(k.name))
+        .filter(|k| k.required && !content.base.contains_key(k.name))
     {
         let place = match key.section() {
             "" => "at the top of the file".to_owned(),
             section => format!("under [{section}]"),
         };
         let help = format!("write {} = \"…\" {place}", key.last());
-        typed.faults.add(
+        faults.add(
             Span::NOWHERE,
             Fault::new(format!("missing key `{}`", key.name), help),
         );
     }
 }
 
-fn either_engine_or_url(typed: &mut Typed) {
-    let [engine, url] = EITHER.map(|name| typed.seen.get(name).copied());
-    let help = "keep `engine` to have a server started, or `url` for one that runs already";
-    match (engine, url) {
-        (Some(engine), Some(url)) => {
-            let message = "both `server.engine` and `server.url` are given";
-            typed.faults.add(engine.max(url), Fault::new(message, help));
-        }
-        (None, None) => {
-            let message = "missing key `server.engine` or `server.url`";
-            let help = "write engine = \"sqlite\" under [server], or url = \"mysql://…\" for a server that runs already";
-            typed.faults.add(Span::NOWHERE, Fault::new(message, help));
-        }
+fn either_engine_or_url(content: &Content, faults: &mut Faults) {
+    match EITHER.map(|name| content.place(name)) {
+        [Some(engine), Some(url)] => faults.add(engine.max(url), both().also(engine.min(url))),
+        [None, None] => missing_server(content, faults),
         _ => {}
     }
-}
-
-/// Alone it would change nothing, and the study would not be what it says.
-fn arrivals_need_rate(typed: &mut Typed) {
-    if let (Some(span), None) = (typed.seen.get("load.arrivals"), typed.seen.get("load.rate")) {
-        let fault = Fault::new(
-            "`load.arrivals` has no effect without `load.rate`",
-            "write rate = … (transactions per second) too, or take `arrivals` out",
-        );
-        typed.faults.add(*span, fault);
-    }
-}
-
-fn number_of_trials(typed: &mut Typed) {
-    let Some(first) = typed.axes.first() else {
-        return;
-    };
-    let count = typed
-        .axes
-        .iter()
-        .fold(1usize, |n, axis| n.saturating_mul(axis.values.len()));
-    if count > MAX_TRIALS {
-        let lengths: Vec<_> = typed
-            .axes
-            .iter()
-            .map(|axis| axis.values.len().to_string())
-            .collect();
-        let fault = Fault::new(
-            format!("the sweep has too many trials: {}", lengths.join(" × ")),
-            format!(
-                "a study has at most {} trials; shorten an axis",
-                crate::read::grouped(MAX_TRIALS as u64)
-            ),
-        );
-        typed.faults.add(first.span, fault);
-    }
-}
-
-/// Help for a key that does not exist.
-pub(crate) fn likely_key(section: &str, name: &str) -> String {
-    let word = key::last(name);
-    let here = KEYS
-        .iter()
-        .filter(|k| k.section() == section)
-        .map(|k| k.last());
-    if let Some(near) = nearest(word, here.clone()) {
-        return format!("did you mean `{near}`?");
-    }
-    if section.is_empty() {
-        let sections = SECTIONS.iter().map(|(name, _)| *name).chain([key::SWEEP]);
-        if let Some(near) = nearest(word, sections) {
-            return format!("did you mean [{near}]?");
+    for variant in &content.variants {
+        let [engine, url] = EITHER.map(|name| variant.entries.get(name).map(|e| e.at));
+        let axes = || EITHER.iter().filter_map(|name| content.axis(name));
+        match (engine, url) {
+            (Some(engine), Some(url)) => {
+                faults.add(engine.max(url), both().also(engine.min(url)));
+            }
+            // An axis is in every trial, so a variant cannot take its place.
+            (Some(at), None) | (None, Some(at)) => {
+                let other = axes().find(|a| !variant.entries.contains_key(a.name.full()));
+                if let Some(axis) = other {
+                    faults.add(at, both().also(axis.at));
+                }
+            }
+            (None, None) => {}
         }
     }
-    if let Some(key) = KEYS.iter().find(|k| k.last() == word || k.name == name) {
-        return match key.section() {
-            "" => format!("`{word}` belongs at the top of the file, before any [section]"),
-            section => format!("`{word}` belongs under [{section}]"),
-        };
+}
+
+fn both() -> Fault {
+    Fault::new(
+        "both `server.engine` and `server.url` are given",
+        "keep `engine` to have a server started, or `url` for one that runs already",
+    )
+}
+
+/// Also a study whose variants all say it has no server but theirs.
+fn missing_server(content: &Content, faults: &mut Faults) {
+    let has_one = |v: &&crate::content::Variant| EITHER.iter().any(|n| v.entries.contains_key(*n));
+    if content.variants.iter().any(|v| has_one(&v)) {
+        for variant in content.variants.iter().filter(|v| !has_one(v)) {
+            let fault = Fault::new(
+                format!("the variant `{}` has no server", shown(&variant.name)),
+                "write server.engine or server.url in it too, or one for all under [server]",
+            );
+            faults.add(variant.name.span, fault);
+        }
+        return;
     }
-    if let Some(near) = nearest(name, KEYS.iter().map(|k| k.name)) {
-        return format!("did you mean `{near}`?");
-    }
-    let known = here
-        .map(|k| format!("`{k}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    match section {
-        "" => format!(
-            "the top of the file has {known} and the sections [server], [data], [load], [sweep]"
-        ),
-        _ => format!("[{section}] has {known}"),
+    let fault = Fault::new(
+        "missing key `server.engine` or `server.url`",
+        "write engine = \"sqlite\" under [server], or url = \"mysql://…\" for a server that runs already",
+    );
+    faults.add(Span::NOWHERE, fault);
+}
+
+fn swept_or_in_a_variant(content: &Content, faults: &mut Faults) {
+    for variant in &content.variants {
+        for (name, entry) in &variant.entries {
+            if let Some(axis) = content.axis(name) {
+                let fault = Fault::new(
+                    format!("`{name}` is swept, and set by a variant too"),
+                    "take it out of one of the two: a trial has one value of it",
+                );
+                faults.add(entry.at, fault.also(axis.at));
+            }
+        }
     }
 }
 
-/// Help for an axis that does not exist.
-pub(crate) fn likely_axis(name: &str) -> String {
-    if key::find(name).is_some() {
-        return format!("`{name}` is the same in every trial");
+/// The largest value that a whole number takes on this ground.
+fn largest<'a>(
+    content: &'a Content,
+    ground: &Ground<'a>,
+    name: &str,
+) -> Option<(u64, &'a Spanned<Value>)> {
+    let values = content.values_on(ground, name);
+    let numbers = values
+        .into_iter()
+        .filter_map(|v| Some((u64::from_value(&v.value)?, v)));
+    numbers.max_by_key(|(n, _)| *n)
+}
+
+fn one_address_is_one_server<'a>(content: &'a Content, ground: &Ground<'a>, faults: &mut Faults) {
+    let url = content.axis("server.url").map(|axis| axis.at);
+    let Some(url) = url.or_else(|| ground.entries.get("server.url").map(|e| e.at)) else {
+        return;
+    };
+    if let Some((count @ 2.., typed)) = largest(content, ground, "topology.instances") {
+        let fault = Fault::new(
+            format!("{count} instances of a server that runs already"),
+            "one address is one server: take `instances` out, or have servers started with `server.engine`",
+        );
+        faults.add(typed.span, fault.also(url));
     }
-    let axes = || KEYS.iter().filter(|k| k.axis);
-    let by_last_part = || nearest(key::last(name), axes().map(|k| k.last()));
-    let near = nearest(name, axes().map(|k| k.name)).or_else(|| {
-        axes()
-            .find(|k| Some(k.last()) == by_last_part())
-            .map(|k| k.name)
-    });
-    match near {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => "an axis is a key by its full name, such as \"load.threads\"".into(),
+}
+
+fn ports_for_all<'a>(content: &'a Content, ground: &Ground<'a>, faults: &mut Faults) {
+    let Some((port, typed)) = largest(content, ground, "server.port") else {
+        return;
+    };
+    let instances = largest(content, ground, "topology.instances");
+    let last = port + instances.map_or(1, |(count, _)| count) - 1;
+    if let (Some((count, instances)), true) = (instances, last > MAX_PORT) {
+        let fault = Fault::new(
+            format!("{count} instances from port {port} on would end at port {last}"),
+            format!("the last port is {MAX_PORT}: write a lower `port`"),
+        );
+        faults.add(typed.span, fault.also(instances.span));
     }
+}
+
+fn rows_of_tables(content: &Content, faults: &mut Faults) {
+    let variant = (!content.variants.is_empty()).then_some(VARIANT);
+    let axes: Vec<_> = variant
+        .into_iter()
+        .chain(content.axes.iter().map(|axis| axis.name.full()))
+        .collect();
+    for rows in content.tables.iter().map(|table| &table.rows) {
+        if axes.contains(&rows.as_str()) {
+            continue;
+        }
+        let message = format!("`{}` is the same in every trial", shown(rows));
+        let is_key = KEYS.iter().any(|k| k.axis && k.name == rows.value);
+        let help = match nearest(rows, axes.iter().copied()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None if is_key => format!("list its values under [{SWEEP}], or choose other rows"),
+            None if axes.is_empty() => {
+                "rows are the values of an axis, and this study has none: add a [sweep]".into()
+            }
+            None => {
+                let all: Vec<_> = axes.iter().map(|name| format!("\"{name}\"")).collect();
+                format!("rows can be {}", all.join(" or "))
+            }
+        };
+        faults.add(rows.span, Fault::new(message, help));
+    }
+}
+
+fn number_of_trials(content: &Content, faults: &mut Faults) {
+    let repeats = content.base.get("load.repeats");
+    let typed = repeats.and_then(|entry| u64::from_value(&entry.value.as_ref()?.value));
+    let (count, factors) = content.size(typed.unwrap_or(1));
+    if count <= MAX_TRIALS as u64 {
+        return;
+    }
+    let first_axis = content.axes.first().map(|axis| axis.at);
+    let first_variant = content.variants.first().map(|variant| variant.name.span);
+    let place = first_axis.or(repeats.map(|r| r.at)).or(first_variant);
+    let most = grouped(MAX_TRIALS as u64);
+    let fault = Fault::new(
+        format!("the study has too many trials: {factors}"),
+        format!("a study has at most {most} trials; shorten an axis or repeat less"),
+    );
+    faults.add(place.unwrap_or(Span::NOWHERE), fault);
 }

@@ -27,6 +27,8 @@ pub struct Problem {
     pub help: String,
     /// Where, if it is somewhere.
     pub location: Option<Location>,
+    /// The other place that has to do with it, if there is one.
+    pub also: Option<Location>,
 }
 
 /// The place of a problem.
@@ -48,14 +50,15 @@ impl Location {
     }
 }
 
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Location {
+    fn show(&self, f: &mut fmt::Formatter<'_>, arrow: &str) -> fmt::Result {
         match &self.line {
-            None => write!(f, " --> {}", self.path),
+            None => write!(f, "\n {arrow} {}", self.path),
             Some(line) => {
-                write!(f, "{}", " ".repeat(line.number.to_string().len()))?;
-                writeln!(f, "--> {}:{}:{}", self.path, line.number, line.column)?;
-                line.fmt(f)
+                let margin = " ".repeat(line.number.to_string().len());
+                let (number, column) = (line.number, line.column);
+                writeln!(f, "\n{margin}{arrow} {}:{number}:{column}", self.path)?;
+                write!(f, "{line}")
             }
         }
     }
@@ -65,10 +68,14 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.message)?;
         if let Some(location) = &self.location {
-            write!(f, "\n{location}")?;
+            location.show(f, "-->")?;
+        }
+        if let Some(also) = &self.also {
+            also.show(f, ":::")?;
         }
         if !self.help.is_empty() {
-            let line = self.location.as_ref().and_then(Location::line_column);
+            let last = self.also.as_ref().or(self.location.as_ref());
+            let line = last.and_then(Location::line_column);
             let margin = line.map_or(1, |(number, _)| number.to_string().len());
             write!(f, "\n{} = help: {}", " ".repeat(margin), self.help)?;
         }
@@ -111,6 +118,8 @@ impl std::error::Error for StudyError {}
 pub(crate) struct Fault {
     pub(crate) message: String,
     pub(crate) help: String,
+    /// Another place that has to do with it.
+    pub(crate) also: Option<Span>,
 }
 
 impl Fault {
@@ -118,6 +127,15 @@ impl Fault {
         Self {
             message: message.into(),
             help: help.into(),
+            also: None,
+        }
+    }
+
+    /// With the other place that has to do with it.
+    pub(crate) fn also(self, place: Span) -> Self {
+        Self {
+            also: Some(place),
+            ..self
         }
     }
 }
@@ -130,11 +148,12 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
+    /// Adds a fault, unless the very same has been said.
     pub(crate) fn add(&mut self, span: Span, fault: Fault) {
-        if self.list.len() < MAX_PROBLEMS {
-            self.list.push((span, fault));
-        } else {
+        if self.is_full() {
             self.left_out += 1;
+        } else if !self.list.iter().any(|(s, f)| (s, f) == (&span, &fault)) {
+            self.list.push((span, fault));
         }
     }
 
@@ -160,6 +179,7 @@ impl Faults {
         let problems = self.list.into_iter().map(|(span, fault)| Problem {
             message: redact(&fault.message),
             help: redact(&fault.help),
+            also: fault.also.and_then(|span| source.locate(span)),
             location: source.locate(span).or_else(|| {
                 Some(Location {
                     path: source.label.clone(),

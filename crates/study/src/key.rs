@@ -1,7 +1,11 @@
 //! The one table of keys: reading, checking, overriding, sweeping, suggesting
 //! and documenting all walk it.
 
+use std::borrow::Cow;
 use std::time::Duration;
+
+use crate::error::Fault;
+use crate::setting;
 
 /// One key of a study file.
 #[derive(Debug)]
@@ -14,37 +18,81 @@ pub(crate) struct Key {
     pub(crate) required: bool,
     /// Whether trials may differ in it.
     pub(crate) axis: bool,
+    pub(crate) needs: Needs,
     pub(crate) doc: &'static str,
 }
 
 /// What a key takes.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    Text { max_chars: usize },
+    Text {
+        max_chars: usize,
+    },
+    /// A text that stands in labels: without control characters.
+    Name {
+        max_chars: usize,
+    },
     Choice(&'static [&'static str]),
     Url,
-    Integer { min: u64, max: u64 },
-    Number { min: f64, max: f64 },
-    Duration { min: Duration, max: Duration },
+    Path,
+    /// The leading components of a version.
+    Version,
+    Boolean,
+    Integer {
+        min: u64,
+        max: u64,
+    },
+    Number {
+        min: f64,
+        max: f64,
+    },
+    Duration {
+        min: Duration,
+        max: Duration,
+    },
+    /// Free settings of the server, each a key of its own below this one.
+    Settings,
+    /// The tables of the report.
+    Tables,
+}
+
+/// What must be in the study for a key to have an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    Nothing,
+    /// A server that dyno starts as a process.
+    StartedServer,
+    /// An open loop.
+    Rate,
 }
 
 /// Sections in the order of the reference page.
 pub(crate) static SECTIONS: &[(&str, &str)] = &[
     (
         "server",
-        "What is measured: `engine` or `url`, exactly one of the two.",
+        "What is measured: `engine` or `url`, exactly one of the two. The other keys are for a `mariadb` or `mysql` that dyno starts.",
     ),
-    ("data", "What the server holds before each trial."),
-    ("load", "What virtual users do to it."),
+    ("data", "What each server holds before each trial."),
+    ("load", "What virtual users do to it, and how often."),
+    ("topology", "How many servers are measured at once."),
+    ("monitors", "What is watched beside the load."),
+    (
+        "report",
+        "What the report shows besides what it always shows.",
+    ),
 ];
 
 /// The section whose keys are names of other keys.
 pub(crate) const SWEEP: &str = "sweep";
+/// The list of named alternatives; also the name of their axis.
+pub(crate) const VARIANT: &str = "variant";
 
 const DAY: Duration = Duration::from_secs(86_400);
 const ZERO: Duration = Duration::ZERO;
 const MILLISECOND: Duration = Duration::from_millis(1);
 const NAME: Kind = Kind::Text { max_chars: 100 };
+/// The highest number that a row may have.
+const MAX_ROWS: u64 = 10_000_000_000;
 
 const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
     Key {
@@ -53,6 +101,7 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'stati
         default: Some(default),
         required: false,
         axis: true,
+        needs: Needs::Nothing,
         doc,
     }
 }
@@ -61,6 +110,19 @@ const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     Key {
         default: None,
         ..key(name, kind, "", doc)
+    }
+}
+
+/// The same in every trial.
+const fn fixed(key: Key) -> Key {
+    Key { axis: false, ..key }
+}
+
+/// Only for a server that dyno starts as a process.
+const fn started(key: Key) -> Key {
+    Key {
+        needs: Needs::StartedServer,
+        ..key
     }
 }
 
@@ -75,40 +137,121 @@ const fn span(min: Duration, max: Duration) -> Kind {
 /// Every key, in the order of the reference page.
 #[rustfmt::skip]
 pub(crate) static KEYS: &[Key] = &[
-    Key { required: true, axis: false, ..optional("title", Kind::Text { max_chars: 200 },
-        "The question of the study in one line; the heading of its report.") },
-    Key { axis: false, ..optional("description", Kind::Text { max_chars: 10_000 },
-        "Why the study is made and how to read it.") },
+    fixed(Key { required: true, ..optional("title", Kind::Text { max_chars: 200 },
+        "The question of the study in one line; the heading of its report.") }),
+    fixed(optional("description", Kind::Text { max_chars: 10_000 },
+        "Why the study is made and how to read it.")),
 
-    optional("server.engine", Kind::Choice(&["sqlite"]),
-        "The engine that is started for the study; `sqlite` runs in process on a temporary database."),
+    optional("server.engine", Kind::Choice(&["sqlite", "mariadb", "mysql"]),
+        "The engine that is started for the study and ended with it; `sqlite` runs in process on a temporary database."),
     optional("server.url", Kind::Url,
         "Address of a server that runs already, such as `mysql://user:password@host:3306/database`; a password is never stored or shown."),
+    started(optional("server.basedir", Kind::Path,
+        "Directory below which the server's programs are, such as `/opt/mysql-9.7`. Without it they are looked for on PATH and in the usual places.")),
+    started(optional("server.version", Kind::Version,
+        "Version that the server must have, as far as it is written: `\"10.11\"` takes 10.11.14, but not 10.1 or 10.12.")),
+    started(optional("server.port", count(1024, 65_535),
+        "Port of the first instance; the others take the ones that follow. Without it any free ports are taken.")),
+    started(key("server.reset", Kind::Choice(&["copy", "rebuild", "none"]), "\"copy\"",
+        "How a trial gets its data: `copy` (each starts from its own copy of a data directory that is prepared once and kept for later studies), `rebuild` (each prepares its own, which takes the full time) or `none` (each goes on with what the trial before it left, so trials are not independent).")),
+    started(optional("server.config", Kind::Settings,
+        "Settings of the server's own option file: `config = { innodb_buffer_pool_size = \"256M\" }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.innodb_buffer_pool_size`.")),
 
     key("data.tables", count(1, 10_000), "1", "Number of tables."),
-    key("data.rows", count(1, 10_000_000_000), "10_000", "Rows in each table."),
+    key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."),
     key("data.seed", count(0, u64::MAX), "1", "Seed of every random choice: the same seed, the same rows and statements."),
 
     key("load.workload", NAME, "\"oltp_read_write\"", "What one transaction does."),
-    key("load.threads", count(1, 100_000), "1", "Virtual users: connections, each waiting for every reply."),
+    key("load.threads", count(1, 100_000), "1", "Virtual users of each server: connections, each waiting for every reply."),
+    key("load.preload", Kind::Boolean, "false",
+        "Whether every table and index is read once in full before the warm-up, so that the server has in memory what fits. No transaction of the workload runs meanwhile."),
     key("load.warmup", span(ZERO, DAY), "\"10s\"", "Load before the measurement; not counted."),
     key("load.time", span(MILLISECOND, Duration::from_secs(30 * 86_400)), "\"60s\"", "Length of the measurement."),
     optional("load.events", count(1, 1_000_000_000_000),
         "Ends the measurement after this many transactions, if `time` has not ended it before."),
     optional("load.rate", Kind::Number { min: 0.001, max: 10_000_000.0 },
         "Transactions that arrive per second, whether or not a virtual user is free (open loop). Without it each virtual user starts its next transaction when the last one ends (closed loop)."),
-    optional("load.arrivals", Kind::Choice(&["poisson", "constant"]),
-        "How arrivals of the open loop are spaced: `poisson` (random, like independent users; used when only `rate` is given) or `constant`. Needs `rate`."),
+    Key { needs: Needs::Rate, ..optional("load.arrivals", Kind::Choice(&["poisson", "constant"]),
+        "How arrivals of the open loop are spaced: `poisson` (random, like independent users; used when only `rate` is given) or `constant`. Needs `rate`.") },
     key("load.distribution", NAME, "\"special\"", "How transactions choose their rows."),
+    optional("load.key_range", count(1, MAX_ROWS),
+        "Highest key that transactions choose; without it that is `data.rows`. More than there are rows makes lookups miss, less makes a part of the rows hot."),
     key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."),
+    fixed(key("load.repeats", count(1, 1000), "1",
+        "How many trials each point of the study has. Every point runs once before any runs again.")),
+    fixed(optional("load.order", Kind::Choice(&["random", "written"]),
+        "Order of the trials: `written` (as the file has them) or `random` (each round of repeats is shuffled, so that a slow change of the machine meets all points alike). Without it `random` when `repeats` is more than 1, else `written`.")),
+    fixed(key("load.order_seed", count(0, u64::MAX), "1",
+        "Seed of the random order: the same seed, the same order.")),
+
+    key("topology.instances", count(1, 64), "1",
+        "Servers that run at once, each with its own data and its own load; all loads begin together."),
+
+    key("monitors.enabled", Kind::Boolean, "true",
+        "Whether host and servers are watched each second. `false` measures what watching costs."),
+
+    fixed(optional("report.tables", Kind::Tables,
+        "Tables in a paper's own shape: `[{ rows = \"load.threads\", columns = [\"tps\", \"response_ms.p99\"] }]`.")),
 ];
 
-pub(crate) fn find(name: &str) -> Option<&'static Key> {
-    KEYS.iter().find(|k| k.name == name)
+/// The name of a variant: no key of the study, but read like one.
+pub(crate) static VARIANT_NAME: Key = fixed(optional(
+    "variant.name",
+    Kind::Name { max_chars: 60 },
+    "What tells the variant from the others.",
+));
+
+/// A key by the name that it has in a study: one of the table, or one of the
+/// many settings that `server.config` stands for.
+#[derive(Debug, Clone)]
+pub(crate) struct Name {
+    pub(crate) key: &'static Key,
+    full: Cow<'static, str>,
+}
+
+impl Name {
+    /// `None` if there is no such key; a fault if it is a setting that a study
+    /// cannot have.
+    pub(crate) fn find(full: &str) -> Result<Option<Self>, Fault> {
+        let mut keys = KEYS.iter();
+        if let Some(key) = keys.find(|k| k.name == full) {
+            return Ok(Some(Self::of(key)));
+        }
+        let mut families = KEYS.iter().filter(|k| matches!(k.kind, Kind::Settings));
+        let member =
+            families.find_map(|k| Some((k, full.strip_prefix(k.name)?.strip_prefix('.')?)));
+        let Some((key, setting)) = member else {
+            return Ok(None);
+        };
+        let full = Cow::Owned(format!("{}.{}", key.name, setting::name(setting)?));
+        Ok(Some(Self { key, full }))
+    }
+
+    pub(crate) fn of(key: &'static Key) -> Self {
+        Self {
+            key,
+            full: Cow::Borrowed(key.name),
+        }
+    }
+
+    /// The dotted name.
+    pub(crate) fn full(&self) -> &str {
+        &self.full
+    }
+
+    /// `threads` of `load.threads`; of a setting the name that the server knows.
+    pub(crate) fn short(&self) -> &str {
+        self.setting().unwrap_or_else(|| last(&self.full))
+    }
+
+    /// The name that the server knows, if this is one of its settings.
+    pub(crate) fn setting(&self) -> Option<&str> {
+        self.full.strip_prefix(self.key.name)?.strip_prefix('.')
+    }
 }
 
 pub(crate) fn is_section(name: &str) -> bool {
-    name == SWEEP || SECTIONS.iter().any(|(section, _)| *section == name)
+    SECTIONS.iter().any(|(section, _)| *section == name)
 }
 
 impl Key {
@@ -122,11 +265,6 @@ impl Key {
     /// `threads` of `load.threads`.
     pub(crate) fn last(&self) -> &'static str {
         last(self.name)
-    }
-
-    /// Whether an override may leave out the quotes.
-    pub(crate) fn takes_text(&self) -> bool {
-        !matches!(self.kind, Kind::Integer { .. } | Kind::Number { .. })
     }
 }
 

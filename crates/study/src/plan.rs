@@ -1,7 +1,9 @@
 //! What a study means.
 
+use std::fmt;
 use std::time::Duration;
 
+use crate::span::Spanned;
 use crate::spec::{DataSpec, LoadSpec, ServerSpec};
 
 /// An ordered list of trials.
@@ -13,30 +15,76 @@ pub struct Plan {
     pub description: Option<String>,
     /// At least one, in the order in which they run.
     pub trials: Vec<Trial>,
-    /// Dotted names of the keys in which trials differ, slowest first.
+    /// Dotted names of the keys in which trials differ, slowest first in the
+    /// order as written; `variant` is the first if the study has variants.
     pub axes: Vec<String>,
+    /// How many trials each point has.
+    pub repeats: u32,
+    /// How the order of the trials came to be.
+    pub order: Order,
+    /// What the report is to show.
+    pub tables: Vec<TableSpec>,
 }
 
-/// One point of a study.
+/// How the order of the trials came to be. In any order every point runs once
+/// before any runs again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Order {
+    /// Whether each round of repeats is shuffled.
+    pub random: bool,
+    /// Seed of the shuffling: the same seed, the same order.
+    pub seed: u64,
+}
+
+/// A sentence for a report.
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.random {
+            write!(f, "each round in random order, seed {}", self.seed)
+        } else {
+            f.write_str("each round in the order of the study")
+        }
+    }
+}
+
+/// A table of the report: a row for each value of an axis, a column for each number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableSpec {
+    /// One of [`Plan::axes`].
+    pub rows: String,
+    /// Names of numbers; the caller knows which there are.
+    pub columns: Vec<Spanned<String>>,
+}
+
+/// One point of a study, once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// From 1.
+    /// Place in the order in which trials run, from 1.
     pub number: usize,
-    /// What sets it apart, for people: `threads=4`; `single` in a study without a sweep.
+    /// What sets it apart, for people: `small pool, threads=4, repeat 2`; `single`
+    /// in a study of one trial.
     pub label: String,
+    /// The how-many-th trial of this point it is, from 1.
+    pub repeat: u32,
+    /// Name of the variant, in a study that has some.
+    pub variant: Option<String>,
     /// The server under load.
     pub server: ServerSpec,
-    /// What the server holds.
+    /// What each server holds.
     pub data: DataSpec,
-    /// What virtual users do.
+    /// What the virtual users of each server do.
     pub load: LoadSpec,
+    /// Servers at once, at least 1; exactly 1 for a server that runs already.
+    pub instances: u32,
+    /// Whether host and servers are watched.
+    pub monitors: bool,
     /// Its value on each axis: (dotted name, value as text), in the order of [`Plan::axes`].
     pub point: Vec<(String, String)>,
 }
 
 impl Plan {
     /// The time under load: warm-up and measurement of every trial. Starting
-    /// servers and loading data come on top.
+    /// servers, loading data and preloading it come on top.
     pub fn duration_estimate(&self) -> Duration {
         let each = self
             .trials

@@ -6,20 +6,35 @@ use toml::de::DeValue;
 
 use crate::duration::{format_duration, parse_duration};
 use crate::error::Fault;
-use crate::key::{Key, Kind};
+use crate::key::{Key, Kind, Name};
+use crate::setting;
 use crate::spec::ServerUrl;
 use crate::suggest::{nearest, shown};
 use crate::value::Value;
 
+const MAX_PATH_BYTES: usize = 4000;
+const MAX_VERSION_PARTS: usize = 4;
+/// How a table of the report is written.
+pub(crate) const TABLES_EXAMPLE: &str =
+    "write tables = [{ rows = \"load.threads\", columns = [\"tps\", \"response_ms.p99\"] }]";
+
 /// A typed value in the range of its key, or what is wrong with it.
-pub(crate) fn read(key: &Key, value: &DeValue<'_>) -> Result<Value, Fault> {
-    match &key.kind {
+pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
+    match &key.key.kind {
         Kind::Text { max_chars } => text(key, string(key, value)?, *max_chars),
+        Kind::Name { max_chars } => name(key, string(key, value)?, *max_chars),
         Kind::Choice(words) => choice(key, string(key, value)?, words),
         Kind::Url => url(key, string(key, value)?),
+        Kind::Path => path(key, string(key, value)?),
+        Kind::Version => version(key, string(key, value)?),
+        Kind::Boolean => boolean(key, value),
         Kind::Integer { min, max } => integer(key, value, *min, *max),
         Kind::Number { min, max } => number(key, value, *min, *max),
         Kind::Duration { min, max } => duration(key, value, *min, *max),
+        Kind::Settings if key.setting().is_some() => {
+            setting::value(key.full(), value).map(Value::Text)
+        }
+        Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
     }
 }
 
@@ -27,10 +42,14 @@ impl Key {
     /// What the key takes, for a message and for the reference page.
     pub(crate) fn takes(&self) -> &'static str {
         match self.kind {
-            Kind::Text { .. } | Kind::Choice(_) | Kind::Url => "a string",
+            Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
+            Kind::Url | Kind::Path | Kind::Version => "a string",
+            Kind::Boolean => "`true` or `false`",
             Kind::Integer { .. } => "a whole number",
             Kind::Number { .. } => "a number",
             Kind::Duration { .. } => "a duration",
+            Kind::Settings => "a table of settings",
+            Kind::Tables => "a list of tables",
         }
     }
 }
@@ -48,67 +67,125 @@ pub(crate) fn type_words(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-fn wrong_type(key: &Key, value: &DeValue<'_>) -> Fault {
-    let message = format!(
-        "`{}` takes {}, not {}",
-        key.name,
-        key.takes(),
-        type_words(value)
-    );
+fn wrong_type(name: &Name, value: &DeValue<'_>) -> Fault {
+    let (key, short) = (name.key, name.short());
+    let (takes, found) = (key.takes(), type_words(value));
+    let message = format!("`{}` takes {takes}, not {found}", name.full());
     let numeric = |text: &str| text.replace('_', "").parse::<f64>().is_ok();
     let help = match (value, &key.kind) {
-        (DeValue::Array(_), _) if key.axis => {
-            format!(
-                "for one trial for each value, put the list under [sweep]: \"{}\" = […]",
-                key.name
-            )
+        (_, Kind::Settings) => format!("write {short} = {{ innodb_buffer_pool_size = \"256M\" }}"),
+        (_, Kind::Tables) => TABLES_EXAMPLE.into(),
+        (DeValue::Array(_), _) if key.axis => format!(
+            "for one trial for each value, put the list under [sweep]: \"{}\" = […]",
+            name.full()
+        ),
+        (DeValue::String(text), Kind::Boolean) if matches!(text.as_ref(), "true" | "false") => {
+            format!("leave out the quotes: {short} = {text}")
         }
+        (_, Kind::Boolean) => format!("write {short} = true or {short} = false"),
         (DeValue::String(text), Kind::Integer { .. } | Kind::Number { .. }) if numeric(text) => {
-            format!("leave out the quotes: {} = {}", key.last(), shown(text))
+            format!("leave out the quotes: {short} = {}", shown(text))
         }
         (DeValue::Integer(n), Kind::Duration { .. }) => {
             format!(
-                "say the unit, in quotes: {} = \"{}s\"",
-                key.last(),
+                "say the unit, in quotes: {short} = \"{}s\"",
                 shown(n.as_str())
             )
         }
-        (_, Kind::Duration { .. }) => format!("write for example {} = \"30s\"", key.last()),
+        (_, Kind::Duration { .. }) => format!("write for example {short} = \"30s\""),
         (_, Kind::Integer { .. } | Kind::Number { .. }) => {
-            format!(
-                "write for example {} = {}",
-                key.last(),
-                key.default.unwrap_or("100")
-            )
+            format!("write for example {short} = {}", example(key))
         }
-        (_, Kind::Text { .. } | Kind::Choice(_) | Kind::Url) => "write the value in quotes".into(),
+        (DeValue::Float(n), Kind::Version) => {
+            format!("write it in quotes: {short} = \"{}\"", shown(n.as_str()))
+        }
+        _ => "write the value in quotes".into(),
     };
     Fault::new(message, help)
 }
 
-fn string<'v>(key: &Key, value: &'v DeValue<'_>) -> Result<&'v str, Fault> {
+/// A number that the key takes.
+fn example(key: &Key) -> String {
+    match (key.default, &key.kind) {
+        (Some(default), _) => default.to_owned(),
+        (None, Kind::Integer { min, .. }) => min.max(&100).to_string(),
+        (None, _) => "100".to_owned(),
+    }
+}
+
+fn string<'v>(key: &Name, value: &'v DeValue<'_>) -> Result<&'v str, Fault> {
     value.as_str().ok_or_else(|| wrong_type(key, value))
 }
 
-fn text(key: &Key, text: &str, max_chars: usize) -> Result<Value, Fault> {
+fn text(key: &Name, text: &str, max_chars: usize) -> Result<Value, Fault> {
     if text.trim().is_empty() {
         return Err(Fault::new(
-            format!("`{}` is empty", key.name),
+            format!("`{}` is empty", key.full()),
             "write a text, or leave the key out",
         ));
     }
     if text.chars().nth(max_chars).is_some() {
-        let message = format!("`{}` is longer than {max_chars} characters", key.name);
+        let message = format!("`{}` is longer than {max_chars} characters", key.full());
         return Err(Fault::new(message, "shorten it"));
     }
     Ok(Value::Text(text.to_owned()))
 }
 
-fn choice(key: &Key, text: &str, words: &[&str]) -> Result<Value, Fault> {
+fn name(key: &Name, typed: &str, max_chars: usize) -> Result<Value, Fault> {
+    no_control(key, typed)?;
+    text(key, typed, max_chars)
+}
+
+fn no_control(key: &Name, text: &str) -> Result<(), Fault> {
+    if !text.chars().any(char::is_control) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` has a line break or another control character",
+        key.full()
+    );
+    Err(Fault::new(message, "write it on one line"))
+}
+
+fn path(key: &Name, text: &str) -> Result<Value, Fault> {
+    no_control(key, text)?;
+    if text.len() > MAX_PATH_BYTES {
+        let message = format!("`{}` is longer than {MAX_PATH_BYTES} bytes", key.full());
+        return Err(Fault::new(message, "shorten it"));
+    }
+    if !text.starts_with('/') {
+        let message = format!("`{}` is not the whole path", shown(text));
+        let help = format!("write it from the root: {} = \"/opt/mysql\"", key.short());
+        return Err(Fault::new(message, help));
+    }
+    Ok(Value::Text(text.to_owned()))
+}
+
+fn version(key: &Name, text: &str) -> Result<Value, Fault> {
+    let is_number =
+        |part: &str| (1..=6).contains(&part.len()) && part.chars().all(|c| c.is_ascii_digit());
+    if text.split('.').count() <= MAX_VERSION_PARTS && text.split('.').all(is_number) {
+        return Ok(Value::Text(text.to_owned()));
+    }
+    Err(Fault::new(
+        format!("`{}` is not a version", shown(text)),
+        format!(
+            "write its numbers, as many as matter: {} = \"10.11\"",
+            key.short()
+        ),
+    ))
+}
+
+fn boolean(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
+    let is = value.as_bool().ok_or_else(|| wrong_type(key, value))?;
+    Ok(Value::Boolean(is))
+}
+
+fn choice(key: &Name, text: &str, words: &[&str]) -> Result<Value, Fault> {
     if words.contains(&text) {
         return Ok(Value::Text(text.to_owned()));
     }
-    Err(not_one_of(key.name, text, words))
+    Err(not_one_of(key.full(), text, words))
 }
 
 /// The fault of a word that is none of `words`.
@@ -127,7 +204,7 @@ pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Fault {
     Fault::new(message, help)
 }
 
-fn url(key: &Key, text: &str) -> Result<Value, Fault> {
+fn url(key: &Name, text: &str) -> Result<Value, Fault> {
     let parts = text.split_once("://");
     let is_scheme = |s: &str| {
         !s.is_empty()
@@ -140,13 +217,13 @@ fn url(key: &Key, text: &str) -> Result<Value, Fault> {
         }
         // The text is not quoted: it may hold a password in no known place.
         _ => Err(Fault::new(
-            format!("`{}` is not an address", key.name),
+            format!("`{}` is not an address", key.full()),
             "write for example \"mysql://user@host:3306/database\"",
         )),
     }
 }
 
-fn integer(key: &Key, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Fault> {
+fn integer(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Fault> {
     let n = value.as_integer().ok_or_else(|| wrong_type(key, value))?;
     match u64::from_str_radix(n.as_str(), n.radix()) {
         Ok(n) if (min..=max).contains(&n) => Ok(Value::Integer(n)),
@@ -172,7 +249,7 @@ pub(crate) fn grouped(n: u64) -> String {
     out
 }
 
-fn number(key: &Key, value: &DeValue<'_>, min: f64, max: f64) -> Result<Value, Fault> {
+fn number(key: &Name, value: &DeValue<'_>, min: f64, max: f64) -> Result<Value, Fault> {
     let typed = match value {
         DeValue::Integer(n) => (n.as_str().to_owned(), integer_as_f64(n.as_str(), n.radix())),
         DeValue::Float(n) => (n.as_str().to_owned(), n.as_str().parse().ok()),
@@ -192,7 +269,7 @@ fn integer_as_f64(digits: &str, radix: u32) -> Option<f64> {
     }
 }
 
-fn duration(key: &Key, value: &DeValue<'_>, min: Duration, max: Duration) -> Result<Value, Fault> {
+fn duration(key: &Name, value: &DeValue<'_>, min: Duration, max: Duration) -> Result<Value, Fault> {
     let text = string(key, value)?;
     let read = parse_duration(text).map_err(|e| Fault::new(e.message, e.help))?;
     if (min..=max).contains(&read) {
@@ -202,9 +279,9 @@ fn duration(key: &Key, value: &DeValue<'_>, min: Duration, max: Duration) -> Res
     Err(out_of_range(key, text, &range))
 }
 
-fn out_of_range(key: &Key, typed: &str, range: &str) -> Fault {
+fn out_of_range(key: &Name, typed: &str, range: &str) -> Fault {
     Fault::new(
-        format!("`{}` = {} is out of range", key.name, shown(typed)),
-        format!("`{}` goes {range}", key.last()),
+        format!("`{}` = {} is out of range", key.full(), shown(typed)),
+        format!("`{}` goes {range}", key.short()),
     )
 }

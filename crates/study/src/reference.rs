@@ -46,7 +46,11 @@ fn takes(key: &Key) -> String {
             .map(|w| format!("`\"{w}\"`"))
             .collect::<Vec<_>>()
             .join(" or "),
+        Kind::Name { max_chars } => format!("{what} on one line, at most {max_chars} characters"),
         Kind::Url => "an address".into(),
+        Kind::Path => "the whole path of a directory".into(),
+        Kind::Version => "a version".into(),
+        Kind::Boolean | Kind::Settings | Kind::Tables => what.into(),
         Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
         Kind::Number { min, max } => format!("{what}, from {min} to {max}"),
         Kind::Duration { min, max } => {

@@ -1,18 +1,55 @@
 //! What the parts of one trial are: plain meaning, no text left to interpret.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::redact::redact_url;
-use crate::span::Spanned;
+use crate::span::{Span, Spanned};
 
 /// The server under load.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerSpec {
     /// Started for the study, and ended with it.
-    Engine(Engine),
+    Engine(EngineSpec),
     /// Runs already.
     Url(Spanned<ServerUrl>),
+}
+
+/// A server that dyno starts. For an engine that is no process of its own all
+/// but `engine` is as if it had not been typed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EngineSpec {
+    /// Which engine.
+    pub engine: Engine,
+    /// Where the engine was typed.
+    pub span: Span,
+    /// Absolute path of the directory below which its programs are; `None`: look
+    /// in the usual places.
+    pub basedir: Option<Spanned<PathBuf>>,
+    /// Leading components of the version it must have, such as `10.11`: numbers
+    /// with dots between them. See [`EngineSpec::has_version`].
+    pub version: Option<Spanned<String>>,
+    /// Port of the first instance, from 1024; the others have the ones that
+    /// follow, all of which exist. `None`: any free ports.
+    pub port: Option<Spanned<u16>>,
+    /// Settings for its option file in order of name, names with `_` for `-` and
+    /// none twice. Values have no control characters and at most 1,000 bytes,
+    /// but are not quoted for the file yet.
+    pub config: Vec<(String, Spanned<String>)>,
+    /// How a trial gets its data.
+    pub reset: Reset,
+}
+
+impl EngineSpec {
+    /// Whether a server of version `actual`, such as `10.11.14`, is one that the
+    /// study takes.
+    pub fn has_version(&self, actual: &str) -> bool {
+        self.version.as_ref().is_none_or(|wanted| {
+            let rest = actual.strip_prefix(wanted.as_str());
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+        })
+    }
 }
 
 /// An engine that dyno can start.
@@ -20,6 +57,38 @@ pub enum ServerSpec {
 pub enum Engine {
     /// SQLite, in process, on a temporary database.
     Sqlite,
+    /// MariaDB.
+    MariaDb,
+    /// MySQL.
+    MySql,
+}
+
+impl Engine {
+    /// Whether it runs as a process of its own.
+    pub fn is_process(self) -> bool {
+        self != Self::Sqlite
+    }
+
+    /// The word for it in a study.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::MariaDb => "mariadb",
+            Self::MySql => "mysql",
+        }
+    }
+}
+
+/// How a trial gets its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reset {
+    /// From a copy of a data directory that was prepared once.
+    #[default]
+    Copy,
+    /// Each trial prepares its own.
+    Rebuild,
+    /// Each goes on with what the trial before it left.
+    None,
 }
 
 /// Address of a server. Shown, it has no password; only [`ServerUrl::expose`] has.
@@ -45,7 +114,7 @@ impl fmt::Debug for ServerUrl {
     }
 }
 
-/// What the server holds before the trial.
+/// What each server holds before the trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataSpec {
     /// Number of tables.
@@ -56,15 +125,19 @@ pub struct DataSpec {
     pub seed: u64,
 }
 
-/// What virtual users do.
+/// What the virtual users of each server do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadSpec {
     /// Name of the workload; the caller knows which there are.
     pub workload: Spanned<String>,
     /// Name of the distribution of rows; the caller knows which there are.
     pub distribution: Spanned<String>,
-    /// Virtual users.
+    /// Highest key that transactions choose; `None`: the number of rows.
+    pub key_range: Option<u64>,
+    /// Virtual users of each server.
     pub threads: u32,
+    /// Whether every table and index is read once before the warm-up.
+    pub preload: bool,
     /// Load before the measurement.
     pub warmup: Duration,
     /// Length of the measurement.

@@ -1,17 +1,15 @@
 //! What was typed.
 
-use std::collections::BTreeMap;
-
 use crate::check;
+use crate::content::Content;
 use crate::error::{Fault, Faults, StudyError};
-use crate::overrides;
 use crate::plan::Plan;
 use crate::redact::{Redacted, redact};
 use crate::source::Source;
-use crate::span::{Span, Spanned};
+use crate::span::Span;
 use crate::suggest::shown;
 use crate::value::Value;
-use crate::walk::{Axis, Typed};
+use crate::walk::{Walk, overrides as set};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -23,8 +21,7 @@ pub const MAX_TRIALS: usize = 10_000;
 #[derive(Debug, Clone)]
 pub struct Study {
     source: Source,
-    settings: BTreeMap<&'static str, Spanned<Value>>,
-    axes: Vec<Axis>,
+    content: Content,
 }
 
 impl Study {
@@ -33,10 +30,10 @@ impl Study {
         Self::parse_with_overrides(label, text, &[])
     }
 
-    /// Reads a study, then puts `(key, value)` in place of what it says. A
-    /// value is TOML, else a plain string. An overridden key is no longer an
-    /// axis; `sweep.KEY` overrides an axis; `server.engine` and `server.url`
-    /// take each other's place.
+    /// Reads a study, then puts `(key, value)` in place of what it says, in
+    /// every variant too. A value is TOML, else a plain string. An axis whose
+    /// key is overridden keeps that one value; `sweep.KEY` gives an axis other
+    /// values; `server.engine` and `server.url` take each other's place.
     pub fn parse_with_overrides(
         label: &str,
         text: &str,
@@ -55,26 +52,22 @@ impl Study {
         }
         source.file = Redacted::new(text, &[]);
         let root = crate::syntax::tables(text).map_err(|faults| faults.into_error(&source))?;
-        let mut typed = Typed::default();
-        typed.file(root.get_ref());
-        overrides::apply(&mut typed, overrides);
-        check::whole(&mut typed);
-        source.file = Redacted::new(text, &typed.secrets_in_file());
-        overrides::hide(&mut source, &typed, overrides);
-        if !typed.faults.is_empty() {
-            return Err(typed.faults.into_error(&source));
+        let mut walk = Walk::default();
+        walk.file(root.get_ref());
+        set::apply(&mut walk, overrides);
+        check::whole(&walk.content, &mut walk.faults);
+        source.file = Redacted::new(text, &walk.secrets_in_file());
+        set::hide(&mut source, &walk, overrides);
+        if !walk.faults.is_empty() {
+            return Err(walk.faults.into_error(&source));
         }
-        Ok(Self {
-            source,
-            settings: typed.settings,
-            axes: typed.axes,
-        })
+        let content = walk.content;
+        Ok(Self { source, content })
     }
 
     /// What the study means.
     pub fn plan(&self) -> Result<Plan, StudyError> {
-        crate::build::plan(&self.settings, &self.axes)
-            .map_err(|(span, fault)| self.error(span, fault))
+        crate::build::plan(&self.content).map_err(|(span, fault)| self.error(span, fault))
     }
 
     /// The text of the file with every password replaced by `***`.
@@ -85,6 +78,19 @@ impl Study {
     /// The overrides as `key=value`, in order, without passwords.
     pub fn overrides_redacted(&self) -> &[String] {
         &self.source.overrides
+    }
+
+    /// The study as it is run, for its result directory: the overrides as
+    /// comments before the text of the file, all without passwords. Two studies
+    /// with the same text mean the same, so this tells whether a stored result
+    /// is one of this study.
+    pub fn as_run(&self) -> String {
+        let mut text = String::new();
+        for change in &self.source.overrides {
+            // On one line each, whatever was typed.
+            text.push_str(&format!("# --set {}\n", one_line(change)));
+        }
+        text + &self.source.file.text
     }
 
     /// An error at a place of this study, for what only the caller can check.
@@ -103,12 +109,7 @@ impl Study {
     pub fn check_words(&self, allowed: &[(&str, &[&str])]) -> Result<(), StudyError> {
         let mut faults = Faults::default();
         for (name, words) in allowed {
-            let swept = self
-                .axes
-                .iter()
-                .filter(|a| a.key.name == *name)
-                .flat_map(|a| &a.values);
-            for typed in self.settings.get(name).into_iter().chain(swept) {
+            for typed in self.content.values(name) {
                 if let Value::Text(text) = &typed.value
                     && !words.contains(&text.as_str())
                 {
@@ -116,6 +117,27 @@ impl Study {
                 }
             }
         }
+        self.none_of(faults)
+    }
+
+    /// Checks the columns of the report's tables, whose names only the caller
+    /// knows: `unknown` gives `None` for one that exists, else what to write
+    /// instead. Every column is checked at once.
+    pub fn check_columns(
+        &self,
+        unknown: impl Fn(&str) -> Option<String>,
+    ) -> Result<(), StudyError> {
+        let mut faults = Faults::default();
+        for column in self.content.tables.iter().flat_map(|t| &t.columns) {
+            if let Some(help) = unknown(column) {
+                let message = format!("unknown column `{}`", shown(column));
+                faults.add(column.span, Fault::new(message, help));
+            }
+        }
+        self.none_of(faults)
+    }
+
+    fn none_of(&self, faults: Faults) -> Result<(), StudyError> {
         if faults.is_empty() {
             Ok(())
         } else {
@@ -126,6 +148,14 @@ impl Study {
     fn error(&self, span: Span, fault: Fault) -> StudyError {
         Faults::one(span, fault).into_error(&self.source)
     }
+}
+
+fn one_line(text: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
 }
 
 fn too_large(text: &str, overrides: &[(&str, &str)]) -> Option<Fault> {

@@ -4,11 +4,8 @@
 const MAX_WORD_CHARS: usize = 40;
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// The candidate that `word` most likely meant, if one is near enough.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+/// The candidate (in lower case) that `word` most likely meant, if one is near enough.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     if length > MAX_WORD_CHARS {
         return None;

@@ -1,16 +1,18 @@
 //! A value that has been read and lies in its range.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::duration::format_duration;
-use crate::spec::ServerUrl;
+use crate::spec::{Arrivals, Engine, Reset, ServerUrl};
 
 /// A typed value of any key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Text(String),
     Url(ServerUrl),
+    Boolean(bool),
     Integer(u64),
     Number(f64),
     Duration(Duration),
@@ -23,6 +25,7 @@ impl fmt::Display for Value {
         match self {
             Self::Text(text) => f.write_str(text),
             Self::Url(url) => url.fmt(f),
+            Self::Boolean(is) => is.fmt(f),
             Self::Integer(n) => n.fmt(f),
             Self::Number(n) => n.fmt(f),
             Self::Duration(d) => f.write_str(&format_duration(*d)),
@@ -37,11 +40,13 @@ pub(crate) trait FromValue: Sized {
 
 impl FromValue for String {
     fn from_value(value: &Value) -> Option<Self> {
-        if let Value::Text(text) = value {
-            Some(text.clone())
-        } else {
-            None
-        }
+        text(value).map(str::to_owned)
+    }
+}
+
+impl FromValue for PathBuf {
+    fn from_value(value: &Value) -> Option<Self> {
+        text(value).map(Self::from)
     }
 }
 
@@ -49,6 +54,16 @@ impl FromValue for ServerUrl {
     fn from_value(value: &Value) -> Option<Self> {
         if let Value::Url(url) = value {
             Some(url.clone())
+        } else {
+            None
+        }
+    }
+}
+
+impl FromValue for bool {
+    fn from_value(value: &Value) -> Option<Self> {
+        if let Value::Boolean(is) = value {
+            Some(*is)
         } else {
             None
         }
@@ -71,6 +86,12 @@ impl FromValue for u32 {
     }
 }
 
+impl FromValue for u16 {
+    fn from_value(value: &Value) -> Option<Self> {
+        u64::from_value(value)?.try_into().ok()
+    }
+}
+
 impl FromValue for f64 {
     fn from_value(value: &Value) -> Option<Self> {
         if let Value::Number(n) = value {
@@ -88,5 +109,45 @@ impl FromValue for Duration {
         } else {
             None
         }
+    }
+}
+
+impl FromValue for Engine {
+    fn from_value(value: &Value) -> Option<Self> {
+        match text(value)? {
+            "sqlite" => Some(Self::Sqlite),
+            "mariadb" => Some(Self::MariaDb),
+            "mysql" => Some(Self::MySql),
+            _ => None,
+        }
+    }
+}
+
+impl FromValue for Reset {
+    fn from_value(value: &Value) -> Option<Self> {
+        match text(value)? {
+            "copy" => Some(Self::Copy),
+            "rebuild" => Some(Self::Rebuild),
+            "none" => Some(Self::None),
+            _ => None,
+        }
+    }
+}
+
+impl FromValue for Arrivals {
+    fn from_value(value: &Value) -> Option<Self> {
+        match text(value)? {
+            "poisson" => Some(Self::Poisson),
+            "constant" => Some(Self::Constant),
+            _ => None,
+        }
+    }
+}
+
+fn text(value: &Value) -> Option<&str> {
+    if let Value::Text(text) = value {
+        Some(text)
+    } else {
+        None
     }
 }

@@ -1,0 +1,123 @@
+//! Which key somebody meant.
+
+use crate::key::{self, KEYS, Kind, Name, SECTIONS, SWEEP, VARIANT};
+use crate::suggest::{nearest, shown};
+
+/// Help for a key that does not exist in a section, or at the top.
+pub(crate) fn key(section: &str, name: &str) -> String {
+    let word = key::last(name);
+    let here = KEYS
+        .iter()
+        .filter(|k| k.section() == section)
+        .map(|k| k.last());
+    if let Some(near) = nearest(word, here.clone()) {
+        return format!("did you mean `{near}`?");
+    }
+    if section.is_empty() {
+        match nearest(word, sections()) {
+            Some(VARIANT) => return "did you mean [[variant]]?".into(),
+            Some(near) => return format!("did you mean [{near}]?"),
+            None => {}
+        }
+    }
+    if let Some(key) = KEYS.iter().find(|k| k.last() == word || k.name == name) {
+        return match key.section() {
+            "" => format!("`{word}` belongs at the top of the file, before any [section]"),
+            section => format!("`{word}` belongs under [{section}]"),
+        };
+    }
+    if let Some(near) = nearest(name, KEYS.iter().map(|k| k.name)) {
+        return format!("did you mean `{near}`?");
+    }
+    let known = here
+        .map(|k| format!("`{k}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let sections = || SECTIONS.iter().map(|(name, _)| *name).chain([SWEEP]);
+    match section {
+        "" => {
+            let all: Vec<_> = sections().map(|name| format!("[{name}]")).collect();
+            let all = all.join(", ");
+            format!(
+                "the top of the file has {known}, the sections {all}, and any number of [[{VARIANT}]]"
+            )
+        }
+        // Whoever writes a setting of the server there meant the table for them.
+        "server" => {
+            format!("[server] has {known}; settings of the server stand under [server.config]")
+        }
+        _ => format!("[{section}] has {known}"),
+    }
+}
+
+fn sections() -> impl Iterator<Item = &'static str> {
+    SECTIONS
+        .iter()
+        .map(|(name, _)| *name)
+        .chain([SWEEP, VARIANT])
+}
+
+/// Help for an axis that does not exist.
+pub(crate) fn axis(name: &str) -> String {
+    if let Ok(Some(name)) = Name::find(name) {
+        return format!("`{}` is the same in every trial", name.full());
+    }
+    match full_name(name) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => "an axis is a key by its full name, such as \"load.threads\"".into(),
+    }
+}
+
+/// Help for a key that a variant cannot set.
+pub(crate) fn key_of_variant(name: &str) -> String {
+    if let Ok(Some(name)) = Name::find(name) {
+        return format!("`{}` is the same in every trial", name.full());
+    }
+    match (full_name(name), nearest(name, ["name"])) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, Some(near)) => format!("did you mean `{near}`?"),
+        (None, None) => {
+            "a variant has `name`, and keys by their full names, such as `load.threads`".into()
+        }
+    }
+}
+
+/// Help for an override of a key that does not exist.
+pub(crate) fn key_of_override(name: &str) -> String {
+    if let Some(key) = KEYS
+        .iter()
+        .find(|k| k.section() == name && !name.is_empty())
+    {
+        return format!(
+            "`{name}` is a section; set one of its keys, such as `{}`",
+            key.name
+        );
+    }
+    if name.split('.').next() == Some(VARIANT) {
+        return "variants stand in the file; set the keys that they set".into();
+    }
+    let section = name.rsplit_once('.').map_or("", |(section, _)| section);
+    key(section, name)
+}
+
+/// The key in which trials may differ that `name` most likely meant.
+fn full_name(name: &str) -> Option<String> {
+    let axes = || KEYS.iter().filter(|k| k.axis);
+    // Of a setting of the server only what stands before its name is known.
+    let families = || axes().filter(|k| matches!(k.kind, Kind::Settings));
+    for family in families() {
+        let parts = family.name.matches('.').count() + 1;
+        let (at, _) = name.match_indices('.').nth(parts - 1).unwrap_or_default();
+        let (head, rest) = name.split_at_checked(at).unwrap_or_default();
+        if !head.is_empty() && nearest(head, [family.name]).is_some() {
+            return Some(format!("{}{}", family.name, shown(rest)));
+        }
+    }
+    let by_last_part = || nearest(key::last(name), axes().map(|k| k.last()));
+    let near = nearest(name, axes().map(|k| k.name)).or_else(|| {
+        axes()
+            .find(|k| Some(k.last()) == by_last_part())
+            .map(|k| k.name)
+    });
+    near.map(str::to_owned)
+}

@@ -1,0 +1,205 @@
+//! From TOML to what was typed: every key against the table of keys.
+
+mod leaves;
+pub(crate) mod overrides;
+mod sweep;
+mod tables;
+mod variant;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use toml::Spanned as TomlSpanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::content::{Content, Entries, Entry};
+use crate::error::{Fault, Faults};
+use crate::key::{self, Key, Kind, Name, SWEEP, VARIANT};
+use crate::likely;
+use crate::read::{read, type_words};
+use crate::redact::redact_url;
+use crate::setting::MAX_SETTINGS;
+use crate::span::{Origin, Span, Spanned};
+use crate::suggest::shown;
+use crate::value::Value;
+use leaves::{joined, leaves};
+
+/// A value as the parser gives it.
+type Typed<'v> = TomlSpanned<DeValue<'v>>;
+
+/// What was typed, and what was wrong with it.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    pub(crate) content: Content,
+    pub(crate) faults: Faults,
+    /// Addresses, with what may be shown of them, to take out of the text.
+    pub(crate) secrets: Vec<(Span, String)>,
+    /// Every setting of the server that was named.
+    settings: BTreeSet<String>,
+}
+
+impl Walk {
+    pub(crate) fn file(&mut self, root: &DeTable<'_>) {
+        let mut base = Entries::new();
+        for (typed, value) in root.iter() {
+            let (name, at) = (typed.get_ref(), Span::new(Origin::File, typed.span()));
+            match value.get_ref() {
+                DeValue::Table(table) if name == SWEEP => self.sweep(table),
+                DeValue::Table(table) if key::is_section(name) => {
+                    self.section(name, table, &mut base);
+                }
+                DeValue::Array(list) if name == VARIANT => self.variants(list),
+                other if name == VARIANT => self.not_variants(other, at),
+                other if name == SWEEP || key::is_section(name) => {
+                    self.not_a_section(name, other, at);
+                }
+                _ => self.key_of_section("", name, value, at, &mut base),
+            }
+        }
+        self.content.base = base;
+        self.content.axes.sort_by_key(|axis| axis.at);
+    }
+
+    fn section(&mut self, section: &str, table: &DeTable<'_>, into: &mut Entries) {
+        for (typed, value) in table.iter() {
+            let at = Span::new(Origin::File, typed.span());
+            self.key_of_section(section, typed.get_ref(), value, at, into);
+        }
+    }
+
+    fn key_of_section(
+        &mut self,
+        section: &str,
+        last: &str,
+        value: &Typed<'_>,
+        at: Span,
+        into: &mut Entries,
+    ) {
+        let name = joined(section, last);
+        match Name::find(&name) {
+            Ok(Some(name)) => self.key(name, value, at, into),
+            Ok(None) => self.unknown("key", &name, at, || likely::key(section, &name)),
+            Err(fault) => self.faults.add(at, fault),
+        }
+    }
+
+    /// One key with its value, or all settings of a table of them.
+    fn key(&mut self, name: Name, value: &Typed<'_>, at: Span, into: &mut Entries) {
+        match (&name.key.kind, value.get_ref()) {
+            (Kind::Settings, DeValue::Table(table)) if name.setting().is_none() => {
+                leaves(
+                    name.full(),
+                    table,
+                    at.origin,
+                    &mut |full, value, at| match Name::find(&full) {
+                        Ok(Some(name)) => self.entry(name, value, at, into),
+                        Ok(None) => self.unknown("key", &full, at, String::new),
+                        Err(fault) => self.faults.add(at, fault),
+                    },
+                );
+            }
+            (Kind::Tables, DeValue::Array(list)) => self.tables(list, at.origin),
+            _ => self.entry(name, value, at, into),
+        }
+    }
+
+    fn entry(&mut self, name: Name, value: &Typed<'_>, at: Span, into: &mut Entries) {
+        if let Some(first) = into.get(name.full()) {
+            let fault = Fault::new(
+                format!("`{}` stands twice", name.full()),
+                "keep one of the two",
+            );
+            return self.faults.add(at, fault.also(first.at));
+        }
+        if !self.has_room_for(&name, at) {
+            return;
+        }
+        let value = self.value(&name, value, at.origin);
+        into.insert(name.full().to_owned(), Entry { name, at, value });
+    }
+
+    fn value(&mut self, name: &Name, value: &Typed<'_>, origin: Origin) -> Option<Spanned<Value>> {
+        let span = Span::new(origin, value.span());
+        if let (Kind::Url, Some(text)) = (&name.key.kind, value.get_ref().as_str()) {
+            self.hide(span, text);
+        }
+        match read(name, value.get_ref()) {
+            Ok(value) => Some(Spanned { value, span }),
+            Err(fault) => {
+                self.faults.add(span, fault);
+                None
+            }
+        }
+    }
+
+    /// The value of a key that is no key of the study, but read like one.
+    fn text(
+        &mut self,
+        key: &'static Key,
+        value: &Typed<'_>,
+        origin: Origin,
+    ) -> Option<Spanned<String>> {
+        let Spanned { value, span } = self.value(&Name::of(key), value, origin)?;
+        match value {
+            Value::Text(value) => Some(Spanned { value, span }),
+            _ => None,
+        }
+    }
+
+    /// Whether a study may have one more setting: their number is limited, since
+    /// each trial has all of them.
+    fn has_room_for(&mut self, name: &Name, at: Span) -> bool {
+        let Some(setting) = name.setting() else {
+            return true;
+        };
+        if self.settings.len() < MAX_SETTINGS {
+            self.settings.insert(setting.to_owned());
+        }
+        let has_room = self.settings.contains(setting);
+        if !has_room {
+            let fault = Fault::new(
+                format!("there is no room for the setting `{}`", shown(setting)),
+                format!("a study names at most {MAX_SETTINGS} settings of the server"),
+            );
+            self.faults.add(at, fault);
+        }
+        has_room
+    }
+
+    /// `help` costs time that a long list of unknown keys should not take.
+    fn unknown(&mut self, what: &str, name: &str, at: Span, help: impl FnOnce() -> String) {
+        let fault = if self.faults.is_full() {
+            Fault::new("", "")
+        } else {
+            Fault::new(format!("unknown {what} `{}`", shown(name)), help())
+        };
+        self.faults.add(at, fault);
+    }
+
+    fn not_a_section(&mut self, name: &str, value: &DeValue<'_>, at: Span) {
+        let fault = Fault::new(
+            format!("`{name}` is a section, not {}", type_words(value)),
+            format!("write [{name}] on a line of its own, and its keys below"),
+        );
+        self.faults.add(at, fault);
+    }
+
+    /// Notes an address that holds a password, however it was quoted.
+    fn hide(&mut self, span: Span, address: &str) {
+        let shown = redact_url(address);
+        if shown != address {
+            self.secrets.push((span, format!("{:?}", shown)));
+        }
+    }
+
+    /// The addresses to take out of the file itself.
+    pub(crate) fn secrets_in_file(&self) -> Vec<(Range<usize>, String)> {
+        let in_file = self
+            .secrets
+            .iter()
+            .filter(|(span, _)| span.origin == Origin::File);
+        in_file
+            .map(|(span, shown)| (span.start..span.end, shown.clone()))
+            .collect()
+    }
+}

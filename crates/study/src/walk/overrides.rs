@@ -1,0 +1,166 @@
+//! `--set key=value`: what the command line says instead of the file.
+
+use toml::Spanned as TomlSpanned;
+use toml::de::DeValue;
+
+use super::{Typed, Walk};
+use crate::content::{Axis, EITHER};
+use crate::key::{Kind, Name, SWEEP};
+use crate::likely;
+use crate::nesting;
+use crate::source::Source;
+use crate::span::{Origin, Span};
+
+/// One override, its key understood as far as that is possible.
+struct Said<'t> {
+    /// Full name of the key, or what was typed instead of one.
+    key: String,
+    is_axis: bool,
+    text: &'t str,
+    at: Span,
+}
+
+/// Puts overrides in place of what the file says, with the same checks.
+pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
+    let all: Vec<_> = overrides
+        .iter()
+        .enumerate()
+        .map(|(i, (name, text))| said(i, name, text))
+        .collect();
+    // Of one key given twice the last counts, as on every command line.
+    let last = |i: usize, said: &Said<'_>| !all.iter().skip(i + 1).any(|s| s.key == said.key);
+    let counts: Vec<_> = all
+        .iter()
+        .enumerate()
+        .filter(|(i, s)| last(*i, s))
+        .collect();
+    for (_, said) in &counts {
+        if Name::find(&said.key).is_ok_and(|name| name.is_some()) {
+            walk.forget(&said.key);
+        }
+    }
+    for (_, said) in &counts {
+        walk.put(said);
+    }
+}
+
+fn said<'t>(index: usize, name: &str, text: &'t str) -> Said<'t> {
+    let name = name.trim();
+    // `sweep."load.threads"` and `sweep.load.threads` are the same axis.
+    let (is_axis, key) = match name.split_once('.') {
+        Some((SWEEP, axis)) => (true, axis.trim_matches(['"', '\''])),
+        _ => (false, name),
+    };
+    let known = Name::find(key).ok().flatten();
+    Said {
+        key: known.map_or_else(|| key.to_owned(), |name| name.full().to_owned()),
+        is_axis,
+        text,
+        at: Span::new(Origin::Override(index), 0..0),
+    }
+}
+
+impl Walk {
+    /// Takes a key out of the file and its variants. An axis of this key keeps
+    /// its place, for the value that comes.
+    fn forget(&mut self, key: &str) {
+        let is_below = |name: &str| name.strip_prefix(key).is_some_and(|n| n.starts_with('.'));
+        let is_other = |name: &str| EITHER.contains(&key) && EITHER.contains(&name) && name != key;
+        let goes = |name: &str| is_below(name) || is_other(name);
+        let content = &mut self.content;
+        content.base.retain(|name, _| name != key && !goes(name));
+        for variant in &mut content.variants {
+            variant.entries.retain(|name, _| name != key && !goes(name));
+        }
+        content.axes.retain(|axis| !goes(axis.name.full()));
+        if key == "report.tables" {
+            content.tables.clear();
+        }
+    }
+
+    fn put(&mut self, said: &Said<'_>) {
+        let place = self
+            .content
+            .axes
+            .iter()
+            .position(|a| a.name.full() == said.key);
+        if said.is_axis {
+            let axis = self.axis(&said.key, &value(None, said.text), said.at);
+            match (axis, place.and_then(|i| self.content.axes.get_mut(i))) {
+                (Some(axis), Some(slot)) => *slot = axis,
+                (Some(axis), None) => self.content.axes.push(axis),
+                (None, _) => {}
+            }
+            return;
+        }
+        let name = match Name::find(&said.key) {
+            Ok(Some(name)) => name,
+            Ok(None) => {
+                return self.unknown("key", &said.key, said.at, || {
+                    likely::key_of_override(&said.key)
+                });
+            }
+            Err(fault) => return self.faults.add(said.at, fault),
+        };
+        let typed = value(Some(&name), said.text);
+        match place {
+            Some(i) => {
+                let value = self.value(&name, &typed, said.at.origin);
+                let axis = Axis {
+                    name,
+                    at: said.at,
+                    values: value.into_iter().collect(),
+                };
+                if let Some(slot) = self.content.axes.get_mut(i) {
+                    *slot = axis;
+                }
+            }
+            None => {
+                let mut base = std::mem::take(&mut self.content.base);
+                self.key(name, &typed, said.at, &mut base);
+                self.content.base = base;
+            }
+        }
+    }
+}
+
+/// TOML if it is, else the text itself; text needs no quotes.
+fn value<'t>(name: Option<&Name>, text: &'t str) -> Typed<'t> {
+    let plain = || TomlSpanned::new(0..text.len(), DeValue::String(text.into()));
+    if nesting::too_deep(text, Origin::Nowhere).is_some() {
+        return plain();
+    }
+    match DeValue::parse(text) {
+        Ok(value) if name.is_none_or(|name| reads(name, value.get_ref())) => value,
+        _ => plain(),
+    }
+}
+
+/// Whether what looks like TOML is meant as that: to a key that takes text it
+/// is text unless quoted.
+fn reads(name: &Name, value: &DeValue<'_>) -> bool {
+    match &name.key.kind {
+        Kind::Integer { .. } | Kind::Number { .. } | Kind::Boolean | Kind::Tables => true,
+        Kind::Settings if name.setting().is_some() => !matches!(
+            value,
+            DeValue::Array(_) | DeValue::Table(_) | DeValue::Datetime(_)
+        ),
+        Kind::Settings => true,
+        _ => value.is_str(),
+    }
+}
+
+/// What is hidden by form was hidden before; an understood address is hidden whole.
+pub(crate) fn hide(source: &mut Source, walk: &Walk, overrides: &[(&str, &str)]) {
+    for (span, shown) in &walk.secrets {
+        let Origin::Override(i) = span.origin else {
+            continue;
+        };
+        let (Some(slot), Some((key, _))) = (source.overrides.get_mut(i), overrides.get(i)) else {
+            continue;
+        };
+        if !key.starts_with(SWEEP) {
+            *slot = format!("{key}={shown}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `[sweep]`: the axes of a study.
+
+use std::collections::HashSet;
+
+use toml::de::{DeTable, DeValue};
+
+use super::leaves::leaves;
+use super::{Typed, Walk};
+use crate::content::Axis;
+use crate::error::Fault;
+use crate::key::Name;
+use crate::likely;
+use crate::read::{grouped, type_words};
+use crate::span::{Origin, Span, Spanned};
+use crate::study::MAX_TRIALS;
+use crate::suggest::shown;
+use crate::value::Value;
+
+/// More than any study has; each trial has a value on each.
+const MAX_AXES: usize = 20;
+
+impl Walk {
+    pub(super) fn sweep(&mut self, table: &DeTable<'_>) {
+        leaves("", table, Origin::File, &mut |name, value, at| {
+            if let Some(axis) = self.axis(&name, value, at) {
+                self.add_axis(axis);
+            }
+        });
+    }
+
+    fn add_axis(&mut self, axis: Axis) {
+        if let Some(first) = self.content.axis(axis.name.full()) {
+            let message = format!("the axis `{}` stands twice", axis.name.full());
+            let fault = Fault::new(message, "put all its values in one list").also(first.at);
+            self.faults.add(axis.at, fault);
+        } else if self.content.axes.len() == MAX_AXES {
+            let message = format!("there is no room for the axis `{}`", axis.name.full());
+            let help = format!("a study has at most {MAX_AXES} axes");
+            self.faults.add(axis.at, Fault::new(message, help));
+        } else {
+            self.content.axes.push(axis);
+        }
+    }
+
+    /// One axis with all its values that are well-formed.
+    pub(super) fn axis(&mut self, name: &str, value: &Typed<'_>, at: Span) -> Option<Axis> {
+        let name = match Name::find(name) {
+            Ok(Some(found)) if found.key.axis => found,
+            Ok(_) => {
+                self.unknown("axis", name, at, || likely::axis(name));
+                return None;
+            }
+            Err(fault) => {
+                self.faults.add(at, fault);
+                return None;
+            }
+        };
+        if !self.has_room_for(&name, at) {
+            return None;
+        }
+        let values = self.axis_values(&name, value, at.origin);
+        Some(Axis { name, at, values })
+    }
+
+    fn axis_values(
+        &mut self,
+        name: &Name,
+        value: &Typed<'_>,
+        origin: Origin,
+    ) -> Vec<Spanned<Value>> {
+        let span = Span::new(origin, value.span());
+        let full = name.full();
+        let DeValue::Array(list) = value.get_ref() else {
+            let found = type_words(value.get_ref());
+            let fault = Fault::new(
+                format!("the axis `{full}` takes a list, not {found}"),
+                format!("write \"{full}\" = [value, value, …]"),
+            );
+            self.faults.add(span, fault);
+            return Vec::new();
+        };
+        if list.is_empty() {
+            let fault = Fault::new(
+                format!("the axis `{full}` has no values"),
+                "write at least one value, or take the axis out",
+            );
+            self.faults.add(span, fault);
+        }
+        if list.len() > MAX_TRIALS {
+            let fault = Fault::new(
+                format!("the axis `{full}` has {} values", list.len()),
+                format!("a study has at most {} trials", grouped(MAX_TRIALS as u64)),
+            );
+            self.faults.add(span, fault);
+            return Vec::new();
+        }
+        let values: Vec<_> = list
+            .iter()
+            .filter_map(|v| self.value(name, v, origin))
+            .collect();
+        self.no_value_twice(full, &values);
+        values
+    }
+
+    /// Two equal points would be two trials that nothing tells apart.
+    fn no_value_twice(&mut self, axis: &str, values: &[Spanned<Value>]) {
+        let mut known = HashSet::new();
+        for value in values {
+            let text = value.to_string();
+            if known.contains(&text) {
+                let message = format!("{} stands twice in the axis `{axis}`", shown(&text));
+                self.faults
+                    .add(value.span, Fault::new(message, "take one of the two out"));
+            }
+            known.insert(text);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `report.tables`: what the report is to show in a paper's own shape.
+
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::{Typed, Walk};
+use crate::content::Table;
+use crate::error::Fault;
+use crate::key::{Key, Kind, Name, Needs};
+use crate::read::{TABLES_EXAMPLE, type_words};
+use crate::span::{Origin, Span, Spanned};
+use crate::suggest::{nearest, shown};
+
+const MAX_TABLES: usize = 20;
+const MAX_COLUMNS: usize = 30;
+
+const fn word(name: &'static str) -> Key {
+    Key {
+        name,
+        kind: Kind::Name { max_chars: 200 },
+        default: None,
+        required: true,
+        axis: false,
+        needs: Needs::Nothing,
+        doc: "",
+    }
+}
+static ROWS: Key = word("report.tables.rows");
+static COLUMNS: Key = word("report.tables.columns");
+
+impl Walk {
+    pub(super) fn tables(&mut self, list: &DeArray<'_>, origin: Origin) {
+        for (i, typed) in list.iter().enumerate() {
+            let at = Span::new(origin, typed.span());
+            match typed.get_ref() {
+                _ if i == MAX_TABLES => {
+                    let message = format!("the report has {} tables", list.len());
+                    let help = format!("a report has at most {MAX_TABLES}");
+                    return self.faults.add(at, Fault::new(message, help));
+                }
+                DeValue::Table(table) => self.table(table, at),
+                other => {
+                    let message = format!("a table of the report is not {}", type_words(other));
+                    self.faults.add(at, Fault::new(message, TABLES_EXAMPLE));
+                }
+            }
+        }
+    }
+
+    fn table(&mut self, table: &DeTable<'_>, at: Span) {
+        let (mut rows, mut columns) = (None, None);
+        for (typed, value) in table.iter() {
+            let place = Span::new(at.origin, typed.span());
+            match typed.get_ref().as_ref() {
+                "rows" => rows = Some(self.text(&ROWS, value, at.origin)),
+                "columns" => columns = Some(self.columns(value, at.origin)),
+                other => self.unknown("key of a table", other, place, || known(other)),
+            }
+        }
+        for (name, is_there) in [("rows", rows.is_some()), ("columns", columns.is_some())] {
+            if !is_there {
+                let message = format!("this table has no `{name}`");
+                self.faults.add(at, Fault::new(message, TABLES_EXAMPLE));
+            }
+        }
+        if let (Some(Some(mut rows)), Some(columns)) = (rows, columns) {
+            if let Ok(Some(name)) = Name::find(&rows) {
+                rows.value = name.full().to_owned();
+            }
+            self.content.tables.push(Table { rows, columns });
+        }
+    }
+
+    fn columns(&mut self, value: &Typed<'_>, origin: Origin) -> Vec<Spanned<String>> {
+        let span = Span::new(origin, value.span());
+        let count = value.get_ref().as_array().map_or(0, |list| list.len());
+        let Some(list) = value
+            .get_ref()
+            .as_array()
+            .filter(|_| (1..=MAX_COLUMNS).contains(&count))
+        else {
+            let message = match value.get_ref() {
+                DeValue::Array(_) => format!("`columns` has {count} names"),
+                other => format!("`columns` takes a list, not {}", type_words(other)),
+            };
+            let help = format!(
+                "write from 1 to {MAX_COLUMNS} of them: columns = [\"tps\", \"response_ms.p99\"]"
+            );
+            self.faults.add(span, Fault::new(message, help));
+            return Vec::new();
+        };
+        let mut columns: Vec<Spanned<String>> = Vec::new();
+        for typed in list.iter() {
+            let Some(column) = self.text(&COLUMNS, typed, origin) else {
+                continue;
+            };
+            if let Some(first) = columns.iter().find(|c| c.value == column.value) {
+                let message = format!("the column `{}` stands twice", shown(&column));
+                let fault = Fault::new(message, "take one of the two out").also(first.span);
+                self.faults.add(column.span, fault);
+            }
+            columns.push(column);
+        }
+        columns
+    }
+}
+
+fn known(name: &str) -> String {
+    match nearest(name, ["rows", "columns"]) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "a table has `rows` and `columns`".into(),
+    }
+}
