@@ -1,1 +1,218 @@
-//! What host and servers did while they were driven.
+//! What host and servers did while they were driven: one module for each source, and
+//! a thread that looks at all of them once a second on the load's clock.
+//!
+//! Each source reads counters; two samples make the metrics of the stretch between
+//! them ([`sample`]). Metrics are named and explained by `measure::metric::METRICS`.
+
+mod cpu;
+pub(crate) mod device;
+mod disk;
+mod innodb;
+pub(crate) mod memory;
+pub(crate) mod mounts;
+mod network;
+mod pressure;
+mod process;
+mod sample;
+mod values;
+mod watcher;
+mod window;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use client::mysql::Target;
+use measure::metric::{Metrics, MonitorPoint};
+
+use sample::{Sample, derive};
+use watcher::Watcher;
+use window::Window;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// A rest that is shorter says nothing by itself: the kernel counts CPU time in
+/// hundredths of a second.
+const MIN_STRETCH: Duration = Duration::from_millis(500);
+
+/// What is watched, besides the host.
+#[derive(Debug, Clone, Default)]
+pub struct Watched {
+    /// The servers under load.
+    pub servers: Vec<WatchedServer>,
+}
+
+/// A server that is watched, as far as it can be.
+#[derive(Debug, Clone)]
+pub struct WatchedServer {
+    /// From 1, as in the metrics' names.
+    pub number: u32,
+    /// Its process, when it runs on this host.
+    pub pid: Option<u32>,
+    /// Where its data lies, when that is on this host.
+    pub data_dir: Option<PathBuf>,
+    /// Where to ask for its counters: one connection is opened there.
+    pub target: Option<Arc<Target>>,
+}
+
+/// The load's clock, as far as the monitors need it.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    /// Zero of [`MonitorPoint::t_s`].
+    pub origin: Instant,
+    /// The first sample; others follow after each whole second…
+    pub begin: Instant,
+    /// …and at the start of the measure phase, from which seconds count anew.
+    pub measure: Instant,
+}
+
+impl Clock {
+    /// When the sample after the one of `due` is due, at `now`. Who comes late by
+    /// seconds has missed samples, and does not take them all at once.
+    fn after(&self, due: Instant, now: Instant) -> Instant {
+        let next = due + SECOND;
+        let missed = now.saturating_duration_since(next).as_secs();
+        let next = next + Duration::from_secs(missed);
+        match due < self.measure {
+            true => next.min(self.measure),
+            false => next,
+        }
+    }
+}
+
+/// The running monitors. Dropped, they end without a word.
+#[derive(Debug)]
+pub struct Monitors {
+    /// Ends the thread by being dropped.
+    running: Sender<()>,
+    thread: JoinHandle<Metrics>,
+}
+
+/// Starts to watch: `tell` hears of each stretch as it ends, on the monitors' own
+/// thread. A server that cannot be reached is absent from the metrics and is tried again
+/// now and then; it keeps nothing else from being sampled.
+///
+/// # Errors
+/// When the system gives no thread.
+pub fn start(
+    watched: Watched,
+    clock: Clock,
+    mut tell: Box<dyn FnMut(MonitorPoint) + Send>,
+) -> std::io::Result<Monitors> {
+    let (running, stop) = channel();
+    let thread = std::thread::Builder::new()
+        .name("dyno-monitors".to_owned())
+        .spawn(move || watch(Watcher::new(watched), clock, &stop, &mut *tell))?;
+    Ok(Monitors { running, thread })
+}
+
+impl Monitors {
+    /// Takes the last sample and gives the metrics from the first sample of the measure
+    /// phase to this one: none when the phase had not begun. Takes no longer than a
+    /// server may take to answer, which is less than a second.
+    #[must_use]
+    pub fn stop(self) -> Metrics {
+        drop(self.running);
+        // A thread that has panicked has seen nothing.
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+fn watch(
+    mut watcher: Watcher,
+    clock: Clock,
+    stop: &Receiver<()>,
+    tell: &mut dyn FnMut(MonitorPoint),
+) -> Metrics {
+    let mut window = Window::default();
+    let mut last: Option<Sample> = None;
+    let mut due = clock.begin;
+    loop {
+        let stopped = stopped_before(due, stop);
+        let now = Instant::now();
+        let sample = watcher.sample(now.saturating_duration_since(due));
+        if let Some(before) = &last {
+            tell_stretch(before, &sample, clock, &mut window, tell);
+        }
+        if now >= clock.measure {
+            window.begin(&sample);
+        }
+        if stopped {
+            return window.summarize(&sample);
+        }
+        last = Some(sample);
+        due = clock.after(due, Instant::now());
+    }
+}
+
+/// Waits until a sample is due; true when the monitors were stopped first.
+fn stopped_before(due: Instant, stop: &Receiver<()>) -> bool {
+    let wait = due.saturating_duration_since(Instant::now());
+    stop.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected)
+}
+
+fn tell_stretch(
+    before: &Sample,
+    after: &Sample,
+    clock: Clock,
+    window: &mut Window,
+    tell: &mut dyn FnMut(MonitorPoint),
+) {
+    let length = after.at.duration_since(before.at);
+    if length < MIN_STRETCH {
+        return;
+    }
+    let seconds = length.as_secs_f64();
+    let values = derive(before, after);
+    window.add(&values, seconds);
+    tell(MonitorPoint {
+        t_s: before
+            .at
+            .saturating_duration_since(clock.origin)
+            .as_secs_f64(),
+        seconds,
+        values: values.0,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever the kernel says, nothing panics.
+        #[test]
+        fn no_text_panics(text in "([a-z:.\\\\ ()=-]|[0-9]{1,20}|cpu|vda|some|lo:|\\n| - ){0,200}") {
+            let _ = cpu::parse(&text);
+            let _ = disk::parse(&text, &["vda".to_owned()]);
+            let _ = memory::parse(&text);
+            let _ = network::parse(&text);
+            let _ = pressure::parse(&text);
+            let _ = process::parse(&text);
+            let _ = mounts::parse(&text);
+            let _ = crate::kernel::list_length(&text);
+        }
+    }
+
+    #[test]
+    fn seconds_count_from_the_beginning_and_anew_from_the_measure_phase() {
+        let begin = Instant::now();
+        let at = |ms| begin + Duration::from_millis(ms);
+        let clock = Clock {
+            origin: begin,
+            begin,
+            measure: at(1500),
+        };
+        assert_eq!(clock.after(begin, at(1)), at(1000));
+        assert_eq!(clock.after(at(1000), at(1001)), at(1500));
+        assert_eq!(clock.after(at(1500), at(1501)), at(2500));
+        // Late by less than a second: as soon as it can.
+        assert_eq!(clock.after(at(2500), at(4400)), at(3500));
+        // Late by seconds: those are lost, but never the start of the measure phase.
+        assert_eq!(clock.after(at(2500), at(6600)), at(6500));
+        assert_eq!(clock.after(at(1000), at(9000)), at(1500));
+    }
+}

@@ -1,0 +1,58 @@
+//! The CPUs (`/sys/devices/system`).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::kernel;
+
+const CPUS: &str = "/sys/devices/system/cpu";
+
+/// CPUs that are on.
+pub(super) fn threads() -> Option<u64> {
+    kernel::list_length(&kernel::line(format!("{CPUS}/online"))?)
+}
+
+/// Cores, however many threads each has.
+pub(super) fn cores() -> Option<u64> {
+    let core = |cpu: &Path| {
+        let topology = cpu.join("topology");
+        let package = kernel::line(topology.join("physical_package_id"))?;
+        Some((package, kernel::line(topology.join("core_id"))?))
+    };
+    count(cpus().iter().filter_map(|cpu| core(cpu)))
+}
+
+/// Chips.
+pub(super) fn sockets() -> Option<u64> {
+    let package = |cpu: &PathBuf| kernel::line(cpu.join("topology/physical_package_id"));
+    count(cpus().iter().filter_map(package))
+}
+
+/// Parts of the memory that are nearer to some CPUs than to others.
+pub(super) fn numa_nodes() -> Option<u64> {
+    kernel::list_length(&kernel::line("/sys/devices/system/node/online")?)
+}
+
+/// Whether the CPU may run above its nominal clock, where its driver tells.
+pub(super) fn turbo() -> Option<bool> {
+    let intel = kernel::number(format!("{CPUS}/intel_pstate/no_turbo")).map(|off| off == 0);
+    intel.or_else(|| kernel::number(format!("{CPUS}/cpufreq/boost")).map(|on| on != 0))
+}
+
+/// The directories `cpu0`, `cpu1`…
+fn cpus() -> Vec<PathBuf> {
+    let entries = fs::read_dir(CPUS).into_iter().flatten().flatten();
+    let is_cpu = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_prefix("cpu"));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    entries.map(|entry| entry.path()).filter(is_cpu).collect()
+}
+
+/// How many different ones there are; `None` of nothing.
+fn count<T: Ord>(things: impl Iterator<Item = T>) -> Option<u64> {
+    let different: BTreeSet<T> = things.collect();
+    (!different.is_empty()).then_some(different.len() as u64)
+}

@@ -1,0 +1,96 @@
+//! Takes the samples: every source, once.
+
+use std::time::{Duration, Instant};
+
+use client::reactor::Reactor;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::innodb::{Feed, ask_all};
+use super::sample::{Sample, Server};
+use super::{Watched, cpu, device, disk, memory, network, pressure, process};
+use crate::kernel;
+
+/// Everything that is looked at, and the connections to the servers.
+pub(super) struct Watcher {
+    servers: Vec<(u32, Option<u32>)>,
+    disks: Vec<String>,
+    /// A server that is not asked has none.
+    feeds: Vec<Option<Feed>>,
+    reactor: Option<Reactor>,
+}
+
+impl Watcher {
+    /// To be made on the thread that takes the samples. Opens the connections, so that
+    /// the first sample need not wait for them.
+    pub(super) fn new(watched: Watched) -> Self {
+        let servers = watched.servers;
+        let places = servers.iter().filter_map(|server| server.data_dir.as_ref());
+        let mut disks: Vec<String> = places.flat_map(|dir| device::disks_under(dir)).collect();
+        disks.sort();
+        disks.dedup();
+        let mut watcher = Self {
+            servers: servers
+                .iter()
+                .map(|server| (server.number, server.pid))
+                .collect(),
+            disks,
+            feeds: servers
+                .into_iter()
+                .map(|server| server.target.map(Feed::new))
+                .collect(),
+            // Without one the servers' own counters are absent.
+            reactor: Reactor::new().ok(),
+        };
+        watcher.ask();
+        watcher
+    }
+
+    /// Looks at everything: first at the host, which takes no time, then at the servers,
+    /// which take as long as they take. `late` is since when it was due.
+    pub(super) fn sample(&mut self, late: Duration) -> Sample {
+        let parsed = |name: &str| kernel::text(format!("/proc/{name}")).unwrap_or_default();
+        let of_process = |pid: &str| process::parse(&parsed(&format!("{pid}/stat")));
+        let mut sample = Sample {
+            at: Instant::now(),
+            late,
+            own_cpu: Duration::ZERO,
+            cpu: cpu::parse(&parsed("stat")),
+            pressure: pressure::Raw {
+                cpu: pressure::parse(&parsed("pressure/cpu")),
+                io: pressure::parse(&parsed("pressure/io")),
+                memory: pressure::parse(&parsed("pressure/memory")),
+            },
+            memory: memory::parse(&parsed("meminfo")),
+            network: network::parse(&parsed("self/net/dev")),
+            disks: disk::parse(&parsed("diskstats"), &self.disks),
+            generator: of_process("self"),
+            servers: self
+                .servers
+                .iter()
+                .map(|(number, pid)| Server {
+                    number: *number,
+                    process: pid.and_then(|pid| of_process(&pid.to_string())),
+                    innodb: None,
+                })
+                .collect(),
+        };
+        for (server, answer) in sample.servers.iter_mut().zip(self.ask()) {
+            server.innodb = answer;
+        }
+        sample.own_cpu = own_cpu();
+        sample
+    }
+
+    fn ask(&mut self) -> Vec<Option<super::innodb::Raw>> {
+        let asked = self
+            .reactor
+            .as_ref()
+            .map(|reactor| reactor.block_on(ask_all(&mut self.feeds)));
+        asked.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+fn own_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}

@@ -1,0 +1,166 @@
+//! The metrics of the measure phase, from its samples.
+
+use std::collections::BTreeMap;
+
+use measure::metric::{Metric, MetricSummary, Metrics, Reading};
+
+use super::sample::{Sample, derive};
+use super::values::Values;
+
+/// The first sample of the measure phase, and what came after it.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    first: Option<Sample>,
+    seen: BTreeMap<String, Seen>,
+}
+
+/// What single stretches gave of one metric.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    count: f64,
+    sum: f64,
+    seconds: f64,
+    /// Each value by the length of its stretch.
+    weighted: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Window {
+    /// Begins with the first sample of the measure phase.
+    pub(super) fn begin(&mut self, sample: &Sample) {
+        self.first.get_or_insert_with(|| sample.clone());
+    }
+
+    /// Adds a stretch, if the measure phase has begun.
+    pub(super) fn add(&mut self, values: &Values, seconds: f64) {
+        if self.first.is_none() {
+            return;
+        }
+        for (name, value) in &values.0 {
+            match self.seen.get_mut(name) {
+                Some(seen) => seen.add(*value, seconds),
+                None => {
+                    self.seen.insert(name.clone(), Seen::of(*value, seconds));
+                }
+            }
+        }
+    }
+
+    /// Counters over exactly the time from the first sample to the last; levels in the
+    /// mean of samples.
+    pub(super) fn summarize(self, last: &Sample) -> Metrics {
+        let Some(first) = self.first else {
+            return Metrics::new();
+        };
+        let seconds = last.at.duration_since(first.at).as_secs_f64();
+        let whole = derive(&first, last).0;
+        let mut seen = self.seen;
+        for (name, value) in &whole {
+            // Too short for a stretch of its own.
+            let only = Seen::of(*value, seconds);
+            seen.entry(name.clone()).or_insert(only);
+        }
+        seen.into_iter()
+            .map(|(name, seen)| {
+                let summary = seen.summary(&name, whole.get(&name).copied());
+                (name, summary)
+            })
+            .collect()
+    }
+}
+
+impl Seen {
+    fn of(value: f64, seconds: f64) -> Self {
+        Self {
+            count: 1.0,
+            sum: value,
+            seconds,
+            weighted: value * seconds,
+            min: value,
+            max: value,
+        }
+    }
+
+    fn add(&mut self, value: f64, seconds: f64) {
+        self.count += 1.0;
+        self.sum += value;
+        self.seconds += seconds;
+        self.weighted += value * seconds;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// `whole` is from the ends; unknown when a counter was set back in between.
+    fn summary(&self, name: &str, whole: Option<f64>) -> MetricSummary {
+        let is_level = Metric::find(name).is_some_and(|metric| metric.reading == Reading::Level);
+        let mean = match whole {
+            _ if is_level => self.sum / self.count,
+            Some(whole) => whole,
+            None => self.weighted / self.seconds,
+        };
+        MetricSummary {
+            mean,
+            // A rest too short for a stretch of its own is in the mean only.
+            min: self.min.min(mean),
+            max: self.max.max(mean),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn sample() -> Sample {
+        Sample {
+            at: Instant::now(),
+            late: Duration::ZERO,
+            own_cpu: Duration::ZERO,
+            cpu: None,
+            pressure: Default::default(),
+            memory: Default::default(),
+            network: Default::default(),
+            disks: Default::default(),
+            generator: None,
+            servers: Vec::new(),
+        }
+    }
+
+    fn values(pairs: &[(&str, f64)]) -> Values {
+        let mut values = Values::default();
+        for (name, value) in pairs {
+            values.put(*name, Some(*value));
+        }
+        values
+    }
+
+    #[test]
+    fn levels_are_means_of_samples_and_broken_counters_of_known_seconds() {
+        let mut window = Window::default();
+        window.add(&values(&[("server.cpu", 99.0)]), 1.0);
+        window.begin(&sample());
+        window.add(
+            &values(&[("memory.dirty_bytes", 1.0), ("server.cpu", 10.0)]),
+            3.0,
+        );
+        window.add(
+            &values(&[("memory.dirty_bytes", 2.0), ("server.cpu", 50.0)]),
+            1.0,
+        );
+        window.add(&values(&[("memory.dirty_bytes", 6.0)]), 1.0);
+        let seen = |name: &str, whole| window.seen[name].summary(name, whole);
+        let dirty = seen("memory.dirty_bytes", Some(6.0));
+        assert_eq!((dirty.mean, dirty.min, dirty.max), (3.0, 1.0, 6.0));
+        assert_eq!(seen("server.cpu", Some(30.0)).mean, 30.0);
+        assert_eq!(seen("server.cpu", None).mean, 20.0);
+        assert_eq!(seen("server.cpu", Some(60.0)).max, 60.0);
+    }
+
+    #[test]
+    fn nothing_sampled_is_nothing() {
+        assert_eq!(Window::default().summarize(&sample()), Metrics::new());
+    }
+}

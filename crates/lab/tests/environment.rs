@@ -1,0 +1,136 @@
+//! What is told of hosts and servers is what they say themselves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+use std::path::Path;
+use std::process::Command;
+
+use client::mysql::{Target, TlsOptions};
+use testkit::{MariaDb, MySql, Server};
+
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn the_disk_under_a_directory_is_the_one_that_lsblk_names() {
+    let dir = env!("CARGO_MANIFEST_DIR");
+    let place = lab::fingerprint(&[Path::new(dir)], "", "").places.remove(0);
+    let told = |column: &str| {
+        said(
+            "findmnt",
+            &["--noheadings", "--output", column, "--target", dir],
+        )
+    };
+    assert_eq!(place.mount_point.as_deref(), Some(told("TARGET").as_str()));
+    assert_eq!(place.file_system.as_deref(), Some(told("FSTYPE").as_str()));
+    let source = told("SOURCE");
+    if !source.starts_with("/dev/") {
+        return;
+    }
+    // A partition's disk is the last line's end: "vda1 vda" or "vda".
+    let source = source.split('[').next().unwrap();
+    let names = said(
+        "lsblk",
+        &[
+            "--noheadings",
+            "--nodeps",
+            "--output",
+            "NAME,PKNAME",
+            source,
+        ],
+    );
+    let disk = names.split_whitespace().next_back().unwrap();
+    assert!(
+        place.disks.iter().any(|found| found.name == disk),
+        "{:?}, {names}",
+        place.disks
+    );
+    let bytes = said(
+        "lsblk",
+        &[
+            "--noheadings",
+            "--nodeps",
+            "--bytes",
+            "--output",
+            "SIZE",
+            &format!("/dev/{disk}"),
+        ],
+    );
+    let found = place.disks.iter().find(|found| found.name == disk).unwrap();
+    assert_eq!(found.bytes, bytes.parse().ok());
+}
+
+#[test]
+fn cpus_and_nodes_are_those_that_lscpu_counts() {
+    let here = lab::fingerprint(&[], "", "");
+    let table = said("lscpu", &["--parse=CPU,CORE,SOCKET,NODE"]);
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split(',').collect())
+        .collect();
+    let count = |columns: std::ops::Range<usize>| {
+        let mut different: Vec<_> = rows
+            .iter()
+            .map(|row| row[columns.clone()].to_vec())
+            .collect();
+        different.sort_unstable();
+        different.dedup();
+        Some(different.len() as u64)
+    };
+    assert_eq!(here.cpu_threads, count(0..1));
+    assert_eq!(here.cpu_cores, count(1..3));
+    assert_eq!(here.cpu_sockets, count(2..3));
+    // A machine without NUMA has an empty column.
+    assert_eq!(here.numa_nodes.unwrap_or(1), count(3..4).unwrap());
+}
+
+fn settings(server: &Server) -> Vec<(String, String)> {
+    let url = server.url("sbtest");
+    let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
+    lab::settings::not_default(&target).unwrap()
+}
+
+fn check(server: &Server) {
+    server.sql("SET GLOBAL innodb_io_capacity = 4242");
+    let settings = settings(server);
+    let value = |name: &str| {
+        let found = settings.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    assert_eq!(value("innodb_io_capacity"), Some("4242"));
+    assert_eq!(value("innodb_buffer_pool_size"), Some("67108864"));
+    assert_eq!(value("max_connections"), Some("77"));
+    assert_eq!(value("wait_timeout"), None, "{settings:?}");
+    assert!(settings.is_sorted(), "{settings:?}");
+    assert!(!format!("{settings:?}").contains("geheim"), "{settings:?}");
+}
+
+#[test]
+fn settings_that_are_not_default_and_no_secret() {
+    let init = "--init-connect=SET @a = 'geheim'";
+    let options = [
+        "--innodb-buffer-pool-size=64M",
+        "--max-connections=77",
+        init,
+    ];
+    check(&MariaDb::start(&options));
+    check(&MySql::start(&options));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let target = Target::parse(
+        "mysql://root@127.0.0.1:1/x",
+        None,
+        "root",
+        &TlsOptions::default(),
+    );
+    let error = lab::settings::not_default(&target.unwrap()).unwrap_err();
+    assert!(error.to_string().contains("127.0.0.1:1"), "{error}");
+}

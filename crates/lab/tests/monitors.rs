@@ -1,0 +1,229 @@
+//! Monitors of real servers: what they tell is what the servers and the kernel say,
+//! and what becomes of a server ends nothing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use client::mysql::{Target, TlsOptions};
+use lab::monitors::{self, Clock, Monitors, Watched, WatchedServer};
+use measure::metric::{Metric, MonitorPoint};
+use rustix::process::{Pid, Signal, kill_process};
+use testkit::{MariaDb, MySql, Server};
+
+/// Longer than any machine takes; no test waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn target(url: &str) -> Arc<Target> {
+    Arc::new(Target::parse(url, None, "root", &TlsOptions::default()).unwrap())
+}
+
+fn watched(number: u32, server: &Server) -> WatchedServer {
+    WatchedServer {
+        number,
+        pid: server.pid(),
+        data_dir: Some(server.data_dir()),
+        target: Some(target(&server.url("sbtest"))),
+    }
+}
+
+/// Monitors whose measure phase begins at once.
+fn watch(servers: Vec<WatchedServer>) -> (Monitors, Receiver<MonitorPoint>) {
+    let now = Instant::now();
+    let clock = Clock {
+        origin: now,
+        begin: now,
+        measure: now,
+    };
+    let (sender, points) = channel();
+    let tell = move |point| {
+        let _ = sender.send(point);
+    };
+    let monitors = monitors::start(Watched { servers }, clock, Box::new(tell)).unwrap();
+    (monitors, points)
+}
+
+/// The next point for which it is true.
+fn until(points: &Receiver<MonitorPoint>, is_it: impl Fn(&MonitorPoint) -> bool) -> MonitorPoint {
+    loop {
+        let point = points.recv_timeout(PATIENCE).unwrap();
+        if is_it(&point) {
+            return point;
+        }
+    }
+}
+
+fn has(point: &MonitorPoint, name: &str) -> bool {
+    point.values.contains_key(name)
+}
+
+fn fill(server: &Server) {
+    server.sql("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, c CHAR(200))");
+    server.sql(&"INSERT INTO t (c) VALUES (REPEAT('x', 200));".repeat(200));
+}
+
+#[test]
+fn every_stretch_is_whole_and_everything_in_it_is_known() {
+    let servers = [
+        MariaDb::start(&["--innodb-buffer-pool-size=64M"]),
+        MySql::start(&["--skip-log-bin"]),
+    ];
+    let both = (1..).zip(&servers).map(|(n, server)| watched(n, server));
+    let (monitors, receiver) = watch(both.collect());
+    servers.iter().for_each(fill);
+    let mut points: Vec<MonitorPoint> = (0..3)
+        .map(|_| receiver.recv_timeout(PATIENCE).unwrap())
+        .collect();
+    let metrics = monitors.stop();
+    points.extend(receiver.try_iter());
+    for name in points.iter().flat_map(|point| point.values.keys()) {
+        assert!(Metric::find(name).is_some(), "{name}");
+        assert!(metrics.contains_key(name), "{name}");
+    }
+    for two in points.windows(2) {
+        assert!(
+            (two[0].t_s + two[0].seconds - two[1].t_s).abs() < 1e-6,
+            "{two:?}"
+        );
+    }
+    let categories = [
+        "user", "nice", "system", "iowait", "irq", "softirq", "steal", "idle",
+    ];
+    for values in points.iter().map(|point| &point.values) {
+        let shares = categories.map(|category| values[&format!("cpu.{category}")]);
+        assert!(
+            (shares.iter().sum::<f64>() - 100.0).abs() < 1e-6,
+            "{shares:?}"
+        );
+        assert!(values.values().all(|value| *value >= 0.0), "{values:?}");
+        let sum = values["server[1].cpu"] + values["server[2].cpu"];
+        assert!((values["server.cpu"] - sum).abs() < 1e-6);
+    }
+    let total_s: f64 = points.iter().map(|point| point.seconds).sum();
+    for name in [
+        "server.cpu",
+        "net[lo].rx_mb_per_s",
+        "cpu.user",
+        "monitor.cpu_ms",
+    ] {
+        let summary = metrics[name];
+        let sum: f64 = points.iter().map(|p| p.values[name] * p.seconds).sum();
+        assert!(
+            summary.min <= summary.mean && summary.mean <= summary.max,
+            "{name}"
+        );
+        // The last rest may be too short for a stretch.
+        assert!(
+            sum <= summary.mean * (total_s + 0.5) * 1.01 + 1e-6,
+            "{name}"
+        );
+    }
+    assert!(metrics["server[1].rss_bytes"].mean > 1e7);
+    assert!(metrics["generator.rss_bytes"].mean > 1e6);
+    assert!(metrics["monitor.cpu_ms"].mean > 0.0);
+}
+
+/// The same names from both, but for what an engine does not count.
+#[test]
+fn mariadb_and_mysql_tell_the_same_but_for_the_flushes_of_the_log() {
+    let names = |server: &Server| {
+        fill(server);
+        let (monitors, points) = watch(vec![watched(1, server)]);
+        // In the same stretch, so that nothing is a share of nothing.
+        server.sql("UPDATE t SET c = 'y'");
+        until(&points, |point| {
+            has(point, "server.innodb.data_writes_per_s")
+        });
+        let metrics = monitors.stop();
+        let names = metrics.into_keys();
+        let ours = names.filter(|name| name.starts_with("server[1].innodb."));
+        ours.collect::<Vec<_>>()
+    };
+    let mut mysql = names(&MySql::start(&["--skip-log-bin"]));
+    let mariadb = names(&MariaDb::start(&[]));
+    let all: Vec<_> = measure::metric::METRICS
+        .iter()
+        .filter(|metric| metric.name.starts_with("server.innodb."))
+        .map(|metric| measure::metric::bracketed(metric.name, "1"))
+        .collect();
+    assert!(all.iter().all(|name| mysql.contains(name)), "{mysql:?}");
+    mysql.retain(|name| !name.ends_with("log_fsyncs_per_s"));
+    assert_eq!(mariadb, mysql);
+}
+
+#[test]
+fn a_server_that_is_killed_is_absent_and_one_that_comes_back_is_there() {
+    let mut server = MariaDb::start(&[]);
+    let (monitors, points) = watch(vec![watched(1, &server)]);
+    let cpu = "server[1].cpu";
+    let reads = "server[1].innodb.data_reads_per_s";
+    until(&points, |point| has(point, cpu) && has(point, reads));
+    server.kill();
+    let gone = until(&points, |point| !has(point, cpu) && !has(point, reads));
+    assert!(has(&gone, "cpu.user") && has(&gone, "generator.cpu"));
+    assert!(
+        !gone.values.keys().any(|name| name.starts_with("server")),
+        "{gone:?}"
+    );
+    server.restart();
+    // Its process has another number now; its counters begin anew.
+    let back = until(&points, |point| has(point, reads));
+    assert!(back.values.values().all(|value| *value >= 0.0), "{back:?}");
+    let metrics = monitors.stop();
+    assert!(metrics.contains_key(reads) && metrics.contains_key(cpu));
+}
+
+#[test]
+fn a_server_that_hangs_keeps_nobody_waiting() {
+    let server = MariaDb::start(&[]);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("mysql://root@{}/sbtest", silent.local_addr().unwrap());
+    let other = WatchedServer {
+        number: 2,
+        pid: None,
+        data_dir: None,
+        target: Some(target(&url)),
+    };
+    let (monitors, points) = watch(vec![watched(1, &server), other]);
+    let (cpu, reads) = ("server[1].cpu", "server[1].innodb.data_reads_per_s");
+    until(&points, |point| has(point, reads));
+    let pid = Pid::from_raw(i32::try_from(server.pid().unwrap()).unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    let hung = until(&points, |point| !has(point, reads));
+    assert!(has(&hung, cpu));
+    kill_process(pid, Signal::CONT).unwrap();
+    until(&points, |point| has(point, reads));
+    let metrics = monitors.stop();
+    assert!(!metrics.keys().any(|name| name.starts_with("server[2]")));
+}
+
+#[test]
+fn stopped_before_the_measure_phase_there_is_nothing() {
+    let now = Instant::now();
+    let clock = Clock {
+        origin: now,
+        begin: now,
+        measure: now + PATIENCE,
+    };
+    let monitors = monitors::start(Watched::default(), clock, Box::new(|_| {})).unwrap();
+    assert!(monitors.stop().is_empty());
+}
+
+/// A phase that is shorter than a stretch has its numbers all the same.
+#[test]
+fn a_short_measure_phase_has_the_numbers_of_its_ends() {
+    let (monitors, points) = watch(Vec::new());
+    std::thread::sleep(Duration::from_millis(100));
+    let metrics = monitors.stop();
+    if points.try_iter().next().is_none() {
+        let user = metrics["cpu.user"];
+        assert_eq!((user.min, user.max), (user.mean, user.mean));
+    }
+    assert!(metrics.contains_key("generator.cpu"));
+}
