@@ -1,5 +1,41 @@
 //! The laboratory: builds the servers of a study, gives each its data, drives all
 //! of them at the same time, watches host and servers on the load's clock.
+//!
+//! [`run`] is the story: for each trial `lab` builds the servers, `drive` loads all of
+//! them at once, `hear` listens to loads, monitors and servers, and a [`Keeper`] is
+//! told everything as it happens.
 
+pub mod account;
+mod copy;
+mod database;
+mod drive;
+pub mod error;
+mod failure;
+pub mod fingerprint;
+mod hear;
+pub mod home;
+mod keeper;
+mod kernel;
+mod lab;
+mod merge;
 pub mod monitors;
+pub mod needs;
+mod preload;
+mod process;
+mod rig;
 pub mod servers;
+pub mod settings;
+mod study;
+mod sweep;
+pub mod template;
+mod trial;
+
+pub use database::{Access, Database};
+pub use error::LabError;
+pub use failure::{Cause, Failure};
+pub use fingerprint::fingerprint;
+pub use home::{Cleaned, clean};
+pub use keeper::Keeper;
+pub use lab::{Lab, installed, prepare};
+pub use study::run;
+pub use trial::{Place, Ran, Trial, run as run_trial};

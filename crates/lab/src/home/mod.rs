@@ -120,6 +120,12 @@ impl Home {
         &self.inner.account
     }
 
+    /// This process's directory: what is below it does not outlive dyno for long.
+    #[must_use]
+    pub fn run_dir(&self) -> &Path {
+        &self.inner.run
+    }
+
     /// A path in the run directory that nothing else has.
     pub(crate) fn new_path(&self, prefix: &str) -> PathBuf {
         let number = self.inner.next.fetch_add(1, Ordering::Relaxed);

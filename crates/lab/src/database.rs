@@ -1,0 +1,193 @@
+//! A database that can be loaded and driven, whichever engine it is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use client::mysql::{Connection, Target, TargetError, TlsOptions, refusal_remedy};
+use client::reactor::Reactor;
+use client::sqlite::{self, SqliteTarget};
+use workload::schema::Dialect;
+use workload::session::{FailureKind, SessionError};
+
+use crate::failure::{Cause, Failure};
+
+/// A database that somebody answers for.
+#[derive(Debug, Clone)]
+pub enum Database {
+    /// A server of MySQL's protocol.
+    Mysql {
+        /// How to reach it.
+        target: Arc<Target>,
+        /// As it names itself: `MariaDB 10.11.14`.
+        engine: String,
+        /// Protocol version and cipher, where there is TLS.
+        tls: Option<String>,
+    },
+    /// A file, in process.
+    Sqlite(Arc<SqliteTarget>),
+}
+
+/// How to reach a database, besides its URL.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// How much TLS.
+    pub tls: TlsOptions,
+    /// For a URL that names no user.
+    pub user: String,
+    /// For a URL that holds no password.
+    pub password: Option<String>,
+}
+
+impl Database {
+    /// Reads the URL and makes sure that somebody answers there; a temporary
+    /// database of SQLite is made in `temporary`.
+    ///
+    /// # Errors
+    /// When the URL names no database, or nobody answers.
+    pub fn open(url: &str, access: &Access, temporary: &Path) -> Result<Self, Failure> {
+        if url.starts_with("sqlite:") {
+            let target = SqliteTarget::parse_in(url, temporary)
+                .map_err(|error| Failure::new(Cause::Usage, error))?;
+            return Self::sqlite(target);
+        }
+        if !url.starts_with("mysql:") {
+            let message = format!("{url:?} names no database that dyno drives");
+            let remedy = "write mysql://user@host:3306/database or sqlite:file";
+            return Err(Failure::new(Cause::Usage, message).remedy(Some(remedy)));
+        }
+        let target = Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
+            .map_err(|error| Failure::new(target_cause(&error), error))?;
+        Self::mysql(target)
+    }
+
+    fn sqlite(target: SqliteTarget) -> Result<Self, Failure> {
+        match target.open() {
+            Ok(_) => Ok(Self::Sqlite(Arc::new(target))),
+            Err(error) => {
+                let failure = sqlite::session_error(&error, None);
+                let message = format!(
+                    "cannot open {}: {}",
+                    target.path().display(),
+                    failure.message
+                );
+                let remedy = sqlite::error_remedy(failure.code);
+                Err(Failure::new(Cause::Server, message).remedy(remedy))
+            }
+        }
+    }
+
+    fn mysql(target: Target) -> Result<Self, Failure> {
+        let (version, is_mariadb, tls) = connected(&target, async |connection| {
+            Ok((
+                connection.server_version().to_owned(),
+                connection.is_mariadb(),
+                connection.tls_description(),
+            ))
+        })?;
+        // MariaDB 10 calls itself "5.5.5-10.11.14-MariaDB-…" to old replicas.
+        let version = version.trim_start_matches("5.5.5-");
+        let number = version.split('-').next().unwrap_or(version);
+        let engine = if is_mariadb { "MariaDB" } else { "MySQL" };
+        Ok(Self::Mysql {
+            target: Arc::new(target),
+            engine: format!("{engine} {number}"),
+            tls,
+        })
+    }
+
+    /// Its dialect of SQL.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Mysql { .. } => Dialect::Mysql,
+            Self::Sqlite(_) => Dialect::Sqlite,
+        }
+    }
+
+    /// The engine and its version.
+    #[must_use]
+    pub fn engine(&self) -> String {
+        match self {
+            Self::Mysql { engine, .. } => engine.clone(),
+            Self::Sqlite(_) => format!("SQLite {}", sqlite::version()),
+        }
+    }
+
+    /// Protocol version and cipher, where there is TLS.
+    #[must_use]
+    pub fn tls(&self) -> Option<String> {
+        match self {
+            Self::Mysql { tls, .. } => tls.clone(),
+            Self::Sqlite(_) => None,
+        }
+    }
+
+    /// Its URL, without the password.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Mysql { target, .. } => target.shown(),
+            Self::Sqlite(target) => target.shown(),
+        }
+    }
+
+    /// How to reach a server; `None` for a database in process.
+    #[must_use]
+    pub fn target(&self) -> Option<&Arc<Target>> {
+        match self {
+            Self::Mysql { target, .. } => Some(target),
+            Self::Sqlite(_) => None,
+        }
+    }
+
+    /// The file of a database in process.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Mysql { .. } => None,
+            Self::Sqlite(target) => Some(target.path()),
+        }
+    }
+
+    /// What the user can do about an error of a statement.
+    #[must_use]
+    pub fn remedy(&self, error: &SessionError) -> Option<&'static str> {
+        match self {
+            Self::Mysql { .. } if error.kind == FailureKind::Lost && error.code == 0 => {
+                Some("look into the server's error log for why the connection ended")
+            }
+            Self::Mysql { .. } => refusal_remedy(u16::try_from(error.code).ok()?),
+            Self::Sqlite(_) => sqlite::error_remedy(error.code),
+        }
+    }
+}
+
+/// Does some work on one connection to a server.
+pub(crate) fn connected<T>(
+    target: &Target,
+    work: impl AsyncFnOnce(&mut Connection) -> Result<T, client::mysql::Error>,
+) -> Result<T, Failure> {
+    let reactor = Reactor::new().map_err(|error| Failure::new(Cause::Internal, error))?;
+    reactor
+        .block_on(async {
+            let mut connection = Connection::open(target).await?;
+            let done = work(&mut connection).await?;
+            connection.close().await;
+            Ok(done)
+        })
+        .map_err(|error| Failure::new(Cause::Internal, error))?
+        .map_err(mysql_failure)
+}
+
+/// A failure of the MySQL client with its remedy.
+pub(crate) fn mysql_failure(error: client::mysql::Error) -> Failure {
+    let remedy = error.remedy();
+    Failure::new(Cause::Server, error).remedy(remedy)
+}
+
+fn target_cause(error: &TargetError) -> Cause {
+    match error {
+        TargetError::Host { .. } => Cause::Server,
+        TargetError::Url(_) | TargetError::Tls(_) => Cause::Usage,
+    }
+}

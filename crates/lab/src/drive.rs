@@ -1,0 +1,149 @@
+//! Drives all servers of a trial at the same time, each with a load of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::Scope;
+
+use client::mysql::Connector;
+use client::sqlite::SqliteConnector;
+use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Work};
+use workload::catalog::Catalog;
+use workload::user::Shared;
+
+use crate::database::Database;
+use crate::failure::{Cause, Failure};
+use crate::hear::{Driven, Hearing, LoadNews, News};
+use crate::keeper::Keeper;
+use crate::rig::Rig;
+use crate::trial::Trial;
+
+/// Drives every server of the rig with a load of its own; all begin together.
+///
+/// # Errors
+/// When a load could not begin.
+pub(crate) fn drive(
+    trial: &Trial,
+    rig: &mut Rig,
+    keeper: &mut dyn Keeper,
+    interrupted: &AtomicBool,
+) -> Result<Driven, Failure> {
+    raise_file_limit(trial)?;
+    let barrier = Barrier::new(trial.instances);
+    let stop = AtomicBool::new(false);
+    let (tell, news) = channel();
+    let databases: Vec<Database> = rig.databases().cloned().collect();
+    std::thread::scope(|scope| {
+        for (place, database) in databases.iter().enumerate() {
+            let load = Load {
+                trial,
+                place,
+                database,
+                barrier: &barrier,
+                stop: &stop,
+                tell: tell.clone(),
+            };
+            load.spawn(scope)?;
+        }
+        let mut hearing = Hearing::new(trial, rig, &barrier, keeper);
+        hearing.listen(&news, &tell, &stop, interrupted);
+        hearing.conclude()
+    })
+}
+
+/// One server's load, on its way to a thread.
+struct Load<'a> {
+    trial: &'a Trial,
+    place: usize,
+    database: &'a Database,
+    barrier: &'a Barrier,
+    stop: &'a AtomicBool,
+    tell: Sender<News>,
+}
+
+impl<'a> Load<'a> {
+    fn spawn<'scope>(self, scope: &'scope Scope<'scope, '_>) -> Result<(), Failure>
+    where
+        'a: 'scope,
+    {
+        let trial = self.trial;
+        let kinds = workload::kinds(trial.workload, &trial.options);
+        let catalog = Catalog::new(trial.workload, &trial.options, self.database.dialect());
+        // Users of different servers are different users.
+        let spec = LoadSpec {
+            workers: trial.workers(self.database),
+            seed: trial.load.seed.wrapping_add(self.place as u64),
+            ..trial.load.clone()
+        };
+        let shared = Shared::new(trial.workload, trial.options.clone(), spec.seed, spec.users)
+            .map_err(|error| Failure::new(Cause::Usage, error))?;
+        let (catalog, shared) = (Arc::new(catalog), Arc::new(shared));
+        std::thread::Builder::new()
+            .name(format!("dyno-load-{}", self.place + 1))
+            .spawn_scoped(scope, move || {
+                let work = Work {
+                    catalog: &catalog,
+                    kinds: &kinds,
+                    users: &shared,
+                };
+                let ended = self.run(&spec, work);
+                self.tell(LoadNews::Ended(ended));
+            })
+            .map(drop)
+            .map_err(|error| Failure::new(Cause::Internal, error))
+    }
+
+    fn run(&self, spec: &LoadSpec, work: Work<'_>) -> Result<LoadOutcome, LoadError> {
+        let mut tell = |event: Event<'_>| {
+            self.tell(match event {
+                Event::Connecting { open, .. } => LoadNews::Connecting(open),
+                Event::Second(second) => LoadNews::Second(Box::new(second.clone())),
+                Event::Draining { running } => LoadNews::Draining(running),
+            });
+        };
+        match self.database {
+            Database::Mysql { target, .. } => {
+                let connector = Arc::new(Connector {
+                    target: (**target).clone(),
+                    protocol: self.trial.protocol,
+                });
+                load::run(spec, &connector, work, self.barrier, self.stop, &mut tell)
+            }
+            Database::Sqlite(target) => {
+                let connector = Arc::new(SqliteConnector {
+                    target: Arc::clone(target),
+                });
+                load::run(spec, &connector, work, self.barrier, self.stop, &mut tell)
+            }
+        }
+    }
+
+    fn tell(&self, news: LoadNews) {
+        // Nobody listens any more only when the trial is over.
+        let _ = self.tell.send(News::Load(self.place, news));
+    }
+}
+
+/// Each user needs a socket; most systems allow fewer by default than at most.
+fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
+    /// Files that are open besides the users' connections.
+    const OTHERS: u64 = 256;
+    let users = u64::from(trial.load.users) * u64::from(trial.instances);
+    let needed = users + OTHERS;
+    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    limit.current = limit.maximum;
+    let raised = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
+    match limit.maximum {
+        Some(maximum) if maximum < needed || raised.is_err() => {
+            let message = format!(
+                "{users} users need {needed} open files, but this process may have {maximum}"
+            );
+            let remedy = format!("raise the limit first: ulimit -n {needed}");
+            Err(Failure::new(Cause::Usage, message).remedy(Some(remedy)))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,85 @@
+//! What can go wrong in the laboratory, told as a user needs it.
+
+use study::Span;
+
+use crate::error::LabError;
+
+/// Whose fault a failure is: what the exit code says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// What was asked for cannot be: an option, a study, a place that is taken.
+    Usage,
+    /// A server could not be started or reached, or refused the work.
+    Server,
+    /// The user, or a full disk: what was measured is kept.
+    Interrupted,
+    /// dyno's own.
+    Internal,
+}
+
+/// Why something ended early: what failed and why, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Whose fault it is.
+    pub cause: Cause,
+    /// What failed, where and why, in the server's own words where it said some.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+    /// The place in the study that it is about.
+    pub span: Option<Span>,
+}
+
+impl Failure {
+    /// A failure without a remedy.
+    pub fn new(cause: Cause, message: impl std::fmt::Display) -> Self {
+        Self {
+            cause,
+            message: message.to_string(),
+            remedy: None,
+            span: None,
+        }
+    }
+
+    /// Says what to do about it, where something can be done.
+    #[must_use]
+    pub fn remedy(mut self, remedy: Option<impl Into<String>>) -> Self {
+        self.remedy = remedy.map(Into::into);
+        self
+    }
+
+    /// Says which place of the study it is about.
+    #[must_use]
+    pub fn at(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        let remedy = error.remedy();
+        let cause = match &error {
+            LabError::Interrupted | LabError::Data(data::PrepareError::Interrupted) => {
+                Cause::Interrupted
+            }
+            LabError::NoCacheDir
+            | LabError::Untrusted { .. }
+            | LabError::Unreachable { .. }
+            | LabError::PathTooLong { .. }
+            | LabError::CacheLimit(_)
+            | LabError::ReservedSetting { .. }
+            | LabError::BadSetting { .. } => Cause::Usage,
+            _ => Cause::Server,
+        };
+        Self::new(cause, error).remedy(remedy)
+    }
+}

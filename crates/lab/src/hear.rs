@@ -1,0 +1,401 @@
+//! Hears what the loads and the monitors of a trial tell, and ends the trial when
+//! something dies.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use load::{Barrier, End, LoadError, LoadOutcome};
+use measure::gather::Gather;
+use measure::instance::InstanceSummary;
+use measure::metric::{Metrics, MonitorPoint};
+use measure::setup::{Input, Outcome, StatementKind, Unfinished};
+use measure::slice::{Phase, Second};
+
+use crate::database::Database;
+use crate::failure::{Cause, Failure};
+use crate::keeper::Keeper;
+use crate::merge::Merger;
+use crate::monitors::{self, Clock, Monitors};
+use crate::rig::Rig;
+use crate::trial::Trial;
+
+/// How often it is looked whether the servers still live, and whether the user has
+/// had enough.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What a load or the monitor tells.
+pub(crate) enum News {
+    /// The load of a server, by its place from 0.
+    Load(usize, LoadNews),
+    Monitored(MonitorPoint),
+}
+
+/// What a load tells.
+pub(crate) enum LoadNews {
+    /// So many connections are open.
+    Connecting(u32),
+    Second(Box<Second>),
+    /// So many transactions still run.
+    Draining(usize),
+    Ended(Result<LoadOutcome, LoadError>),
+}
+
+/// What the loads of a trial gave.
+pub(crate) struct Driven {
+    pub(crate) gather: Gather,
+    pub(crate) instances: Vec<InstanceSummary>,
+    pub(crate) metrics: Metrics,
+    pub(crate) unfinished: Unfinished,
+    pub(crate) outcome: Outcome,
+    pub(crate) failure: Option<Failure>,
+}
+
+/// What was heard of a trial so far.
+pub(crate) struct Hearing<'a> {
+    trial: &'a Trial,
+    rig: &'a mut Rig,
+    barrier: &'a Barrier,
+    keeper: &'a mut dyn Keeper,
+    kinds: Vec<StatementKind>,
+    loads: Vec<Heard>,
+    merger: Merger,
+    gather: Gather,
+    watch: Watch,
+    /// What ended the trial too early, and its outcome.
+    ended_by: Option<(Outcome, Failure)>,
+}
+
+/// What was heard of one load.
+struct Heard {
+    gather: Gather,
+    open: u32,
+    running: usize,
+    ended: Option<Result<LoadOutcome, LoadError>>,
+}
+
+/// The monitors on their way.
+enum Watch {
+    /// They begin when the load does.
+    Waiting,
+    Running(Monitors),
+    Over(Metrics),
+}
+
+impl<'a> Hearing<'a> {
+    pub(crate) fn new(
+        trial: &'a Trial,
+        rig: &'a mut Rig,
+        barrier: &'a Barrier,
+        keeper: &'a mut dyn Keeper,
+    ) -> Self {
+        let kinds = trial.statement_kinds();
+        let heard = |_| Heard {
+            gather: Gather::new(&kinds),
+            open: 0,
+            running: 0,
+            ended: None,
+        };
+        let loads: Vec<Heard> = rig.databases().map(heard).collect();
+        Self {
+            merger: Merger::new(loads.len()),
+            gather: Gather::new(&kinds),
+            watch: match trial.monitors {
+                true => Watch::Waiting,
+                false => Watch::Over(Metrics::new()),
+            },
+            ended_by: None,
+            trial,
+            rig,
+            barrier,
+            keeper,
+            kinds,
+            loads,
+        }
+    }
+
+    /// Until every load has ended.
+    pub(crate) fn listen(
+        &mut self,
+        news: &Receiver<News>,
+        tell: &Sender<News>,
+        stop: &AtomicBool,
+        interrupted: &AtomicBool,
+    ) {
+        while self.loads.iter().any(|load| load.ended.is_none()) {
+            match news.recv_timeout(LOOK) {
+                Ok(News::Load(place, news)) => self.hear(place, news),
+                Ok(News::Monitored(point)) => self.keeper.monitored(&point),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            self.watch(tell);
+            self.look();
+            if self.ended_by.is_some() || interrupted.load(Ordering::Relaxed) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        self.stop_watching();
+        for news in news.try_iter() {
+            if let News::Monitored(point) = news {
+                self.keeper.monitored(&point);
+            }
+        }
+    }
+
+    fn hear(&mut self, place: usize, news: LoadNews) {
+        let Some(load) = self.loads.get_mut(place) else {
+            return;
+        };
+        match news {
+            LoadNews::Connecting(open) => {
+                load.open = open;
+                let open = self.loads.iter().map(|load| load.open).sum();
+                let users = self.trial.load.users * self.trial.instances;
+                self.keeper.connecting(open, users);
+            }
+            LoadNews::Second(second) => self.second(place, *second),
+            LoadNews::Draining(running) => {
+                load.running = running;
+                self.stop_watching();
+                let running = self.loads.iter().map(|load| load.running).sum();
+                self.keeper.draining(running);
+            }
+            LoadNews::Ended(ended) => {
+                load.running = 0;
+                self.merger.end(place);
+                self.merged();
+                self.load_ended(place, ended);
+            }
+        }
+    }
+
+    fn second(&mut self, place: usize, second: Second) {
+        if second.phase == Phase::Drain {
+            self.stop_watching();
+        }
+        if self.loads.len() > 1
+            && let (Some(load), Ok(number)) = (self.loads.get_mut(place), u32::try_from(place + 1))
+        {
+            load.gather.add(&second);
+            self.keeper.instance_second(number, &second, &self.kinds);
+        }
+        self.merger.add(place, second);
+        self.merged();
+    }
+
+    fn merged(&mut self) {
+        while let Some(second) = self.merger.next() {
+            self.gather.add(&second);
+            self.keeper.second(&second, &self.kinds);
+        }
+    }
+
+    /// The first load that fails ends the trial for all.
+    fn load_ended(&mut self, place: usize, ended: Result<LoadOutcome, LoadError>) {
+        let database = self.rig.databases().nth(place);
+        let failure = match &ended {
+            Err(error) => load_failure(database, error).map(|failure| {
+                let reason = failure.message.clone();
+                (Outcome::Failed { reason }, failure)
+            }),
+            Ok(LoadOutcome {
+                end: End::Failed(error),
+                ..
+            }) => Some((
+                Outcome::Stopped {
+                    error: error.to_string(),
+                },
+                statement_failure(database, error),
+            )),
+            Ok(_) => None,
+        };
+        if let (None, Some((outcome, failure))) = (&self.ended_by, failure) {
+            // A server that died says more than what its load saw of that.
+            self.ended_by = self.dead_server(true).or(Some((outcome, failure)));
+        }
+        if let Some(load) = self.loads.get_mut(place) {
+            load.ended = Some(ended);
+        }
+    }
+
+    /// Looks whether the servers live and the results can be kept.
+    fn look(&mut self) {
+        if self.ended_by.is_some() {
+            return;
+        }
+        self.ended_by = self.dead_server(false).or_else(|| {
+            let failure = self.keeper.lost()?;
+            let reason = failure.message.clone();
+            Some((Outcome::Failed { reason }, failure))
+        });
+    }
+
+    fn dead_server(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
+        let reason = self.rig.dead_server(is_likely)?;
+        let remedy = "its whole log is kept in the result directory";
+        let failure = Failure::new(Cause::Server, &reason).remedy(Some(remedy));
+        Some((Outcome::Failed { reason }, failure))
+    }
+
+    /// Starts the monitors as soon as the loads have begun.
+    fn watch(&mut self, tell: &Sender<News>) {
+        let (Watch::Waiting, Some(begin)) = (&self.watch, self.barrier.begun()) else {
+            return;
+        };
+        let clock = Clock {
+            origin: self.barrier.origin(),
+            begin,
+            measure: begin + self.trial.load.warmup,
+        };
+        let tell = tell.clone();
+        // The trial may end before the monitor does.
+        let tell = Box::new(move |point| drop(tell.send(News::Monitored(point))));
+        self.watch = match monitors::start(self.rig.watched(), clock, tell) {
+            Ok(monitors) => Watch::Running(monitors),
+            Err(error) => {
+                self.keeper.note(&format!("nothing is watched: {error}"));
+                Watch::Over(Metrics::new())
+            }
+        };
+    }
+
+    /// The measure phase is over.
+    fn stop_watching(&mut self) {
+        let over = Watch::Over(Metrics::new());
+        self.watch = match std::mem::replace(&mut self.watch, over) {
+            Watch::Running(monitors) => Watch::Over(monitors.stop()),
+            waiting_or_over => waiting_or_over,
+        };
+    }
+
+    /// What the loads gave.
+    ///
+    /// # Errors
+    /// When they could not begin.
+    pub(crate) fn conclude(mut self) -> Result<Driven, Failure> {
+        let has_begun = self.barrier.begun().is_some();
+        let (outcome, failure) = match self.ended_by.take() {
+            Some((_, failure)) if !has_begun => return Err(failure),
+            Some((outcome, failure)) => (outcome, Some(failure)),
+            None if !has_begun => {
+                let message = "interrupted before the load began";
+                return Err(Failure::new(Cause::Interrupted, message));
+            }
+            None if self.is_interrupted() => {
+                let message = "interrupted; what was measured until then is kept";
+                let failure = Failure::new(Cause::Interrupted, message);
+                (Outcome::Interrupted, Some(failure))
+            }
+            None => (Outcome::Completed, None),
+        };
+        let metrics = match std::mem::replace(&mut self.watch, Watch::Waiting) {
+            Watch::Over(metrics) => metrics,
+            Watch::Waiting | Watch::Running(_) => Metrics::new(),
+        };
+        Ok(Driven {
+            instances: self.instances(&outcome),
+            unfinished: self.unfinished(),
+            gather: self.gather,
+            metrics,
+            outcome,
+            failure,
+        })
+    }
+
+    fn outcomes(&self) -> impl Iterator<Item = &LoadOutcome> {
+        let ended = self.loads.iter().filter_map(|load| load.ended.as_ref());
+        ended.filter_map(|ended| ended.as_ref().ok())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.outcomes().any(|load| load.end == End::Interrupted)
+    }
+
+    fn unfinished(&self) -> Unfinished {
+        let all = || self.outcomes().map(|load| load.unfinished);
+        Unfinished {
+            count: all().map(|load| load.count).sum(),
+            oldest_ms: all().filter_map(|load| load.oldest_ms).reduce(f64::max),
+            cancelled: all().map(|load| load.cancelled).sum(),
+        }
+    }
+
+    fn instances(&self, outcome: &Outcome) -> Vec<InstanceSummary> {
+        let gathers = self.loads.iter().map(|load| match self.loads.len() {
+            1 => &self.gather,
+            _ => &load.gather,
+        });
+        let members = self.rig.databases().zip(self.rig.settings());
+        (1..)
+            .zip(self.loads.iter().zip(gathers))
+            .zip(members)
+            .map(|((number, (load, gather)), (database, settings))| {
+                let part = gather.finish(self.part(outcome.clone(), database));
+                InstanceSummary {
+                    number,
+                    server: database.shown(),
+                    transactions: part.transactions,
+                    response_ms: part.response_ms,
+                    errors: part.errors.iter().map(|error| error.count).sum(),
+                    outcome: own_outcome(load).unwrap_or_else(|| outcome.clone()),
+                    settings: settings.to_vec(),
+                }
+            })
+            .collect()
+    }
+
+    fn part(&self, outcome: Outcome, database: &Database) -> Input {
+        let trial = self.trial;
+        Input {
+            number: trial.number,
+            label: trial.label.clone(),
+            point: Vec::new(),
+            repeat: trial.repeat,
+            setup: trial.setup_of(&database.engine(), &database.shown(), None, 0),
+            unfinished: Unfinished::default(),
+            instances: Vec::new(),
+            metrics: Metrics::new(),
+            reset: None,
+            outcome,
+        }
+    }
+}
+
+/// How a load ended by itself.
+fn own_outcome(load: &Heard) -> Option<Outcome> {
+    match &load.ended.as_ref()?.as_ref().ok()?.end {
+        End::Completed => Some(Outcome::Completed),
+        End::Failed(error) => Some(Outcome::Stopped {
+            error: error.to_string(),
+        }),
+        End::Interrupted => None,
+    }
+}
+
+/// Why a load could not begin; `None` when that is not its own fault.
+fn load_failure(database: Option<&Database>, error: &LoadError) -> Option<Failure> {
+    match error {
+        LoadError::Connect(error) => {
+            let remedy = database.and_then(|database| database.remedy(error));
+            let message = format!("cannot open the load's connections: {error}");
+            Some(Failure::new(Cause::Server, message).remedy(remedy))
+        }
+        LoadError::Worker(_) => Some(Failure::new(Cause::Internal, error)),
+        LoadError::Interrupted | LoadError::Alone => None,
+    }
+}
+
+fn statement_failure(
+    database: Option<&Database>,
+    error: &workload::session::SessionError,
+) -> Failure {
+    let message = format!("the load was stopped by the server's {error}");
+    let known = database.and_then(|database| database.remedy(error));
+    let remedy = known.map(str::to_owned).unwrap_or_else(|| {
+        format!(
+            "if the load is to go on in spite of it, use --ignore-errors {}",
+            error.code
+        )
+    });
+    Failure::new(Cause::Interrupted, message).remedy(Some(remedy))
+}

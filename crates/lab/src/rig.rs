@@ -1,0 +1,121 @@
+//! The servers of a trial, with their data, ready to be driven.
+
+use std::time::Duration;
+
+use measure::instance::{Reset, ResetHow};
+use study::EngineSpec;
+
+use crate::database::Database;
+use crate::monitors::{Watched, WatchedServer};
+use crate::servers::{DataDir, Private};
+
+/// The servers of one trial.
+#[derive(Debug)]
+pub(crate) struct Rig {
+    pub(crate) members: Vec<Member>,
+    /// How they got their data.
+    pub(crate) reset: Option<Reset>,
+    /// What a later trial must want to find these servers good enough.
+    pub(crate) made_for: Option<MadeFor>,
+}
+
+/// One database under load.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) database: Database,
+    /// The server, where it is ours.
+    pub(crate) server: Option<Private>,
+    /// Its settings that are not the defaults.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+/// What tells the private servers of one trial from those of another.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MadeFor {
+    pub(crate) spec: EngineSpec,
+    pub(crate) data: DataFor,
+}
+
+/// What tells their data apart.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DataFor {
+    pub(crate) engine: study::Engine,
+    pub(crate) instances: u32,
+    pub(crate) tables: u32,
+    pub(crate) rows: u64,
+    pub(crate) seed: u64,
+}
+
+impl Member {
+    /// A database that is not a server of ours.
+    pub(crate) fn given(database: Database) -> Self {
+        Self {
+            database,
+            server: None,
+            settings: Vec::new(),
+        }
+    }
+}
+
+impl Rig {
+    pub(crate) fn databases(&self) -> impl Iterator<Item = &Database> {
+        self.members.iter().map(|member| &member.database)
+    }
+
+    /// For each database the settings of its server that are not the defaults.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = &[(String, String)]> {
+        self.members.iter().map(|member| member.settings.as_slice())
+    }
+
+    /// What is driven, for people.
+    pub(crate) fn shown(&self) -> String {
+        match self.members.as_slice() {
+            [] => String::new(),
+            [one] => one.database.shown(),
+            [first, ..] => format!("{} and {} more", first.database.shown(), self.members.len() - 1),
+        }
+    }
+
+    /// What the monitors are to look at.
+    pub(crate) fn watched(&self) -> Watched {
+        let server = |(number, member): (u32, &Member)| WatchedServer {
+            number,
+            pid: member.server.as_ref().and_then(Private::pid),
+            data_dir: match &member.server {
+                Some(server) => Some(server.data_dir()),
+                None => member.database.file().map(ToOwned::to_owned),
+            },
+            target: member.database.target().cloned(),
+        };
+        Watched {
+            servers: (1..).zip(&self.members).map(server).collect(),
+        }
+    }
+
+    /// How the first server of ours that is not alive any more ended. With
+    /// `is_likely` one is given a moment to end, because a connection to it broke.
+    pub(crate) fn dead_server(&mut self, is_likely: bool) -> Option<String> {
+        let mut servers = self.members.iter_mut().filter_map(|m| m.server.as_mut());
+        servers.find_map(|server| match is_likely {
+            true => server.exited_soon(),
+            false => server.exited(),
+        })
+    }
+
+    /// Ends the servers and keeps their data.
+    pub(crate) fn into_data(self) -> Result<Vec<DataDir>, crate::error::LabError> {
+        let servers = self.members.into_iter().filter_map(|member| member.server);
+        servers.map(Private::stop_and_keep_data).collect()
+    }
+}
+
+/// How data came about.
+pub(crate) fn reset(how: ResetHow, took: Duration, build: Duration) -> Reset {
+    Reset {
+        how,
+        took_s: took.as_secs_f64(),
+        build_s: build.as_secs_f64(),
+        bytes: 0,
+        checksum: None,
+    }
+}

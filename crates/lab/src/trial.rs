@@ -1,0 +1,258 @@
+//! What one trial is, and its phases.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use client::mysql::StatementProtocol;
+use data::{Mode, Wanted};
+use load::{Arrivals, LoadSpec, Pace};
+use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
+use measure::summary::TrialSummary;
+use study::EngineSpec;
+use workload::name::WorkloadName;
+use workload::options::Options;
+
+use crate::database::Database;
+use crate::drive;
+use crate::failure::{Cause, Failure};
+use crate::hear::Driven;
+use crate::keeper::Keeper;
+use crate::lab::Lab;
+use crate::preload::preload;
+use crate::rig::Rig;
+
+/// Everything that one trial needs to know.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// Its place in the plan, from 1.
+    pub number: u32,
+    /// Short name, for example `threads=16`.
+    pub label: String,
+    /// The variant and the swept keys, with this trial's values.
+    pub point: Vec<(String, String)>,
+    /// How often this point has been in the study, this time included.
+    pub repeat: u32,
+    /// What is driven.
+    pub place: Place,
+    /// Servers that are driven at once.
+    pub instances: u32,
+    /// What virtual users do.
+    pub workload: WorkloadName,
+    /// With which tables, rows and shares.
+    pub options: Options,
+    /// Seed of the rows and of every random choice.
+    pub seed: u64,
+    /// How statements are sent.
+    pub protocol: StatementProtocol,
+    /// What is done to have the data.
+    pub mode: Option<Mode>,
+    /// Connections that load data side by side.
+    pub load_connections: u32,
+    /// Whether every table and index is read once before the load.
+    pub preload: bool,
+    /// Whether host and servers are watched.
+    pub monitors: bool,
+    /// The load of each server; its `workers` are set when the engine is known.
+    pub load: LoadSpec,
+    /// Worker threads for each server, if the user named a number.
+    pub workers: Option<u32>,
+}
+
+/// What a trial drives.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// A database that is there.
+    Given(Database),
+    /// Temporary databases of SQLite.
+    Sqlite,
+    /// Servers that are started for it.
+    Private(EngineSpec),
+}
+
+/// A trial that ran, and what ended it too early.
+#[derive(Debug)]
+pub struct Ran {
+    /// What it gave.
+    pub summary: TrialSummary,
+    /// Why it did not come to its end.
+    pub failure: Option<Failure>,
+}
+
+/// Runs one trial and keeps what it gave.
+///
+/// # Errors
+/// When the load did not begin, or the results cannot be kept.
+pub fn run(
+    lab: &mut Lab,
+    trial: &Trial,
+    keeper: &mut dyn Keeper,
+    interrupted: &AtomicBool,
+) -> Result<Ran, Failure> {
+    keeper.begin(trial)?;
+    let ran = phases(lab, trial, keeper, interrupted)?;
+    keeper.end(ran.summary.clone())?;
+    Ok(ran)
+}
+
+/// Every phase of a trial by its name.
+fn phases(
+    lab: &mut Lab,
+    trial: &Trial,
+    keeper: &mut dyn Keeper,
+    interrupted: &AtomicBool,
+) -> Result<Ran, Failure> {
+    let mut rig = lab.build(trial, keeper, interrupted)?;
+    if trial.preload {
+        keeper.stage("reading all tables once");
+        for database in rig.databases() {
+            preload(database, trial.workload, &trial.options)?;
+        }
+    }
+    let driven = drive::drive(trial, &mut rig, keeper, interrupted);
+    let ran = driven.map(|driven| summarize(trial, &rig, driven));
+    lab.take_down(rig);
+    ran
+}
+
+fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
+    let summary = driven.gather.finish(Input {
+        number: trial.number,
+        repeat: trial.repeat,
+        label: trial.label.clone(),
+        point: trial.point.clone(),
+        setup: trial.setup(rig),
+        unfinished: driven.unfinished,
+        instances: driven.instances,
+        metrics: driven.metrics,
+        reset: rig.reset.clone(),
+        outcome: driven.outcome,
+    });
+    Ran {
+        summary,
+        failure: driven.failure,
+    }
+}
+
+/// The summary of a trial whose load never began.
+pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
+     measure::gather::Gather::new(&[]).finish(Input {
+        number: trial.number,
+        repeat: trial.repeat,
+        label: trial.label.clone(),
+        point: trial.point.clone(),
+        setup: trial.setup_of("", "", None, 0),
+        unfinished: Unfinished::default(),
+        instances: Vec::new(),
+        metrics: std::collections::BTreeMap::new(),
+        reset: None,
+        outcome: Outcome::Failed {
+            reason: failure.message.clone(),
+        },
+    })
+}
+
+impl Trial {
+    /// Refuses options that make no sense, before anything is touched.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.options
+            .validate_for(self.workload)
+            .map_err(|error| Failure::new(Cause::Usage, error))
+    }
+
+    /// The data that it needs.
+    #[must_use]
+    pub fn wanted(&self, mode: Mode) -> Wanted<'_> {
+        Wanted {
+            workload: self.workload,
+            options: &self.options,
+            seed: self.seed,
+            users: self.load.users,
+            mode,
+            connections: self.load_connections,
+        }
+    }
+
+    /// The longest time under load.
+    #[must_use]
+    pub fn load_time(&self) -> Duration {
+        self.load.warmup + self.load.time.unwrap_or_default()
+    }
+
+    /// The kinds of its statements, as they are stored.
+    #[must_use]
+    pub fn statement_kinds(&self) -> Vec<StatementKind> {
+        workload::kinds(self.workload, &self.options)
+            .into_iter()
+            .map(stored_kind)
+            .collect()
+    }
+
+    fn setup(&self, rig: &Rig) -> Setup {
+        let Some(first) = rig.databases().next() else {
+            return self.setup_of("", "", None, 0);
+        };
+        let workers = self.workers(first);
+        self.setup_of(&first.engine(), &rig.shown(), first.tls(), workers)
+    }
+
+    pub(crate) fn setup_of(&self, engine: &str, server: &str, tls: Option<String>, workers: u32) -> Setup {
+        Setup {
+            workload: self.workload.to_string(),
+            engine: engine.to_owned(),
+            server: server.to_owned(),
+            tls,
+            instances: self.instances,
+            threads: self.load.users,
+            workers,
+            tables: self.workload.tables(&self.options, self.load.users),
+            rows: self.options.rows,
+            key_range: self.options.highest_key(),
+            distribution: self.options.distribution.to_string(),
+            seed: self.seed,
+            protocol: match self.protocol {
+                StatementProtocol::Prepared => Protocol::Prepared,
+                StatementProtocol::Text => Protocol::Text,
+            },
+            arrivals: match self.load.pace {
+                Pace::Closed => "closed loop".to_owned(),
+                Pace::Open { per_s, arrivals } => match arrivals {
+                    Arrivals::Poisson => format!("{per_s}/s poisson"),
+                    Arrivals::Constant => format!("{per_s}/s constant"),
+                },
+            },
+            preload: self.preload,
+            warmup_s: self.load.warmup.as_secs_f64(),
+            time_s: self.load.time.map(|time| time.as_secs_f64()),
+            events: self.load.events,
+            in_process: matches!(self.place, Place::Sqlite | Place::Given(Database::Sqlite(_))),
+        }
+    }
+
+    /// Worker threads for one server where the user named no number: one serves
+    /// thousands of connections, and one that is saturated is told of.
+    pub(crate) fn workers(&self, database: &Database) -> u32 {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        match database {
+            // Calls into SQLite block.
+            Database::Sqlite(_) => self.load.users,
+            Database::Mysql { .. } => {
+                let by_host = u32::try_from(cpus / 4).unwrap_or(u32::MAX).max(1);
+                self.workers.unwrap_or(by_host).min(self.load.users)
+            }
+        }
+    }
+}
+
+fn stored_kind(kind: workload::kind::Kind) -> StatementKind {
+    StatementKind {
+        name: kind.name().to_owned(),
+        class: match kind.class() {
+            workload::kind::Class::Read => Class::Read,
+            workload::kind::Class::Write => Class::Write,
+            workload::kind::Class::Other => Class::Other,
+        },
+    }
+}
