@@ -5,27 +5,47 @@ use measure::summary::TrialSummary;
 
 use crate::number;
 
+/// Names and values.
+pub(crate) type Facts = Vec<(&'static str, String)>;
+
 /// The set-up as names and values.
-pub(crate) fn setup(setup: &Setup) -> Vec<(&'static str, String)> {
+pub(crate) fn setup(setup: &Setup) -> Facts {
     vec![
         ("Workload", setup.workload.clone()),
         ("Engine", setup.engine.clone()),
         ("Server", setup.server.clone()),
         ("Encryption", encryption(setup).to_owned()),
-        ("Virtual users", number::count(setup.threads.into())),
-        (
-            "Workers of the generator",
-            number::count(setup.workers.into()),
-        ),
+        ("Servers at once", number::count(setup.instances.into())),
+        ("Virtual users", each(setup.threads, setup)),
+        ("Workers of the generator", each(setup.workers, setup)),
         ("Tables", number::count(setup.tables.into())),
         ("Rows in each table", number::count(setup.rows)),
         ("Keys drawn", keys(setup)),
         ("Statements", setup.protocol.to_string()),
         ("Arrivals", setup.arrivals.clone()),
         ("Seed", setup.seed.to_string()),
-        ("Warm-up", number::seconds(setup.warmup_s)),
+        ("Warm-up", warm_up(setup)),
         ("Measurement", limit(setup)),
     ]
+}
+
+/// A number that each of several servers has.
+fn each(count: u32, setup: &Setup) -> String {
+    let each = if setup.instances > 1 {
+        " for each server"
+    } else {
+        ""
+    };
+    format!("{}{each}", number::count(count.into()))
+}
+
+fn warm_up(setup: &Setup) -> String {
+    let preload = if setup.preload {
+        ", after every table and index was read once"
+    } else {
+        ""
+    };
+    format!("{}{preload}", number::seconds(setup.warmup_s))
 }
 
 /// Protocol and cipher, or `none`.
@@ -113,21 +133,4 @@ pub(crate) fn unfinished(summary: &TrialSummary) -> Option<String> {
 /// All errors of a trial.
 pub(crate) fn error_count(summary: &TrialSummary) -> u64 {
     summary.errors.iter().map(|error| error.count).sum()
-}
-
-/// The keys that are swept, in the order in which the trials name them.
-pub(crate) fn swept(trials: &[TrialSummary]) -> Vec<&str> {
-    let mut keys: Vec<&str> = Vec::new();
-    for (key, _) in trials.iter().flat_map(|trial| &trial.point) {
-        if !keys.contains(&key.as_str()) {
-            keys.push(key);
-        }
-    }
-    keys
-}
-
-/// A trial's value of a swept key.
-pub(crate) fn point<'a>(trial: &'a TrialSummary, key: &str) -> Option<&'a str> {
-    let mut pairs = trial.point.iter();
-    pairs.find_map(|(name, value)| (name == key).then_some(value.as_str()))
 }

@@ -1,33 +1,27 @@
-//! The report: one page that needs nothing else.
+//! The report as one page that needs nothing else.
 
 use askama::Template;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use measure::result::RunResult;
-use measure::series::SeriesPoint;
 use sha2::{Digest, Sha256};
 
-use crate::data::Data;
-use crate::number;
+use crate::Report;
+use crate::document::Document;
+use crate::figures::Figures;
 use crate::section::{self, TrialView};
-use crate::thin;
-use crate::view::{self, Facts, Results, WarningView};
 
 const STYLE: &str = include_str!("../assets/report.css");
 const PLOTLY: &str = include_str!("../assets/plotly-basic.min.js");
-const CHARTS: &str = include_str!("../assets/charts.js");
+const CHARTS: &str = concat!(
+    "\"use strict\";\n",
+    include_str!("../assets/figure.js"),
+    include_str!("../assets/overview.js"),
+    include_str!("../assets/trial.js"),
+    include_str!("../assets/page.js"),
+);
 
-/// What a report is made of.
-#[derive(Debug, Clone, Copy)]
-pub struct Report<'a> {
-    /// What the study found.
-    pub result: &'a RunResult,
-    /// The series of each trial, in the order of `result.trials`; a trial whose
-    /// series is missing at the end is shown without.
-    pub series: &'a [Vec<SeriesPoint>],
-    /// The study file as run, without secrets.
-    pub study: Option<&'a str>,
-}
+/// Trials beyond this have their tables of a line each folded away.
+const MOST_OPEN: usize = 30;
 
 /// A report that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -43,20 +37,17 @@ pub enum ReportError {
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
-    result: &'a RunResult,
-    lead: String,
+    document: Document<'a>,
     policy: String,
     style: &'static str,
     plotly: &'static str,
     charts: &'static str,
-    data: String,
-    warnings: Vec<WarningView>,
-    setup: Vec<(&'static str, String)>,
-    results: Results,
     swept: Option<String>,
-    trials: Vec<TrialView<'a>>,
-    environment: Facts,
-    study: Option<&'a str>,
+    cpu: bool,
+    trials: Vec<TrialView>,
+    open: bool,
+    overview: String,
+    series: Vec<String>,
     thinned: Option<String>,
 }
 
@@ -65,36 +56,30 @@ struct Page<'a> {
 /// # Errors
 /// When the page cannot be put together; no input is known that does that.
 pub fn page(report: &Report<'_>) -> Result<String, ReportError> {
-    let result = report.result;
-    let total = report.series.iter().map(Vec::len).sum();
-    let factor = thin::factor(total);
-    let data = Data::of(&result.trials, report.series, factor);
+    let figures = Figures::of(report);
+    let sweep = figures.overview.sweep.as_ref();
     let page = Page {
-        result,
-        lead: view::lead(&result.trials),
+        document: Document::of(report),
         policy: policy(),
         style: STYLE,
         plotly: PLOTLY,
         charts: CHARTS,
-        warnings: view::warnings(&result.trials),
-        setup: view::setup(&result.trials),
-        results: Results::of(&result.trials),
-        swept: data.sweep.as_ref().map(|sweep| sweep.key.clone()),
-        data: data.json()?,
-        trials: section::trials(&result.trials, report.series),
-        environment: view::environment(&result.environment),
-        study: report.study.filter(|study| !study.trim().is_empty()),
-        thinned: (factor > 1).then(|| thinned(total, factor)),
+        swept: sweep.map(|sweep| sweep.key.clone()),
+        cpu: sweep.is_some_and(|sweep| sweep.cpu),
+        trials: section::trials(report.result),
+        open: report.result.trials.len() <= MOST_OPEN,
+        overview: figures.overview_json()?,
+        series: figures.trials_json()?,
+        thinned: (figures.factor > 1).then(|| thinned(figures.factor)),
     };
     Ok(page.render()?)
 }
 
-fn thinned(total: usize, factor: usize) -> String {
+fn thinned(factor: usize) -> String {
     format!(
-        "The series hold {} seconds, more than a page can carry: each point stands for up to \
-         {factor} seconds, with the mean of their rates and the largest of their times. All \
-         seconds are in the series.jsonl of each trial.",
-        number::count(total as u64)
+        "The series hold more seconds than a page can carry: each point stands for up to {factor} \
+         seconds, with the mean of their rates and the largest of their times. All seconds are in \
+         the files of each trial."
     )
 }
 

@@ -1,11 +1,45 @@
-//! Results as text and as a web page. Pure: strings only, no file, no terminal.
+//! Results as a web page, Markdown, CSV and text. Pure: strings only, no file, no
+//! terminal.
+//!
+//! ```text
+//! RunResult -> keys, points, tables (what is shown) -> document -> html, markdown
+//!                                                   -> csv, text
+//! ```
 
-mod data;
+mod cell;
+mod column;
+pub mod csv;
 mod describe;
+mod document;
+mod environment;
+mod figures;
+mod findings;
+mod grid;
 pub mod html;
+mod keys;
+mod list;
+pub mod markdown;
 mod number;
+mod provenance;
 mod section;
+mod settings;
+mod table;
 pub mod text;
-mod thin;
-mod view;
-mod wrap;
+
+use measure::metric::MonitorPoint;
+use measure::result::RunResult;
+use measure::series::SeriesPoint;
+
+/// What a report is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'a> {
+    /// What the study found.
+    pub result: &'a RunResult,
+    /// The series of each trial, in the order of `result.trials`; a trial whose
+    /// series is missing at the end is shown without.
+    pub series: &'a [Vec<SeriesPoint>],
+    /// What the monitors saw during each trial, in the same order.
+    pub monitors: &'a [Vec<MonitorPoint>],
+    /// The study file as run, without secrets.
+    pub study: Option<&'a str>,
+}

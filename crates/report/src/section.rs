@@ -1,58 +1,80 @@
-//! One trial's section of the page.
+//! What the page says of one trial.
 
-use measure::series::SeriesPoint;
+use measure::metric::{Metric, MetricSummary, bracketed, split};
+use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
-use crate::describe;
+use crate::column;
+use crate::describe::{self, Facts};
+use crate::grid::{Grid, heads};
+use crate::keys;
 use crate::number;
-use crate::view::{Facts, name};
-
-/// Trials beyond this are folded away; one opens them.
-const MOST_OPEN: usize = 3;
 
 /// One trial's section.
 #[derive(Debug)]
-pub(crate) struct TrialView<'a> {
-    pub(crate) number: usize,
+pub(crate) struct TrialView {
+    /// Its place among the trials, from 1.
+    pub(crate) place: usize,
     pub(crate) name: String,
-    pub(crate) open: bool,
+    /// How it ended, unless at its limit.
     pub(crate) outcome: Option<String>,
-    pub(crate) times: Vec<(&'static str, Vec<String>)>,
-    pub(crate) statements: Vec<(String, Vec<String>)>,
-    pub(crate) errors: Vec<(String, String, &'a str, &'a str)>,
+    /// What bound it, and the evidence.
+    pub(crate) verdict: Option<(String, String)>,
     pub(crate) facts: Facts,
-    /// The series in words; `None` without one.
-    pub(crate) series: Option<String>,
+    pub(crate) grids: Vec<Grid>,
+    /// Tables for those who look closer.
+    pub(crate) folded: Vec<(&'static str, Grid)>,
 }
 
 /// A section for each trial.
-pub(crate) fn trials<'a>(
-    trials: &'a [TrialSummary],
-    series: &[Vec<SeriesPoint>],
-) -> Vec<TrialView<'a>> {
-    let open = trials.len() <= MOST_OPEN;
-    let view = |(place, summary): (usize, &'a TrialSummary)| TrialView {
-        number: place,
-        name: name(summary, place),
-        open,
-        outcome: (summary.outcome != Outcome::Completed).then(|| summary.outcome.to_string()),
-        times: times(summary),
-        statements: statements(summary),
-        errors: errors(summary),
-        facts: facts(summary),
-        series: series.get(place).and_then(|points| in_words(points)),
+pub(crate) fn trials(result: &RunResult) -> Vec<TrialView> {
+    let view = |(place, trial): (usize, &TrialSummary)| TrialView {
+        place: place + 1,
+        name: keys::trial_name(trial, result),
+        outcome: (trial.outcome != Outcome::Completed).then(|| trial.outcome.to_string()),
+        verdict: trial
+            .verdict
+            .as_ref()
+            .map(|verdict| (verdict.bound.to_string(), verdict.evidence.clone())),
+        facts: facts(trial),
+        grids: [
+            times(trial),
+            instances(trial),
+            statements(trial),
+            errors(trial),
+        ]
+        .into_iter()
+        .filter(|grid| !grid.rows.is_empty())
+        .collect(),
+        folded: [
+            ("What the monitors saw", metrics(trial)),
+            ("What they saw of each server", metrics_by_server(trial)),
+        ]
+        .into_iter()
+        .filter(|(_, grid)| !grid.rows.is_empty())
+        .collect(),
     };
-    trials.iter().enumerate().map(view).collect()
+    result.trials.iter().enumerate().map(view).collect()
 }
 
-fn times(trial: &TrialSummary) -> Vec<(&'static str, Vec<String>)> {
-    let row = |name, times: Option<LatencySummary>| times.map(|times| (name, all_times(times)));
+fn times(trial: &TrialSummary) -> Grid {
+    let row = |name: &str, times: Option<LatencySummary>| {
+        times.map(|times| [vec![name.to_owned()], all_times(times)].concat())
+    };
     let rows = [
         row("Response", trial.response_ms),
         row("Service", trial.service_ms),
     ];
-    rows.into_iter().flatten().collect()
+    Grid {
+        caption: "Times of transactions, in milliseconds.".to_owned(),
+        heads: heads([
+            "", "mean", "σ", "min", "p50", "p75", "p90", "p95", "p99", "p99.9", "max",
+        ]),
+        keys: 1,
+        rows: rows.into_iter().flatten().collect(),
+        ..Grid::default()
+    }
 }
 
 fn all_times(times: LatencySummary) -> Vec<String> {
@@ -72,10 +94,52 @@ fn all_times(times: LatencySummary) -> Vec<String> {
     cells
 }
 
-fn statements(trial: &TrialSummary) -> Vec<(String, Vec<String>)> {
-    let cells = |statement: &measure::summary::StatementSummary| {
+/// Each server's part, where there are several.
+pub(crate) fn instances(trial: &TrialSummary) -> Grid {
+    let several = trial.instances.len() > 1;
+    let rows = trial.instances.iter().filter(|_| several).map(|instance| {
+        let time = |of: fn(LatencySummary) -> f64| number::maybe(instance.response_ms.map(of));
+        vec![
+            instance.number.to_string(),
+            number::count(instance.transactions.count),
+            number::estimate(instance.transactions.per_s),
+            number::estimate(instance.response_ms.map(|times| times.mean)),
+            time(|times| times.p95),
+            time(|times| times.p99),
+            time(|times| times.max),
+            number::count(instance.errors),
+            instance.outcome.to_string(),
+            instance.server.clone(),
+        ]
+    });
+    Grid {
+        caption: "Each server under its own load, all at the same time. Response times in \
+                  milliseconds."
+            .to_owned(),
+        heads: heads([
+            "server",
+            "transactions",
+            "tps",
+            "mean",
+            "p95",
+            "p99",
+            "max",
+            "errors",
+            "ended",
+            "address",
+        ]),
+        keys: 1,
+        words: 2,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+fn statements(trial: &TrialSummary) -> Grid {
+    let rows = trial.by_statement.iter().map(|statement| {
         let time = |of: fn(LatencySummary) -> f64| number::maybe(statement.latency_ms.map(of));
         vec![
+            statement.name.clone(),
             statement.class.to_string(),
             number::count(statement.count),
             number::maybe(statement.per_s),
@@ -85,28 +149,120 @@ fn statements(trial: &TrialSummary) -> Vec<(String, Vec<String>)> {
             time(|times| times.p99),
             time(|times| times.max),
         ]
-    };
-    let all = trial.by_statement.iter();
-    all.map(|statement| (statement.name.clone(), cells(statement)))
-        .collect()
+    });
+    Grid {
+        caption: "Statements, from sending to the whole reply, in milliseconds.".to_owned(),
+        heads: heads([
+            "statement",
+            "class",
+            "count",
+            "per second",
+            "mean",
+            "p50",
+            "p95",
+            "p99",
+            "max",
+        ]),
+        keys: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
 }
 
-fn errors(trial: &TrialSummary) -> Vec<(String, String, &str, &str)> {
-    let code = |code: u32| match code {
-        0 => "network".to_owned(),
-        code => code.to_string(),
-    };
-    let all = trial.errors.iter();
-    all.map(|error| {
-        let count = number::count(error.count);
-        (
-            code(error.code),
-            count,
-            error.action.as_str(),
-            error.example.as_str(),
-        )
-    })
-    .collect()
+fn errors(trial: &TrialSummary) -> Grid {
+    let rows = trial.errors.iter().map(|error| {
+        let code = match error.code {
+            0 => "network".to_owned(),
+            code => code.to_string(),
+        };
+        vec![
+            code,
+            number::count(error.count),
+            error.action.clone(),
+            error.example.clone(),
+        ]
+    });
+    Grid {
+        caption: "Errors, with the first message of each in the server's words.".to_owned(),
+        heads: heads(["code", "count", "the load", "message"]),
+        keys: 1,
+        words: 2,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// The metrics of the host and of all servers together; those of each core are in a
+/// figure, those of each server in a table of their own.
+fn metrics(trial: &TrialSummary) -> Grid {
+    let shown = trial.metrics.iter().filter(|(name, _)| {
+        let (plain, of) = split(name);
+        let one_of_several = of.is_some() && trial.metrics.contains_key(plain.as_ref());
+        !one_of_several || (plain.starts_with("disk.") && of_several(trial, &plain))
+    });
+    let mut shown: Vec<(&String, &MetricSummary)> = shown.collect();
+    shown.sort_by_key(|(name, _)| (Metric::find(name).map(|metric| metric.group), *name));
+    let rows = shown.into_iter().map(|(name, metric)| {
+        let (unit, scale) = column::shown_in(measure::column::unit(name));
+        let cell = |value: f64| number::value(value / scale);
+        vec![
+            name.clone(),
+            unit.to_owned(),
+            cell(metric.mean),
+            cell(metric.min),
+            cell(metric.max),
+        ]
+    });
+    Grid {
+        caption: "What the monitors saw while it was measured: the mean over that time, and the \
+                  lowest and highest of its seconds."
+            .to_owned(),
+        heads: heads(["metric", "unit", "mean", "min", "max"]),
+        keys: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// Whether there are several things that have this metric.
+fn of_several(trial: &TrialSummary, plain: &str) -> bool {
+    let names = trial.metrics.keys().map(|name| split(name));
+    names
+        .filter(|(of, what)| of == plain && what.is_some())
+        .count()
+        > 1
+}
+
+/// The means of each server's metrics, side by side.
+fn metrics_by_server(trial: &TrialSummary) -> Grid {
+    let servers = trial.instances.iter().map(|instance| instance.number);
+    let servers: Vec<String> = servers.map(|number| number.to_string()).collect();
+    let plain = trial
+        .metrics
+        .keys()
+        .filter(|name| name.starts_with("server."));
+    let rows = plain.filter_map(|name| {
+        let (unit, scale) = column::shown_in(measure::column::unit(name));
+        let mean = |name: &str| trial.metrics.get(name).map(|metric| metric.mean / scale);
+        let each = servers.iter().map(|server| mean(&bracketed(name, server)));
+        let each: Vec<Option<f64>> = each.collect();
+        let mut row = vec![name.clone(), unit.to_owned(), number::maybe(mean(name))];
+        row.extend(each.iter().copied().map(number::maybe));
+        each.iter().any(Option::is_some).then_some(row)
+    });
+    let mut titles = vec!["metric".to_owned(), "unit".to_owned(), "all".to_owned()];
+    titles.extend(servers.iter().map(|server| format!("server {server}")));
+    Grid {
+        caption: "Means of each server's own metrics.".to_owned(),
+        heads: heads(titles),
+        keys: 1,
+        rows: if servers.len() > 1 {
+            rows.collect()
+        } else {
+            Vec::new()
+        },
+        ..Grid::default()
+    }
 }
 
 fn facts(trial: &TrialSummary) -> Facts {
@@ -141,21 +297,4 @@ fn facts(trial: &TrialSummary) -> Facts {
         facts.push(("Unfinished", unfinished));
     }
     facts
-}
-
-/// What the figure of the seconds shows, for those who do not see it.
-fn in_words(points: &[SeriesPoint]) -> Option<String> {
-    let rates = || points.iter().filter_map(|point| point.tps);
-    let least = rates().min_by(f64::total_cmp)?;
-    let most = rates().max_by(f64::total_cmp)?;
-    let times = points.iter().filter_map(|point| point.response_ms);
-    let longest = times.map(|times| times.p99).max_by(f64::total_cmp);
-    Some(format!(
-        "Over {} seconds, between {} and {} transactions per second; the 99th percentile of the \
-         response time of a second is at most {} ms.",
-        number::count(points.len() as u64),
-        number::value(least),
-        number::value(most),
-        number::maybe(longest)
-    ))
 }

@@ -5,14 +5,17 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     reason = "a test file: its helpers may fail loudly too"
 )]
 
 mod common;
 
+use common::scale_up::{STUDY, incomplete};
 use measure::setup::Outcome;
 use measure::slice::Phase;
-use report::html::{Report, page};
+use report::Report;
+use report::html::page;
 
 fn golden(name: &str, text: &str) {
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -29,9 +32,27 @@ fn text_of_one_trial() {
 }
 
 #[test]
-fn text_of_a_sweep() {
-    let (result, _) = common::study(&[1, 8, 24]);
-    golden("sweep.txt", &report::text::sweep(&result.trials));
+fn text_of_a_study() {
+    golden("study.txt", &report::text::study(&incomplete().result));
+}
+
+#[test]
+fn markdown_of_a_study() {
+    let left = incomplete();
+    let markdown = report::markdown::page(&Report {
+        result: &left.result,
+        series: &[],
+        monitors: &[],
+        study: Some(STUDY),
+    });
+    golden("study.md", &markdown);
+}
+
+#[test]
+fn csv_of_a_study() {
+    let result = incomplete().result;
+    golden("results.csv", &report::csv::results(&result));
+    golden("tables.csv", &report::csv::tables(&result));
 }
 
 #[test]
@@ -40,6 +61,7 @@ fn a_page_needs_no_network() {
     let html = page(&Report {
         result: &result,
         series: &series,
+        monitors: &[],
         study: Some("title = \"How many?\"\n"),
     })
     .unwrap();
@@ -48,7 +70,7 @@ fn a_page_needs_no_network() {
     }
     let lower = html.to_lowercase();
     for request in ["<link", "<iframe", "<img", " src=\"", "@import", "url("] {
-        let (before, after) = lower.split_at(lower.find("id=\"data\"").unwrap());
+        let (before, after) = lower.split_at(lower.find("id=\"overview\"").unwrap());
         assert!(!before.contains(request), "{request}");
         assert!(!after[..1000].contains(request), "{request}");
     }
@@ -58,12 +80,12 @@ fn a_page_needs_no_network() {
         "{}",
         &html[..600]
     );
-    assert!(html.contains("id=\"sweep-tps\"") && html.contains("id=\"series-5\""));
+    assert!(html.contains("id=\"sweep-tps\"") && html.contains("id=\"series-6\""));
 }
 
 #[test]
 fn figures_offer_no_upload() {
-    let charts = include_str!("../assets/charts.js");
+    let charts = include_str!("../assets/figure.js");
     assert!(charts.contains("showSendToCloud: false") && charts.contains("plotlyServerURL: \"\""));
 }
 
@@ -73,6 +95,7 @@ fn one_trial_has_no_sweep_figure() {
     let report = Report {
         result: &result,
         series: &series,
+        monitors: &[],
         study: None,
     };
     let html = page(&report).unwrap();
@@ -86,6 +109,7 @@ fn no_trial_at_all_is_said() {
     let report = Report {
         result: &result,
         series: &[],
+        monitors: &[],
         study: None,
     };
     assert!(page(&report).unwrap().contains("No trial has ended yet."));
@@ -108,16 +132,19 @@ fn hostile_words_are_inert() {
     let report = Report {
         result: &result,
         series: &series,
+        monitors: &[],
         study: Some(bad),
     };
     let html = page(&report).unwrap();
     assert!(!html.contains("<img"));
-    assert_eq!(html.matches("</script>").count(), 3);
-    let json = html.split_once("id=\"data\">").unwrap().1;
+    // The overview, two trials, the library and our own.
+    assert_eq!(html.matches("</script>").count(), 5);
+    let json = html.split_once("id=\"overview\">").unwrap().1;
     let json = json.split_once("</script>").unwrap().0;
     assert!(!json.contains(['<', '>', '\u{2028}']));
     let data: serde_json::Value = serde_json::from_str(json).unwrap();
-    assert_eq!(data["curves"][0]["name"], bad);
+    let name = data["curves"][0]["name"].as_str().unwrap();
+    assert!(name.starts_with(bad), "{name}");
 }
 
 #[test]
@@ -134,6 +161,7 @@ fn too_many_points_are_thinned_and_it_is_said() {
     let report = Report {
         result: &result,
         series: &[long],
+        monitors: &[],
         study: None,
     };
     let html = page(&report).unwrap();

@@ -1,5 +1,9 @@
 //! A study's results to report on, made without a server.
 
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+pub(crate) mod scale_up;
+
 use measure::gather::summarize;
 use measure::result::{Environment, RunResult};
 use measure::series::SeriesPoint;

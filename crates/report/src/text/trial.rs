@@ -1,14 +1,16 @@
-//! Results for the terminal, without colours.
+//! One trial on a terminal.
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::describe;
 use crate::number;
-use crate::wrap::{plain, wrap};
+use crate::section;
+
+use super::table::{grid, table};
+use super::wrap::{plain, wrap};
 
 /// The summary of one trial.
 #[must_use]
@@ -17,6 +19,7 @@ pub fn trial(summary: &TrialSummary) -> String {
     text.push('\n');
     text.push_str(&rates(summary));
     text.push_str(&times(summary));
+    text.push_str(&instances(summary));
     text.push_str(&statements(summary));
     text.push_str(&errors(summary));
     let _ = writeln!(
@@ -26,6 +29,9 @@ pub fn trial(summary: &TrialSummary) -> String {
     );
     if let Some(unfinished) = describe::unfinished(summary) {
         let _ = writeln!(text, "{}", wrap("Unfinished: ", &unfinished));
+    }
+    if let Some(verdict) = &summary.verdict {
+        let _ = writeln!(text, "{}", wrap("Verdict: ", &verdict.to_string()));
     }
     if summary.outcome != Outcome::Completed {
         let _ = writeln!(text, "{}", wrap("Ended: ", &summary.outcome.to_string()));
@@ -37,46 +43,6 @@ pub fn trial(summary: &TrialSummary) -> String {
         let _ = writeln!(text, "{}", wrap("Warning: ", &warning.to_string()));
     }
     text
-}
-
-/// One line for each trial.
-#[must_use]
-pub fn sweep(trials: &[TrialSummary]) -> String {
-    let keys = describe::swept(trials);
-    let mut header: Vec<String> = keys.iter().copied().map(plain).collect();
-    if keys.is_empty() {
-        header.push("trial".to_owned());
-    }
-    let columns = [
-        "transactions/s",
-        "mean ms",
-        "p95 ms",
-        "p99 ms",
-        "errors",
-        "warnings",
-    ];
-    header.extend(columns.map(str::to_owned));
-    let rows = trials.iter().map(|trial| {
-        let mut row: Vec<String> = keys
-            .iter()
-            .map(|key| plain(describe::point(trial, key).unwrap_or(number::ABSENT)))
-            .collect();
-        if keys.is_empty() {
-            row.push(plain(&trial.label));
-        }
-        let response = trial.response_ms;
-        let time = |of: fn(LatencySummary) -> f64| number::maybe(response.map(of));
-        row.extend([
-            number::estimate(trial.transactions.per_s),
-            number::estimate(response.map(|response| response.mean)),
-            time(|response| response.p95),
-            time(|response| response.p99),
-            number::count(describe::error_count(trial)),
-            number::count(trial.warnings.len() as u64),
-        ]);
-        row
-    });
-    table(header, rows.collect(), 0)
 }
 
 fn head(summary: &TrialSummary) -> String {
@@ -93,7 +59,8 @@ fn head(summary: &TrialSummary) -> String {
             describe::encryption(setup)
         ),
         format!(
-            "{}; {}; {}; keys {}; seed {}",
+            "{}{}; {}; {}; keys {}; seed {}",
+            servers(setup.instances),
             counted(setup.threads.into(), "virtual user"),
             counted(setup.workers.into(), "worker"),
             format_args!(
@@ -170,6 +137,15 @@ fn times(summary: &TrialSummary) -> String {
     format!("\n{}", table(TIMES.map(str::to_owned).to_vec(), rows, 2))
 }
 
+/// Each server's part, where there are several.
+fn instances(summary: &TrialSummary) -> String {
+    let instances = section::instances(summary);
+    if instances.rows.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", grid(&instances, 2))
+}
+
 fn statements(summary: &TrialSummary) -> String {
     if summary.by_statement.is_empty() {
         return String::new();
@@ -228,26 +204,12 @@ fn errors(summary: &TrialSummary) -> String {
     text
 }
 
-/// The first column reads from the left, numbers from the right.
-fn table(header: Vec<String>, rows: Vec<Vec<String>>, indent: usize) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(header);
-    for row in rows {
-        table.add_row(row);
+/// What all that follows is of.
+fn servers(count: u32) -> String {
+    match count {
+        1 => String::new(),
+        several => format!("{} at once, each with ", counted(several.into(), "server")),
     }
-    for (place, column) in table.column_iter_mut().enumerate() {
-        let first = place == 0;
-        if !first {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        column.set_padding((if first { 0 } else { 1 }, 1));
-    }
-    let margin = " ".repeat(indent);
-    table.lines().fold(String::new(), |mut text, line| {
-        let _ = writeln!(text, "{margin}{}", line.trim_end());
-        text
-    })
 }
 
 fn counted(count: u64, noun: &str) -> String {

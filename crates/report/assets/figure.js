@@ -1,0 +1,152 @@
+// What all figures share: colours of the page's style sheet, axes, lines, a legend
+// that a keyboard reaches, and drawing only what comes near.
+
+const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
+const MARKS = ["circle", "square", "diamond", "triangle-up", "x", "cross"];
+const COLOURS = 7;
+const PRINT_WIDTH = 640;
+
+// Plotly reads a little markup in names; what was typed is meant literally.
+const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const colour = (i) => css("--c" + (i % COLOURS));
+const narrow = () => window.innerWidth < 544;
+const printing = () => matchMedia("print").matches;
+const json = (id) => JSON.parse(document.getElementById(id).textContent);
+
+function element(name, attributes, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+// A column as the page carries it: [decimals, values] or [decimals, value, count].
+function unpack([decimals, values, count]) {
+  const whole = Array.isArray(values) ? values : Array(count).fill(values);
+  return whole.map((value) => value === null ? null : value / 10 ** decimals);
+}
+
+function axis(title, more) {
+  return Object.assign({
+    title: { text: plain(title), standoff: 8, font: { size: 12 } }, automargin: true,
+    gridcolor: css("--hair"), linecolor: css("--rule"), tickcolor: css("--rule"), tickfont: { size: 12 },
+    showline: true, ticks: "outside", ticklen: 4, zeroline: false, fixedrange: false,
+  }, more);
+}
+
+function layout(more) {
+  return Object.assign({
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: css("--sans"), size: 12, color: css("--ink") },
+    margin: { l: 10, r: narrow() ? 10 : 16, t: 10, b: 10 }, hovermode: "x unified", showlegend: false,
+    modebar: { orientation: "h", bgcolor: "rgba(0,0,0,0)", color: css("--faint"), activecolor: css("--ink") },
+    hoverlabel: { bgcolor: css("--paper"), bordercolor: css("--rule"), font: { family: css("--sans"), size: 12, color: css("--ink") } },
+  }, more);
+}
+
+function line(x, y, name, i, more) {
+  return Object.assign({
+    x, y, name: plain(name), type: "scatter", mode: "lines+markers", connectgaps: false,
+    line: { color: colour(i), dash: DASHES[Math.floor(i / COLOURS) % DASHES.length], width: 1.8 },
+    marker: { color: colour(i), symbol: MARKS[i % MARKS.length], size: 7 },
+    hovertemplate: "%{y:,.4~g}",
+  }, more);
+}
+
+// A line of seconds: no marks, unless there is but one.
+const seconds = (x, y, name, i, more) => line(x, y, name, i, Object.assign({ mode: x.length > 1 ? "lines" : "markers" }, more));
+
+// Categories of CPU time from the bottom of the stack, idle last and hardly there.
+const cpuColour = (category) => css("--cpu-" + category);
+
+const figures = new Map(); // by the id of their place: what draws them, and what is off
+
+// Says how a figure is drawn: `make` gives [traces, layout]; `zoomed` hears of it.
+function figure(id, make, zoomed) {
+  figures.set(id, { make, zoomed, drawn: false, off: figures.get(id)?.off ?? new Map() });
+}
+
+function draw(id) {
+  const place = document.getElementById(id), known = figures.get(id);
+  if (!place || !known || place.offsetWidth === 0) return;
+  const [traces, shape] = known.make();
+  for (const trace of traces) {
+    const off = known.off.get(trace.name) ?? trace.visible === false;
+    trace.visible = !off;
+  }
+  if (printing()) shape.width = PRINT_WIDTH;
+  known.drawn = true;
+  Plotly.react(place, traces, shape, {
+    responsive: !printing(), displaylogo: false, scrollZoom: false,
+    // By itself Plotly offers to send the numbers to its makers' servers.
+    showSendToCloud: false, plotlyServerURL: "", topojsonURL: "",
+    modeBarButtonsToRemove: ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
+    displayModeBar: narrow() ? false : "hover",
+  });
+  if (!place.hasAttribute("tabindex")) {
+    listenToKeys(place);
+    if (known.zoomed) place.on("plotly_relayout", (change) => known.zoomed(place, change));
+  }
+  legend(place, traces, known.off);
+}
+
+// A button for each line, outside the drawing, where a keyboard and a finger reach it.
+function legend(place, traces, off) {
+  const old = place.parentElement.querySelector(".legend");
+  const focused = old && [...old.children].indexOf(document.activeElement);
+  old?.remove();
+  if (traces.length < 2) return;
+  const box = element("div", { class: "legend", role: "group", "aria-label": "Lines of this figure" });
+  traces.forEach((trace, i) => {
+    const swatch = element("span", { class: trace.swatch ?? "swatch", "aria-hidden": "true" });
+    const tint = trace.fillcolor ?? trace.line?.color ?? trace.marker.color;
+    if (trace.swatch) swatch.style.backgroundColor = tint;
+    else { swatch.style.borderTopColor = tint; swatch.style.borderTopStyle = { dash: "dashed", dot: "dotted" }[trace.line?.dash] ?? "solid"; }
+    const name = document.createElement("span");
+    name.textContent = trace.label;
+    const button = element("button", { type: "button", "aria-pressed": String(trace.visible) }, swatch, name);
+    button.addEventListener("click", () => {
+      const on = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(on));
+      off.set(trace.name, !on);
+      Plotly.restyle(place, { visible: on }, [i]);
+    });
+    box.append(button);
+  });
+  place.before(box);
+  if (focused >= 0) box.children[focused]?.focus();
+}
+
+// Zoom without a mouse: + and - about the middle, arrows move, 0 shows all.
+function listenToKeys(place) {
+  place.tabIndex = 0;
+  place.setAttribute("aria-keyshortcuts", "+ - 0 ArrowLeft ArrowRight");
+  place.addEventListener("keydown", (event) => {
+    const [low, high] = place.layout.xaxis.range.map(Number), width = high - low;
+    const range = {
+      "+": [low + width / 4, high - width / 4], "=": [low + width / 4, high - width / 4],
+      "-": [low - width / 2, high + width / 2],
+      ArrowLeft: [low - width / 8, high - width / 8], ArrowRight: [low + width / 8, high + width / 8],
+    }[event.key];
+    if (event.ctrlKey || event.metaKey || event.altKey || (!range && event.key !== "0")) return;
+    event.preventDefault();
+    Plotly.relayout(place, range ? { "xaxis.range": range } : { "xaxis.autorange": true });
+  });
+}
+
+// A figure is drawn when it comes near: a study can have hundreds.
+const near = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (entry.isIntersecting && !figures.get(entry.target.id)?.drawn) draw(entry.target.id);
+  }
+}, { rootMargin: "600px" });
+
+function watch(id) {
+  const place = document.getElementById(id);
+  if (place) near.observe(place);
+}
+
+function drawAgain(all) {
+  figures.forEach((known, id) => { if (known.drawn || all) draw(id); });
+}

@@ -1,0 +1,99 @@
+// The figures of the whole study: against the swept key, and all distributions.
+
+const overview = json("overview");
+
+// Values that grow by factors (1, 2, 4, 8 …) get a logarithmic axis.
+function sweepAxis({ key, numeric, x }) {
+  if (!numeric) return axis(key, { type: "category" });
+  const values = x.map(Number);
+  const factors = values.length > 3 && values[0] > 0 && values.every((v, i) => i === 0 || v / values[i - 1] >= 1.4);
+  const ticks = values.length <= 14 ? { tickmode: "array", tickvals: values, ticktext: x } : {};
+  return axis(key, Object.assign({ type: factors ? "log" : "linear" }, ticks));
+}
+
+const abscissa = ({ numeric, x }) => numeric ? x.map(Number) : x.map(plain);
+
+const band = (half, i) => half.some((h) => h !== null)
+  ? { type: "data", array: half.map((h) => h ?? 0), color: colour(i), thickness: 1.3, width: 4 } : undefined;
+
+function sweepTps() {
+  const { sweep } = overview, x = abscissa(sweep);
+  const traces = sweep.lines.map((l, i) => line(x, l.tps, l.name || "transactions/s", i, {
+    label: l.name || "transactions/s", error_y: band(l.tps_half, i),
+  }));
+  return [traces, layout({ xaxis: sweepAxis(sweep), yaxis: axis("transactions/s", { rangemode: "tozero" }) })];
+}
+
+// One line shows mean and tail in colours; of several the tail waits to be asked for.
+function sweepMs() {
+  const { sweep } = overview, x = abscissa(sweep), several = sweep.lines.length > 1, traces = [];
+  sweep.lines.forEach((l, i) => ["mean", "p95", "p99"].forEach((what, j) => {
+    const k = several ? i : j, label = several ? `${l.name}, ${what}` : what;
+    const t = line(x, l[what], label, k, {
+      label, error_y: what === "mean" ? band(l.mean_half, k) : undefined, visible: !(several && what === "p95"),
+    });
+    Object.assign(t.line, { dash: DASHES[j] });
+    t.marker.symbol = MARKS[j];
+    traces.push(t);
+  }));
+  return [traces, layout({ xaxis: sweepAxis(sweep), yaxis: axis("response time, ms", { rangemode: "tozero" }) })];
+}
+
+// Bars: what the CPUs did at each point, to 100 %.
+function sweepCpu() {
+  const { sweep, cpu } = overview, several = sweep.lines.length > 1;
+  const x = several
+    ? [sweep.x.flatMap((value) => sweep.lines.map(() => plain(`${sweep.key} ${value}`))), sweep.x.flatMap(() => sweep.lines.map((l) => plain(l.name)))]
+    : sweep.x.map(plain);
+  const values = (c) => sweep.x.flatMap((_, p) => sweep.lines.map((l) => l.cpu[c][p]));
+  const traces = cpuBars(x, cpu, values);
+  const shape = layout({ barmode: "stack", bargap: 0.3, xaxis: axis(several ? "" : sweep.key, { type: several ? "multicategory" : "category", showgrid: false, tickson: "labels" }), yaxis: axis("CPU time, %", { range: [0, 100] }) });
+  return [traces, shape];
+}
+
+// A stack of bars, `values(c)` of category `c` bottom up; what was never seen is left out.
+function cpuBars(x, categories, values) {
+  return categories.map((category, c) => ({
+    x, y: values(c), name: category, label: category, type: "bar", swatch: "block",
+    marker: { color: cpuColour(category), line: { width: 0 } }, hovertemplate: "%{y:.1f} %",
+  })).filter((trace) => trace.y.some((value) => value > 0));
+}
+
+// x is 1/(1-q): each further nine takes the same room.
+function curves() {
+  const MOST = 8;
+  const drawn = overview.curves.filter((c) => c.quantile.length);
+  const first = drawn.filter((c) => !c.again), step = Math.max(1, (first.length - 1) / (MOST - 1));
+  const shown = new Set(Array.from({ length: MOST }, (_, k) => first[Math.round(k * step)]));
+  const traces = drawn.map((c, k) => {
+    const x = c.quantile.map((q) => q < 1 ? 1 / (1 - q) : Math.max(c.count, 1));
+    const text = c.quantile.map((q) => q < 1 ? "p" + +(q * 100).toFixed(5) : "max");
+    return line(x, c.ms, c.name, k, {
+      label: c.name, mode: "lines", text, visible: shown.has(c), hovertemplate: "%{text}: %{y:,.4~g} ms",
+    });
+  });
+  // Some of many: colours are dealt among those that are shown first.
+  let next = 0;
+  for (const trace of [...traces].sort((a, b) => Number(b.visible) - Number(a.visible))) {
+    trace.line.color = colour(next);
+    trace.line.dash = DASHES[Math.floor(next++ / COLOURS) % DASHES.length];
+  }
+  const most = Math.max(1, ...drawn.map((c) => c.count));
+  const ticks = [[1, "0"], [2, "50 %"], [10, "90 %"], [100, "99 %"], [1e3, "99.9 %"], [1e4, "99.99 %"], [1e5, "99.999 %"], [1e6, "99.9999 %"]]
+    .filter(([x]) => x <= most && !(narrow() && x === 2));
+  return [traces, layout({
+    hovermode: "closest",
+    xaxis: axis("percentile", { type: "log", tickmode: "array", tickvals: ticks.map((t) => t[0]), ticktext: ticks.map((t) => t[1]) }),
+    yaxis: axis("response time, ms", { rangemode: "tozero" }),
+  })];
+}
+
+function showOverview() {
+  if (overview.sweep) {
+    figure("sweep-tps", sweepTps);
+    figure("sweep-ms", sweepMs);
+    if (overview.sweep.cpu) figure("sweep-cpu", sweepCpu);
+  }
+  figure("curves", curves);
+  for (const id of ["sweep-tps", "sweep-ms", "sweep-cpu", "curves"]) watch(id);
+}

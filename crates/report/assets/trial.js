@@ -1,0 +1,131 @@
+// The figures of one trial, which share their clock: a zoom of one is a zoom of all.
+
+const OPEN = ["CPU", "Disks"]; // shown before one asks
+const PANEL = 130, PANEL_FRAME = 60; // height of a panel and of what is around all, in pixels
+const TIME = "seconds from the start of the load";
+
+let shown = null; // the trial whose figures are there
+let range = null; // its zoom
+const wanted = new Map(); // figures that were turned on or off
+
+function shadow(aside) {
+  return aside.map(([x0, x1]) => ({ type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, fillcolor: css("--rule"), opacity: 0.22, line: { width: 0 }, layer: "below" }));
+}
+
+function clock(more) {
+  return axis(TIME, Object.assign(range ? { range: [...range] } : {}, more));
+}
+
+function loadFigure({ load }) {
+  const t = unpack(load.t), ms = { yaxis: "y2", hovertemplate: "%{y:,.4~g} ms" };
+  const traces = [seconds(t, unpack(load.tps), "transactions/s", 0, { label: "transactions/s" })];
+  ["mean", "p95", "p99", "max"].forEach((what, j) =>
+    traces.push(seconds(t, unpack(load[what]), what, j + 1, Object.assign({ label: what, visible: what !== "max" }, ms))));
+  if (load.backlog) traces.push(seconds(t, unpack(load.backlog), "backlog", 5, { label: "backlog", visible: false }));
+  const notes = load.aside.filter(([, , phase]) => phase === "warmup" && !narrow()).map(([x0]) => ({
+    text: "warm-up", x: x0, y: 1, xref: "x", yref: "paper", xanchor: "left", yanchor: "top", showarrow: false, font: { size: 11, color: css("--faint") },
+  }));
+  return [traces, layout({
+    height: 400, shapes: shadow(load.aside), annotations: notes, xaxis: clock({ anchor: "y2" }),
+    yaxis: axis("transactions/s", { domain: [0.54, 1], rangemode: "tozero" }),
+    yaxis2: axis("response time, ms", { domain: [0, 0.46], rangemode: "tozero" }),
+  })];
+}
+
+// One panel below the other, one for each unit.
+function monitorFigure(data, { stacked, panels }) {
+  const t = unpack(data.t), traces = [], axes = {}, gap = 0.07, each = (1 - gap * (panels.length - 1)) / panels.length;
+  panels.forEach((panel, p) => {
+    const y = p ? "y" + (p + 1) : "y", top = 1 - p * (each + gap);
+    const names = panel.lines.every((l) => l.name.includes("CPU")) ? "CPU time" : "";
+    axes["yaxis" + (p ? p + 1 : "")] = axis([names, panel.unit].filter(Boolean).join(", "), Object.assign(
+      { domain: [Math.max(0, top - each), top], rangemode: "tozero", nticks: 5 }, stacked ? { range: [0, 100] } : {}));
+    for (const l of panel.lines) {
+      const category = l.name.replace("CPU ", "");
+      const fill = stacked ? { stackgroup: "cpu", mode: "lines", line: { width: 0 }, fillcolor: cpuColour(category), swatch: "block", hovertemplate: "%{y:.1f} %" } : {};
+      traces.push(seconds(t, unpack(l.y), stacked ? category : l.name, traces.length, Object.assign({ label: stacked ? category : l.name, yaxis: y, visible: !l.part }, fill)));
+    }
+  });
+  const last = panels.length > 1 ? "y" + panels.length : "y";
+  const kept = stacked ? traces.filter((trace) => trace.y.some((value) => value > 0)) : traces;
+  return [kept, layout(Object.assign({
+    height: stacked ? 260 : PANEL_FRAME + PANEL * panels.length + 30, shapes: shadow(data.load.aside), xaxis: clock({ anchor: last }),
+  }, axes))];
+}
+
+function coresFigure({ cores }) {
+  const shares = cores.shares.map(unpack);
+  const traces = cpuBars(cores.names.map(plain), overview.cpu, (c) => shares[c]);
+  return [traces, layout({ height: 230, barmode: "stack", bargap: cores.names.length > 24 ? 0.1 : 0.3, xaxis: axis("core", { type: "category", showgrid: false }), yaxis: axis("CPU time, %", { range: [0, 100] }) })];
+}
+
+// All figures that a trial can have: [title, caption, what draws it].
+function kinds(data, name) {
+  const list = [];
+  if (unpack(data.load.t).length) list.push(["Load", `${name}, second by second: transactions per second above, response time below. Shaded: outside the measurement. ${data.words}`, () => loadFigure(data)]);
+  for (const group of data.monitors) {
+    const caption = group.stacked ? "how the CPUs of the host spent each second, all cores together" : `${group.title.toLowerCase()}, second by second`;
+    list.push([group.title, `${name}: ${caption}. Shaded: outside the measurement.`, () => monitorFigure(data, group)]);
+  }
+  if (data.cores) list.push(["Cores", `${name}: how each core spent its time in the measurement.`, () => coresFigure(data)]);
+  return list;
+}
+
+const isOn = (title) => wanted.get(title) ?? (title === "Load" || OPEN.includes(title));
+const idOf = (title) => "figure-" + title.toLowerCase().replace(/[^a-z]+/g, "-");
+
+// Has all figures of the clock show the same stretch.
+function zoomed(place, change) {
+  const to = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+  if (change["xaxis.autorange"]) range = null;
+  else if (to[0] !== undefined && String(to) !== String(range)) range = to;
+  else return;
+  for (const other of document.querySelectorAll("#figures .plot")) {
+    const known = figures.get(other.id);
+    const same = String(range) === String(other.layout?.xaxis.autorange ? null : other.layout?.xaxis.range);
+    if (other !== place && known.drawn && known.zoomed && !same) {
+      Plotly.relayout(other, range ? { "xaxis.range": [...range] } : { "xaxis.autorange": true });
+    }
+  }
+}
+
+// Gives a figure its place.
+function place(box, [title, caption, make]) {
+  const id = idOf(title), words = document.createElement("figcaption");
+  words.textContent = caption;
+  const plot = element("div", { class: "plot", id, role: "img", "aria-label": caption });
+  box.append(element("figure", {}, plot, words));
+  figure(id, make, title === "Cores" ? undefined : zoomed);
+  plot.style.height = make()[1].height + "px";
+  watch(id);
+}
+
+function showFigures(data, name) {
+  const box = document.getElementById("figures"), toggles = document.getElementById("toggles");
+  const focused = [...toggles.children].indexOf(document.activeElement);
+  box.querySelectorAll(".plot").forEach((plot) => { near.unobserve(plot); Plotly.purge(plot); figures.get(plot.id).drawn = false; });
+  [...figures.keys()].filter((id) => id.startsWith("figure-")).forEach((id) => { if (!kinds(data, name).some(([title]) => idOf(title) === id)) figures.delete(id); });
+  box.replaceChildren();
+  toggles.replaceChildren();
+  for (const kind of kinds(data, name)) {
+    const [title] = kind, button = element("button", { type: "button", "aria-pressed": String(isOn(title)) }, title);
+    button.addEventListener("click", () => { wanted.set(title, !isOn(title)); showFigures(data, name); });
+    toggles.append(button);
+    if (isOn(title)) place(box, kind);
+  }
+  toggles.hidden = toggles.children.length < 2;
+  if (focused >= 0) toggles.children[focused]?.focus();
+}
+
+// Shows one trial and hides the others.
+function showTrial(number) {
+  const article = document.getElementById("trial-" + number);
+  if (!article || number === shown) return;
+  document.querySelectorAll(".trial").forEach((other) => { other.hidden = other !== article; });
+  [shown, range] = [number, null];
+  const select = document.getElementById("trial");
+  select.value = String(number);
+  document.getElementById("earlier").disabled = number <= 1;
+  document.getElementById("later").disabled = number >= select.options.length;
+  showFigures(json("series-" + number), overview.names[number - 1]);
+}

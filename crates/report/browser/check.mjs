@@ -1,0 +1,354 @@
+// Looks at reports in a browser, as a reader would. Called by tests/browser.rs with a
+// directory that holds one report, with its CSV files, in each of its directories.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const dir = process.argv[2];
+const LIMIT_S = 240;
+setTimeout(() => { console.error(`not done after ${LIMIT_S} s`); process.exit(1); }, LIMIT_S * 1000).unref();
+
+const browser = await chromium.launch({
+  executablePath: "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
+});
+
+// RFC 4180: the lines of a file as objects.
+function csv(path) {
+  const rows = [[]];
+  let field = "", quoted = false;
+  const text = readFileSync(path, "utf8");
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (quoted) {
+      if (c !== '"') field += c;
+      else if (text[i + 1] === '"') { field += '"'; i++; }
+      else quoted = false;
+    } else if (c === '"') quoted = true;
+    else if (c === "," || c === "\n") { rows.at(-1).push(field); field = ""; if (c === "\n") rows.push([]); }
+    else if (c !== "\r") field += c;
+  }
+  const [head, ...lines] = rows.filter((row) => row.length);
+  return lines.map((line) => Object.fromEntries(head.map((name, i) => [name, line[i]])));
+}
+
+// A number as shown must be the exact one, rounded to the digits that are shown.
+function sameNumber(shown, exact, what) {
+  if (shown === "–") return assert.equal(exact, "", what);
+  const plain = shown.replaceAll(",", ""), decimals = plain.split(".")[1]?.length ?? 0;
+  const off = Math.abs(Number(plain) - Number(exact));
+  assert.ok(off <= 0.5000001 * 10 ** -decimals, `${what}: the page says ${shown}, the CSV ${exact}`);
+}
+
+function sameEstimate(shown, value, half, what) {
+  const [mean, error] = shown.replace(/ \(n = \d+\)$/, "").split(" ± ");
+  sameNumber(mean, value, what);
+  if (error === undefined) assert.equal(half, "", what);
+  else sameNumber(error, half, what + " ±");
+}
+
+// Opens a report; whatever it complains of or asks for is collected.
+async function open(name, options = {}) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage(), faults = [];
+  page.on("console", (message) => faults.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  page.on("request", (request) => { if (!/^(file|data|blob):/.test(request.url())) faults.push(`request: ${request.url()}`); });
+  const url = pathToFileURL(join(dir, name, "report.html")).href;
+  await page.goto(url);
+  if (options.javaScriptEnabled !== false) await page.waitForSelector("html[data-ready]");
+  return { page, close: async () => { assert.deepEqual(faults, [], name); await context.close(); } };
+}
+
+const grid = (table) => table.evaluate((t) => [...t.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
+
+// Scrolls past every figure that is there and gives what each has drawn.
+async function figures(page) {
+  for (const plot of await page.locator(".plot:visible").all()) {
+    await plot.scrollIntoViewIfNeeded();
+    await plot.locator(".main-svg").first().waitFor();
+  }
+  return page.evaluate(() => Object.fromEntries([...document.querySelectorAll(".plot")].filter((p) => p.data).map((p) => [p.id, {
+    traces: p.data.map(({ name, x, y, visible, type, error_y }) => ({ name, x, y, visible, type, error: error_y?.array })),
+    lines: p.querySelectorAll(".scatterlayer .trace path.js-line").length,
+    fills: p.querySelectorAll(".scatterlayer .trace path.js-fill").length,
+    bars: p.querySelectorAll(".barlayer .point path").length,
+    width: p.querySelector(".main-svg").getBoundingClientRect().width,
+  }])));
+}
+
+async function noOverflow(page, what) {
+  const [wide, room, culprit] = await page.evaluate(() => {
+    const room = document.documentElement.clientWidth;
+    const out = [...document.querySelectorAll("body *")].find((e) => !e.closest(".scroll, .skip, svg") && e.getBoundingClientRect().right > room + 1);
+    return [document.documentElement.scrollWidth, room, out?.outerHTML.slice(0, 120)];
+  });
+  assert.ok(wide <= room, `${what}: the page is ${wide} px wide in ${room}: ${culprit}`);
+}
+
+async function picture(page, name) {
+  if (process.env.SCREENSHOTS) await page.screenshot({ path: join(dir, name + ".png"), fullPage: true });
+}
+
+const checks = {
+  async "figures of the study are drawn from the CSV's numbers"() {
+    const { page, close } = await open("whole", { viewport: { width: 1280, height: 900 } });
+    const drawn = await figures(page), cells = csv(join(dir, "whole", "tables.csv"));
+    const column = (name) => cells.filter((cell) => cell.column === name);
+    const [tps] = drawn["sweep-tps"].traces;
+    assert.deepEqual(tps.x, [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert.deepEqual(tps.y, column("tps").map((cell) => Number(cell.mean)));
+    assert.deepEqual(tps.error, column("tps").map((cell) => Number(cell.half_width)));
+    assert.deepEqual(drawn["sweep-ms"].traces.map((t) => t.name), ["mean", "p95", "p99"]);
+    assert.deepEqual(drawn["sweep-ms"].traces[2].y, column("response_ms.p99").map((cell) => Number(cell.mean)));
+    assert.equal(drawn["sweep-ms"].lines, 3);
+    const cpu = drawn["sweep-cpu"].traces;
+    assert.deepEqual(cpu.map((t) => t.name), ["user", "system", "softirq", "steal", "iowait", "idle"], "what never happened is left out");
+    for (let i = 0; i < 8; i++) {
+      const sum = cpu.reduce((all, t) => all + t.y[i], 0);
+      assert.ok(Math.abs(sum - 100) < 0.5, `CPU time at ${i + 1} instances is ${sum} %`);
+    }
+    assert.equal(drawn["sweep-cpu"].bars, 6 * 8);
+    assert.equal(drawn.curves.traces.length, 24);
+    assert.equal(drawn.curves.traces.filter((t) => t.visible).length, 8, "of many curves some are shown");
+    await page.evaluate(() => scrollTo(0, 0));
+    await picture(page, "desktop");
+    await close();
+  },
+
+  async "figures of a trial are drawn, zoom together and follow the choice"() {
+    const { page, close } = await open("whole", { viewport: { width: 1280, height: 900 } });
+    const drawn = await figures(page);
+    const load = drawn["figure-load"];
+    assert.deepEqual(load.traces.map((t) => t.name), ["transactions/s", "mean", "p95", "p99", "max"]);
+    for (const trace of load.traces) assert.equal(trace.y.length, 71);
+    assert.equal(load.lines, 4, "max waits to be asked for");
+    assert.ok(drawn["figure-cpu"].fills >= 5);
+    assert.ok(drawn["figure-cpu"].traces.every((t) => t.y.length === 71));
+    assert.ok("figure-disks" in drawn && !("figure-network" in drawn));
+
+    const before = await page.locator("#figure-load").evaluate((p) => p.data[0].y[20]);
+    await page.selectOption("#trial", { index: 5 });
+    await figures(page);
+    assert.equal(await page.locator(".trial:visible").count(), 1);
+    assert.equal(await page.locator(".trial:visible").getAttribute("id"), "trial-6");
+    const after = await page.locator("#figure-load").evaluate((p) => p.data[0].y[20]);
+    assert.notEqual(before, after);
+    const [row] = csv(join(dir, "whole", "results.csv")).filter((line) => line.number === "6");
+    const rates = await page.locator("#figure-load").evaluate((p) => p.data[0].y.slice(10, 70));
+    const mean = rates.reduce((a, b) => a + b) / rates.length;
+    assert.ok(Math.abs(mean / Number(row.tps) - 1) < 0.001, `the seconds' mean ${mean} is the trial's ${row.tps}`);
+
+    await page.locator("#figure-load").evaluate((p) => Plotly.relayout(p, { "xaxis.range": [20, 40] }));
+    await page.waitForFunction(() => Math.abs(document.getElementById("figure-cpu").layout.xaxis.range[0] - 20) < 1e-6);
+
+    await page.locator("#later").click();
+    assert.equal(await page.locator("#trial").inputValue(), "7");
+    await page.goto(page.url().split("#")[0] + "#trial-3");
+    await page.waitForFunction(() => document.getElementById("trial").value === "3");
+    await close();
+  },
+
+  async "numbers in the tables are the CSV's"() {
+    for (const name of ["whole", "incomplete", "variants"]) {
+      const { page, close } = await open(name);
+      const tables = page.locator("#results ~ .scroll table, #results ~ details table");
+      const cells = csv(join(dir, name, "tables.csv")), count = Number(cells.at(-1).table);
+      for (let number = 1; number <= count; number++) {
+        const shown = await grid(tables.nth(number - 1));
+        const lines = cells.filter((cell) => cell.table === String(number));
+        const groups = [...new Set(lines.map((line) => line.variant))];
+        const columns = [...new Set(lines.map((line) => line.column))];
+        const rows = shown.slice(groups.length > 1 ? 2 : 1), each = (rows[0].length - 1) / groups.length;
+        assert.equal(rows.length * groups.length * columns.length, lines.length);
+        for (const row of rows) groups.forEach((group, g) => columns.forEach((column, c) => {
+          const line = lines.find((l) => l.value === row[0] && l.variant === group && l.column === column);
+          sameEstimate(row[1 + g * each + c], line.mean, line.half_width, `${name} ${number} ${row[0]} ${group} ${column}`);
+        }));
+      }
+      const [head, ...rows] = await grid(tables.nth(count)), trials = csv(join(dir, name, "results.csv"));
+      assert.equal(rows.length, trials.length);
+      const at = (row, column) => row[head.indexOf(column)];
+      rows.forEach((row, i) => {
+        const trial = trials[i];
+        assert.equal(at(row, "trial"), trial.number);
+        sameEstimate(at(row, "tps"), trial.tps, trial["tps.half_width"], `trial ${i} tps`);
+        sameEstimate(at(row, "mean"), trial["response_ms.mean"], trial["response_ms.mean.half_width"], `trial ${i} mean`);
+        for (const what of ["p50", "p95", "p99", "max"]) sameNumber(at(row, what), trial["response_ms." + what], `trial ${i} ${what}`);
+        sameNumber(at(row, "errors"), trial.errors, `trial ${i} errors`);
+      });
+      await close();
+    }
+  },
+
+  async "what failed is said, and is in no figure"() {
+    const { page, close } = await open("incomplete");
+    const notice = await page.locator("section.notice").first().textContent();
+    assert.match(notice, /server 2 died: signal 9/);
+    assert.match(notice, /trials 22 to 24 are missing/);
+    const drawn = await figures(page);
+    assert.equal(drawn["sweep-tps"].traces[0].y[5], null, "both trials of six servers failed");
+    await picture(page, "incomplete");
+    await close();
+  },
+
+  async "variants stand side by side"() {
+    const { page, close } = await open("variants", { viewport: { width: 1280, height: 900 } });
+    const drawn = await figures(page);
+    assert.deepEqual(drawn["sweep-tps"].traces.map((t) => t.name), ["ext4, threads=8", "ext4, threads=16", "btrfs, threads=8", "btrfs, threads=16"]);
+    assert.deepEqual(await page.locator("table .groups th").allTextContents(), ["ext4", "btrfs", "ext4", "btrfs"]);
+    await noOverflow(page, "variants");
+    await picture(page, "variants");
+    await close();
+  },
+
+  async "a keyboard reaches and works everything"() {
+    const { page, close } = await open("whole", { viewport: { width: 1280, height: 900 } });
+    await figures(page);
+    await page.evaluate(() => { scrollTo(0, 0); document.activeElement.blur(); });
+    const seen = new Set();
+    for (let i = 0; i < 400; i++) {
+      await page.keyboard.press("Tab");
+      const focus = await page.evaluate(() => {
+        const e = document.activeElement, style = getComputedStyle(e);
+        return { name: e.id || e.className || e.textContent.trim(), body: e === document.body, outline: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1, inFigure: !!e.closest("figure .legend") };
+      });
+      if (focus.body) break;
+      if (i === 0) assert.equal(focus.name, "skip");
+      assert.ok(focus.outline, `the focus on ${focus.name} is not seen`);
+      seen.add(focus.inFigure ? "legend" : focus.name);
+    }
+    for (const name of ["trial", "earlier", "later", "sweep-tps", "sweep-cpu", "figure-load", "legend", "scroll", "Copy", "Network"]) assert.ok(seen.has(name), `Tab does not reach ${name}: ${[...seen].join(", ")}`);
+
+    await page.locator("#toggles button", { hasText: "Network" }).focus();
+    await page.keyboard.press("Space");
+    await page.locator("#figure-network").waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Network", "the focus stays where it was");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.locator("#figure-network").count(), 0);
+
+    await figures(page);
+    const visible = () => page.locator("#figure-load").evaluate((p) => p.data[4].visible);
+    const button = page.locator("figure:has(#figure-load) .legend button").nth(4);
+    assert.deepEqual([await visible(), await button.getAttribute("aria-pressed")], [false, "false"]);
+    await button.focus();
+    await page.keyboard.press("Enter");
+    assert.deepEqual([await visible(), await button.getAttribute("aria-pressed")], [true, "true"]);
+
+    const range = () => page.locator("#figure-load").evaluate((p) => p.layout.xaxis.range);
+    const [low, high] = await range();
+    await page.locator("#figure-load").focus();
+    await page.keyboard.press("+");
+    const zoomed = await range();
+    assert.ok(zoomed[1] - zoomed[0] < 0.6 * (high - low));
+    await page.keyboard.press("0");
+    assert.deepEqual(await range(), [low, high]);
+
+    await page.locator("#trial").focus();
+    const chosen = Number(await page.locator("#trial").inputValue());
+    await page.keyboard.press("ArrowDown");
+    assert.equal(Number(await page.locator("#trial").inputValue()), chosen + 1);
+    assert.equal(await page.locator(".trial:visible").getAttribute("id"), `trial-${chosen + 1}`);
+    await close();
+  },
+
+  async "the command and the study are there to be copied"() {
+    const { page, close } = await open("whole", { permissions: ["clipboard-read", "clipboard-write"] });
+    await page.locator(".copy button").first().click();
+    await page.locator(".copy [role=status]").first().filter({ hasText: "Copied" }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "dyno run studies/p2-scale-up.toml --set load.time=60s");
+    await close();
+  },
+
+  async "a phone shows it without scrolling sideways"() {
+    for (const [name, width] of [["whole", 320], ["variants", 320], ["incomplete", 390], ["single", 320]]) {
+      const { page, close } = await open(name, { viewport: { width, height: 700 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true });
+      await page.evaluate(() => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
+      await page.evaluate(() => { for (const b of document.querySelectorAll("#toggles button[aria-pressed=false]")) document.querySelectorAll("#toggles button[aria-pressed=false]")[0]?.click(); });
+      await figures(page);
+      await noOverflow(page, `${name} at ${width} px`);
+      await picture(page, `phone-${name}`);
+      await close();
+    }
+  },
+
+  async "colours stand out, in the light and in the dark"() {
+    for (const colorScheme of ["light", "dark"]) {
+      const { page, close } = await open("whole", { colorScheme, viewport: { width: 1280, height: 900 } });
+      const weak = await page.evaluate(() => {
+        const style = getComputedStyle(document.documentElement), context = document.createElement("canvas").getContext("2d");
+        const light = (name) => {
+          context.fillStyle = style.getPropertyValue(name).trim();
+          const [r, g, b] = [1, 3, 5].map((i) => parseInt(context.fillStyle.slice(i, i + 2), 16) / 255).map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const contrast = (a, b) => { const [x, y] = [light(a), light(b)].sort((m, n) => n - m); return (x + 0.05) / (y + 0.05); };
+        const wanted = [["--ink", 7], ["--faint", 4.5], ["--link", 4.5], ...[0, 1, 2, 3, 4, 5, 6].map((i) => [`--c${i}`, 3])];
+        return [...wanted.map(([name, least]) => [name, "--paper", least]), ["--warn", "--warn-paper", 4.5]].filter(([a, b, least]) => contrast(a, b) < least);
+      });
+      assert.deepEqual(weak, [], colorScheme);
+      await figures(page);
+      if (colorScheme === "dark") {
+        await noOverflow(page, "dark");
+        await page.evaluate(() => scrollTo(0, 0));
+        await picture(page, "dark");
+      }
+      // A change of mind while the page is open is followed.
+      const ink = () => page.locator("#sweep-tps").evaluate((p) => p.layout.font.color);
+      const before = await ink();
+      await page.emulateMedia({ colorScheme: colorScheme === "dark" ? "light" : "dark" });
+      await page.waitForFunction((was) => document.getElementById("sweep-tps").layout.font.color !== was, before);
+      await close();
+    }
+  },
+
+  async "paper has the figures, drawn for its width"() {
+    const { page, close } = await open("whole", { colorScheme: "dark", viewport: { width: 1280, height: 900 } });
+    await page.emulateMedia({ media: "print", colorScheme: "dark" });
+    await page.waitForFunction(() => [...document.querySelectorAll(".plot")].every((p) => p.layout?.width === 640));
+    const drawn = await figures(page);
+    assert.ok(Object.keys(drawn).length >= 7, "all are drawn, though nobody scrolled");
+    for (const [id, { width, traces }] of Object.entries(drawn)) {
+      assert.equal(width, 640, id);
+      assert.ok(traces.length > 0, id);
+    }
+    assert.equal(await page.locator("#sweep-tps").evaluate((p) => p.layout.font.color), "#000");
+    for (const control of ["#trial", ".toggles", ".modebar", ".copy button", "nav"]) assert.equal(await page.locator(control).first().isVisible(), false, control);
+    const paper = await page.pdf({ format: "A4", path: process.env.SCREENSHOTS ? join(dir, "print.pdf") : undefined });
+    assert.ok(paper.length > 50_000);
+    await close();
+  },
+
+  async "without scripts all words and numbers are there"() {
+    const { page, close } = await open("whole", { javaScriptEnabled: false });
+    assert.equal(await page.locator(".trial:visible").count(), 24);
+    assert.equal(await page.locator(".plot:visible").count(), 0);
+    assert.equal(await page.locator("#trial").isVisible(), false);
+    await close();
+  },
+
+  async "a single trial has no sweep"() {
+    const { page, close } = await open("single");
+    const drawn = await figures(page);
+    assert.deepEqual(Object.keys(drawn), ["curves", "figure-load"]);
+    await picture(page, "single");
+    await close();
+  },
+};
+
+let failed = 0;
+for (const [name, check] of Object.entries(checks)) {
+  const start = performance.now();
+  try {
+    await check();
+    console.log(`ok: ${name} (${Math.round(performance.now() - start)} ms)`);
+  } catch (error) {
+    failed++;
+    console.error(`FAILED: ${name}\n${error.stack}`);
+  }
+}
+await browser.close();
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,52 @@
+//! One number of a table or figure: of a trial, or the mean over its repeats.
+
+use measure::column;
+use measure::interval::{Estimate, of_repeats};
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+
+/// A number, how sure it is, and how many trials it rests on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Cell {
+    /// `None` when no trial measured it.
+    pub(crate) estimate: Option<Estimate>,
+    /// Trials that measured it.
+    pub(crate) n: usize,
+}
+
+impl Cell {
+    /// Of the trials of one point. One trial has its own interval, from the seconds
+    /// within it; several have Student's, from the differences between them.
+    pub(crate) fn of(trials: &[&TrialSummary], column: &str) -> Self {
+        let found = trials.iter().filter(|trial| counts(trial));
+        let found: Vec<Estimate> = found
+            .filter_map(|trial| column::value(trial, column))
+            .collect();
+        let estimate = match found.as_slice() {
+            [one] => Some(*one),
+            several => of_repeats(&several.iter().map(|one| one.value).collect::<Vec<_>>()),
+        };
+        Self {
+            estimate,
+            n: found.len(),
+        }
+    }
+
+    /// The number without its error.
+    pub(crate) fn value(&self) -> Option<f64> {
+        self.estimate.map(|estimate| estimate.value)
+    }
+
+    /// Half of its interval.
+    pub(crate) fn half_width(&self) -> Option<f64> {
+        self.estimate.and_then(|estimate| estimate.half_width)
+    }
+}
+
+/// Whether a trial's numbers stand for its point: not when it failed on the way.
+pub(crate) fn counts(trial: &TrialSummary) -> bool {
+    !matches!(
+        trial.outcome,
+        Outcome::Failed { .. } | Outcome::Stopped { .. }
+    )
+}

@@ -1,0 +1,239 @@
+//! Results for spreadsheets and programs, as RFC 4180 has it: no number is rounded,
+//! and what was not measured is empty.
+//!
+//! A text that a spreadsheet would take for a formula starts with an apostrophe.
+
+use std::collections::BTreeSet;
+
+use measure::interval::Estimate;
+use measure::result::RunResult;
+use measure::summary::{LatencySummary, TrialSummary};
+
+use crate::findings::ended;
+use crate::keys;
+use crate::table;
+
+/// A line for each trial.
+#[must_use]
+pub fn results(result: &RunResult) -> String {
+    let axes = keys::axes(result);
+    let trials = &result.trials;
+    let metrics = trials.iter().flat_map(|trial| trial.metrics.keys());
+    let metrics: BTreeSet<&str> = metrics.map(String::as_str).collect();
+
+    let mut csv = Csv::default();
+    for name in ["number", "label"].iter().chain(&axes) {
+        csv.text(name);
+    }
+    for name in [
+        "repeat",
+        "instances",
+        "outcome",
+        "reason",
+        "measured_s",
+        "transactions",
+    ] {
+        csv.text(name);
+    }
+    for name in ESTIMATES {
+        csv.text(name);
+        csv.text(&format!("{name}.half_width"));
+    }
+    for prefix in ["response_ms", "service_ms"] {
+        for (name, _) in STATISTICS {
+            csv.text(&format!("{prefix}.{name}"));
+        }
+    }
+    for name in ["errors", "reconnects", "verdict", "evidence"] {
+        csv.text(name);
+    }
+    for name in &metrics {
+        csv.text(name);
+    }
+    csv.end_line();
+
+    for trial in trials {
+        line(&mut csv, trial, &axes, &metrics);
+    }
+    csv.text
+}
+
+/// Means with an interval.
+const ESTIMATES: [&str; 4] = [
+    "tps",
+    "statements_per_s",
+    "response_ms.mean",
+    "service_ms.mean",
+];
+
+/// The rest of what is said of a distribution.
+const STATISTICS: [(&str, fn(LatencySummary) -> f64); 9] = [
+    ("stddev", |times| times.stddev),
+    ("min", |times| times.min),
+    ("p50", |times| times.p50),
+    ("p75", |times| times.p75),
+    ("p90", |times| times.p90),
+    ("p95", |times| times.p95),
+    ("p99", |times| times.p99),
+    ("p999", |times| times.p999),
+    ("max", |times| times.max),
+];
+
+fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&str>) {
+    csv.number(Some(f64::from(trial.number)));
+    csv.text(&trial.label);
+    for key in axes {
+        let mut pairs = trial.point.iter();
+        let value = pairs.find_map(|(name, value)| (name == key).then_some(value));
+        csv.text(value.map_or("", String::as_str));
+    }
+    csv.number(Some(f64::from(trial.repeat)));
+    csv.number(Some(f64::from(trial.setup.instances)));
+    csv.text(ended(&trial.outcome));
+    csv.text(&reason(trial));
+    csv.number(Some(trial.measured_s));
+    csv.number(Some(trial.transactions.count as f64));
+    for name in ESTIMATES {
+        csv.estimate(measure::column::value(trial, name));
+    }
+    for times in [trial.response_ms, trial.service_ms] {
+        for (_, of) in STATISTICS {
+            csv.number(times.map(of));
+        }
+    }
+    for name in ["errors", "reconnects"] {
+        csv.number(measure::column::value(trial, name).map(|count| count.value));
+    }
+    let verdict = trial.verdict.as_ref();
+    csv.text(&verdict.map_or(String::new(), |verdict| verdict.bound.to_string()));
+    csv.text(verdict.map_or("", |verdict| &verdict.evidence));
+    for name in metrics {
+        csv.number(trial.metrics.get(*name).map(|metric| metric.mean));
+    }
+    csv.end_line();
+}
+
+fn reason(trial: &TrialSummary) -> String {
+    use measure::setup::Outcome;
+    match &trial.outcome {
+        Outcome::Completed | Outcome::Interrupted => String::new(),
+        Outcome::Stopped { error } => error.clone(),
+        Outcome::Failed { reason } => reason.clone(),
+    }
+}
+
+/// The study's tables, a line for each cell.
+#[must_use]
+pub fn tables(result: &RunResult) -> String {
+    let mut csv = Csv::default();
+    for name in [
+        "table",
+        "of",
+        "key",
+        "value",
+        "variant",
+        "column",
+        "mean",
+        "half_width",
+        "n",
+    ] {
+        csv.text(name);
+    }
+    csv.end_line();
+    for (number, table) in table::tables(result).iter().enumerate() {
+        let fixed = table.fixed.iter();
+        let fixed: Vec<String> = fixed.map(|(key, value)| format!("{key}={value}")).collect();
+        for row in &table.rows {
+            for (group, cells) in table.groups.iter().zip(&row.cells) {
+                for (column, cell) in table.columns.iter().zip(cells) {
+                    csv.number(Some((number + 1) as f64));
+                    csv.text(&fixed.join(", "));
+                    csv.text(&table.row_key);
+                    csv.text(&row.value);
+                    csv.text(group);
+                    csv.text(&column.column);
+                    csv.estimate(cell.estimate);
+                    csv.number(Some(cell.n as f64));
+                    csv.end_line();
+                }
+            }
+        }
+    }
+    csv.text
+}
+
+/// A table as it is written.
+#[derive(Default)]
+struct Csv {
+    text: String,
+    begun: bool,
+}
+
+impl Csv {
+    fn field(&mut self, field: &str) {
+        if self.begun {
+            self.text.push(',');
+        }
+        self.begun = true;
+        if field.contains([',', '"', '\r', '\n']) {
+            self.text.push('"');
+            self.text.push_str(&field.replace('"', "\"\""));
+            self.text.push('"');
+        } else {
+            self.text.push_str(field);
+        }
+    }
+
+    /// A number as a text, such as the value of a key, stays one.
+    fn text(&mut self, text: &str) {
+        let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+        let number = text.parse().is_ok_and(f64::is_finite);
+        match formula && !number {
+            true => self.field(&format!("'{text}")),
+            false => self.field(text),
+        }
+    }
+
+    fn number(&mut self, number: Option<f64>) {
+        let number = number.filter(|number| number.is_finite());
+        self.field(&number.map_or(String::new(), |number| number.to_string()));
+    }
+
+    /// A value and half of its interval.
+    fn estimate(&mut self, estimate: Option<Estimate>) {
+        self.number(estimate.map(|estimate| estimate.value));
+        self.number(estimate.and_then(|estimate| estimate.half_width));
+    }
+
+    fn end_line(&mut self) {
+        self.text.push_str("\r\n");
+        self.begun = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_never_a_formula_and_never_ends_its_field() {
+        let mut csv = Csv::default();
+        for text in [
+            "=1+1",
+            "@SUM(A1)",
+            "-2",
+            "-x",
+            "+4.5",
+            "a,\"b\"\r\n",
+            "plain",
+            "",
+        ] {
+            csv.text(text);
+        }
+        csv.number(Some(-0.5));
+        csv.number(None);
+        csv.end_line();
+        let line = "'=1+1,'@SUM(A1),-2,'-x,+4.5,\"a,\"\"b\"\"\r\n\",plain,,-0.5,\r\n";
+        assert_eq!(csv.text, line);
+    }
+}

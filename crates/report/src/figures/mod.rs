@@ -1,0 +1,110 @@
+//! The numbers of the figures, as JSON inside the page.
+
+mod pack;
+mod sweep;
+mod thin;
+mod trial;
+
+use measure::summary::TrialSummary;
+use serde::Serialize;
+
+use crate::Report;
+use crate::findings;
+use crate::keys;
+use sweep::Sweep;
+use trial::Trial;
+
+/// Everything that the figures draw.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    pub(crate) overview: Overview,
+    /// Of each trial; apart, so that a browser reads only those that are looked at.
+    trials: Vec<Trial>,
+    /// How many seconds one point of a series stands for.
+    pub(crate) factor: usize,
+}
+
+/// What the figures of the study draw.
+#[derive(Debug, Serialize)]
+pub(crate) struct Overview {
+    pub(crate) sweep: Option<Sweep>,
+    curves: Vec<Curve>,
+    /// The categories of CPU time.
+    cpu: [&'static str; 8],
+    names: Vec<String>,
+    /// The place of the trial that is shown first, from 1.
+    best: usize,
+}
+
+/// Response time by percentile of one trial.
+#[derive(Debug, Serialize)]
+struct Curve {
+    name: String,
+    /// Whether the point was measured before.
+    again: bool,
+    count: u64,
+    quantile: Vec<f64>,
+    ms: Vec<f64>,
+}
+
+impl Figures {
+    pub(crate) fn of(report: &Report<'_>) -> Self {
+        let factor = thin::factor(report.series, report.monitors);
+        let result = report.result;
+        let names = result
+            .trials
+            .iter()
+            .map(|trial| keys::trial_name(trial, result));
+        let names: Vec<String> = names.collect();
+        let trials = result.trials.iter().enumerate().map(|(place, trial)| {
+            let series = report.series.get(place).map_or(&[][..], Vec::as_slice);
+            let monitors = report.monitors.get(place).map_or(&[][..], Vec::as_slice);
+            trial::trial(trial, series, monitors, factor)
+        });
+        Self {
+            trials: trials.collect(),
+            overview: Overview {
+                sweep: sweep::sweep(result),
+                curves: result.trials.iter().zip(&names).map(curve).collect(),
+                cpu: sweep::CPU,
+                names,
+                best: findings::best_trial(result),
+            },
+            factor,
+        }
+    }
+
+    /// The overview as JSON that may stand in a `<script>`.
+    pub(crate) fn overview_json(&self) -> Result<String, serde_json::Error> {
+        json(&self.overview)
+    }
+
+    /// Each trial as JSON that may stand in a `<script>`.
+    pub(crate) fn trials_json(&self) -> Result<Vec<String>, serde_json::Error> {
+        self.trials.iter().map(json).collect()
+    }
+}
+
+fn curve((trial, name): (&TrialSummary, &String)) -> Curve {
+    let points = &trial.response_curve;
+    let rounded = |ms: f64| (ms * 1000.0).round() / 1000.0;
+    Curve {
+        name: name.clone(),
+        again: trial.repeat > 1,
+        count: trial.transactions.count,
+        quantile: points.iter().map(|point| point.quantile).collect(),
+        ms: points.iter().map(|point| rounded(point.ms)).collect(),
+    }
+}
+
+/// Nothing in it can end the element or open a comment, and no line separator can
+/// break it.
+fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    let json = serde_json::to_string(value)?;
+    Ok(json
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029"))
+}

@@ -1,0 +1,120 @@
+//! The results against one swept key.
+
+use measure::result::RunResult;
+use measure::summary::TrialSummary;
+use serde::Serialize;
+
+use crate::cell::Cell;
+use crate::keys;
+
+/// The categories of CPU time, from the bottom of the stack to its top.
+pub(super) const CPU: [&str; 8] = [
+    "user", "nice", "system", "irq", "softirq", "steal", "iowait", "idle",
+];
+
+/// A line for each combination of the other keys.
+#[derive(Debug, Serialize)]
+pub(crate) struct Sweep {
+    /// The key, as people say it.
+    pub(crate) key: String,
+    /// Whether every value is a number.
+    numeric: bool,
+    x: Vec<String>,
+    lines: Vec<Line>,
+    /// Whether the monitors saw the CPUs.
+    pub(crate) cpu: bool,
+}
+
+/// One line; all lists are as long as `x`.
+#[derive(Debug, Serialize)]
+struct Line {
+    name: String,
+    /// Trials of each point.
+    n: Vec<usize>,
+    tps: Vec<Option<f64>>,
+    tps_half: Vec<Option<f64>>,
+    mean: Vec<Option<f64>>,
+    mean_half: Vec<Option<f64>>,
+    p95: Vec<Option<f64>>,
+    p99: Vec<Option<f64>>,
+    /// In percent, for each category of [`CPU`].
+    cpu: Vec<Vec<Option<f64>>>,
+}
+
+/// `None` when no key has two values.
+pub(crate) fn sweep(result: &RunResult) -> Option<Sweep> {
+    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
+    let axes = keys::axes(result);
+    let key = main_axis(result, &trials, &axes)?;
+    let x = keys::values(&trials, key);
+    let others: Vec<&str> = axes.iter().copied().filter(|other| *other != key).collect();
+    let lines = keys::groups(&trials, &others).into_iter().map(|group| {
+        let name = keys::name(&others, &group.values, &axes);
+        line(name, &group.trials, key, &x)
+    });
+    Some(Sweep {
+        key: keys::short(key, &axes).to_owned(),
+        numeric: x.iter().all(|x| x.parse().is_ok_and(f64::is_finite)),
+        lines: lines.collect(),
+        x: x.into_iter().map(str::to_owned).collect(),
+        cpu: trials
+            .iter()
+            .any(|trial| trial.metrics.contains_key("cpu.user")),
+    })
+}
+
+/// The key of the rows of the study's first table, else the key with most values.
+fn main_axis<'a>(
+    result: &'a RunResult,
+    trials: &[&TrialSummary],
+    axes: &[&'a str],
+) -> Option<&'a str> {
+    let values = |key: &str| keys::values(trials, key).len();
+    let rows = result
+        .design
+        .tables
+        .first()
+        .map(|table| table.rows.as_str());
+    if let Some(rows) = rows.filter(|rows| axes.contains(rows) && values(rows) > 1) {
+        return Some(rows);
+    }
+    let most = axes.iter().copied().rev();
+    most.max_by_key(|key| (*key != keys::VARIANT, values(key)))
+        .filter(|key| values(key) > 1)
+        .or_else(|| axes.iter().copied().find(|key| values(key) > 1))
+}
+
+fn line(name: String, trials: &[&TrialSummary], key: &str, x: &[&str]) -> Line {
+    let points: Vec<Vec<&TrialSummary>> = x
+        .iter()
+        .map(|x| {
+            let trials = trials.iter().copied();
+            trials
+                .filter(|trial| keys::value(trial, key) == *x)
+                .collect()
+        })
+        .collect();
+    let cells = |column: &str| -> Vec<Cell> {
+        points
+            .iter()
+            .map(|trials| Cell::of(trials, column))
+            .collect()
+    };
+    let values = |cells: &[Cell]| cells.iter().map(Cell::value).collect();
+    let halves = |cells: &[Cell]| cells.iter().map(Cell::half_width).collect();
+    let (tps, mean) = (cells("tps"), cells("response_ms.mean"));
+    Line {
+        name,
+        n: tps.iter().map(|cell| cell.n).collect(),
+        tps: values(&tps),
+        tps_half: halves(&tps),
+        mean: values(&mean),
+        mean_half: halves(&mean),
+        p95: values(&cells("response_ms.p95")),
+        p99: values(&cells("response_ms.p99")),
+        cpu: CPU
+            .iter()
+            .map(|category| values(&cells(&format!("cpu.{category}"))))
+            .collect(),
+    }
+}

@@ -1,0 +1,233 @@
+//! The seconds of one trial.
+
+use measure::metric::{Group, METRICS, Metric, MonitorPoint, bracketed, split};
+use measure::series::{SeriesLatency, SeriesPoint};
+use measure::slice::Phase;
+use measure::summary::TrialSummary;
+use serde::Serialize;
+
+use super::pack::Packed;
+use super::sweep::CPU;
+use super::thin;
+use crate::column;
+use crate::list::distinct;
+use crate::number;
+
+/// What the figures of one trial draw.
+#[derive(Debug, Serialize)]
+pub(crate) struct Trial {
+    /// The figures in words, for those who do not see them.
+    words: String,
+    load: Load,
+    /// When the monitors looked, in seconds.
+    t: Packed,
+    monitors: Vec<Figure>,
+    cores: Option<Cores>,
+}
+
+#[derive(Debug, Serialize)]
+struct Load {
+    t: Packed,
+    tps: Packed,
+    mean: Packed,
+    p95: Packed,
+    p99: Packed,
+    max: Packed,
+    backlog: Option<Packed>,
+    /// Start and end of warm-up and drain.
+    aside: Vec<(f64, f64, Phase)>,
+}
+
+/// The figure of a group of metrics: one panel for each unit.
+#[derive(Debug, Serialize)]
+struct Figure {
+    title: &'static str,
+    stacked: bool,
+    panels: Vec<Panel>,
+}
+
+#[derive(Debug, Serialize)]
+struct Panel {
+    unit: &'static str,
+    lines: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    name: String,
+    /// One of several whose sum is there too: drawn when asked for.
+    part: bool,
+    y: Packed,
+}
+
+/// How each core spent its time, in percent, for each category of [`CPU`].
+#[derive(Debug, Serialize)]
+struct Cores {
+    names: Vec<String>,
+    shares: Vec<Packed>,
+}
+
+/// Of one trial; each point stands for `factor` seconds.
+pub(crate) fn trial(
+    summary: &TrialSummary,
+    series: &[SeriesPoint],
+    monitors: &[MonitorPoint],
+    factor: usize,
+) -> Trial {
+    let chunks = monitors.chunks(factor);
+    let t: Vec<_> = chunks
+        .map(|chunk| chunk.first().map(|point| point.t_s))
+        .collect();
+    Trial {
+        words: in_words(series),
+        load: load(&thin::load(series, factor)),
+        t: Packed::times(&t),
+        monitors: Group::ALL
+            .into_iter()
+            .filter_map(|group| figure(group, monitors, factor))
+            .collect(),
+        cores: cores(summary),
+    }
+}
+
+fn load(points: &[SeriesPoint]) -> Load {
+    let column = |of: &dyn Fn(&SeriesPoint) -> Option<f64>| -> Vec<Option<f64>> {
+        points.iter().map(of).collect()
+    };
+    let time = |of: fn(&SeriesLatency) -> f64| {
+        Packed::of(&column(&|point| point.response_ms.as_ref().map(of)))
+    };
+    let backlog = column(&|point| point.backlog.map(|backlog| backlog as f64));
+    Load {
+        t: Packed::times(&column(&|point| Some(point.t_s))),
+        tps: Packed::of(&column(&|point| point.tps)),
+        mean: time(|times| times.mean),
+        p95: time(|times| times.p95),
+        p99: time(|times| times.p99),
+        max: time(|times| times.max),
+        backlog: backlog
+            .iter()
+            .any(Option::is_some)
+            .then(|| Packed::of(&backlog)),
+        aside: aside(points),
+    }
+}
+
+/// The stretches that are not in the totals.
+fn aside(points: &[SeriesPoint]) -> Vec<(f64, f64, Phase)> {
+    let round = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
+    points
+        .chunk_by(|one, next| one.phase == next.phase)
+        .filter_map(|stretch| {
+            let (first, last) = (stretch.first()?, stretch.last()?);
+            let end = round(last.t_s + last.seconds);
+            (first.phase != Phase::Measure).then_some((round(first.t_s), end, first.phase))
+        })
+        .collect()
+}
+
+fn figure(group: Group, points: &[MonitorPoint], factor: usize) -> Option<Figure> {
+    let names = distinct_names(points);
+    let metrics: Vec<&Metric> = METRICS
+        .iter()
+        .filter(|metric| metric.group == group)
+        .collect();
+    let units = distinct(metrics.iter().map(|metric| metric.unit));
+    let panels = units.into_iter().filter_map(|unit| {
+        let of_unit = metrics.iter().filter(|metric| metric.unit == unit);
+        let lines = of_unit.flat_map(|metric| lines(metric, &names, points, factor));
+        let lines: Vec<Line> = lines.collect();
+        let unit = column::shown_in(unit).0;
+        (!lines.is_empty()).then_some(Panel { unit, lines })
+    });
+    let panels: Vec<Panel> = panels.collect();
+    (!panels.is_empty()).then(|| Figure {
+        title: group.title(),
+        stacked: group == Group::Cpu,
+        panels,
+    })
+}
+
+/// All names that are drawn; monitors may come and go with their servers.
+fn distinct_names(points: &[MonitorPoint]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for point in points {
+        if point.values.len() == names.len() {
+            continue;
+        }
+        names.extend(point.values.keys().map(String::as_str));
+        names.sort_unstable();
+        names.dedup();
+    }
+    names.retain(|name| thin::is_drawn(name));
+    names
+}
+
+/// The lines of one metric: of all things together, and of each where there are
+/// several.
+fn lines(metric: &Metric, names: &[&str], points: &[MonitorPoint], factor: usize) -> Vec<Line> {
+    let scale = column::shown_in(metric.unit).1;
+    let of = |name: &str, part: bool| Line {
+        name: measure::column::heading(name),
+        part,
+        y: {
+            let values = thin::metric(points, name, factor);
+            let scaled = values.into_iter().map(|value| Some(value? / scale));
+            Packed::of(&scaled.collect::<Vec<_>>())
+        },
+    };
+    let all = names.contains(&metric.name);
+    let each: Vec<&str> = names
+        .iter()
+        .filter(|name| {
+            let (plain, what) = split(name);
+            plain == metric.name && what.is_some()
+        })
+        .copied()
+        .collect();
+    let mut lines = Vec::new();
+    lines.extend(all.then(|| of(metric.name, false)));
+    if !all || each.len() > 1 {
+        lines.extend(each.into_iter().map(|name| of(name, all)));
+    }
+    lines
+}
+
+fn cores(summary: &TrialSummary) -> Option<Cores> {
+    let cores = summary.metrics.keys().filter_map(|name| match split(name) {
+        (plain, Some(core)) if plain == "cpu.idle" => Some(core.to_owned()),
+        _ => None,
+    });
+    let mut names: Vec<String> = cores.collect();
+    names.sort_by_key(|core| core.parse::<u32>().unwrap_or(u32::MAX));
+    let share = |category: &str| {
+        let shares = names.iter().map(|core| {
+            let name = bracketed(&format!("cpu.{category}"), core);
+            summary.metrics.get(&name).map(|metric| metric.mean)
+        });
+        Packed::of(&shares.collect::<Vec<_>>())
+    };
+    let shares = CPU.iter().map(|category| share(category)).collect();
+    (!names.is_empty()).then_some(Cores { names, shares })
+}
+
+/// What the figure of the load shows.
+fn in_words(points: &[SeriesPoint]) -> String {
+    let rates = || points.iter().filter_map(|point| point.tps);
+    let ends = rates()
+        .min_by(f64::total_cmp)
+        .zip(rates().max_by(f64::total_cmp));
+    let Some((least, most)) = ends else {
+        return "There is no series of this trial.".to_owned();
+    };
+    let times = points.iter().filter_map(|point| point.response_ms);
+    let longest = times.map(|times| times.p99).max_by(f64::total_cmp);
+    format!(
+        "Over {} seconds, between {} and {} transactions per second; the 99th percentile of the \
+         response time of a second is at most {} ms.",
+        number::count(points.len() as u64),
+        number::value(least),
+        number::value(most),
+        number::maybe(longest)
+    )
+}

@@ -1,0 +1,281 @@
+//! What a study found, in words: the result in a sentence, what failed, what bound
+//! the trials, what to know before the numbers are believed.
+
+use measure::result::RunResult;
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+use measure::verdict::Bound;
+
+use crate::cell::{Cell, counts};
+use crate::keys;
+use crate::number;
+
+/// The trials of one point, repeats of each other.
+struct Point<'a> {
+    name: String,
+    trials: Vec<&'a TrialSummary>,
+    tps: Cell,
+}
+
+/// The result in a few sentences.
+pub(crate) fn lead(result: &RunResult) -> String {
+    if result.trials.is_empty() {
+        return "No trial has ended yet.".to_owned();
+    }
+    let points = points(result);
+    let Some(best) = best(&points) else {
+        return "No trial gave a number that counts: all failed.".to_owned();
+    };
+    let mean = Cell::of(&best.trials, "response_ms.mean");
+    if mean.estimate.is_none() {
+        return "No transaction ended while it was measured.".to_owned();
+    }
+    let p99 = Cell::of(&best.trials, "response_ms.p99");
+    let numbers = format!(
+        "{} transactions per second, with a mean response time of {} ms and a 99th percentile of \
+         {} ms",
+        number::estimate(best.tps.estimate),
+        number::estimate(mean.estimate),
+        number::estimate(p99.estimate)
+    );
+    let mut text = match (points.as_slice(), best.trials.first()) {
+        ([_], Some(first)) => {
+            let setup = &first.setup;
+            format!("{} gave {numbers} under {}.", setup.engine, setup.workload)
+        }
+        _ => format!(
+            "Of {} points, the most throughput was at {}: {numbers}.{}{}",
+            points.len(),
+            best.name,
+            against_least(best, &points),
+            rivals(best, &points)
+        ),
+    };
+    text.push_str(&bound_at(best));
+    if best.tps.n > 1 {
+        text.push_str(&format!(" Its numbers are means of {} trials.", best.tps.n));
+    }
+    // A number stays on a line with its error and its unit.
+    text.replace(" ± ", "\u{a0}±\u{a0}")
+        .replace(" ms", "\u{a0}ms")
+}
+
+fn best<'a, 'b>(points: &'b [Point<'a>]) -> Option<&'b Point<'a>> {
+    let measured = points.iter().filter(|point| point.tps.estimate.is_some());
+    measured.max_by(|a, b| {
+        let tps = |point: &Point<'_>| point.tps.value().unwrap_or(0.0);
+        tps(a).total_cmp(&tps(b))
+    })
+}
+
+/// The place of the first trial of the best point, from 1.
+pub(crate) fn best_trial(result: &RunResult) -> usize {
+    let points = points(result);
+    let mut trials = best(&points).into_iter().flat_map(|point| &point.trials);
+    let wanted = trials.find(|trial| counts(trial));
+    let place = wanted.and_then(|wanted| {
+        let mut trials = result.trials.iter();
+        trials.position(|trial| std::ptr::eq(trial, *wanted))
+    });
+    place.map_or(1, |place| place + 1)
+}
+
+fn points(result: &RunResult) -> Vec<Point<'_>> {
+    let axes = keys::axes(result);
+    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
+    let groups = keys::groups(&trials, &axes).into_iter();
+    groups
+        .map(|group| Point {
+            name: keys::name(&axes, &group.values, &axes),
+            tps: Cell::of(&group.trials, "tps"),
+            trials: group.trials,
+        })
+        .collect()
+}
+
+/// How many times the least it is, where that is said with confidence.
+fn against_least(best: &Point<'_>, points: &[Point<'_>]) -> String {
+    let measured = points.iter().filter(|point| point.tps.estimate.is_some());
+    let least = measured.min_by(|a, b| {
+        let tps = |point: &Point<'_>| point.tps.value().unwrap_or(f64::MAX);
+        tps(a).total_cmp(&tps(b))
+    });
+    let Some((least, value)) = least.and_then(|least| Some((least, least.tps.value()?))) else {
+        return String::new();
+    };
+    let times = best.tps.value().unwrap_or(0.0) / value;
+    if overlap(&best.tps, &least.tps) || !times.is_finite() || times < 1.05 {
+        return String::new();
+    }
+    format!(
+        " That is {times:.1} times the {} at {}.",
+        number::estimate(least.tps.estimate),
+        least.name
+    )
+}
+
+/// The points that may be as good.
+fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> String {
+    const MOST: usize = 3;
+    let others = points.iter().filter(|point| !std::ptr::eq(*point, best));
+    let near: Vec<&Point<'_>> = others
+        .filter(|point| overlap(&best.tps, &point.tps))
+        .collect();
+    if near.is_empty() {
+        return String::new();
+    }
+    let named = near.iter().take(MOST).map(|point| {
+        let tps = number::estimate(point.tps.estimate);
+        format!("{} ({tps})", point.name)
+    });
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if near.len() > MOST {
+        text.push_str(&format!(" and {} others", near.len() - MOST));
+    }
+    format!(" It is not clearly more than at {text}: the intervals overlap.")
+}
+
+/// Whether two intervals overlap; without intervals nothing is claimed.
+fn overlap(a: &Cell, b: &Cell) -> bool {
+    let span = |cell: &Cell| {
+        let (value, half) = (cell.value()?, cell.half_width()?);
+        Some((value - half, value + half))
+    };
+    match (span(a), span(b)) {
+        (Some((low, high)), Some((other_low, other_high))) => {
+            low <= other_high && other_low <= high
+        }
+        _ => false,
+    }
+}
+
+fn bound_at(best: &Point<'_>) -> String {
+    let trials = best.trials.iter().filter(|trial| counts(trial));
+    let mut bounds: Vec<Bound> = trials
+        .filter_map(|trial| Some(trial.verdict.as_ref()?.bound))
+        .collect();
+    bounds.dedup();
+    match bounds.as_slice() {
+        [Bound::Nothing] => " Nothing that is watched held it back there.".to_owned(),
+        [bound] => format!(" There it was {}.", in_sentence(*bound)),
+        _ => String::new(),
+    }
+}
+
+/// As in the middle of a sentence; `CPU` and `IO` stay large.
+fn in_sentence(bound: Bound) -> String {
+    let text = bound.to_string();
+    match bound {
+        Bound::Generator | Bound::Locks => text.to_lowercase(),
+        _ => text,
+    }
+}
+
+/// A trial with something to say of it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Remark {
+    /// The trial's place in the plan.
+    pub(crate) number: u32,
+    pub(crate) name: String,
+    /// A word or two, for example `CPU-bound` or `failed`.
+    pub(crate) what: String,
+    pub(crate) words: String,
+}
+
+/// Trials that did not come to their end, and why.
+pub(crate) fn ended_early(result: &RunResult) -> Vec<Remark> {
+    let early = result.trials.iter();
+    let early = early.filter_map(|trial| {
+        let words = match &trial.outcome {
+            Outcome::Completed => return None,
+            Outcome::Interrupted => "what was measured until then counts",
+            Outcome::Stopped { error } => error.as_str(),
+            Outcome::Failed { reason } => reason.as_str(),
+        };
+        Some(remark(trial, result, ended(&trial.outcome), words))
+    });
+    early.collect()
+}
+
+/// How a trial ended, in a word.
+pub(crate) fn ended(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Completed => "completed",
+        Outcome::Interrupted => "interrupted",
+        Outcome::Stopped { .. } => "stopped",
+        Outcome::Failed { .. } => "failed",
+    }
+}
+
+/// The verdict of each trial that has one.
+pub(crate) fn verdicts(result: &RunResult) -> Vec<Remark> {
+    let trials = result.trials.iter();
+    let verdicts = trials.filter_map(|trial| {
+        let verdict = trial.verdict.as_ref()?;
+        let what = verdict.bound.to_string();
+        Some(remark(trial, result, &what, &verdict.evidence))
+    });
+    verdicts.collect()
+}
+
+fn remark(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> Remark {
+    Remark {
+        number: trial.number,
+        name: keys::trial_name(trial, result),
+        what: what.to_owned(),
+        words: words.to_owned(),
+    }
+}
+
+/// The trials that were planned and are not there, in a sentence.
+pub(crate) fn missing(result: &RunResult) -> Option<String> {
+    let there = |number| result.trials.iter().any(|trial| trial.number == number);
+    let absent: Vec<u32> = (1..=result.design.trials).filter(|n| !there(*n)).collect();
+    let last = absent.last()?;
+    let list = match absent.as_slice() {
+        [one] => format!("trial {one} is"),
+        _ if last - absent[0] + 1 == absent.len() as u32 => {
+            format!("trials {} to {last} are", absent[0])
+        }
+        _ => {
+            let numbers: Vec<String> = absent.iter().map(u32::to_string).collect();
+            format!("trials {} are", numbers.join(", "))
+        }
+    };
+    Some(format!(
+        "{} of {} planned trials were run: {list} missing. dyno run --resume goes on with the \
+         first of them.",
+        number::count(result.trials.len() as u64),
+        number::count(result.design.trials.into())
+    ))
+}
+
+/// A warning and the trials that have it.
+#[derive(Debug)]
+pub(crate) struct WarningView {
+    pub(crate) text: String,
+    pub(crate) trials: String,
+}
+
+/// Equal warnings of several trials as one.
+pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for trial in &result.trials {
+        for warning in &trial.warnings {
+            let (text, name) = (warning.to_string(), keys::trial_name(trial, result));
+            match found.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, trials)) => trials.push(name),
+                None => found.push((text, vec![name])),
+            }
+        }
+    }
+    let all = result.trials.len();
+    let views = found.into_iter().map(|(text, trials)| WarningView {
+        trials: match trials.len() {
+            every if every == all && all > 1 => "all trials".to_owned(),
+            _ => trials.join("; "),
+        },
+        text,
+    });
+    views.collect()
+}

@@ -1,0 +1,70 @@
+//! A table in the simplest form that all kinds of report can write.
+
+/// Heads, and rows of texts.
+#[derive(Debug, Default)]
+pub(crate) struct Grid {
+    pub(crate) caption: String,
+    /// Heads over equal shares of the numbers; none when there is nothing to tell
+    /// apart.
+    pub(crate) groups: Vec<String>,
+    pub(crate) heads: Vec<Head>,
+    /// Columns at the start that say what the row is.
+    pub(crate) keys: usize,
+    /// Columns at the end that hold running text.
+    pub(crate) words: usize,
+    /// Whether the first cell leads to the trial at the row's place.
+    pub(crate) links: bool,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// The head of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) title: String,
+    /// Empty when there is none, or the title says it.
+    pub(crate) unit: &'static str,
+}
+
+impl Head {
+    /// In one piece: `response 99 %, ms`.
+    pub(crate) fn text(&self) -> String {
+        match self.unit {
+            "" => self.title.clone(),
+            unit => format!("{}, {unit}", self.title),
+        }
+    }
+}
+
+/// Heads without units.
+pub(crate) fn heads<T: Into<String>>(titles: impl IntoIterator<Item = T>) -> Vec<Head> {
+    let head = |title: T| Head {
+        title: title.into(),
+        unit: "",
+    };
+    titles.into_iter().map(head).collect()
+}
+
+impl Grid {
+    /// How many columns stand under each head of a group.
+    pub(crate) fn span(&self) -> usize {
+        (self.heads.len() - self.keys) / self.groups.len().max(1)
+    }
+
+    /// Whether a column is at the end, among the running text.
+    pub(crate) fn is_words(&self, column: &usize) -> bool {
+        *column + self.words >= self.heads.len()
+    }
+
+    /// The heads in one line: a group stands before each of its columns.
+    pub(crate) fn flat_heads(&self) -> Vec<String> {
+        let heads = self.heads.iter().enumerate().map(|(place, head)| {
+            let under = place.checked_sub(self.keys);
+            let group = under.and_then(|place| self.groups.get(place / self.span().max(1)));
+            match group {
+                Some(group) => format!("{group}: {}", head.text()),
+                None => head.text(),
+            }
+        });
+        heads.collect()
+    }
+}

@@ -1,0 +1,164 @@
+//! The keys in which trials differ, their values in order, and what they are called.
+
+use measure::result::RunResult;
+use measure::summary::TrialSummary;
+
+use crate::number::ABSENT;
+
+/// The key that names alternative settings of a study.
+pub(crate) const VARIANT: &str = "variant";
+
+/// The keys in which trials differ: those that were planned, then any other.
+pub(crate) fn axes(result: &RunResult) -> Vec<&str> {
+    let planned = result.design.axes.iter().map(String::as_str);
+    let mut keys: Vec<&str> = planned.collect();
+    for (key, _) in result.trials.iter().flat_map(|trial| &trial.point) {
+        if !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// The last part of a dotted key, or all of it where two keys end alike.
+pub(crate) fn short<'a>(key: &'a str, axes: &[&str]) -> &'a str {
+    let last = |key: &'a str| key.rsplit('.').next().unwrap_or(key);
+    let name = last(key);
+    let alike = axes
+        .iter()
+        .filter(|other| other.rsplit('.').next() == Some(name));
+    if alike.count() > 1 { key } else { name }
+}
+
+/// A trial's value of a key.
+pub(crate) fn value<'a>(trial: &'a TrialSummary, key: &str) -> &'a str {
+    let mut pairs = trial.point.iter();
+    pairs
+        .find_map(|(name, value)| (name == key).then_some(value.as_str()))
+        .unwrap_or(ABSENT)
+}
+
+/// All values of a key: by size if each is a number, a size or a duration, else as
+/// they first appear.
+pub(crate) fn values<'a>(trials: &[&'a TrialSummary], key: &str) -> Vec<&'a str> {
+    let mut values: Vec<&str> = Vec::new();
+    for trial in trials {
+        let value = value(trial, key);
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    if values.iter().all(|value| quantity(value).is_some()) {
+        values.sort_by(|a, b| {
+            let size = |value| quantity(value).unwrap_or(f64::NAN);
+            size(a).total_cmp(&size(b))
+        });
+    }
+    values
+}
+
+/// Values for each of some keys, and the trials that have them.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    /// In the order of the keys.
+    pub(crate) values: Vec<&'a str>,
+    pub(crate) trials: Vec<&'a TrialSummary>,
+}
+
+/// The trials by their values of `keys`, the last key fastest; without keys, or
+/// where all trials agree, one group.
+pub(crate) fn groups<'a>(trials: &[&'a TrialSummary], keys: &[&str]) -> Vec<Group<'a>> {
+    let Some((key, rest)) = keys.split_first() else {
+        return vec![Group {
+            values: Vec::new(),
+            trials: trials.to_vec(),
+        }];
+    };
+    let mut all = Vec::new();
+    for wanted in values(trials, key) {
+        let having = trials.iter().filter(|trial| value(trial, key) == wanted);
+        let having: Vec<_> = having.copied().collect();
+        for mut group in groups(&having, rest) {
+            group.values.insert(0, wanted);
+            all.push(group);
+        }
+    }
+    all
+}
+
+/// Values as people say them: `instances=4, ext4`; a variant's name says enough.
+pub(crate) fn name(keys: &[&str], values: &[&str], axes: &[&str]) -> String {
+    let pairs = keys.iter().zip(values);
+    let parts = pairs.map(|(key, value)| match *key {
+        VARIANT => (*value).to_owned(),
+        key => format!("{}={value}", short(key, axes)),
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// What a trial is called among the others.
+pub(crate) fn trial_name(trial: &TrialSummary, result: &RunResult) -> String {
+    let axes = axes(result);
+    let values: Vec<&str> = axes.iter().map(|key| value(trial, key)).collect();
+    let mut text = match (axes.is_empty(), trial.label.is_empty()) {
+        (false, _) => name(&axes, &values, &axes),
+        (true, false) => trial.label.clone(),
+        (true, true) => format!("trial {}", trial.number.max(1)),
+    };
+    if repeated(result) {
+        text = format!("{text}, repeat {}", trial.repeat);
+    }
+    text
+}
+
+/// Whether points were measured more than once.
+pub(crate) fn repeated(result: &RunResult) -> bool {
+    result.design.repeats > 1 || result.trials.iter().any(|trial| trial.repeat > 1)
+}
+
+/// A number with or without a unit of time or size, in that unit's base.
+fn quantity(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '_')));
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let unit = unit.trim().trim_end_matches("iB").trim_end_matches('B');
+    let factor = match unit {
+        "" | "s" | "%" | "/s" => 1.0,
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "k" | "K" => 1024.0,
+        "M" => 1024_f64.powi(2),
+        "G" => 1024_f64.powi(3),
+        "T" => 1024_f64.powi(4),
+        _ => return None,
+    };
+    let number: f64 = number.replace('_', "").parse().ok()?;
+    Some(number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_in_order_of_size() {
+        let order = ["128M", "512 MiB", "1G", "1.5GB", "2T"];
+        let sizes: Vec<f64> = order.iter().map(|text| quantity(text).unwrap()).collect();
+        assert!(sizes.is_sorted(), "{sizes:?}");
+        assert!(quantity("500ms") < quantity("2s") && quantity("90s") < quantity("2m"));
+        assert_eq!(quantity("25_000"), Some(25_000.0));
+        for text in ["", "on", "O_DIRECT", "1x", "-", "1.2.3"] {
+            assert_eq!(quantity(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_that_end_alike_keep_their_whole_name() {
+        let axes = ["load.threads", "server.config.io", "data.io"];
+        assert_eq!(short("load.threads", &axes), "threads");
+        assert_eq!(short("data.io", &axes), "data.io");
+    }
+}

@@ -1,0 +1,80 @@
+//! How the servers got their data, and what the templates saved.
+
+use measure::instance::{Reset, ResetHow};
+use measure::result::RunResult;
+
+use crate::describe::Facts;
+use crate::list::{distinct, listed};
+use crate::number;
+
+/// As names and values; empty when no trial says.
+pub(crate) fn facts(result: &RunResult) -> Facts {
+    let resets: Vec<&Reset> = result
+        .trials
+        .iter()
+        .filter_map(|trial| trial.reset.as_ref())
+        .collect();
+    let mut facts = Facts::new();
+    for how in [
+        ResetHow::Copied,
+        ResetHow::BuiltAndCopied,
+        ResetHow::Rebuilt,
+        ResetHow::Kept,
+        ResetHow::Found,
+    ] {
+        let such: Vec<&Reset> = resets.iter().filter(|r| r.how == how).copied().collect();
+        if !such.is_empty() {
+            facts.push((name(how), took(how, &such)));
+        }
+    }
+    facts.extend(saved(&resets).map(|text| ("Time saved by templates", text)));
+    let sizes = distinct(resets.iter().map(|reset| number::bytes(reset.bytes)));
+    let checksums = distinct(resets.iter().filter_map(|reset| reset.checksum.clone()));
+    if !sizes.is_empty() {
+        facts.push(("Data of one server", listed(&sizes)));
+    }
+    if !checksums.is_empty() {
+        facts.push(("Checksum of the rows", listed(&checksums)));
+    }
+    facts
+}
+
+fn name(how: ResetHow) -> &'static str {
+    match how {
+        ResetHow::Copied => "Copied from a template",
+        ResetHow::BuiltAndCopied => "Template built, then copied",
+        ResetHow::Rebuilt => "Built anew",
+        ResetHow::Kept => "Kept as it was",
+        ResetHow::Found => "Not ours",
+    }
+}
+
+fn took(how: ResetHow, resets: &[&Reset]) -> String {
+    let trials = match resets.len() {
+        1 => "1 trial".to_owned(),
+        several => format!("{} trials", number::count(several as u64)),
+    };
+    match how {
+        ResetHow::Kept => format!("{trials}: the data as the trial before left it"),
+        ResetHow::Found => {
+            format!("{trials}: a server that was there; rows that were missing were loaded")
+        }
+        _ => {
+            let times = || resets.iter().map(|reset| reset.took_s);
+            let mean = times().sum::<f64>() / resets.len() as f64;
+            let most = times().fold(0.0, f64::max);
+            let (mean, most) = (number::duration(mean), number::duration(most));
+            match resets.len() {
+                1 => format!("{trials}, in {mean} for all its servers"),
+                _ => format!("{trials}, in {mean} each for all its servers, {most} at most"),
+            }
+        }
+    }
+}
+
+/// What building would have taken in each copied trial, less what copying took.
+fn saved(resets: &[&Reset]) -> Option<String> {
+    let copied = resets.iter().filter(|reset| reset.how == ResetHow::Copied);
+    let saved: f64 = copied.map(|reset| reset.build_s - reset.took_s).sum();
+    (saved > 0.0).then(|| number::duration(saved))
+}

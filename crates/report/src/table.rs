@@ -1,0 +1,195 @@
+//! The study's tables in the shape of a paper: a row for each value of a key, a
+//! column for each number.
+
+use measure::result::{RunResult, Table};
+use measure::summary::TrialSummary;
+
+use crate::cell::Cell;
+use crate::column::{self, Heading};
+use crate::grid::{Grid, Head, heads};
+use crate::keys;
+use crate::number;
+
+/// A table, ready to be written in any form.
+#[derive(Debug)]
+pub(crate) struct PaperTable {
+    /// The keys that are the same in all of it, with their values.
+    pub(crate) fixed: Vec<(String, String)>,
+    /// The key of the rows, as in the study…
+    pub(crate) row_key: String,
+    /// …and as people say it.
+    pub(crate) row_name: String,
+    /// The variants side by side; one without a name when there are none.
+    pub(crate) groups: Vec<String>,
+    /// The columns of each group.
+    pub(crate) columns: Vec<Heading>,
+    pub(crate) rows: Vec<PaperRow>,
+    /// Trials in a cell, when they are as many in each.
+    pub(crate) n: Option<usize>,
+}
+
+/// One value of the key.
+#[derive(Debug)]
+pub(crate) struct PaperRow {
+    pub(crate) value: String,
+    /// For each group its columns.
+    pub(crate) cells: Vec<Vec<Cell>>,
+}
+
+/// All tables of a study, one for each combination of the keys that are neither rows
+/// nor variants.
+pub(crate) fn tables(result: &RunResult) -> Vec<PaperTable> {
+    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
+    let axes = keys::axes(result);
+    let design = result.design.tables.iter();
+    design
+        .flat_map(|table| of_design(table, &trials, &axes))
+        .collect()
+}
+
+fn of_design(table: &Table, trials: &[&TrialSummary], axes: &[&str]) -> Vec<PaperTable> {
+    if trials.is_empty() {
+        return Vec::new();
+    }
+    let row = table.rows.as_str();
+    let others = axes.iter().copied();
+    let others: Vec<&str> = others
+        .filter(|key| *key != row && *key != keys::VARIANT)
+        .collect();
+    keys::groups(trials, &others)
+        .iter()
+        .map(|group| {
+            let pairs = others.iter().zip(&group.values);
+            let fixed = pairs.map(|(key, value)| {
+                let name = keys::short(key, axes);
+                (name.to_owned(), (*value).to_owned())
+            });
+            one_table(table, fixed.collect(), &group.trials, axes)
+        })
+        .collect()
+}
+
+fn one_table(
+    table: &Table,
+    fixed: Vec<(String, String)>,
+    trials: &[&TrialSummary],
+    axes: &[&str],
+) -> PaperTable {
+    let row = table.rows.as_str();
+    let across: &[&str] = match row != keys::VARIANT && axes.contains(&keys::VARIANT) {
+        true => &[keys::VARIANT],
+        false => &[],
+    };
+    let groups = keys::groups(trials, across);
+    let rows = keys::values(trials, row).into_iter().map(|value| PaperRow {
+        value: value.to_owned(),
+        cells: groups
+            .iter()
+            .map(|group| {
+                let having = group.trials.iter().copied();
+                let having: Vec<_> = having
+                    .filter(|trial| keys::value(trial, row) == value)
+                    .collect();
+                let columns = table.columns.iter();
+                columns.map(|column| Cell::of(&having, column)).collect()
+            })
+            .collect(),
+    });
+    let rows: Vec<PaperRow> = rows.collect();
+    PaperTable {
+        fixed,
+        row_key: row.to_owned(),
+        row_name: keys::short(row, axes).to_owned(),
+        groups: groups.iter().map(|group| group.values.concat()).collect(),
+        columns: table
+            .columns
+            .iter()
+            .map(|name| column::heading(name))
+            .collect(),
+        n: same_n(&rows),
+        rows,
+    }
+}
+
+fn same_n(rows: &[PaperRow]) -> Option<usize> {
+    let mut cells = rows.iter().flat_map(|row| row.cells.iter().flatten());
+    let measured = || rows.iter().flat_map(|row| row.cells.iter().flatten());
+    let first = cells.find(|cell| cell.n > 0)?.n;
+    measured()
+        .all(|cell| cell.n == first || cell.n == 0)
+        .then_some(first)
+}
+
+impl PaperTable {
+    /// What the table shows, and what its cells are.
+    fn caption(&self) -> String {
+        let fixed = self
+            .fixed
+            .iter()
+            .map(|(key, value)| format!("{key} = {value}"));
+        let fixed: Vec<String> = fixed.collect();
+        let of = match fixed.is_empty() {
+            true => String::new(),
+            false => format!(", {}", fixed.join(", ")),
+        };
+        let cells = match self.n {
+            Some(1) => {
+                "One trial for each cell; ± is half of the 95 % confidence interval of a mean, \
+                 from batches of its seconds."
+                    .to_owned()
+            }
+            Some(n) => format!(
+                "Each cell is the mean over n = {n} trials, ± half of its 95 % confidence interval \
+                 (Student's t over the trials)."
+            ),
+            None => "Each cell is the mean over the n trials of its point, ± half of its 95 % \
+                     confidence interval (Student's t over the trials; of a single one from \
+                     batches of its seconds)."
+                .to_owned(),
+        };
+        format!("By {}{of}. {cells}", self.row_name)
+    }
+
+    /// The table as it is shown; `n` is a column where it differs.
+    pub(crate) fn grid(&self) -> Grid {
+        let mut columns: Vec<Head> = Vec::new();
+        columns.extend(self.columns.iter().map(|column| column.head.clone()));
+        if self.n.is_none() {
+            columns.extend(heads(["n"]));
+        }
+        let mut all = heads([self.row_name.as_str()]);
+        all.extend(self.groups.iter().flat_map(|_| columns.clone()));
+        let named = self.groups.iter().any(|group| !group.is_empty());
+        Grid {
+            caption: self.caption(),
+            groups: if named {
+                self.groups.clone()
+            } else {
+                Vec::new()
+            },
+            heads: all,
+            keys: 1,
+            rows: self.rows.iter().map(|row| self.shown_row(row)).collect(),
+            ..Grid::default()
+        }
+    }
+
+    fn shown_row(&self, row: &PaperRow) -> Vec<String> {
+        let mut shown = vec![row.value.clone()];
+        for cells in &row.cells {
+            let n = cells.iter().map(|cell| cell.n).max().unwrap_or(0);
+            let columns = self.columns.iter().zip(cells);
+            shown.extend(columns.map(|(heading, cell)| {
+                let scaled = cell.estimate.map(|estimate| heading.scaled(estimate));
+                let text = number::estimate(scaled);
+                match cell.n == n || cell.n == 0 {
+                    true => text,
+                    // Not each of them measured this.
+                    false => format!("{text} (n = {})", cell.n),
+                }
+            }));
+            shown.extend(self.n.is_none().then(|| n.to_string()));
+        }
+        shown
+    }
+}

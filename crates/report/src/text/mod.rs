@@ -1,0 +1,9 @@
+//! Results for the terminal, without colours.
+
+mod study;
+mod table;
+mod trial;
+mod wrap;
+
+pub use study::study;
+pub use trial::trial;

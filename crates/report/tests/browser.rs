@@ -1,0 +1,79 @@
+//! The page in a real browser: figures are drawn, numbers are the CSV's, the console
+//! is clean, a keyboard reaches everything, nothing overflows.
+//!
+//! `REPORT_OUT=DIR cargo test -p report --test browser` keeps the pages there, with
+//! pictures of them.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::scale_up::{Left, STUDY, incomplete, scale_up, with_variants};
+use report::Report;
+
+/// Writes the page of a study and its twins.
+fn write(dir: &Path, name: &str, left: &Left) {
+    let report = Report {
+        result: &left.result,
+        series: &left.series,
+        monitors: &left.monitors,
+        study: Some(STUDY),
+    };
+    let dir = dir.join(name);
+    std::fs::create_dir_all(&dir).unwrap();
+    let keep = |file: &str, text: &str| std::fs::write(dir.join(file), text).unwrap();
+    keep("report.html", &report::html::page(&report).unwrap());
+    keep("report.md", &report::markdown::page(&report));
+    keep("results.csv", &report::csv::results(&left.result));
+    keep("tables.csv", &report::csv::tables(&left.result));
+}
+
+#[test]
+fn the_page_in_a_browser() {
+    let browser = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
+    let installed = browser.join("node_modules/playwright-core").is_dir();
+    assert!(
+        installed && Path::new("/usr/bin/chromium").exists(),
+        "this test needs a browser: run scripts/install-browser.sh"
+    );
+    let scratch = tempfile::tempdir().unwrap();
+    let kept = std::env::var_os("REPORT_OUT").map(PathBuf::from);
+    let pages = kept.clone().unwrap_or_else(|| scratch.path().join("pages"));
+    write(&pages, "whole", &scale_up(3));
+    write(&pages, "incomplete", &incomplete());
+    write(&pages, "variants", &with_variants());
+    let (result, series) = common::study(&[8]);
+    let (monitors, left) = (Vec::new(), (result, series));
+    write(
+        &pages,
+        "single",
+        &Left {
+            result: left.0,
+            series: left.1,
+            monitors,
+        },
+    );
+
+    // The browser hangs on node and node on this process: neither outlives the test.
+    // What they leave in the temporary directory goes with it.
+    let mut node = Command::new("setpriv");
+    node.args(["--pdeathsig", "KILL", "node", "check.mjs"])
+        .arg(&pages)
+        .current_dir(&browser)
+        .env("TMPDIR", scratch.path())
+        .stdin(Stdio::null());
+    if kept.is_some() {
+        node.env("SCREENSHOTS", "1");
+    }
+    let output = node.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    println!("{said}");
+    assert!(output.status.success(), "{said}{wrong}");
+}
