@@ -19,7 +19,7 @@ fn said(program: &str, arguments: &[&str]) -> String {
 #[test]
 fn the_disk_under_a_directory_is_the_one_that_lsblk_names() {
     let dir = env!("CARGO_MANIFEST_DIR");
-    let place = lab::fingerprint(&[Path::new(dir)], "", "").places.remove(0);
+    let place = lab::fingerprint("", "", &[Path::new(dir)]).places.remove(0);
     let told = |column: &str| {
         said(
             "findmnt",
@@ -67,7 +67,7 @@ fn the_disk_under_a_directory_is_the_one_that_lsblk_names() {
 
 #[test]
 fn cpus_and_nodes_are_those_that_lscpu_counts() {
-    let here = lab::fingerprint(&[], "", "");
+    let here = lab::fingerprint("", "", &[]);
     let table = said("lscpu", &["--parse=CPU,CORE,SOCKET,NODE"]);
     let rows: Vec<Vec<&str>> = table
         .lines()

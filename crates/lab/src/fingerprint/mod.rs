@@ -18,7 +18,7 @@ const LINE_LIMIT: usize = 4096;
 /// The fingerprint of this host, and of what is under `places`: where data and results
 /// lie. `command` is stored as given: it must be without secrets.
 #[must_use]
-pub fn fingerprint(places: &[&Path], dyno_version: &str, command: &str) -> Environment {
+pub fn fingerprint(dyno_version: &str, command: &str, places: &[&Path]) -> Environment {
     let uname = rustix::system::uname();
     let text = |text: &std::ffi::CStr| {
         let text = text.to_string_lossy().into_owned();
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn tells_the_host() {
-        let here = fingerprint(&[Path::new("/")], "0.1.0", "dyno bench");
+        let here = fingerprint("0.1.0", "dyno bench", &[Path::new("/")]);
         assert!(here.started.ends_with('Z'), "{}", here.started);
         assert!(here.kernel.unwrap().starts_with("Linux "));
         assert!(here.memory_bytes.unwrap() > 1 << 20);

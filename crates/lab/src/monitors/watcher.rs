@@ -20,15 +20,14 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// To be made on the thread that takes the samples. Opens the connections, so that
-    /// the first sample need not wait for them.
+    /// To be made on the thread that takes the samples.
     pub(super) fn new(watched: Watched) -> Self {
         let servers = watched.servers;
         let places = servers.iter().filter_map(|server| server.data_dir.as_ref());
         let mut disks: Vec<String> = places.flat_map(|dir| device::disks_under(dir)).collect();
         disks.sort();
         disks.dedup();
-        let mut watcher = Self {
+        Self {
             servers: servers
                 .iter()
                 .map(|server| (server.number, server.pid))
@@ -40,9 +39,7 @@ impl Watcher {
                 .collect(),
             // Without one the servers' own counters are absent.
             reactor: Reactor::new().ok(),
-        };
-        watcher.ask();
-        watcher
+        }
     }
 
     /// Looks at everything: first at the host, which takes no time, then at the servers,
