@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use client::mysql::StatementProtocol;
 use data::Mode;
+use lab::{Database, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
+use measure::result::Design;
 use workload::options::Options;
 
 use crate::cli::{ArrivalsArg, BenchArgs, PrepareArg, ProtocolArg};
-use crate::failure::Failure;
-use crate::progress::{Detail, Length, Progress, Screen};
-use crate::results::Results;
-use crate::server::{Access, Server};
+use crate::failure::{Exit, Failure};
+use crate::progress::{Detail, Screen};
+use crate::results::{About, Results};
+use crate::server;
 use crate::signals;
-use crate::trial::{Trial, workers};
 
 /// How long running transactions may take to end after the load's end.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -24,85 +25,117 @@ const DEFAULT_TIME: Duration = Duration::from_secs(30);
 /// Prepare, warm up, run, report.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
+    let mut lab = Lab::open()?;
+    let access = server::access(Some(&args.connection))?;
+    let options = options(args);
+    options
+        .validate_for(args.workload)
+        .map_err(|error| Failure::new(Exit::Usage, error))?;
+    let database = server::open(&args.url, &access, &lab)?;
     let mut screen = Screen::new(Detail::Seconds);
-    let access = Access::of(&args.connection)?;
-    let mut trial = describe(args);
-    trial.check()?;
-    let server = Server::open(&args.url, &access)?;
-    trial.load.workers = workers(&server, args.threads, args.workers);
-    screen.line(&format!("{} at {}", server.engine(), server.shown()));
+    screen.line(&format!("{} at {}", database.engine(), database.shown()));
+    let title = format!("{} on {}", args.workload, database.engine());
+    let study = as_study(args, &database);
+    let trial = describe(args, options, database.clone());
     if args.prepare == PrepareArg::Only {
-        return prepare(args, &trial, &server, &interrupted, &mut screen);
+        return prepare(&trial, &database, &mut screen, &interrupted);
     }
     // Made before the data is, so that a place that cannot be used shows at once.
-    let title = format!("{} on {}", trial.workload, server.engine());
-    let mut results = Results::create(args.out.as_deref(), &title, None, &as_study(args, &server))?;
-    if args.prepare != PrepareArg::Never
-        && let Err(failure) = prepare(args, &trial, &server, &interrupted, &mut screen)
-    {
-        results.discard_if_empty();
-        return Err(failure);
-    }
-    let writer = results.begin(&trial.label)?;
-    screen.trial(String::new(), Length::default());
-    let ran = trial.run(&server, writer, &interrupted, &mut screen)?;
-    screen.finish_stage();
-    let text = report::text::trial(&ran.summary);
-    let added = results.add(ran.summary);
-    let concluded = results.conclude(&text, args.json, &mut screen);
+    let about = About {
+        title: &title,
+        description: None,
+        study: &study,
+        design: Design {
+            trials: 1,
+            repeats: 1,
+            ..Design::default()
+        },
+    };
+    let places: Vec<_> = database.file().into_iter().collect();
+    let mut results = Results::create(args.out.as_deref(), about, &places, screen)?;
+    let ran = match lab::run_trial(&mut lab, &trial, &mut results, &interrupted) {
+        Ok(ran) => ran,
+        Err(failure) => {
+            results.discard_if_empty();
+            return Err(failure.into());
+        }
+    };
+    let concluded = results.conclude(&::report::text::trial(&ran.summary), args.json);
     // What ended the load says more than what that led to.
-    ran.failure.map_or(Ok(()), Err).and(added).and(concluded)
+    let ended = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
+    ended.and(concluded)
 }
 
+/// Has the data in the database, and no more.
 fn prepare(
-    args: &BenchArgs,
     trial: &Trial,
-    server: &Server,
-    interrupted: &AtomicBool,
+    database: &Database,
     screen: &mut Screen,
+    interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mode = match args.prepare {
-        PrepareArg::Always => Mode::Always,
-        PrepareArg::Missing | PrepareArg::Only | PrepareArg::Never => Mode::Missing,
-    };
-    let prepared = trial.prepare(server, mode, interrupted, screen as &mut dyn Progress)?;
-    if args.prepare == PrepareArg::Only && prepared.loaded == 0 {
+    let mode = trial.mode.unwrap_or(Mode::Missing);
+    let prepared = lab::prepare(
+        trial,
+        database,
+        mode,
+        &mut |news| screen.preparing(&news),
+        interrupted,
+    )?;
+    screen.prepared(&prepared);
+    if prepared.loaded == 0 {
         screen.line(&format!("data: all {} tables were there", prepared.found));
     }
     Ok(())
 }
 
+fn options(args: &BenchArgs) -> Options {
+    let transaction = &args.transaction;
+    Options {
+        tables: args.tables,
+        rows: args.rows,
+        key_range: transaction.key_range,
+        range_size: transaction.range_size,
+        point_selects: transaction.point_selects,
+        simple_ranges: transaction.simple_ranges,
+        sum_ranges: transaction.sum_ranges,
+        order_ranges: transaction.order_ranges,
+        distinct_ranges: transaction.distinct_ranges,
+        index_updates: transaction.index_updates,
+        non_index_updates: transaction.non_index_updates,
+        delete_inserts: transaction.delete_inserts,
+        range_selects: transaction.range_selects,
+        skip_trx: transaction.skip_trx,
+        secondary: transaction.secondary,
+        create_secondary: transaction.create_secondary,
+        auto_inc: transaction.auto_inc,
+        storage_engine: transaction.storage_engine.clone(),
+        random_points: transaction.random_points,
+        number_of_ranges: transaction.number_of_ranges,
+        delta: transaction.delta,
+        distribution: args.distribution,
+    }
+}
+
 /// What the arguments mean.
-fn describe(args: &BenchArgs) -> Trial {
-    let (connection, transaction) = (&args.connection, &args.transaction);
+fn describe(args: &BenchArgs, options: Options, database: Database) -> Trial {
+    let connection = &args.connection;
     Trial {
+        number: 1,
         label: "bench".to_owned(),
         point: Vec::new(),
+        repeat: 1,
+        place: Place::Given(database),
+        instances: 1,
         workload: args.workload,
-        options: Options {
-            tables: args.tables,
-            rows: args.rows,
-            key_range: transaction.key_range,
-            range_size: transaction.range_size,
-            point_selects: transaction.point_selects,
-            simple_ranges: transaction.simple_ranges,
-            sum_ranges: transaction.sum_ranges,
-            order_ranges: transaction.order_ranges,
-            distinct_ranges: transaction.distinct_ranges,
-            index_updates: transaction.index_updates,
-            non_index_updates: transaction.non_index_updates,
-            delete_inserts: transaction.delete_inserts,
-            range_selects: transaction.range_selects,
-            skip_trx: transaction.skip_trx,
-            secondary: transaction.secondary,
-            create_secondary: transaction.create_secondary,
-            auto_inc: transaction.auto_inc,
-            storage_engine: transaction.storage_engine.clone(),
-            random_points: transaction.random_points,
-            number_of_ranges: transaction.number_of_ranges,
-            delta: transaction.delta,
-            distribution: args.distribution,
+        options,
+        mode: match args.prepare {
+            PrepareArg::Always => Some(Mode::Always),
+            PrepareArg::Missing | PrepareArg::Only => Some(Mode::Missing),
+            PrepareArg::Never => None,
         },
+        preload: false,
+        monitors: true,
+        workers: args.workers,
         seed: args.seed,
         protocol: match connection.protocol {
             ProtocolArg::Prepared => StatementProtocol::Prepared,
@@ -134,17 +167,17 @@ fn describe(args: &BenchArgs) -> Trial {
 }
 
 /// The benchmark as a study file, for the record.
-fn as_study(args: &BenchArgs, server: &Server) -> String {
-    let url = match server {
-        Server::Mysql { .. } => format!("url = {:?}", server.shown()),
-        Server::Sqlite(_) => "engine = \"sqlite\"".to_owned(),
+fn as_study(args: &BenchArgs, database: &Database) -> String {
+    let url = match database {
+        Database::Mysql { .. } => format!("url = {:?}", database.shown()),
+        Database::Sqlite(_) => "engine = \"sqlite\"".to_owned(),
     };
     let mut text = format!(
         "# {}\ntitle = \"{} on {}\"\n\n[server]\n{url}\n\n[data]\ntables = {}\nrows = {}\nseed = {}\n\n\
          [load]\nworkload = \"{}\"\ndistribution = \"{}\"\nthreads = {}\nwarmup = \"{}\"\n",
         crate::secrets::command_line(),
         args.workload,
-        server.engine(),
+        database.engine(),
         args.tables,
         args.rows,
         args.seed,

@@ -31,6 +31,21 @@ pub(crate) enum Command {
         after_help = "Example:\n  dyno run studies/quickstart.toml --set load.time=5s\n\nEvery key of a study file is explained in docs/study.md."
     )]
     Run(RunArgs),
+    /// Show what a study would do: its trials with the time, disk and memory they need.
+    #[command(
+        after_help = "Starts nothing and writes nothing.\n\nExample:\n  dyno plan studies/p2-scale-up.toml"
+    )]
+    Plan(StudyArgs),
+    /// Write the report of a result again.
+    #[command(
+        after_help = "Example:\n  dyno report results/20260101T120000Z-scale-up"
+    )]
+    Report(ReportArgs),
+    /// Remove what a killed run left behind: its servers and their directories.
+    #[command(
+        after_help = "Leaves alone what belongs to a dyno that runs. Every run does the same when it begins."
+    )]
+    Clean(CleanArgs),
 }
 
 #[derive(Debug, Args)]
@@ -192,18 +207,41 @@ pub(crate) struct TransactionArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RunArgs {
+pub(crate) struct StudyArgs {
     /// The study file.
     pub(crate) study: PathBuf,
     /// Put another value in place of the study's, like load.time=5s.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) overrides: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) study: StudyArgs,
     /// Result directory, which must be new. [default: results/TIME-TITLE]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Go on with a run that was cut off, from the first trial that is not whole: the
+    /// one in --out, or the latest of this study.
+    #[arg(long)]
+    pub(crate) resume: bool,
     /// Print the result as JSON on stdout; progress goes to stderr.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The result directory.
+    pub(crate) result: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// Also remove all prepared data that no running dyno uses.
+    #[arg(long)]
+    pub(crate) templates: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -62,12 +62,32 @@ impl Failure {
     }
 }
 
+impl From<lab::Failure> for Failure {
+    fn from(failure: lab::Failure) -> Self {
+        let exit = match failure.cause {
+            lab::Cause::Usage => Exit::Usage,
+            lab::Cause::Server => Exit::Server,
+            lab::Cause::Interrupted => Exit::Interrupted,
+            lab::Cause::Internal => Exit::Internal,
+        };
+        Self::new(exit, failure.message).remedy(failure.remedy)
+    }
+}
+
+impl From<lab::LabError> for Failure {
+    fn from(error: lab::LabError) -> Self {
+        lab::Failure::from(error).into()
+    }
+}
+
 impl From<store::StoreError> for Failure {
     fn from(error: store::StoreError) -> Self {
         // Before the load it is the place that was given; later, what was measured
         // is kept as far as it could be written.
         let exit = match error {
-            store::StoreError::Exists { .. } | store::StoreError::Missing { .. } => Exit::Usage,
+            store::StoreError::Exists { .. }
+            | store::StoreError::Missing { .. }
+            | store::StoreError::InUse { .. } => Exit::Usage,
             _ => Exit::Interrupted,
         };
         Self::new(exit, error)

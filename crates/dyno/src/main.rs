@@ -1,19 +1,22 @@
 //! dyno: a dynamometer for OLTP databases.
 //!
-//! The only place that prints and exits. A command line becomes trials
-//! ([`bench`], [`run`]), each trial runs one load ([`trial`]), and what it gave
-//! is stored, shown and reported ([`results`]).
+//! The only place that prints and exits. A command line or a study file
+//! ([`study_file`]) becomes trials, the laboratory runs them ([`bench`], [`run`]), and
+//! what they give is stored, shown ([`results`]) and reported ([`report`]).
 
 mod bench;
+mod clean;
 mod cli;
 mod failure;
+mod plan;
 mod progress;
+mod report;
 mod results;
 mod run;
 mod secrets;
 mod server;
 mod signals;
-mod trial;
+mod study_file;
 
 use std::process::ExitCode;
 
@@ -27,6 +30,9 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Bench(args) => bench::bench(args),
         Command::Run(args) => run::run(args),
+        Command::Plan(args) => plan::plan(args),
+        Command::Report(args) => report::report(args),
+        Command::Clean(args) => clean::clean(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

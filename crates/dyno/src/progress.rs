@@ -5,17 +5,10 @@ use std::time::{Duration, Instant};
 
 use data::Prepared;
 use indicatif::{ProgressBar, ProgressStyle};
-use load::Event;
 use measure::series::SeriesPoint;
-use measure::slice::Phase;
-
-/// Hears of a trial's progress.
-pub(crate) trait Progress {
-    fn preparing(&mut self, news: &data::Progress);
-    fn prepared(&mut self, prepared: &Prepared);
-    fn loading(&mut self, event: &Event<'_>);
-    fn warn(&mut self, text: &str);
-}
+use measure::setup::Outcome;
+use measure::slice::{Phase, Second};
+use measure::summary::TrialSummary;
 
 /// How much is said while a load runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +42,7 @@ pub(crate) struct Length {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Nothing,
+    Working,
     Preparing,
     Connecting,
     Running,
@@ -68,6 +62,20 @@ impl Screen {
             stage: Stage::Nothing,
             last_line: Instant::now(),
             load: Length::default(),
+        }
+    }
+
+    /// A trial of several is over.
+    pub(crate) fn trial_ended(&mut self, summary: &TrialSummary) {
+        if self.detail == Detail::Bar {
+            let tps = summary.transactions.per_s.map_or(0.0, |rate| rate.value);
+            let p99 = summary.response_ms.map_or(0.0, |response| response.p99);
+            let warnings = summary.warnings.len();
+            let text = match &summary.outcome {
+                Outcome::Failed { reason } => format!("failed: {reason}"),
+                _ => format!("{tps:.1} tps, p99 {p99:.2} ms, {warnings} warnings"),
+            };
+            self.line(&format!("{}{text}", self.title));
         }
     }
 
@@ -125,20 +133,6 @@ impl Screen {
             self.line(&text());
         }
     }
-
-    fn second(&mut self, second: &measure::slice::Second) {
-        let point = SeriesPoint::from(second);
-        let text = live_line(&point);
-        match self.detail {
-            Detail::Seconds => self.line(&text),
-            Detail::Bar => {
-                let whole = self.load.warmup + self.load.time.unwrap_or_default();
-                let bar = self.bar(Stage::Running, whole.as_millis() as u64, RUN_TEMPLATE);
-                bar.set_position(second.end_ns / 1_000_000);
-                bar.set_message(text);
-            }
-        }
-    }
 }
 
 const ROWS_TEMPLATE: &str =
@@ -147,8 +141,18 @@ const INDEX_TEMPLATE: &str = "{prefix}{spinner} {msg} ({elapsed})";
 const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_len}";
 const RUN_TEMPLATE: &str = "{prefix}{bar:20} {wide_msg}";
 
-impl Progress for Screen {
-    fn preparing(&mut self, news: &data::Progress) {
+impl Screen {
+    /// Something is under way that takes a moment.
+    pub(crate) fn stage(&mut self, what: &str) {
+        if self.is_terminal {
+            let bar = self.bar(Stage::Working, 0, INDEX_TEMPLATE);
+            bar.set_message(what.to_owned());
+            bar.tick();
+        }
+    }
+
+    /// Data is being loaded.
+    pub(crate) fn preparing(&mut self, news: &data::Progress) {
         match news {
             data::Progress::Note(text) => self.line(&format!("note: {text}")),
             data::Progress::Loading { rows, of } => {
@@ -172,7 +176,8 @@ impl Progress for Screen {
         }
     }
 
-    fn prepared(&mut self, prepared: &Prepared) {
+    /// The data is there.
+    pub(crate) fn prepared(&mut self, prepared: &Prepared) {
         self.finish_stage();
         if prepared.loaded > 0 && self.detail == Detail::Seconds {
             let found = match prepared.found {
@@ -186,31 +191,40 @@ impl Progress for Screen {
         }
     }
 
-    fn loading(&mut self, event: &Event<'_>) {
-        match event {
-            Event::Connecting { open, users } => {
-                let (open, users) = (*open, *users);
-                let bar = self.bar(Stage::Connecting, u64::from(users), CONNECT_TEMPLATE);
-                bar.set_position(u64::from(open));
-                if open == users {
-                    self.finish_stage();
-                } else {
-                    self.log(|| format!("connecting: {open} of {users}"));
-                }
-            }
-            Event::Second(second) if second.phase == Phase::Drain => self.finish_stage(),
-            Event::Second(second) => self.second(second),
-            Event::Draining { running } => {
-                let running = *running;
-                let bar = self.bar(Stage::Draining, 0, INDEX_TEMPLATE);
-                bar.set_message(format!("waiting for {running} running transactions"));
-                self.log(|| format!("waiting for {running} running transactions"));
+    /// So many of the load's connections are open.
+    pub(crate) fn connecting(&mut self, open: u32, users: u32) {
+        let bar = self.bar(Stage::Connecting, u64::from(users), CONNECT_TEMPLATE);
+        bar.set_position(u64::from(open));
+        if open == users {
+            self.finish_stage();
+        } else {
+            self.log(|| format!("connecting: {open} of {users}"));
+        }
+    }
+
+    /// A second of the load is over.
+    pub(crate) fn second(&mut self, second: &Second) {
+        if second.phase == Phase::Drain {
+            return self.finish_stage();
+        }
+        let point = SeriesPoint::from(second);
+        let text = live_line(&point);
+        match self.detail {
+            Detail::Seconds => self.line(&text),
+            Detail::Bar => {
+                let whole = self.load.warmup + self.load.time.unwrap_or_default();
+                let bar = self.bar(Stage::Running, whole.as_millis() as u64, RUN_TEMPLATE);
+                bar.set_position(second.end_ns / 1_000_000);
+                bar.set_message(text);
             }
         }
     }
 
-    fn warn(&mut self, text: &str) {
-        self.line(&format!("warning: {text}"));
+    /// The load has ended, and waits for running transactions.
+    pub(crate) fn draining(&mut self, running: usize) {
+        let bar = self.bar(Stage::Draining, 0, INDEX_TEMPLATE);
+        bar.set_message(format!("waiting for {running} running transactions"));
+        self.log(|| format!("waiting for {running} running transactions"));
     }
 }
 

@@ -1,53 +1,91 @@
 //! What a run leaves: its directory, the report, and the summary on stdout.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use measure::result::RunResult;
+use lab::{Cause, Keeper, Trial};
+use measure::metric::MonitorPoint;
+use measure::result::{Design, RunResult};
+use measure::setup::StatementKind;
+use measure::slice::Second;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
-use report::html::Report;
-use store::{ResultDir, TrialWriter};
+use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
 
 use crate::failure::{Exit, Failure};
-use crate::progress::Screen;
+use crate::progress::{Length, Screen};
+use crate::report;
 use crate::secrets::command_line;
 
-/// A result that grows with each trial.
+/// A result that grows with each trial, and what is seen of it.
 pub(crate) struct Results {
     dir: ResultDir,
     result: RunResult,
-    study: String,
-    trials: Vec<PathBuf>,
+    pub(crate) screen: Screen,
+    /// The trial under way.
+    current: Option<Files>,
+    /// What could not be kept.
+    lost: Option<lab::Failure>,
+}
+
+/// The files of a trial.
+struct Files {
+    trial: TrialWriter,
+    instances: BTreeMap<u32, InstanceWriter>,
+}
+
+/// What a result is about.
+pub(crate) struct About<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) description: Option<&'a str>,
+    /// The text that describes the run, for the record.
+    pub(crate) study: &'a str,
+    pub(crate) design: Design,
 }
 
 impl Results {
-    /// Makes the directory; `study` is the text that describes the run.
+    /// Makes the directory; `places` are where databases will be.
     pub(crate) fn create(
         out: Option<&Path>,
-        title: &str,
-        description: Option<&str>,
-        study: &str,
+        about: About<'_>,
+        places: &[&Path],
+        screen: Screen,
     ) -> Result<Self, Failure> {
-        let environment = store::fingerprint(env!("CARGO_PKG_VERSION"), &command_line());
-        let dir = ResultDir::create(out, title, study, &environment)?;
-        Ok(Self {
-            dir,
-            result: RunResult {
-                schema_version: SCHEMA_VERSION,
-                title: title.to_owned(),
-                question: None,
-                description: description.map(str::to_owned),
-                design: measure::result::Design::default(),
-                environment,
-                trials: Vec::new(),
-            },
-            study: study.to_owned(),
+        let environment = lab::fingerprint(env!("CARGO_PKG_VERSION"), &command_line(), places);
+        let dir = ResultDir::create(out, about.title, about.study, &environment)?;
+        let result = RunResult {
+            schema_version: SCHEMA_VERSION,
+            title: about.title.to_owned(),
+            question: None,
+            description: about.description.map(str::to_owned),
+            design: about.design,
+            environment,
             trials: Vec::new(),
-        })
+        };
+        dir.write_result(&result)?;
+        Ok(Self::with(dir, result, screen))
+    }
+
+    /// Goes on with a result that was cut off.
+    pub(crate) fn resume(dir: &Path, screen: Screen) -> Result<Self, Failure> {
+        let mut result = store::read_result(dir)?;
+        let (dir, whole) = ResultDir::resume(dir)?;
+        result.trials = whole;
+        Ok(Self::with(dir, result, screen))
+    }
+
+    fn with(dir: ResultDir, result: RunResult, screen: Screen) -> Self {
+        Self {
+            dir,
+            result,
+            screen,
+            current: None,
+            lost: None,
+        }
     }
 
     /// Takes the directory away if nothing was measured.
     pub(crate) fn discard_if_empty(self) {
-        if self.trials.is_empty() {
+        if self.result.trials.is_empty() && self.current.is_none() {
             self.dir.discard();
         }
     }
@@ -61,54 +99,24 @@ impl Results {
         &self.result.trials
     }
 
-    /// The files of the next trial.
-    pub(crate) fn begin(&mut self, label: &str) -> Result<TrialWriter, Failure> {
-        let number = u32::try_from(self.trials.len() + 1).unwrap_or(u32::MAX);
-        let writer = self.dir.trial(number, label)?;
-        self.trials.push(writer.path().to_owned());
-        Ok(writer)
-    }
-
-    /// A trial is over.
-    pub(crate) fn add(&mut self, summary: TrialSummary) -> Result<(), Failure> {
-        self.result.trials.push(summary);
-        Ok(self.dir.write_result(&self.result)?)
+    /// All of it for a terminal.
+    pub(crate) fn as_text(&self) -> String {
+        ::report::text::study(&self.result)
     }
 
     /// Shows what was found, then writes the report: a disk that is full has the
     /// report fail, but not the screen.
-    pub(crate) fn conclude(
-        &self,
-        text: &str,
-        as_json: bool,
-        screen: &mut Screen,
-    ) -> Result<(), Failure> {
+    pub(crate) fn conclude(&mut self, text: &str, as_json: bool) -> Result<(), Failure> {
         if as_json {
             self.print_json()?;
         } else {
             print(&format!("\n{text}"))?;
         }
-        screen.line(&format!("results: {}", self.path().display()));
-        let report = self.report()?;
-        screen.line(&format!("report:  {}", report.display()));
+        self.screen
+            .line(&format!("results: {}", self.path().display()));
+        let report = report::write(&self.dir, &self.result)?;
+        self.screen.line(&format!("report:  {}", report.display()));
         Ok(())
-    }
-
-    /// Writes the report; gives its path.
-    fn report(&self) -> Result<PathBuf, Failure> {
-        let series: Vec<_> = self
-            .trials
-            .iter()
-            .take(self.result.trials.len())
-            .map(|trial| store::read_series(trial))
-            .collect::<Result<_, _>>()?;
-        let page = report::html::page(&Report {
-            result: &self.result,
-            series: &series,
-            study: Some(&self.study),
-        });
-        let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
-        Ok(self.dir.write_report(&page)?)
     }
 
     /// Prints the result for machines.
@@ -117,10 +125,116 @@ impl Results {
             .map_err(|error| Failure::new(Exit::Internal, error))?;
         print(&json)
     }
+
+    /// What cannot be kept ends the trial; it is told once.
+    fn keep(&mut self, write: impl FnOnce(&mut Files) -> Result<(), StoreError>) {
+        let Some(files) = self.current.as_mut().filter(|_| self.lost.is_none()) else {
+            return;
+        };
+        if let Err(error) = write(files) {
+            self.screen.line(&format!("warning: {error}"));
+            self.lost = Some(kept_so_far(error));
+        }
+    }
+}
+
+/// What was kept until then is left.
+fn kept_so_far(error: StoreError) -> lab::Failure {
+    lab::Failure::new(Cause::Interrupted, error)
+}
+
+impl Keeper for Results {
+    fn begin(&mut self, trial: &Trial) -> Result<(), lab::Failure> {
+        let trials = self.result.design.trials;
+        let title = match trials {
+            0 | 1 => String::new(),
+            _ => format!("[{}/{trials}] {}  ", trial.number, trial.label),
+        };
+        let length = Length {
+            warmup: trial.load.warmup,
+            time: trial.load.time,
+        };
+        self.screen.trial(title, length);
+        let writer = self.dir.trial(trial.number, &trial.label);
+        self.current = Some(Files {
+            trial: writer.map_err(kept_so_far)?,
+            instances: BTreeMap::new(),
+        });
+        Ok(())
+    }
+
+    fn server_dir(&mut self, instance: u32) -> Result<PathBuf, lab::Failure> {
+        let Some(files) = &self.current else {
+            return Err(lab::Failure::new(Cause::Internal, "no trial has begun"));
+        };
+        files.trial.server_dir(instance).map_err(kept_so_far)
+    }
+
+    fn stage(&mut self, what: &str) {
+        self.screen.stage(what);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.screen.line(&format!("note: {text}"));
+    }
+
+    fn preparing(&mut self, news: &data::Progress) {
+        self.screen.preparing(news);
+    }
+
+    fn prepared(&mut self, prepared: &data::Prepared) {
+        self.screen.prepared(prepared);
+    }
+
+    fn connecting(&mut self, open: u32, users: u32) {
+        self.screen.connecting(open, users);
+    }
+
+    fn second(&mut self, second: &Second, kinds: &[StatementKind]) {
+        self.keep(|files| files.trial.second(second, kinds));
+        self.screen.second(second);
+    }
+
+    fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]) {
+        self.keep(|files| {
+            let writer = match files.instances.entry(instance) {
+                std::collections::btree_map::Entry::Occupied(there) => there.into_mut(),
+                std::collections::btree_map::Entry::Vacant(free) => {
+                    free.insert(files.trial.instance(instance)?)
+                }
+            };
+            writer.second(second, kinds)
+        });
+    }
+
+    fn monitored(&mut self, point: &MonitorPoint) {
+        self.keep(|files| files.trial.monitored(point));
+    }
+
+    fn draining(&mut self, running: usize) {
+        self.screen.draining(running);
+    }
+
+    fn lost(&mut self) -> Option<lab::Failure> {
+        self.lost.clone()
+    }
+
+    fn end(&mut self, summary: TrialSummary) -> Result<(), lab::Failure> {
+        self.screen.finish_stage();
+        let finished = match self.current.take() {
+            Some(files) => files.trial.finish(&summary),
+            None => Ok(()),
+        };
+        self.screen.trial_ended(&summary);
+        self.result.trials.push(summary);
+        finished
+            .and_then(|()| self.dir.write_result(&self.result))
+            .map_err(kept_so_far)
+    }
 }
 
 /// Prints to stdout; a reader that has gone away is no error.
-fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     use std::io::Write;
     match writeln!(std::io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(

@@ -98,7 +98,7 @@ impl Lab {
         let mut members = Vec::new();
         for _ in 0..trial.instances {
             let database = Database::open("sqlite:", &Access::default(), self.home.run_dir())?;
-            prepare(trial, &database, Mode::Missing, keeper, interrupted)?;
+            prepare_for(keeper, trial, &database, Mode::Missing, interrupted)?;
             members.push(Member::given(database));
         }
         let file = members.first().and_then(|member| member.database.file());
@@ -284,7 +284,8 @@ pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
 }
 
 /// The settings of a study as the server's option file has them.
-pub(crate) fn config(spec: &EngineSpec) -> Vec<(String, String)> {
+#[must_use]
+pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
     let settings = spec.config.iter();
     settings
         .map(|(name, value)| (name.clone(), value.value.clone()))
@@ -332,13 +333,26 @@ fn found(
 ) -> Result<Rig, Failure> {
     let began = Instant::now();
     if let Some(mode) = trial.mode {
-        prepare(trial, database, mode, keeper, interrupted)?;
+        prepare_for(keeper, trial, database, mode, interrupted)?;
     }
     Ok(Rig {
         members: vec![Member::given(database.clone())],
         reset: Some(reset(ResetHow::Found, began.elapsed(), Duration::ZERO)),
         made_for: None,
     })
+}
+
+fn prepare_for(
+    keeper: &mut dyn Keeper,
+    trial: &Trial,
+    database: &Database,
+    mode: Mode,
+    interrupted: &AtomicBool,
+) -> Result<(), Failure> {
+    let mut tell = |news| keeper.preparing(&news);
+    let prepared = prepare(trial, database, mode, &mut tell, interrupted)?;
+    keeper.prepared(&prepared);
+    Ok(())
 }
 
 /// Has the rows of a trial in a database.
@@ -349,21 +363,16 @@ pub fn prepare(
     trial: &Trial,
     database: &Database,
     mode: Mode,
-    keeper: &mut dyn Keeper,
+    tell: &mut dyn FnMut(data::Progress),
     interrupted: &AtomicBool,
 ) -> Result<data::Prepared, Failure> {
     let wanted = trial.wanted(mode);
-    let listener = Listener {
-        tell: &mut |news| keeper.preparing(&news),
-        interrupted,
-    };
+    let listener = Listener { tell, interrupted };
     let prepared = match database {
         Database::Mysql { target, .. } => data::prepare_mysql(target, &wanted, listener),
         Database::Sqlite(target) => data::prepare_sqlite(target, &wanted, listener),
     };
-    let prepared = prepared.map_err(|error| prepare_failure(database, error))?;
-    keeper.prepared(&prepared);
-    Ok(prepared)
+    prepared.map_err(|error| prepare_failure(database, error))
 }
 
 fn prepare_failure(database: &Database, error: PrepareError) -> Failure {

@@ -36,6 +36,7 @@ pub use failure::{Cause, Failure};
 pub use fingerprint::fingerprint;
 pub use home::{Cleaned, clean};
 pub use keeper::Keeper;
-pub use lab::{Lab, installed, prepare};
+pub use lab::{Lab, config, installed, prepare};
+pub use needs::shown_bytes;
 pub use study::run;
 pub use trial::{Place, Ran, Trial, run as run_trial};

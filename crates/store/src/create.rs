@@ -53,21 +53,45 @@ impl ResultDir {
         Self::locked(path)
     }
 
-    /// Opens a result that was cut off, to go on with it: trials that are not whole
-    /// are taken away. Gives it with the trials that are.
+    /// Opens a result that is there, with the trials that are whole, in order.
     ///
     /// # Errors
     /// When it is no result directory, another dyno writes to it, or it is damaged.
-    pub fn resume(path: &Path) -> Result<(Self, Vec<(PathBuf, TrialSummary)>), StoreError> {
+    pub fn open(path: &Path) -> Result<(Self, Vec<TrialSummary>), StoreError> {
         let dir = Self::locked(path.to_owned())?;
         let mut whole = Vec::new();
         for trial in read::trial_dirs(path)? {
-            match read::read_trial(&trial)? {
-                Some(summary) => whole.push((trial, summary)),
-                None => fs::remove_dir_all(&trial).map_err(StoreError::at("remove", &trial))?,
+            whole.extend(read::read_trial(&trial)?);
+        }
+        Ok((dir, whole))
+    }
+
+    /// Opens a result that was cut off, to go on with it: trials that are not whole
+    /// are taken away.
+    ///
+    /// # Errors
+    /// As [`ResultDir::open`]'s, and when something cannot be removed.
+    pub fn resume(path: &Path) -> Result<(Self, Vec<TrialSummary>), StoreError> {
+        let (dir, whole) = Self::open(path)?;
+        for trial in read::trial_dirs(path)? {
+            if !trial.join(names::TRIAL).exists() {
+                fs::remove_dir_all(&trial).map_err(StoreError::at("remove", &trial))?;
             }
         }
         Ok((dir, whole))
+    }
+
+    /// The results in the place where they go by default, oldest first.
+    ///
+    /// # Errors
+    /// When there is no such place.
+    pub fn in_default_place() -> Result<Vec<PathBuf>, StoreError> {
+        let parent = Path::new(DEFAULT_PARENT);
+        let entries = fs::read_dir(parent).map_err(StoreError::at("read", parent))?;
+        let paths = entries.map(|entry| Ok(entry.map_err(StoreError::at("read", parent))?.path()));
+        let mut paths = paths.collect::<Result<Vec<_>, StoreError>>()?;
+        paths.sort();
+        Ok(paths)
     }
 
     /// The directory, held until this dyno ends.
@@ -83,11 +107,12 @@ impl ResultDir {
     /// Takes away what [`ResultDir::create`] wrote, for a run that came to nothing;
     /// whatever else is there stays.
     pub fn discard(self) {
-        for name in [names::STUDY, names::ENVIRONMENT] {
+        for name in [names::STUDY, names::ENVIRONMENT, names::RESULT] {
             // What cannot be removed is left where it is, to no harm.
             let _ = fs::remove_file(self.path.join(name));
         }
-        let _ = fs::remove_dir(self.path.join(names::TRIALS));
+        // It was made new: all in it is ours.
+        let _ = fs::remove_dir_all(self.path.join(names::TRIALS));
         let _ = fs::remove_dir(&self.path);
     }
 

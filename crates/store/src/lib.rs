@@ -33,7 +33,7 @@ pub use create::ResultDir;
 pub use error::StoreError;
 pub use interval::{Histogram, IntervalRecord};
 pub use read::{
-    read_intervals, read_monitors, read_result, read_series, read_study, read_trial, trial_dirs,
+    read_intervals, read_monitors, read_result, read_series, read_study, read_trial, trial_dirs, trial_number,
 };
 pub use trial::{InstanceWriter, TrialWriter};
 

@@ -83,16 +83,16 @@ pub fn trial_dirs(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(StoreError::at("read", &trials))?.path();
-        if number(&path).is_some() {
+        if trial_number(&path).is_some() {
             paths.push(path);
         }
     }
-    paths.sort_by_key(|path| number(path));
+    paths.sort_by_key(|path| trial_number(path));
     Ok(paths)
 }
 
-/// The number at the start of a trial's name.
-fn number(path: &Path) -> Option<u32> {
+/// The number of a trial by its directory (one of [`trial_dirs`]).
+pub fn trial_number(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
     name.split_once('-')?.0.parse().ok()
 }

@@ -172,7 +172,7 @@ fn a_resumed_result_keeps_whole_trials_and_drops_the_others() {
     std::fs::write(out.join("trials/002-cut-off/series.jsonl"), "{").unwrap();
     let (dir, whole) = ResultDir::resume(&out).unwrap();
     assert_eq!(whole.len(), 1);
-    assert_eq!(whole[0].1, result.trials[0]);
+    assert_eq!(whole[0], result.trials[0]);
     assert!(!out.join("trials/002-cut-off").exists());
     assert_eq!(store::read_study(&out).unwrap(), "");
     let twice = ResultDir::resume(&out).unwrap_err();

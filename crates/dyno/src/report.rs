@@ -1,0 +1,55 @@
+//! `dyno report RESULT`: the report from what is stored.
+
+use std::path::{Path, PathBuf};
+
+use measure::result::RunResult;
+use ::report::Report;
+use store::{ResultDir, names};
+
+use crate::cli::ReportArgs;
+use crate::failure::{Exit, Failure};
+use crate::progress::{Detail, Screen};
+
+/// Writes the report of a result again.
+pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
+    let result = store::read_result(&args.result)?;
+    let (dir, trials) = ResultDir::open(&args.result)?;
+    let path = write(&dir, &RunResult { trials, ..result })?;
+    Screen::new(Detail::Bar).line(&format!("report:  {}", path.display()));
+    Ok(())
+}
+
+/// Writes the page and its twins; gives the page's path.
+pub(crate) fn write(dir: &ResultDir, result: &RunResult) -> Result<PathBuf, Failure> {
+    let mut series = Vec::new();
+    let mut monitors = Vec::new();
+    for trial in kept(dir.path(), result)? {
+        series.push(store::read_series(&trial)?);
+        monitors.push(store::read_monitors(&trial)?);
+    }
+    let study = store::read_study(dir.path())?;
+    let report = Report {
+        result,
+        series: &series,
+        monitors: &monitors,
+        study: Some(&study),
+    };
+    let page = ::report::html::page(&report);
+    let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
+    dir.write_report(names::CSV, &::report::csv::results(result))?;
+    dir.write_report(names::MARKDOWN, &::report::markdown::page(&report))?;
+    Ok(dir.write_report(names::REPORT, &page)?)
+}
+
+/// The directory of each trial of a result, in its order.
+fn kept(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
+    let dirs = store::trial_dirs(dir)?;
+    let of = |number: u32| {
+        let found = dirs.iter().find(|path| store::trial_number(path) == Some(number));
+        found.cloned().ok_or_else(|| {
+            let message = format!("{}: the files of trial {number} are missing", dir.display());
+            Failure::new(Exit::Usage, message)
+        })
+    };
+    result.trials.iter().map(|trial| of(trial.number)).collect()
+}

@@ -1,0 +1,205 @@
+//! From a study file to the trials that the laboratory runs.
+
+use client::mysql::StatementProtocol;
+use data::Mode;
+use lab::{Database, Lab, Place, Trial};
+use load::{Arrivals, LoadSpec, Pace};
+use measure::result::{Design, Table};
+use study::{Engine, Plan, ServerSpec, Study};
+use workload::distribution::Distribution;
+use workload::name::WorkloadName;
+use workload::options::Options;
+
+use crate::bench::GRACE;
+use crate::cli::StudyArgs;
+use crate::failure::{Exit, Failure};
+use crate::server;
+
+/// Longest study file that is read: one more byte than `study` accepts.
+const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
+/// Connections that load data side by side.
+const LOAD_CONNECTIONS: u32 = 2;
+/// Connections that are opened at once.
+const CONNECT_LIMIT: u32 = 64;
+
+/// A study, and what it means.
+pub(crate) struct Meant {
+    pub(crate) study: Study,
+    pub(crate) plan: Plan,
+    /// The study with its overrides, without passwords, for the record.
+    pub(crate) text: String,
+}
+
+impl Meant {
+    /// Reads a study file.
+    pub(crate) fn read(args: &StudyArgs) -> Result<Self, Failure> {
+        let study = read(args)?;
+        let plan = study.plan().map_err(usage)?;
+        let text = study.as_run();
+        Ok(Self { study, plan, text })
+    }
+
+    /// What is planned, for the record.
+    pub(crate) fn design(&self) -> Design {
+        let plan = &self.plan;
+        Design {
+            trials: u32::try_from(plan.trials.len()).unwrap_or(u32::MAX),
+            repeats: plan.repeats,
+            axes: plan.axes.clone(),
+            order: plan.order.to_string(),
+            tables: plan
+                .tables
+                .iter()
+                .map(|table| Table {
+                    rows: table.rows.clone(),
+                    columns: table.columns.iter().map(|c| c.value.clone()).collect(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The trials, with every server that runs already reached once.
+    pub(crate) fn trials(&self, lab: &Lab) -> Result<Vec<Trial>, Failure> {
+        let mut reached: Vec<(String, Database)> = Vec::new();
+        let mut trials = Vec::new();
+        for planned in &self.plan.trials {
+            let place = match &planned.server {
+                ServerSpec::Engine(spec) if spec.engine == Engine::Sqlite => Place::Sqlite,
+                ServerSpec::Engine(spec) => Place::Private(spec.clone()),
+                ServerSpec::Url(url) => {
+                    let known = reached.iter().find(|(known, _)| known == url.expose());
+                    let database = match known {
+                        Some((_, database)) => database.clone(),
+                        None => server::open(url.expose(), &server::access(None)?, lab)?,
+                    };
+                    reached.push((url.expose().to_owned(), database.clone()));
+                    Place::Given(database)
+                }
+            };
+            trials.push(self.trial(planned, place)?);
+        }
+        Ok(trials)
+    }
+
+    fn trial(&self, planned: &study::Trial, place: Place) -> Result<Trial, Failure> {
+        let load = &planned.load;
+        let workload: WorkloadName = load.workload.parse().map_err(usage)?;
+        let distribution: Distribution = load.distribution.parse().map_err(|error| {
+            let help = "one of uniform, special, gaussian, pareto, zipfian, with parameters like zipfian:exp=0.99";
+            let message = format!("{error}");
+            usage(self.study.error_at(load.distribution.span, message, help))
+        })?;
+        let trial = Trial {
+            number: u32::try_from(planned.number).unwrap_or(u32::MAX),
+            label: planned.label.clone(),
+            point: planned.point.clone(),
+            repeat: planned.repeat,
+            place,
+            instances: planned.instances,
+            workload,
+            options: Options {
+                tables: planned.data.tables,
+                rows: planned.data.rows,
+                key_range: load.key_range,
+                distribution,
+                ..Options::default()
+            },
+            seed: planned.data.seed,
+            protocol: StatementProtocol::Prepared,
+            mode: Some(Mode::Missing),
+            load_connections: LOAD_CONNECTIONS,
+            preload: load.preload,
+            monitors: planned.monitors,
+            load: LoadSpec {
+                users: load.threads,
+                // Known once the engine is.
+                workers: 1,
+                warmup: load.warmup,
+                time: Some(load.time),
+                events: load.events,
+                pace: pace(load.pace),
+                think: load.think,
+                seed: planned.data.seed,
+                ignored_errors: Vec::new(),
+                batch_scheduling: true,
+                connect_limit: CONNECT_LIMIT,
+                grace: GRACE,
+            },
+            workers: None,
+        };
+        trial.check()?;
+        Ok(trial)
+    }
+
+    /// A failure of the laboratory, at its place in the study where it has one.
+    pub(crate) fn located(&self, failure: lab::Failure) -> Failure {
+        let Some(span) = failure.span else {
+            return failure.into();
+        };
+        let help = failure.remedy.clone().unwrap_or_default();
+        let message = self.study.error_at(span, failure.message.clone(), help).to_string();
+        lab::Failure {
+            message,
+            remedy: None,
+            ..failure
+        }
+        .into()
+    }
+}
+
+fn usage(error: impl std::fmt::Display) -> Failure {
+    Failure::new(Exit::Usage, error)
+}
+
+fn read(args: &StudyArgs) -> Result<Study, Failure> {
+    use std::io::Read;
+    let path = args.study.display().to_string();
+    let mut text = String::new();
+    std::fs::File::open(&args.study)
+        .and_then(|file| file.take(READ_LIMIT_BYTES).read_to_string(&mut text))
+        .map_err(|error| {
+            usage(format!("cannot read the study {path}: {error}")).remedy(Some(
+                "give the path of a study file, like studies/quickstart.toml",
+            ))
+        })?;
+    let overrides: Vec<(&str, &str)> = args
+        .overrides
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    let study = Study::parse_with_overrides(&path, &text, &overrides).map_err(usage)?;
+    let workloads = WorkloadName::ALL.map(WorkloadName::name);
+    study
+        .check_words(&[("load.workload", &workloads)])
+        .map_err(usage)?;
+    study.check_columns(unknown_column).map_err(usage)?;
+    Ok(study)
+}
+
+/// What to write in place of a column that does not exist.
+fn unknown_column(column: &str) -> Option<String> {
+    if measure::column::is_known(column) {
+        return None;
+    }
+    let names = measure::column::all_names();
+    Some(match study::nearest(column, names.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "docs/metrics.md lists the columns: tps, response_ms.p99, cpu.user…".to_owned(),
+    })
+}
+
+fn pace(pace: study::Pace) -> Pace {
+    match pace {
+        study::Pace::Closed => Pace::Closed,
+        study::Pace::Open {
+            rate_per_s,
+            arrivals,
+        } => Pace::Open {
+            per_s: rate_per_s,
+            arrivals: match arrivals {
+                study::Arrivals::Poisson => Arrivals::Poisson,
+                study::Arrivals::Constant => Arrivals::Constant,
+            },
+        },
+    }
+}
