@@ -44,7 +44,7 @@ fn required(content: &Content, faults: &mut Faults) {
 
 fn either_engine_or_url(content: &Content, faults: &mut Faults) {
     match EITHER.map(|name| content.place(name)) {
-        [Some(engine), Some(url)] => faults.add(engine.max(url), both().also(engine.min(url))),
+        [Some(engine), Some(url)] => faults.add_of_two(engine, url, both()),
         [None, None] => missing_server(content, faults),
         _ => {}
     }
@@ -52,9 +52,7 @@ fn either_engine_or_url(content: &Content, faults: &mut Faults) {
         let [engine, url] = EITHER.map(|name| variant.entries.get(name).map(|e| e.at));
         let axes = || EITHER.iter().filter_map(|name| content.axis(name));
         match (engine, url) {
-            (Some(engine), Some(url)) => {
-                faults.add(engine.max(url), both().also(engine.min(url)));
-            }
+            (Some(engine), Some(url)) => faults.add_of_two(engine, url, both()),
             // An axis is in every trial, so a variant cannot take its place.
             (Some(at), None) | (None, Some(at)) => {
                 let other = axes().find(|a| !variant.entries.contains_key(a.name.full()));
@@ -160,7 +158,7 @@ fn rows_of_tables(content: &Content, faults: &mut Faults) {
         if axes.contains(&rows.as_str()) {
             continue;
         }
-        let message = format!("`{}` is the same in every trial", shown(rows));
+        let message = format!("`{}` is not an axis of this study", shown(rows));
         let is_key = KEYS.iter().any(|k| k.axis && k.name == rows.value);
         let help = match nearest(rows, axes.iter().copied()) {
             Some(near) => format!("did you mean \"{near}\"?"),

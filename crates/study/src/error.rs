@@ -157,6 +157,11 @@ impl Faults {
         }
     }
 
+    /// Adds a fault of two places: at the later one, with the earlier beside it.
+    pub(crate) fn add_of_two(&mut self, one: Span, other: Span, fault: Fault) {
+        self.add(one.max(other), fault.also(one.min(other)));
+    }
+
     pub(crate) fn one(span: Span, fault: Fault) -> Self {
         Self {
             list: vec![(span, fault)],

@@ -195,11 +195,15 @@ pub(crate) static KEYS: &[Key] = &[
 ];
 
 /// The name of a variant: no key of the study, but read like one.
-pub(crate) static VARIANT_NAME: Key = fixed(optional(
-    "variant.name",
-    Kind::Name { max_chars: 60 },
-    "What tells the variant from the others.",
-));
+pub(crate) static VARIANT_NAME: Key = word("variant.name", 60);
+
+/// A name that must be given, and is no key of the study.
+pub(crate) const fn word(name: &'static str, max_chars: usize) -> Key {
+    Key {
+        required: true,
+        ..fixed(optional(name, Kind::Name { max_chars }, ""))
+    }
+}
 
 /// A key by the name that it has in a study: one of the table, or one of the
 /// many settings that `server.config` stands for.

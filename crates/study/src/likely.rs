@@ -68,11 +68,8 @@ pub(crate) fn axis(name: &str) -> String {
     }
 }
 
-/// Help for a key that a variant cannot set.
+/// Help for a key that does not exist in a variant.
 pub(crate) fn key_of_variant(name: &str) -> String {
-    if let Ok(Some(name)) = Name::find(name) {
-        return format!("`{}` is the same in every trial", name.full());
-    }
     match (full_name(name), nearest(name, ["name"])) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, Some(near)) => format!("did you mean `{near}`?"),

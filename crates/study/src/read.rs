@@ -119,10 +119,11 @@ fn string<'v>(key: &Name, value: &'v DeValue<'_>) -> Result<&'v str, Fault> {
 
 fn text(key: &Name, text: &str, max_chars: usize) -> Result<Value, Fault> {
     if text.trim().is_empty() {
-        return Err(Fault::new(
-            format!("`{}` is empty", key.full()),
-            "write a text, or leave the key out",
-        ));
+        let help = match key.key.required {
+            true => "write a text",
+            false => "write a text, or leave the key out",
+        };
+        return Err(Fault::new(format!("`{}` is empty", key.full()), help));
     }
     if text.chars().nth(max_chars).is_some() {
         let message = format!("`{}` is longer than {max_chars} characters", key.full());

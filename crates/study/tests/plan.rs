@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use study::{Arrivals, Engine, EngineSpec, Pace, Plan, ServerSpec, Study, Trial};
+use study::{Arrivals, Engine, EngineSpec, Order, Pace, Plan, Reset, ServerSpec, Study, Trial};
 
 const QUICKSTART: &str = include_str!("../../../studies/quickstart.toml");
 const SMALLEST: &str = "title = \"t\"\nserver.engine = \"sqlite\"\n";
@@ -60,6 +60,18 @@ fn the_smallest_study_has_defaults() {
         (1, None, Pace::Closed)
     );
     assert_eq!(trial.load.think, Duration::ZERO);
+    assert_eq!((trial.load.preload, trial.load.key_range), (false, None));
+    assert_eq!(
+        (trial.instances, trial.repeat, trial.monitors),
+        (1, 1, true)
+    );
+    assert_eq!((&trial.variant, engine(trial).reset), (&None, Reset::Copy));
+    let order = Order {
+        random: false,
+        seed: 1,
+    };
+    assert_eq!((plan.repeats, plan.order), (1, order));
+    assert!(plan.tables.is_empty() && plan.axes.is_empty());
 }
 
 #[test]
@@ -94,7 +106,9 @@ fn every_key_arrives() {
         [server]\nurl = \"mysql://u:p@h/d\"
         [data]\ntables = 2\nrows = 3\nseed = 18446744073709551615
         [load]\nworkload = \"w\"\nthreads = 0x10\nwarmup = \"2s\"\ntime = \"500ms\"\nevents = 1_000
-        rate = 200\narrivals = \"constant\"\ndistribution = \"uniform\"\nthink = \"1ms\"";
+        rate = 200\narrivals = \"constant\"\ndistribution = \"uniform\"\nthink = \"1ms\"
+        preload = true\nkey_range = 80\nrepeats = 2\norder = \"written\"\norder_seed = 5
+        [monitors]\nenabled = false";
     let plan = plan(text, &[]);
     let trial = &plan.trials[0];
     assert_eq!(plan.description.as_deref(), Some("d"));
@@ -109,6 +123,13 @@ fn every_key_arrives() {
         ("w", "uniform")
     );
     assert_eq!((load.threads, load.events), (16, Some(1000)));
+    assert_eq!((load.preload, load.key_range), (true, Some(80)));
+    assert!(!trial.monitors);
+    let order = Order {
+        random: false,
+        seed: 5,
+    };
+    assert_eq!((plan.repeats, plan.order), (2, order));
     assert_eq!(
         load.warmup + load.time + load.think,
         Duration::from_millis(2501)

@@ -51,6 +51,11 @@ fn in_the_file() {
         "hunter2",
     );
     check(
+        "[[variant]]\nname = \"v\"\nserver.url = \"mysql:\\u002f/u:hunter2@h\"",
+        &[],
+        "hunter2",
+    );
+    check(
         "sweep.\"server.url\" = [\"a://u:hunter2@h\", \"b://u:hunter2@h\"]",
         &[],
         "hunter2",

@@ -109,7 +109,7 @@ impl Walk {
                 format!("`{}` stands twice", name.full()),
                 "keep one of the two",
             );
-            return self.faults.add(at, fault.also(first.at));
+            return self.faults.add_of_two(first.at, at, fault);
         }
         if !self.has_room_for(&name, at) {
             return;

@@ -31,8 +31,8 @@ impl Walk {
     fn add_axis(&mut self, axis: Axis) {
         if let Some(first) = self.content.axis(axis.name.full()) {
             let message = format!("the axis `{}` stands twice", axis.name.full());
-            let fault = Fault::new(message, "put all its values in one list").also(first.at);
-            self.faults.add(axis.at, fault);
+            let fault = Fault::new(message, "put all its values in one list");
+            self.faults.add_of_two(first.at, axis.at, fault);
         } else if self.content.axes.len() == MAX_AXES {
             let message = format!("there is no room for the axis `{}`", axis.name.full());
             let help = format!("a study has at most {MAX_AXES} axes");

@@ -5,7 +5,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::{Typed, Walk};
 use crate::content::Table;
 use crate::error::Fault;
-use crate::key::{Key, Kind, Name, Needs};
+use crate::key::{Key, Name, word};
 use crate::read::{TABLES_EXAMPLE, type_words};
 use crate::span::{Origin, Span, Spanned};
 use crate::suggest::{nearest, shown};
@@ -13,19 +13,8 @@ use crate::suggest::{nearest, shown};
 const MAX_TABLES: usize = 20;
 const MAX_COLUMNS: usize = 30;
 
-const fn word(name: &'static str) -> Key {
-    Key {
-        name,
-        kind: Kind::Name { max_chars: 200 },
-        default: None,
-        required: true,
-        axis: false,
-        needs: Needs::Nothing,
-        doc: "",
-    }
-}
-static ROWS: Key = word("report.tables.rows");
-static COLUMNS: Key = word("report.tables.columns");
+static ROWS: Key = word("report.tables.rows", 200);
+static COLUMNS: Key = word("report.tables.columns", 200);
 
 impl Walk {
     pub(super) fn tables(&mut self, list: &DeArray<'_>, origin: Origin) {
@@ -53,7 +42,7 @@ impl Walk {
             match typed.get_ref().as_ref() {
                 "rows" => rows = Some(self.text(&ROWS, value, at.origin)),
                 "columns" => columns = Some(self.columns(value, at.origin)),
-                other => self.unknown("key of a table", other, place, || known(other)),
+                other => self.unknown("key", other, place, || known(other)),
             }
         }
         for (name, is_there) in [("rows", rows.is_some()), ("columns", columns.is_some())] {
@@ -95,8 +84,8 @@ impl Walk {
             };
             if let Some(first) = columns.iter().find(|c| c.value == column.value) {
                 let message = format!("the column `{}` stands twice", shown(&column));
-                let fault = Fault::new(message, "take one of the two out").also(first.span);
-                self.faults.add(column.span, fault);
+                let fault = Fault::new(message, "take one of the two out");
+                self.faults.add_of_two(first.span, column.span, fault);
             }
             columns.push(column);
         }

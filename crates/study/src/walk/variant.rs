@@ -61,8 +61,8 @@ impl Walk {
         let mut others = self.content.variants.iter();
         if let Some(first) = others.find(|v| v.name.value == name.value) {
             let message = format!("two variants have the name `{}`", shown(&name));
-            let fault = Fault::new(message, "give each a name of its own").also(first.name.span);
-            return self.faults.add(name.span, fault);
+            let fault = Fault::new(message, "give each a name of its own");
+            return self.faults.add_of_two(first.name.span, name.span, fault);
         }
         self.content.variants.push(Variant { name, entries });
     }
@@ -70,7 +70,12 @@ impl Walk {
     fn key_of_variant(&mut self, key: &str, value: &Typed<'_>, at: Span, into: &mut Entries) {
         match Name::find(key) {
             Ok(Some(name)) if name.key.axis => self.entry(name, value, at, into),
-            Ok(_) => self.unknown("key", key, at, || likely::key_of_variant(key)),
+            Ok(Some(name)) => {
+                let message = format!("a variant cannot set `{}`", name.full());
+                let help = "it is the same in every trial: write it outside the variants";
+                self.faults.add(at, Fault::new(message, help));
+            }
+            Ok(None) => self.unknown("key", key, at, || likely::key_of_variant(key)),
             Err(fault) => self.faults.add(at, fault),
         }
     }
