@@ -94,7 +94,7 @@ function draw(id) {
 // A button for each line, outside the drawing, where a keyboard and a finger reach it.
 function legend(place, traces, off) {
   const old = place.parentElement.querySelector(".legend");
-  const focused = old && [...old.children].indexOf(document.activeElement);
+  const focused = old ? [...old.children].indexOf(document.activeElement) : -1;
   old?.remove();
   if (traces.length < 2) return;
   const box = element("div", { class: "legend", role: "group", "aria-label": "Lines of this figure" });
@@ -112,6 +112,7 @@ function legend(place, traces, off) {
       off.set(trace.name, !on);
       Plotly.restyle(place, { visible: on }, [i]);
     });
+    if (trace.panel && trace.panel !== traces[i - 1]?.panel) box.append(element("span", { class: "panel" }, trace.panel));
     box.append(button);
   });
   place.before(box);

@@ -59,25 +59,29 @@ function cpuBars(x, categories, values) {
   })).filter((trace) => trace.y.some((value) => value > 0));
 }
 
-// x is 1/(1-q): each further nine takes the same room.
+// From pale to deep: colours for lines that are in an order.
+function ramp(share) {
+  const ends = ["--ramp0", "--ramp1"].map((name) => [1, 3, 5].map((i) => parseInt(css(name).slice(i, i + 2), 16)));
+  return `rgb(${ends[0].map((from, i) => Math.round(from + share * (ends[1][i] - from))).join()})`;
+}
+
+// x is 1/(1-q): each further nine takes the same room. Of many curves some are shown,
+// evenly spread.
 function curves() {
-  const MOST = 8;
-  const drawn = overview.curves.filter((c) => c.quantile.length);
-  const first = drawn.filter((c) => !c.again), step = Math.max(1, (first.length - 1) / (MOST - 1));
-  const shown = new Set(Array.from({ length: MOST }, (_, k) => first[Math.round(k * step)]));
+  const MOST = 8, drawn = overview.curves.filter((c) => c.quantile.length);
+  const step = Math.max(1, (drawn.length - 1) / (MOST - 1));
+  const shown = Array.from({ length: MOST }, (_, k) => Math.round(k * step)).filter((k) => k < drawn.length);
+  const ordered = overview.sweep?.numeric && overview.sweep.lines.length === 1 && drawn.length > 2;
   const traces = drawn.map((c, k) => {
     const x = c.quantile.map((q) => q < 1 ? 1 / (1 - q) : Math.max(c.count, 1));
     const text = c.quantile.map((q) => q < 1 ? "p" + +(q * 100).toFixed(5) : "max");
-    return line(x, c.ms, c.name, k, {
-      label: c.name, mode: "lines", text, visible: shown.has(c), hovertemplate: "%{text}: %{y:,.4~g} ms",
+    const place = shown.indexOf(k);
+    const trace = line(x, c.ms, c.name, place < 0 ? k : place, {
+      label: c.name, mode: "lines", text, visible: place >= 0, hovertemplate: "%{text}: %{y:,.4~g} ms",
     });
+    if (ordered) Object.assign(trace.line, { color: ramp(k / (drawn.length - 1)), dash: "solid" });
+    return trace;
   });
-  // Some of many: colours are dealt among those that are shown first.
-  let next = 0;
-  for (const trace of [...traces].sort((a, b) => Number(b.visible) - Number(a.visible))) {
-    trace.line.color = colour(next);
-    trace.line.dash = DASHES[Math.floor(next++ / COLOURS) % DASHES.length];
-  }
   const most = Math.max(1, ...drawn.map((c) => c.count));
   const ticks = [[1, "0"], [2, "50 %"], [10, "90 %"], [100, "99 %"], [1e3, "99.9 %"], [1e4, "99.99 %"], [1e5, "99.999 %"], [1e6, "99.9999 %"]]
     .filter(([x]) => x <= most && !(narrow() && x === 2));

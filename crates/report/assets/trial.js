@@ -1,7 +1,7 @@
 // The figures of one trial, which share their clock: a zoom of one is a zoom of all.
 
 const OPEN = ["CPU", "Disks"]; // shown before one asks
-const PANEL = 130, PANEL_FRAME = 60; // height of a panel and of what is around all, in pixels
+const PANEL = 92, GAP = 20, FRAME = 60; // heights in pixels: a panel, between two, around all
 const TIME = "seconds from the start of the load";
 
 let shown = null; // the trial whose figures are there
@@ -23,7 +23,7 @@ function loadFigure({ load }) {
     traces.push(seconds(t, unpack(load[what]), what, j + 1, Object.assign({ label: what, visible: what !== "max" }, ms))));
   if (load.backlog) traces.push(seconds(t, unpack(load.backlog), "backlog", 5, { label: "backlog", visible: false }));
   const notes = load.aside.filter(([, , phase]) => phase === "warmup" && !narrow()).map(([x0]) => ({
-    text: "warm-up", x: x0, y: 1, xref: "x", yref: "paper", xanchor: "left", yanchor: "top", showarrow: false, font: { size: 11, color: css("--faint") },
+    text: "warm-up", x: x0, y: 0.5, xref: "x", yref: "paper", xanchor: "left", yanchor: "middle", showarrow: false, font: { size: 11, color: css("--faint") },
   }));
   return [traces, layout({
     height: 400, shapes: shadow(load.aside), annotations: notes, xaxis: clock({ anchor: "y2" }),
@@ -34,22 +34,25 @@ function loadFigure({ load }) {
 
 // One panel below the other, one for each unit.
 function monitorFigure(data, { stacked, panels }) {
-  const t = unpack(data.t), traces = [], axes = {}, gap = 0.07, each = (1 - gap * (panels.length - 1)) / panels.length;
+  const t = unpack(data.t), traces = [], axes = {}, inside = panels.length * (PANEL + GAP) - GAP;
+  const gap = GAP / inside, each = PANEL / inside;
   panels.forEach((panel, p) => {
     const y = p ? "y" + (p + 1) : "y", top = 1 - p * (each + gap);
     const names = panel.lines.every((l) => l.name.includes("CPU")) ? "CPU time" : "";
     axes["yaxis" + (p ? p + 1 : "")] = axis([names, panel.unit].filter(Boolean).join(", "), Object.assign(
       { domain: [Math.max(0, top - each), top], rangemode: "tozero", nticks: 5 }, stacked ? { range: [0, 100] } : {}));
-    for (const l of panel.lines) {
+    // Colours begin anew in each panel, so that reads look alike in all.
+    panel.lines.forEach((l, i) => {
       const category = l.name.replace("CPU ", "");
       const fill = stacked ? { stackgroup: "cpu", mode: "lines", line: { width: 0 }, fillcolor: cpuColour(category), swatch: "block", hovertemplate: "%{y:.1f} %" } : {};
-      traces.push(seconds(t, unpack(l.y), stacked ? category : l.name, traces.length, Object.assign({ label: stacked ? category : l.name, yaxis: y, visible: !l.part }, fill)));
-    }
+      traces.push(seconds(t, unpack(l.y), stacked ? category : l.name, i, Object.assign({ label: stacked ? category : l.name, panel: panels.length > 1 ? panel.unit || "count" : "", yaxis: y, visible: !l.part }, fill)));
+    });
   });
   const last = panels.length > 1 ? "y" + panels.length : "y";
-  const kept = stacked ? traces.filter((trace) => trace.y.some((value) => value > 0)) : traces;
+  const order = (trace) => overview.cpu.indexOf(trace.name);
+  const kept = stacked ? traces.filter((trace) => trace.y.some((value) => value > 0)).sort((a, b) => order(a) - order(b)) : traces;
   return [kept, layout(Object.assign({
-    height: stacked ? 260 : PANEL_FRAME + PANEL * panels.length + 30, shapes: shadow(data.load.aside), xaxis: clock({ anchor: last }),
+    height: stacked ? 240 : FRAME + Math.max(inside, 150), shapes: shadow(data.load.aside), xaxis: clock({ anchor: last }),
   }, axes))];
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn all_trials(result: &RunResult) -> Grid {
         row.extend(repeated.then(|| trial.repeat.to_string()));
         row.extend(numbers(trial));
         let bound = trial.verdict.as_ref().map(|verdict| verdict.bound);
-        let bound = bound.map_or(number::ABSENT.to_owned(), |bound| bound.to_string());
+        let bound = bound.map_or(number::ABSENT.to_owned(), findings::bound_word);
         row.extend(verdict.then_some(bound));
         row.extend(early.then(|| findings::ended(&trial.outcome).to_owned()));
         row

@@ -44,11 +44,10 @@ pub(crate) fn lead(result: &RunResult) -> String {
             format!("{} gave {numbers} under {}.", setup.engine, setup.workload)
         }
         _ => format!(
-            "Of {} points, the most throughput was at {}: {numbers}.{}{}",
+            "Of {} points, the most throughput was at {}: {numbers}.{}",
             points.len(),
             best.name,
-            against_least(best, &points),
-            rivals(best, &points)
+            compared(best, &points)
         ),
     };
     text.push_str(&bound_at(best));
@@ -93,37 +92,37 @@ fn points(result: &RunResult) -> Vec<Point<'_>> {
         .collect()
 }
 
-/// How many times the least it is, where that is said with confidence.
-fn against_least(best: &Point<'_>, points: &[Point<'_>]) -> String {
+/// How it compares with the other points, where the intervals allow to say so.
+fn compared(best: &Point<'_>, points: &[Point<'_>]) -> String {
+    let parts = [against_least(best, points), rivals(best, points)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(" Throughput there is {}.", parts.join(", and ")),
+    }
+}
+
+fn against_least(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     let measured = points.iter().filter(|point| point.tps.estimate.is_some());
     let least = measured.min_by(|a, b| {
         let tps = |point: &Point<'_>| point.tps.value().unwrap_or(f64::MAX);
         tps(a).total_cmp(&tps(b))
-    });
-    let Some((least, value)) = least.and_then(|least| Some((least, least.tps.value()?))) else {
-        return String::new();
-    };
-    let times = best.tps.value().unwrap_or(0.0) / value;
-    if overlap(&best.tps, &least.tps) || !times.is_finite() || times < 1.05 {
-        return String::new();
-    }
-    format!(
-        " That is {times:.1} times the {} at {}.",
-        number::estimate(least.tps.estimate),
-        least.name
-    )
+    })?;
+    let times = best.tps.value()? / least.tps.value()?;
+    let clear = !overlap(&best.tps, &least.tps) && times.is_finite() && times >= 1.05;
+    clear.then(|| {
+        let tps = number::estimate(least.tps.estimate);
+        format!("{times:.1} times the {tps} at {}", least.name)
+    })
 }
 
 /// The points that may be as good.
-fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> String {
+fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     const MOST: usize = 3;
     let others = points.iter().filter(|point| !std::ptr::eq(*point, best));
     let near: Vec<&Point<'_>> = others
         .filter(|point| overlap(&best.tps, &point.tps))
         .collect();
-    if near.is_empty() {
-        return String::new();
-    }
     let named = near.iter().take(MOST).map(|point| {
         let tps = number::estimate(point.tps.estimate);
         format!("{} ({tps})", point.name)
@@ -132,7 +131,7 @@ fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> String {
     if near.len() > MOST {
         text.push_str(&format!(" and {} others", near.len() - MOST));
     }
-    format!(" It is not clearly more than at {text}: the intervals overlap.")
+    (!near.is_empty()).then(|| format!("not clearly more than at {text}: the intervals overlap"))
 }
 
 /// Whether two intervals overlap; without intervals nothing is claimed.
@@ -159,6 +158,14 @@ fn bound_at(best: &Point<'_>) -> String {
         [Bound::Nothing] => " Nothing that is watched held it back there.".to_owned(),
         [bound] => format!(" There it was {}.", in_sentence(*bound)),
         _ => String::new(),
+    }
+}
+
+/// What a trial was bound by, in a word or two.
+pub(crate) fn bound_word(bound: Bound) -> String {
+    match bound {
+        Bound::Nothing => "none of these".to_owned(),
+        other => other.to_string(),
     }
 }
 

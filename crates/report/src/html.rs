@@ -21,7 +21,7 @@ const CHARTS: &str = concat!(
 );
 
 /// Trials beyond this have their tables of a line each folded away.
-const MOST_OPEN: usize = 30;
+const MOST_OPEN: usize = 16;
 
 /// A report that could not be made.
 #[derive(Debug, thiserror::Error)]

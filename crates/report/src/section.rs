@@ -96,10 +96,11 @@ fn all_times(times: LatencySummary) -> Vec<String> {
 
 /// Each server's part, where there are several.
 pub(crate) fn instances(trial: &TrialSummary) -> Grid {
-    let several = trial.instances.len() > 1;
-    let rows = trial.instances.iter().filter(|_| several).map(|instance| {
+    let all = trial.instances.as_slice();
+    let early = all.iter().any(|one| one.outcome != Outcome::Completed);
+    let rows = all.iter().filter(|_| all.len() > 1).map(|instance| {
         let time = |of: fn(LatencySummary) -> f64| number::maybe(instance.response_ms.map(of));
-        vec![
+        let mut row = vec![
             instance.number.to_string(),
             number::count(instance.transactions.count),
             number::estimate(instance.transactions.per_s),
@@ -108,28 +109,30 @@ pub(crate) fn instances(trial: &TrialSummary) -> Grid {
             time(|times| times.p99),
             time(|times| times.max),
             number::count(instance.errors),
-            instance.outcome.to_string(),
-            instance.server.clone(),
-        ]
+        ];
+        row.extend(early.then(|| instance.outcome.to_string()));
+        row.push(instance.server.clone());
+        row
     });
+    let mut titles = vec![
+        "server",
+        "transactions",
+        "tps",
+        "mean",
+        "p95",
+        "p99",
+        "max",
+        "errors",
+    ];
+    titles.extend(early.then_some("ended"));
+    titles.push("address");
     Grid {
         caption: "Each server under its own load, all at the same time. Response times in \
                   milliseconds."
             .to_owned(),
-        heads: heads([
-            "server",
-            "transactions",
-            "tps",
-            "mean",
-            "p95",
-            "p99",
-            "max",
-            "errors",
-            "ended",
-            "address",
-        ]),
+        heads: heads(titles),
         keys: 1,
-        words: 2,
+        words: 1 + usize::from(early),
         rows: rows.collect(),
         ..Grid::default()
     }

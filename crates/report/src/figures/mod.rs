@@ -5,10 +5,12 @@ mod sweep;
 mod thin;
 mod trial;
 
+use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
 use crate::Report;
+use crate::cell::counts;
 use crate::findings;
 use crate::keys;
 use sweep::Sweep;
@@ -36,12 +38,10 @@ pub(crate) struct Overview {
     best: usize,
 }
 
-/// Response time by percentile of one trial.
+/// Response time by percentile at one point of the study.
 #[derive(Debug, Serialize)]
 struct Curve {
     name: String,
-    /// Whether the point was measured before.
-    again: bool,
     count: u64,
     quantile: Vec<f64>,
     ms: Vec<f64>,
@@ -65,7 +65,7 @@ impl Figures {
             trials: trials.collect(),
             overview: Overview {
                 sweep: sweep::sweep(result),
-                curves: result.trials.iter().zip(&names).map(curve).collect(),
+                curves: curves(result),
                 cpu: sweep::CPU,
                 names,
                 best: findings::best_trial(result),
@@ -85,12 +85,25 @@ impl Figures {
     }
 }
 
-fn curve((trial, name): (&TrialSummary, &String)) -> Curve {
+/// Percentiles of repeats cannot be averaged: each point has the curve of its first
+/// trial that counts.
+fn curves(result: &RunResult) -> Vec<Curve> {
+    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
+    let axes = keys::axes(result);
+    let groups = keys::groups(&trials, &axes).into_iter();
+    groups
+        .filter_map(|group| {
+            let first = group.trials.iter().find(|trial| counts(trial))?;
+            Some(curve(first, keys::trial_name(first, result)))
+        })
+        .collect()
+}
+
+fn curve(trial: &TrialSummary, name: String) -> Curve {
     let points = &trial.response_curve;
     let rounded = |ms: f64| (ms * 1000.0).round() / 1000.0;
     Curve {
-        name: name.clone(),
-        again: trial.repeat > 1,
+        name,
         count: trial.transactions.count,
         quantile: points.iter().map(|point| point.quantile).collect(),
         ms: points.iter().map(|point| rounded(point.ms)).collect(),
