@@ -18,6 +18,8 @@ const DISK_FULL_PCT: f64 = 90.0;
 const IO_PRESSURE_PCT: f64 = 50.0;
 /// CPU time that neither servers nor generator used is told from this share (0 to 1) on.
 const OTHERS_SHARE: f64 = 0.1;
+/// From this share (0 to 1) on, they are what the trial was held back by.
+const MOST: f64 = 0.5;
 
 /// What held the trial back: the first rule that applies. It is told with the numbers
 /// it rests on, and rests on nothing that was not measured.
@@ -95,11 +97,20 @@ fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
     if let Some(generator) = generator {
         text += &format!(", {} the generator's", share(generator));
     }
-    if let (Some(servers), Some(generator)) = (servers, generator) {
-        let others = 1.0 - servers - generator;
-        if others >= OTHERS_SHARE {
+    let others = servers
+        .zip(generator)
+        .map(|(servers, generator)| 1.0 - servers - generator);
+    match others {
+        Some(others) if others > MOST => {
+            text += &format!(
+                ", {} others': something else runs on this host",
+                share(others)
+            );
+        }
+        Some(others) if others > OTHERS_SHARE => {
             text += &format!(", {} others' and the kernel's", share(others));
         }
+        _ => {}
     }
     text
 }

@@ -124,6 +124,14 @@ fn full_cpus_are_the_servers_or_the_generators() {
 }
 
 #[test]
+fn cpus_that_are_full_of_others_say_so() {
+    let trial = idle_but(&[("cpu.idle", 0.0), ("server.cpu", 40.0)]);
+    let evidence = "10 % of it the servers', 2 % the generator's, 88 % others': something else \
+                    runs on this host";
+    expect(&trial, Bound::Cpu, evidence);
+}
+
+#[test]
 fn waiting_for_a_disk_is_not_being_busy() {
     let trial = idle_but(&[("cpu.idle", 2.0), ("cpu.iowait", 60.0)]);
     expect(&trial, Bound::Nothing, "CPUs 38 % busy");
@@ -279,6 +287,7 @@ fn docs_verdicts_md_names_the_thresholds() {
         ("disk busy", DISK_FULL_PCT),
         ("something waits for IO", IO_PRESSURE_PCT),
         ("others' CPU is told", OTHERS_SHARE * 100.0),
+        ("others' CPU is most of it", MOST * 100.0),
     ];
     let table: Vec<&str> = page
         .lines()
