@@ -37,27 +37,43 @@ pub(crate) fn claim(root: &Path) -> Result<Vec<Dead>, LabError> {
         if !dir.is_dir() || dir.is_symlink() {
             continue;
         }
-        match Lock::try_exclusive(&dir.join("lock")) {
-            Ok(Some(lock)) => dead.push(Dead { dir, _lock: lock }),
-            Ok(None) => {}
-            // Another dyno that sweeps has just removed it.
-            Err(_) if !dir.exists() => {}
-            Err(error) => return Err(error),
+        if let Some(lock) = Lock::try_exclusive(&dir.join("lock"))? {
+            dead.push(Dead { dir, _lock: lock });
         }
     }
     Ok(dead)
 }
 
 /// Ends the processes of dead dynos and removes their directories.
-pub(crate) fn remove(dead: Vec<Dead>) -> Result<Cleaned, LabError> {
+pub(crate) fn remove(root: &Path, dead: Vec<Dead>) -> Result<Cleaned, LabError> {
     let mut cleaned = Cleaned::default();
     for Dead { dir, _lock } in dead {
         cleaned.processes += end_processes(&dir)?;
         cleaned.bytes += used_bytes(&dir);
-        fs::remove_dir_all(&dir).map_err(LabError::at("remove", &dir))?;
+        remove_run_dir(root, &dir)?;
         cleaned.run_dirs += 1;
     }
     Ok(cleaned)
+}
+
+/// Removes a run directory whose lock the caller holds. Its lock goes last and while
+/// nobody looks for dead dynos, or somebody would find a directory without one.
+pub(crate) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
+    let lock = dir.join("lock");
+    for entry in fs::read_dir(dir).map_err(LabError::at("read", dir))? {
+        let path = entry.map_err(LabError::at("read", dir))?.path();
+        if path == lock {
+            continue;
+        }
+        let removed = if path.is_dir() && !path.is_symlink() {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
+        removed.map_err(LabError::at("remove", &path))?;
+    }
+    let _whole = Lock::exclusive(&root.join("lock"))?;
+    fs::remove_dir_all(dir).map_err(LabError::at("remove", dir))
 }
 
 /// What a file or a directory takes on the disk.

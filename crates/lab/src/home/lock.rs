@@ -10,7 +10,9 @@ use crate::error::LabError;
 
 /// A lock that is held. Servers do not inherit it: the file is closed on exec.
 #[derive(Debug)]
-pub(crate) struct Lock(File);
+pub(crate) struct Lock {
+    _file: File,
+}
 
 impl Lock {
     /// Waits until nobody else has it.
@@ -19,7 +21,7 @@ impl Lock {
             let file = open(path)?;
             file.lock().map_err(LabError::at("lock", path))?;
             if is_there(&file, path)? {
-                return Ok(Self(file));
+                return Ok(Self { _file: file });
             }
         }
     }
@@ -41,7 +43,7 @@ impl Lock {
         loop {
             let file = open(path)?;
             match lock(&file) {
-                Ok(()) if is_there(&file, path)? => return Ok(Some(Self(file))),
+                Ok(()) if is_there(&file, path)? => return Ok(Some(Self { _file: file })),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(LabError::at("lock", path)(error)),
@@ -102,7 +104,7 @@ mod tests {
             fs::remove_file(&path).unwrap();
             drop(first);
             let second = waiting.join().unwrap();
-            assert!(is_there(&second.0, &path).unwrap());
+            assert!(is_there(&second._file, &path).unwrap());
             assert!(Lock::try_exclusive(&path).unwrap().is_none());
         });
     }

@@ -2,11 +2,10 @@
 //! running dyno.
 //!
 //! ```text
-//! CACHE/lock              held while a run directory is made or claimed
+//! CACHE/lock              held while a run directory is made, claimed or removed
 //! CACHE/templates/        prepared data: see `template`
 //! CACHE/run/5e1c…/lock    held as long as that dyno lives
-//! CACHE/run/5e1c…/s1.cnf  the configuration of its server 1
-//! CACHE/run/5e1c…/s1/     everything that server 1 writes
+//! CACHE/run/5e1c…/s1.0/   a server of it: see `servers::DataDir`
 //! ```
 //!
 //! Whatever a killed dyno leaves is below its run directory, whose lock the kernel
@@ -15,7 +14,6 @@
 pub(crate) mod lock;
 mod root;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -90,7 +88,7 @@ impl Home {
         drop(whole);
         let home = Self {
             inner: Arc::new(Inner {
-                swept: sweep::remove(dead)?,
+                swept: sweep::remove(&root, dead)?,
                 root,
                 run,
                 account,
@@ -144,7 +142,7 @@ impl Home {
 impl Drop for Inner {
     fn drop(&mut self) {
         // What cannot be removed now is swept by the next dyno.
-        let _ = fs::remove_dir_all(&self.run);
+        let _ = sweep::remove_run_dir(&self.root, &self.run);
     }
 }
 

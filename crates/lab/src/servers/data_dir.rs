@@ -7,8 +7,13 @@ use std::path::{Path, PathBuf};
 use crate::error::LabError;
 use crate::home::Home;
 
-/// A server's directory below the run directory, with `data` for its data; it goes
-/// away with this value.
+/// A server's directory below the run directory; it goes away with this value.
+///
+/// ```text
+/// my.cnf        its configuration: dyno's, for the server to read
+/// own/          the server's, closed to others: s.sock, pid, tmp/
+/// own/data/     its data
+/// ```
 #[derive(Debug)]
 pub struct DataDir {
     home: Home,
@@ -16,67 +21,77 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// A new directory that only dyno enters, for now; its `data` is still to be made.
+    /// A new directory; its `data` is still to be made, and then to be handed over.
     pub(crate) fn new(home: &Home, prefix: &str) -> Result<Self, LabError> {
         let dir = home.new_path(prefix);
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&dir)
-            .map_err(LabError::at("make", &dir))?;
-        Ok(Self {
+        make(&dir, 0o755)?;
+        let new = Self {
             home: home.clone(),
             dir,
-        })
+        };
+        make(&new.own(), 0o700)?;
+        Ok(new)
     }
 
-    /// The server's whole directory.
+    /// The whole directory, which is dyno's.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// The part that is the server's.
+    pub(crate) fn own(&self) -> PathBuf {
+        self.dir.join("own")
     }
 
     /// The server's data directory.
     #[must_use]
     pub fn data(&self) -> PathBuf {
-        self.dir.join("data")
+        self.own().join("data")
     }
 
     /// The server's socket.
     pub(crate) fn socket(&self) -> PathBuf {
-        self.dir.join("s.sock")
+        self.own().join("s.sock")
     }
 
-    /// The server's configuration: beside its directory, in which its user could change it.
+    /// The server's configuration: not where its user could change it.
     pub(crate) fn config(&self) -> PathBuf {
-        let mut path = self.dir.clone().into_os_string();
-        path.push(".cnf");
-        path.into()
+        self.dir.join("my.cnf")
     }
 
     pub(crate) fn home(&self) -> &Home {
         &self.home
     }
 
-    /// Has a directory in it that is the server's own.
-    pub(crate) fn make(&self, name: &str) -> Result<(), LabError> {
-        let path = self.dir.join(name);
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            made => made.map_err(LabError::at("make", &path))?,
+    /// Has a directory in the server's part that is the server's too.
+    pub(crate) fn make_own(&self, name: &str) -> Result<(), LabError> {
+        let path = self.own().join(name);
+        if !path.exists() {
+            make(&path, 0o700)?;
         }
         self.home.account().own(&path)
     }
 
-    /// Gives the directory to the server's user: from here on nothing is written into
-    /// it by dyno, which that user could lead elsewhere by a symbolic link.
+    /// Gives the server its part. From here on dyno makes nothing in it, which that user
+    /// could lead elsewhere by a symbolic link.
     pub(crate) fn hand_over(&self) -> Result<(), LabError> {
-        self.home.account().own(&self.dir)
+        self.home.account().own(&self.own())
     }
+}
+
+fn make(path: &Path, mode: u32) -> Result<(), LabError> {
+    DirBuilder::new()
+        .mode(mode)
+        .create(path)
+        .map_err(LabError::at("make", path))?;
+    // The mode above is subject to the umask.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+    fs::set_permissions(path, permissions).map_err(LabError::at("open up", path))
 }
 
 impl Drop for DataDir {
     fn drop(&mut self) {
         // What cannot be removed now goes with the run directory.
-        let _ = fs::remove_file(self.config());
         let _ = fs::remove_dir_all(&self.dir);
     }
 }

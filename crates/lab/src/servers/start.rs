@@ -73,7 +73,7 @@ pub(super) struct Started {
 pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabError> {
     check_settings(wanted.config)?;
     fs::create_dir_all(wanted.keep).map_err(LabError::at("make", wanted.keep))?;
-    wanted.data.make("tmp")?;
+    wanted.data.make_own("tmp")?;
     wanted.data.hand_over()?;
     let recipe = Recipe {
         number: wanted.number,
@@ -158,7 +158,7 @@ impl Recipe {
     fn write_config(&self, data: &DataDir, port: u16) -> Result<(), LabError> {
         let place = Place {
             number: self.number,
-            dir: data.dir(),
+            dir: &data.own(),
             port,
             connections: self.connections,
         };
@@ -253,7 +253,7 @@ pub(crate) fn write_init_config(
     data: &DataDir,
     format: &[(String, String)],
 ) -> Result<(), LabError> {
-    write_readable(&data.config(), &init_cnf(installed, data.dir(), format))
+    write_readable(&data.config(), &init_cnf(installed, &data.own(), format))
 }
 
 /// Writes a file that the server's user may read, whatever the umask.

@@ -124,7 +124,7 @@ impl<'a> Builder<'a> {
         let data = DataDir::new(self.home, "build").map_err(|error| self.failure(error))?;
         copy_dir(&base.dir.join("data"), &data.data(), self.home.account())
             .map_err(|error| self.failure(error))?;
-        let keep = self.home.new_path("log");
+        let keep = data.dir().to_owned();
         let started = servers::start(
             self.installed,
             servers::Wanted {
@@ -167,13 +167,13 @@ impl<'a> Builder<'a> {
     fn initialise(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
         let begun = Instant::now();
         let data = DataDir::new(self.home, "build")?;
-        data.make("data")?;
-        data.make("tmp")?;
+        data.make_own("data")?;
+        data.make_own("tmp")?;
         data.hand_over()?;
         servers::write_init_config(self.installed, &data, &self.format)?;
-        let sql = self.home.new_path("init");
+        let sql = data.dir().join("first.sql");
         servers::write_readable(&sql, &self.first_sql())?;
-        let log_path = self.home.new_path("log");
+        let log_path = data.dir().join("error.log");
         let log = fs::File::create(&log_path).map_err(LabError::at("write", &log_path))?;
         let errors = log.try_clone().map_err(LabError::at("write", &log_path))?;
         let mut command = self.initialiser(&data, &sql)?;

@@ -1,0 +1,213 @@
+//! What a dyno leaves that is killed, and that the next one, or `clean`, removes it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod private;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use lab::home::{Cleaned, Home, clean_in};
+use lab::servers::Engine;
+use lab::template;
+
+use private::{
+    empty, entries, installed, is_running, open_dir, options, processes_below, quietly, start,
+    value, wait_until, wanted,
+};
+
+/// What a dyno does that is to be killed; nothing in a test run.
+#[test]
+fn a_dyno() {
+    let Some(root) = std::env::var_os("LEFTOVERS_TEST_ROOT") else {
+        return;
+    };
+    let home = Home::open_in(Path::new(&root), u64::MAX).unwrap();
+    let keep = tempfile::tempdir().unwrap();
+    match std::env::var("LEFTOVERS_TEST_DOES").unwrap().as_str() {
+        "serve" => {
+            let _server = start(&home, Engine::MariaDb, &[], keep.path()).unwrap();
+            println!("serving");
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        "initialise" => {
+            empty(&home, &installed(Engine::MySql), &[]);
+        }
+        _ => {
+            let many = options(8, 2_000_000);
+            let installed = installed(Engine::MariaDb);
+            quietly(|listener| template::obtain(&home, &installed, &wanted(&many), &[], listener))
+                .unwrap();
+        }
+    }
+    panic!("should have been killed");
+}
+
+fn dyno(root: &Path, does: &str) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "a_dyno", "--nocapture"]);
+    command
+        .env("LEFTOVERS_TEST_ROOT", root)
+        .env("LEFTOVERS_TEST_DOES", does);
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until the dyno says this word.
+fn hear(dyno: &mut Child, word: &str) {
+    let lines = BufReader::new(dyno.stdout.take().unwrap()).lines();
+    assert!(lines.map(Result::unwrap).any(|line| line.contains(word)));
+}
+
+fn kill(mut dyno: Child) {
+    dyno.kill().unwrap();
+    dyno.wait().unwrap();
+}
+
+fn runs(root: &Path) -> Vec<PathBuf> {
+    entries(&root.join("run"))
+}
+
+/// A server that outlived its dyno: the kernel's signal does not reach one that was just
+/// being started.
+fn survivor(run: &Path) -> Child {
+    let option = format!("--defaults-file={}/s1.0/my.cnf", run.display());
+    let mut command = Command::new("sh");
+    command.args(["-c", "read line", "sh", &option]);
+    command.stdin(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn servers_die_with_dyno_and_their_files_with_the_next_one() {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let mut one = dyno(&root, "serve");
+    hear(&mut one, "serving");
+    let servers = processes_below(&root);
+    assert_eq!(servers.len(), 1);
+    kill(one);
+    wait_until("the server's end", || !is_running(servers[0]));
+    assert_eq!(runs(&root).len(), 1);
+
+    let home = Home::open_in(&root, u64::MAX).unwrap();
+    assert_eq!(home.swept().run_dirs, 1);
+    assert!(home.swept().bytes > 1 << 20);
+    assert_eq!(runs(&root).len(), 1);
+    drop(home);
+    assert!(runs(&root).is_empty());
+}
+
+#[test]
+fn a_process_that_outlived_its_dyno_is_ended() {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let mut one = dyno(&root, "serve");
+    hear(&mut one, "serving");
+    let mut survivor = survivor(&runs(&root)[0]);
+    let pid = survivor.id();
+    wait_until("the survivor", || processes_below(&root).contains(&pid));
+    kill(one);
+    let reaper = std::thread::spawn(move || survivor.wait().unwrap());
+    let cleaned = clean_in(&root, false).unwrap();
+    assert!(
+        cleaned.processes >= 1 && cleaned.run_dirs == 1,
+        "{cleaned:?}"
+    );
+    assert!(!reaper.join().unwrap().success());
+    assert!(runs(&root).is_empty() && processes_below(&root).is_empty());
+    assert_eq!(clean_in(&root, false).unwrap(), Cleaned::default());
+}
+
+#[test]
+fn a_dyno_that_lives_is_not_disturbed() {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let mut other = dyno(&root, "serve");
+    hear(&mut other, "serving");
+    let theirs = processes_below(&root);
+    let home = Home::open_in(&root, u64::MAX).unwrap();
+    assert_eq!(home.swept(), Cleaned::default());
+    assert_eq!(clean_in(&root, false).unwrap(), Cleaned::default());
+    assert_eq!(runs(&root).len(), 2);
+    let keep = tempfile::tempdir().unwrap();
+    let server = start(&home, Engine::MariaDb, &[], keep.path()).unwrap();
+    kill(other);
+    wait_until("the other's end", || !is_running(theirs[0]));
+    assert_eq!(clean_in(&root, true).unwrap().run_dirs, 1);
+    assert_eq!(value(&server, "SELECT 1"), "1");
+    drop(server);
+    assert_eq!(entries(home.root()).len(), 3, "lock, run, templates");
+}
+
+/// Kills a dyno when the first process below its cache has an argument with this word.
+fn killed_while(does: &str, word: &str) -> (tempfile::TempDir, PathBuf) {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let one = dyno(&root, does);
+    wait_until(word, || {
+        processes_below(&root).iter().any(|pid| {
+            let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&text).contains(word)
+        })
+    });
+    kill(one);
+    (dir, root)
+}
+
+fn assert_clean(root: &Path) {
+    let cleaned = clean_in(root, true).unwrap();
+    assert_eq!(cleaned.run_dirs, 1);
+    assert!(runs(root).is_empty() && processes_below(root).is_empty());
+    assert!(entries(&root.join("templates")).is_empty());
+}
+
+#[test]
+fn a_dyno_killed_while_it_initialises_leaves_nothing() {
+    let (_dir, root) = killed_while("initialise", "--initialize-insecure");
+    assert_clean(&root);
+}
+
+#[test]
+fn a_dyno_killed_while_it_loads_leaves_nothing_and_no_half_template() {
+    let (_dir, root) = killed_while("load", "--defaults-file=");
+    let whole = |path: &PathBuf| !path.is_dir() || path.join("template.json").exists();
+    assert!(entries(&root.join("templates")).iter().all(whole));
+    assert_clean(&root);
+}
+
+#[test]
+fn nothing_to_clean_is_no_error_and_makes_nothing() {
+    let dir = open_dir();
+    let root = dir.path().join("never");
+    assert_eq!(clean_in(&root, true).unwrap(), Cleaned::default());
+    assert!(!root.exists());
+}
+
+/// Many dynos that come and go at once: none takes another's directory for a dead one's.
+#[test]
+fn many_dynos_open_and_close_at_once() {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    let home = Home::open_in(&root, u64::MAX).unwrap();
+                    assert_eq!(home.swept(), Cleaned::default());
+                }
+            });
+        }
+    });
+    assert!(runs(&root).is_empty());
+}

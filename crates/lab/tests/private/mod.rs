@@ -1,0 +1,199 @@
+//! What the tests of private servers share.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use client::mysql::{Connection, Error};
+use client::reactor::Reactor;
+use data::{Listener, Mode, Wanted};
+use lab::error::LabError;
+use lab::home::Home;
+use lab::servers::{self, DataDir, Engine, Installed, Private};
+use lab::template::{self, Template};
+use tempfile::TempDir;
+use workload::name::WorkloadName;
+use workload::options::Options;
+
+pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
+pub(crate) const BOTH: [Engine; 2] = [Engine::MariaDb, Engine::MySql];
+
+/// A directory that servers can reach, gone with it.
+pub(crate) fn open_dir() -> TempDir {
+    tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o755))
+        .tempdir()
+        .unwrap()
+}
+
+/// A home whose templates stay for the next tests.
+pub(crate) fn kept_home() -> Home {
+    let user = rustix::process::geteuid().as_raw();
+    let root = PathBuf::from(format!("/tmp/dyno-testkit-{user}/cache"));
+    fs::create_dir_all(&root).unwrap();
+    Home::open_in(&root, u64::MAX).unwrap()
+}
+
+pub(crate) fn installed(engine: Engine) -> Installed {
+    servers::find(engine, None, None).unwrap()
+}
+
+pub(crate) fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    settings.iter().map(owned).collect()
+}
+
+/// Small tables of a read-write load.
+pub(crate) fn options(tables: u32, rows: u64) -> Options {
+    Options {
+        tables,
+        rows,
+        ..Options::default()
+    }
+}
+
+pub(crate) fn wanted(options: &Options) -> Wanted<'_> {
+    Wanted {
+        workload: WorkloadName::OltpReadWrite,
+        options,
+        seed: 7,
+        users: 1,
+        mode: Mode::Missing,
+        connections: 2,
+    }
+}
+
+/// Calls with a listener that says nothing and never interrupts.
+pub(crate) fn quietly<T>(call: impl FnOnce(Listener<'_>) -> T) -> T {
+    call(Listener {
+        tell: &mut |_| {},
+        interrupted: &NEVER,
+    })
+}
+
+pub(crate) fn empty(home: &Home, installed: &Installed, config: &[(String, String)]) -> Template {
+    quietly(|listener| template::obtain_empty(home, installed, config, listener)).unwrap()
+}
+
+/// The data of a server without tables.
+pub(crate) fn empty_data(home: &Home, installed: &Installed) -> DataDir {
+    empty(home, installed, &[]).copy(1).unwrap().0
+}
+
+/// Starts server 1 on this data.
+pub(crate) fn start_on(
+    data: DataDir,
+    installed: &Installed,
+    config: &[(String, String)],
+    port: Option<u16>,
+    keep: &Path,
+) -> Result<Private, LabError> {
+    servers::start(
+        installed,
+        servers::Wanted {
+            number: 1,
+            data,
+            config,
+            port,
+            connections: 10,
+            keep,
+            interrupted: &NEVER,
+        },
+    )
+}
+
+/// Starts a server without tables, with these settings.
+pub(crate) fn start(
+    home: &Home,
+    engine: Engine,
+    settings: &[(&str, &str)],
+    keep: &Path,
+) -> Result<Private, LabError> {
+    let installed = installed(engine);
+    let data = empty_data(home, &installed);
+    start_on(data, &installed, &config(settings), None, keep)
+}
+
+/// The rows of a statement.
+pub(crate) fn sql(server: &Private, statement: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
+    let target = server.target("sbtest").unwrap();
+    Reactor::new()
+        .unwrap()
+        .block_on(async {
+            let mut connection = Connection::open(&target).await?;
+            let rows = connection.rows(statement).await?;
+            connection.close().await;
+            Ok(rows)
+        })
+        .unwrap()
+}
+
+/// The first value of a statement.
+pub(crate) fn value(server: &Private, statement: &str) -> String {
+    let rows = sql(server, statement).unwrap();
+    rows[0][0].clone().unwrap_or_default()
+}
+
+pub(crate) fn is_running(pid: u32) -> bool {
+    // A process that ended and was not waited for has no command line.
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|text| !text.is_empty())
+}
+
+/// Waits for something that must come.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The processes that were started on something below `dir`.
+pub(crate) fn processes_below(dir: &Path) -> Vec<u32> {
+    let dir = format!("{}/", dir.display());
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&text).contains(&dir)
+    })
+    .collect()
+}
+
+pub(crate) fn entries(dir: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// Every file below a directory, by its relative path, with its content.
+pub(crate) fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut todo = vec![dir.to_owned()];
+    while let Some(at) = todo.pop() {
+        for path in entries(&at) {
+            if path.is_dir() {
+                todo.push(path);
+            } else {
+                let name = path.strip_prefix(dir).unwrap().to_owned();
+                found.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// The only directory below a cache's `templates`.
+pub(crate) fn only_template(root: &Path, part: &str) -> PathBuf {
+    let mut found = entries(&root.join("templates"));
+    found.retain(|path| path.is_dir() && path.display().to_string().contains(part));
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}

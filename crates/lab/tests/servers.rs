@@ -1,0 +1,312 @@
+//! Private servers of both engines: their settings, their ends, and what their errors say.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod private;
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use lab::error::LabError;
+use lab::servers::{self, Engine};
+use rustix::process::{Pid, Signal, kill_process};
+
+use private::{
+    BOTH, NEVER, config, empty, empty_data, installed, is_running, kept_home, open_dir, sql, start,
+    start_on, value,
+};
+
+#[test]
+fn a_server_runs_with_the_studys_settings_and_leaves_only_what_is_kept() {
+    for engine in BOTH {
+        let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+        let settings = [
+            ("innodb-buffer-pool-size", "64M"),
+            ("max_connections", "1500"),
+            ("init_connect", "SET @said = '#1; \"two\" \\\\ three'"),
+            ("sql_mode", ""),
+        ];
+        let server = start(&home, engine, &settings, keep.path()).unwrap();
+        assert_eq!(
+            value(&server, "SELECT @@innodb_buffer_pool_size"),
+            "67108864"
+        );
+        assert_eq!(value(&server, "SELECT @@max_connections"), "1500");
+        assert_eq!(value(&server, "SELECT @@init_connect"), settings[2].1);
+        assert_eq!(value(&server, "SELECT @@sql_mode"), "");
+        assert_eq!(value(&server, "SELECT @@skip_name_resolve"), "1");
+        assert_eq!(value(&server, "SELECT @@log_bin"), "0");
+        assert!(server.notes().is_empty(), "{:?}", server.notes());
+
+        let (pid, dir) = (server.pid().unwrap(), server.data_dir());
+        let meta = fs::metadata(dir.parent().unwrap()).unwrap();
+        assert_eq!(meta.mode() & 0o777, 0o700);
+        let process = fs::metadata(format!("/proc/{pid}")).unwrap();
+        assert_eq!(process.uid(), meta.uid());
+        assert_ne!(process.uid(), 0);
+        assert!(server.socket().exists());
+
+        server.stop().unwrap();
+        assert!(!is_running(pid) && !dir.ancestors().nth(2).unwrap().exists());
+        let kept = fs::read_to_string(keep.path().join("my.cnf")).unwrap();
+        assert!(kept.contains("innodb-buffer-pool-size = 64M"), "{kept}");
+        let log = fs::read_to_string(keep.path().join("error.log")).unwrap();
+        assert!(log.to_lowercase().contains("shutdown complete"), "{log}");
+    }
+}
+
+#[test]
+fn what_is_not_set_has_room_for_every_user() {
+    for engine in BOTH {
+        let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+        let server = start(&home, engine, &[], keep.path()).unwrap();
+        assert_eq!(value(&server, "SELECT @@max_connections"), "1000");
+        let files: u64 = value(&server, "SELECT @@open_files_limit").parse().unwrap();
+        assert!(files > 2000, "{files}");
+        let pool: u64 = value(&server, "SELECT @@innodb_buffer_pool_size")
+            .parse()
+            .unwrap();
+        assert_eq!(pool, 128 << 20);
+    }
+}
+
+#[test]
+fn two_servers_run_side_by_side() {
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let start = |name: &str| start(&home, Engine::MariaDb, &[], &keep.path().join(name)).unwrap();
+    let (one, two) = (start("1"), start("2"));
+    assert_ne!(one.port(), two.port());
+    sql(&one, "CREATE TABLE here (a INT)").unwrap();
+    assert!(sql(&two, "SELECT * FROM here").is_err());
+    drop(one);
+    assert_eq!(value(&two, "SELECT 1"), "1");
+}
+
+#[test]
+fn a_setting_that_is_refused_is_told_in_the_servers_words() {
+    let cases = [
+        ("no_such_option", "1", "unknown variable 'no_such_option=1'"),
+        (
+            "innodb_flush_method",
+            "bogus",
+            "value 'bogus' to 'innodb-flush-method'",
+        ),
+        ("innodb_buffer_pool_size", "12X", "Unknown suffix 'X'"),
+        ("sql_mode", "BOGUS", "value 'BOGUS' to 'sql_mode'"),
+        ("collation_connection", "klingon", "collation_connection"),
+    ];
+    for engine in BOTH {
+        for (name, given, words) in cases {
+            let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+            let settings = [("max_connections", "99"), (name, given)];
+            let error = start(&home, engine, &settings, keep.path()).unwrap_err();
+            let LabError::RejectedSetting {
+                name: said,
+                words: heard,
+                ..
+            } = &error
+            else {
+                panic!("{engine} {name}: {error}");
+            };
+            assert_eq!(said, name);
+            assert!(heard.contains(words), "{engine}: {heard}");
+            assert!(error.remedy().unwrap().contains("server.config"));
+            assert!(keep.path().join("error.log").exists());
+        }
+    }
+}
+
+#[test]
+fn a_value_that_the_server_corrects_is_noted() {
+    for engine in BOTH {
+        let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+        let settings = [("innodb_flush_log_at_trx_commit", "7")];
+        let server = start(&home, engine, &settings, keep.path()).unwrap();
+        let notes = server.notes().join("\n");
+        assert!(notes.contains("unsigned value 7 adjusted to"), "{notes}");
+    }
+}
+
+#[test]
+fn a_taken_port_says_by_whom() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let installed = installed(Engine::MariaDb);
+    let start = |data| start_on(data, &installed, &[], Some(port), keep.path());
+    let error = start(empty_data(&home, &installed)).unwrap_err();
+    let text = error.to_string();
+    let by = format!("(process {})", std::process::id());
+    assert!(
+        text.contains(&format!("port {port} is taken by")) && text.contains(&by),
+        "{text}"
+    );
+    assert!(error.remedy().unwrap().contains("server.port"));
+
+    drop(listener);
+    let server = start(empty_data(&home, &installed)).unwrap();
+    assert_eq!(server.port(), port);
+    let error = start(empty_data(&home, &installed)).unwrap_err();
+    let by = format!("(process {})", server.pid().unwrap());
+    assert!(error.to_string().contains(&by), "{error}");
+}
+
+#[test]
+fn both_engines_are_found_and_other_versions_are_refused() {
+    for engine in BOTH {
+        let found = installed(engine);
+        let (first, _) = found.version.split_once('.').unwrap();
+        assert_eq!(servers::find(engine, None, Some(first)).unwrap(), found);
+        let error = servers::find(engine, None, Some("5.1")).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(&format!("asks for {engine} 5.1")), "{text}");
+        assert!(text.contains(&found.version), "{text}");
+        assert!(error.remedy().unwrap().contains("server.basedir"));
+    }
+    // The one that scripts/install-servers.sh made is a base directory too.
+    let prefix = installed(Engine::MySql);
+    let prefix = prefix.program.parent().unwrap().parent().unwrap();
+    servers::find(Engine::MySql, Some(prefix), Some("9")).unwrap();
+    assert!(servers::find(Engine::MariaDb, Some(prefix), None).is_err());
+    servers::find(Engine::MariaDb, Some("/usr".as_ref()), None).unwrap();
+}
+
+#[test]
+fn a_base_directory_is_used_to_the_end() {
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let installed = servers::find(Engine::MariaDb, Some("/usr".as_ref()), None).unwrap();
+    let data = empty_data(&home, &installed);
+    let server = start_on(data, &installed, &[], None, keep.path()).unwrap();
+    assert_eq!(
+        value(&server, "SELECT @@basedir").trim_end_matches('/'),
+        "/usr"
+    );
+}
+
+#[test]
+fn a_server_that_dies_at_its_start_shows_its_last_words() {
+    for engine in BOTH {
+        let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+        let installed = installed(engine);
+        let data = empty_data(&home, &installed);
+        fs::write(data.data().join("ibdata1"), [1; 100]).unwrap();
+        let error = start_on(data, &installed, &[], None, keep.path()).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, LabError::Died { .. }), "{text}");
+        assert!(
+            text.contains("server 1") && text.contains("exit code"),
+            "{text}"
+        );
+        assert!(text.contains("InnoDB"), "{text}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_while_it_runs_is_noticed_and_can_start_again() {
+    for engine in BOTH {
+        let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+        let mut server = start(&home, engine, &[], keep.path()).unwrap();
+        assert_eq!(server.exited(), None);
+        sql(&server, "CREATE TABLE t (a INT)").unwrap();
+        let pid = Pid::from_raw(i32::try_from(server.pid().unwrap()).unwrap()).unwrap();
+        kill_process(pid, Signal::KILL).unwrap();
+        let how = server.exited_soon().unwrap();
+        assert!(how.contains("was killed by signal 9"), "{how}");
+        assert!(how.contains("ready for connections"), "{how}");
+        assert_eq!(server.exited(), Some(how));
+
+        server.restart(&NEVER).unwrap();
+        assert_eq!(value(&server, "SELECT COUNT(*) FROM t"), "0");
+        server.kill();
+        assert_eq!(server.pid(), None);
+        assert!(server.exited().unwrap().contains("killed by dyno"));
+        server.stop().unwrap();
+    }
+}
+
+#[test]
+fn what_dyno_decides_is_not_the_studys() {
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let error = start(
+        &home,
+        Engine::MariaDb,
+        &[("datadir", "/var/lib/mysql")],
+        keep.path(),
+    );
+    let error = error.unwrap_err();
+    assert!(matches!(error, LabError::ReservedSetting { .. }), "{error}");
+}
+
+#[test]
+fn the_user_can_stop_a_start() {
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let installed = installed(Engine::MariaDb);
+    let data = empty_data(&home, &installed);
+    let dir = data.data();
+    let stopped = servers::start(
+        &installed,
+        servers::Wanted {
+            number: 1,
+            data,
+            config: &[],
+            port: None,
+            connections: 1,
+            keep: keep.path(),
+            interrupted: &std::sync::atomic::AtomicBool::new(true),
+        },
+    );
+    assert!(matches!(stopped, Err(LabError::Interrupted)));
+    assert!(!dir.exists());
+}
+
+#[test]
+fn settings_of_the_files_form_make_other_templates() {
+    for (engine, settings) in [
+        (
+            Engine::MariaDb,
+            vec![
+                ("innodb_page_size", "8192"),
+                ("innodb-undo-tablespaces", "3"),
+            ],
+        ),
+        (
+            Engine::MySql,
+            vec![
+                ("innodb-page-size", "8192"),
+                ("lower_case_table_names", "1"),
+            ],
+        ),
+    ] {
+        let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+        let (installed, settings) = (installed(engine), config(&settings));
+        let data = empty(&home, &installed, &settings).copy(1).unwrap().0;
+        let server = start_on(data, &installed, &settings, None, keep.path()).unwrap();
+        assert_eq!(value(&server, "SELECT @@innodb_page_size"), "8192");
+    }
+}
+
+/// Somebody else's program that calls itself a server: it never answers, and ends with dyno.
+#[test]
+fn a_program_that_is_no_server_is_no_server() {
+    let dir = open_dir();
+    fs::create_dir(dir.path().join("bin")).unwrap();
+    let program = dir.path().join("bin/mariadbd");
+    let text = "#!/bin/sh\ncase \"$*\" in *--version*) echo 'x Ver 10.11.1-MariaDB for x';; \
+                *) echo 'no such thing' >&2; exit 3;; esac\n";
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let impostor = servers::find(Engine::MariaDb, Some(dir.path()), None).unwrap();
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let data = empty_data(&home, &installed(Engine::MariaDb));
+    let error = start_on(data, &impostor, &[], None, keep.path()).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("exit code 3") && text.contains("no such thing"),
+        "{text}"
+    );
+}

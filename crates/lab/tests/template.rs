@@ -1,0 +1,388 @@
+//! Templates: built once, equal copies, a cache with a limit, and what goes wrong.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod private;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use data::{Listener, Progress};
+use lab::error::LabError;
+use lab::home::{Home, clean_in};
+use lab::servers::{Engine, Installed};
+use lab::template::{self, Template};
+use tempfile::TempDir;
+use workload::options::Options;
+use workload::rows::Checksum;
+
+use private::{
+    BOTH, config, contents, empty, entries, installed, kept_home, only_template, open_dir, options,
+    processes_below, quietly, start_on, value, wanted,
+};
+
+fn obtain(home: &Home, installed: &Installed, options: &Options) -> Result<Template, LabError> {
+    quietly(|listener| template::obtain(home, installed, &wanted(options), &[], listener))
+}
+
+/// The checksum that the server computes over its rows, as the template tells it.
+fn checksum(server: &lab::servers::Private, tables: u32) -> String {
+    let mut all = Checksum::default();
+    for table in 1..=tables {
+        let columns = Checksum::MYSQL_COLUMNS;
+        let rows = private::sql(server, &format!("SELECT {columns} FROM sbtest{table}")).unwrap();
+        let number = |at: usize| rows[0][at].clone().unwrap();
+        all.merge(Checksum {
+            count: number(0).parse().unwrap(),
+            xor: number(1).parse().unwrap(),
+        });
+    }
+    format!("{} rows, crc {:08x}", all.count, all.xor)
+}
+
+#[test]
+fn every_copy_has_the_same_bytes_and_is_nobody_elses() {
+    for engine in BOTH {
+        let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+        let installed = installed(engine);
+        let template = obtain(&home, &installed, &options(2, 3000)).unwrap();
+        let (one, copied) = template.copy(1).unwrap();
+        let (two, _) = template.copy(2).unwrap();
+        let first = contents(&one.data());
+        assert!(first == contents(&two.data()), "{engine}");
+        assert!(copied.bytes > 1 << 20, "{copied:?}");
+        // A server's identity and its memory of its pages are not copied.
+        for name in ["auto.cnf", "ib_buffer_pool"] {
+            assert!(!first.contains_key(Path::new(name)), "{engine}: {name}");
+        }
+        let server = start_on(one, &installed, &[], None, keep.path()).unwrap();
+        assert_eq!(Some(checksum(&server, 2)), template.checksum);
+        private::sql(&server, "DELETE FROM sbtest1").unwrap();
+        server.stop().unwrap();
+        let (three, _) = template.copy(1).unwrap();
+        assert!(first == contents(&three.data()), "{engine}");
+    }
+}
+
+#[test]
+fn a_template_is_built_once_and_found_from_then_on() {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let installed = installed(Engine::MariaDb);
+    let built = {
+        let home = Home::open_in(&root, u64::MAX).unwrap();
+        let before = cached(&home, &installed);
+        let template = obtain(&home, &installed, &options(1, 500)).unwrap();
+        assert!(template.was_built && before.is_none());
+        assert!(template.bytes > 1 << 20 && !template.build_time.is_zero());
+        assert_eq!(
+            cached(&home, &installed),
+            Some((template.bytes, template.build_time))
+        );
+        template.checksum.clone()
+    };
+    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let template = obtain(&home, &installed, &options(1, 500)).unwrap();
+    assert!(!template.was_built);
+    assert_eq!(template.checksum, built);
+    let other = obtain(&home, &installed, &options(1, 501)).unwrap();
+    assert!(other.was_built);
+    // Nothing but the whole templates and this run's lock is left of building them.
+    assert_nothing_half(&home);
+}
+
+fn cached(home: &Home, installed: &Installed) -> Option<(u64, std::time::Duration)> {
+    template::cached(home, installed, &wanted(&options(1, 500)), &[]).unwrap()
+}
+
+/// What another process does for [`two_dynos_build_it_once`]; nothing in a test run.
+#[test]
+fn another_dyno() {
+    let Some(root) = std::env::var_os("TEMPLATE_TEST_ROOT") else {
+        return;
+    };
+    let home = Home::open_in(Path::new(&root), u64::MAX).unwrap();
+    let template = obtain(&home, &installed(Engine::MariaDb), &options(1, 20_000)).unwrap();
+    println!("was_built={} {:?}", template.was_built, template.checksum);
+}
+
+fn another(root: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "another_dyno", "--nocapture"]);
+    command.env("TEMPLATE_TEST_ROOT", root);
+    command.stdout(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn two_dynos_build_it_once() {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let processes = [another(&root), another(&root)];
+    let installed = installed(Engine::MariaDb);
+    let threads = || obtain(&home, &installed, &options(1, 20_000)).unwrap();
+    let (one, two) = std::thread::scope(|scope| {
+        let (one, two) = (scope.spawn(threads), scope.spawn(threads));
+        (one.join().unwrap(), two.join().unwrap())
+    });
+    let mut built = u32::from(one.was_built) + u32::from(two.was_built);
+    assert_eq!(one.checksum, two.checksum);
+    for process in processes {
+        let said = process.wait_with_output().unwrap();
+        assert!(said.status.success());
+        let said = String::from_utf8(said.stdout).unwrap();
+        built += u32::from(said.contains("was_built=true"));
+        assert!(said.contains(&format!("{:?}", one.checksum)), "{said}");
+    }
+    assert_eq!(built, 1);
+}
+
+#[test]
+fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let (installed, options) = (installed(Engine::MariaDb), options(2, 200_000));
+    let interrupted = AtomicBool::new(false);
+    let mut stop_at_rows = |news| {
+        if matches!(news, Progress::Loading { rows, .. } if rows > 0) {
+            interrupted.store(true, Ordering::Relaxed);
+        }
+    };
+    let listener = Listener {
+        tell: &mut stop_at_rows,
+        interrupted: &interrupted,
+    };
+    let stopped = template::obtain(&home, &installed, &wanted(&options), &[], listener);
+    assert!(matches!(stopped, Err(LabError::Interrupted)), "{stopped:?}");
+    only_template(&root, "empty");
+    assert_nothing_half(&home);
+    let again = obtain(&home, &installed, &options).unwrap();
+    assert!(again.was_built);
+    assert!(again.checksum.as_ref().unwrap().starts_with("400000 rows"));
+}
+
+#[test]
+fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let installed = installed(Engine::MariaDb);
+    let names = |home: &Home| {
+        let all = entries(&home.root().join("templates"));
+        let dirs = all.into_iter().filter(|path| path.is_dir());
+        let mut names: Vec<String> = dirs
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        names.iter_mut().for_each(|name| {
+            *name = name.split('-').nth(2).unwrap().to_owned();
+        });
+        names
+    };
+    let each = {
+        let home = Home::open_in(&root, u64::MAX).unwrap();
+        let each = obtain(&home, &installed, &options(1, 10)).unwrap().bytes;
+        obtain(&home, &installed, &options(1, 20)).unwrap();
+        // Used again, it is no longer the oldest.
+        obtain(&home, &installed, &options(1, 10)).unwrap();
+        assert_eq!(names(&home), ["1x10", "1x20", "empty"]);
+        each
+    };
+    // Room for two and a little.
+    let home = Home::open_in(&root, each * 5 / 2).unwrap();
+    let held = obtain(&home, &installed, &options(1, 10)).unwrap();
+    let new = obtain(&home, &installed, &options(1, 30)).unwrap();
+    drop(new);
+    let kept = names(&home);
+    assert!(
+        kept.contains(&"1x10".to_owned()) && !kept.contains(&"1x20".to_owned()),
+        "{kept:?}"
+    );
+
+    // One that is larger than all of the cache works as long as it is used.
+    let small = Home::open_in(&root, 1000).unwrap();
+    let large = obtain(&small, &installed, &options(1, 40)).unwrap();
+    assert!(
+        names(&small).contains(&"1x10".to_owned()),
+        "another dyno uses it"
+    );
+    large.copy(1).unwrap();
+    drop(large);
+    assert_eq!(names(&small), ["1x10"]);
+    assert_eq!(clean_in(&root, true).unwrap().templates, 0);
+    drop((held, home, small));
+    let cleaned = clean_in(&root, true).unwrap();
+    assert!(entries(&root.join("templates")).is_empty(), "{cleaned:?}");
+}
+
+#[test]
+fn a_damaged_template_is_built_anew() {
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let installed = installed(Engine::MariaDb);
+    drop(obtain(&home, &installed, &options(1, 10)).unwrap());
+    let about = only_template(&root, "1x10").join("template.json");
+    fs::write(&about, "{\"recipe\": tru").unwrap();
+    let again = obtain(&home, &installed, &options(1, 10)).unwrap();
+    assert!(again.was_built);
+    again.copy(1).unwrap();
+}
+
+#[test]
+fn a_form_that_the_server_refuses_is_told_in_its_words() {
+    for engine in BOTH {
+        let dir = open_dir();
+        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        let settings = config(&[("innodb_data_file_path", "x")]);
+        let installed = installed(engine);
+        let refused =
+            quietly(|listener| template::obtain_empty(&home, &installed, &settings, listener));
+        let error = refused.unwrap_err();
+        assert!(matches!(error, LabError::RejectedSetting { .. }), "{error}");
+        assert!(
+            error.to_string().contains("innodb_data_file_path"),
+            "{error}"
+        );
+        let left = entries(&home.root().join("templates"));
+        assert!(left.iter().all(|path| !path.is_dir()), "{left:?}");
+    }
+}
+
+#[test]
+fn a_rebuild_has_the_same_rows_past_the_cache() {
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let (installed, options) = (installed(Engine::MariaDb), options(2, 700));
+    let template = obtain(&home, &installed, &options).unwrap();
+    let (data, took) =
+        quietly(|listener| template::rebuild(&home, &installed, &wanted(&options), &[], listener))
+            .unwrap();
+    assert!(!took.is_zero());
+    let server = start_on(data, &installed, &[], None, keep.path()).unwrap();
+    assert_eq!(Some(checksum(&server, 2)), template.checksum);
+    assert_eq!(value(&server, "SELECT COUNT(*) FROM dyno_tables"), "2");
+}
+
+/// A file system of so many bytes, gone with it.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    /// `None`, and a word about it, where this user may not mount.
+    fn new(size: &str) -> Option<Self> {
+        let dir = open_dir();
+        let mut mount = Command::new("mount");
+        mount.args([
+            "-t",
+            "tmpfs",
+            "-o",
+            &format!("size={size},mode=755"),
+            "tmpfs",
+        ]);
+        let mounted = mount.arg(dir.path()).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(dir));
+        }
+        println!("skipped: this user may not mount a small file system");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+/// There are templates that are whole, and nothing of this run but its lock.
+fn assert_nothing_half(home: &Home) {
+    let runs = entries(&home.root().join("run"));
+    assert_eq!(runs.len(), 1);
+    assert_eq!(entries(&runs[0]), [runs[0].join("lock")]);
+    for template in entries(&home.root().join("templates")) {
+        assert!(!template.is_dir() || template.join("template.json").exists());
+    }
+    assert!(processes_below(home.root()).is_empty());
+}
+
+#[test]
+fn a_disk_that_is_too_small_is_refused_before_anything_starts() {
+    let Some(disk) = SmallDisk::new("300m") else {
+        return;
+    };
+    let home = Home::open_in(&disk.0.path().join("cache"), u64::MAX).unwrap();
+    let error = obtain(&home, &installed(Engine::MariaDb), &options(4, 1_000_000)).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, LabError::DiskFull { .. }), "{text}");
+    assert!(
+        text.contains("needs 1.1 GiB") && text.contains("MiB are free"),
+        "{text}"
+    );
+    assert!(error.remedy().unwrap().contains("DYNO_CACHE_DIR"));
+    assert_nothing_half(&home);
+}
+
+#[test]
+fn a_disk_that_fills_while_the_data_is_built_is_told_with_the_numbers() {
+    for engine in BOTH {
+        let Some(disk) = SmallDisk::new("500m") else {
+            return;
+        };
+        let home = Home::open_in(&disk.0.path().join("cache"), u64::MAX).unwrap();
+        let installed = installed(engine);
+        empty(&home, &installed, &[]);
+        let free = rustix::fs::statvfs(home.root()).unwrap();
+        let free = free.f_bavail * free.f_frsize;
+        // Somebody else takes nearly all of it meanwhile.
+        let mut taken = false;
+        let mut fill = |news| {
+            if matches!(news, Progress::Loading { rows, .. } if rows > 0) && !taken {
+                taken = true;
+                let left = rustix::fs::statvfs(home.root()).unwrap();
+                let bytes = (left.f_bavail * left.f_frsize).saturating_sub(3 << 20);
+                let bytes = vec![1; usize::try_from(bytes).unwrap()];
+                // The server may have taken the rest of it already.
+                let _ = fs::write(disk.0.path().join("other"), bytes);
+            }
+        };
+        let options = options(1, 150_000);
+        let listener = Listener {
+            tell: &mut fill,
+            interrupted: &private::NEVER,
+        };
+        let error = template::obtain(&home, &installed, &wanted(&options), &[], listener);
+        let error = error.unwrap_err();
+        let LabError::DiskFull { needed_bytes, .. } = error else {
+            panic!("{engine}: {error}");
+        };
+        assert!(needed_bytes > free, "{error}");
+        assert_nothing_half(&home);
+    }
+}
+
+#[test]
+fn a_copy_that_finds_no_room_is_told_with_the_numbers() {
+    let Some(disk) = SmallDisk::new("400m") else {
+        return;
+    };
+    let home = Home::open_in(&disk.0.path().join("cache"), u64::MAX).unwrap();
+    let template = empty(&home, &installed(Engine::MariaDb), &[]);
+    let copies: Result<Vec<_>, LabError> = (1..40).map(|number| template.copy(number)).collect();
+    let error = copies.unwrap_err();
+    let LabError::DiskFull { needed_bytes, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(needed_bytes, template.bytes);
+    assert!(
+        error
+            .to_string()
+            .contains("the copy of the data for server"),
+        "{error}"
+    );
+    assert_nothing_half(&home);
+}
