@@ -134,7 +134,7 @@ fn describe(args: &BenchArgs, options: Options, database: Database) -> Trial {
             PrepareArg::Never => None,
         },
         preload: false,
-        monitors: true,
+        monitors: !connection.no_monitors,
         workers: args.workers,
         seed: args.seed,
         protocol: match connection.protocol {

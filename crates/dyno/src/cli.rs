@@ -37,9 +37,7 @@ pub(crate) enum Command {
     )]
     Plan(StudyArgs),
     /// Write the report of a result again.
-    #[command(
-        after_help = "Example:\n  dyno report results/20260101T120000Z-scale-up"
-    )]
+    #[command(after_help = "Example:\n  dyno report results/20260101T120000Z-scale-up")]
     Report(ReportArgs),
     /// Remove what a killed run left behind: its servers and their directories.
     #[command(
@@ -140,6 +138,9 @@ pub(crate) struct ConnectionArgs {
     /// Error codes that do not stop the load, like 1062,1290.
     #[arg(long, value_delimiter = ',', value_name = "CODES")]
     pub(crate) ignore_errors: Vec<u32>,
+    /// Do not sample host and server each second, nor ask the server for its settings.
+    #[arg(long)]
+    pub(crate) no_monitors: bool,
     /// Do not run the workers under SCHED_BATCH.
     #[arg(long)]
     pub(crate) no_batch_scheduling: bool,

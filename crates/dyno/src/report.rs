@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use measure::result::RunResult;
 use ::report::Report;
+use measure::result::RunResult;
 use store::{ResultDir, names};
 
 use crate::cli::ReportArgs;
@@ -45,7 +45,9 @@ pub(crate) fn write(dir: &ResultDir, result: &RunResult) -> Result<PathBuf, Fail
 fn kept(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
     let dirs = store::trial_dirs(dir)?;
     let of = |number: u32| {
-        let found = dirs.iter().find(|path| store::trial_number(path) == Some(number));
+        let found = dirs
+            .iter()
+            .find(|path| store::trial_number(path) == Some(number));
         found.cloned().ok_or_else(|| {
             let message = format!("{}: the files of trial {number} are missing", dir.display());
             Failure::new(Exit::Usage, message)

@@ -126,7 +126,8 @@ impl Results {
         print(&json)
     }
 
-    /// What cannot be kept ends the trial; it is told once.
+    /// What cannot be kept is told once, and the trial goes on: what it gives can
+    /// still be shown.
     fn keep(&mut self, write: impl FnOnce(&mut Files) -> Result<(), StoreError>) {
         let Some(files) = self.current.as_mut().filter(|_| self.lost.is_none()) else {
             return;
@@ -215,10 +216,6 @@ impl Keeper for Results {
         self.screen.draining(running);
     }
 
-    fn lost(&mut self) -> Option<lab::Failure> {
-        self.lost.clone()
-    }
-
     fn end(&mut self, summary: TrialSummary) -> Result<(), lab::Failure> {
         self.screen.finish_stage();
         let finished = match self.current.take() {
@@ -227,9 +224,11 @@ impl Keeper for Results {
         };
         self.screen.trial_ended(&summary);
         self.result.trials.push(summary);
-        finished
-            .and_then(|()| self.dir.write_result(&self.result))
-            .map_err(kept_so_far)
+        let written = finished.and_then(|()| self.dir.write_result(&self.result));
+        match self.lost.take() {
+            Some(lost) => Err(lost),
+            None => written.map_err(kept_so_far),
+        }
     }
 }
 

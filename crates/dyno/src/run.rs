@@ -57,8 +57,11 @@ fn newest(text: &str) -> Result<std::path::PathBuf, Failure> {
     let results = store::ResultDir::in_default_place()?;
     let same = |dir: &std::path::PathBuf| store::read_study(dir).is_ok_and(|known| known == text);
     results.into_iter().rev().find(same).ok_or_else(|| {
-        Failure::new(Exit::Usage, "there is no result of this study to go on with")
-            .remedy(Some("name its directory with --out, or leave out --resume"))
+        Failure::new(
+            Exit::Usage,
+            "there is no result of this study to go on with",
+        )
+        .remedy(Some("name its directory with --out, or leave out --resume"))
     })
 }
 
@@ -83,7 +86,10 @@ fn leave_out_what_is_whole(trials: &mut Vec<Trial>, results: &mut Results, meant
     let time: std::time::Duration = trials.iter().map(Trial::load_time).sum();
     let left = match planned - trials.len() {
         0 => format!("{planned} trials"),
-        done => format!("{} of {planned} trials are left, {done} are there", trials.len()),
+        done => format!(
+            "{} of {planned} trials are left, {done} are there",
+            trials.len()
+        ),
     };
     screen.line(&format!(
         "{left}, about {} under load; results go to {}",

@@ -137,7 +137,10 @@ impl Meant {
             return failure.into();
         };
         let help = failure.remedy.clone().unwrap_or_default();
-        let message = self.study.error_at(span, failure.message.clone(), help).to_string();
+        let message = self
+            .study
+            .error_at(span, failure.message.clone(), help)
+            .to_string();
         lab::Failure {
             message,
             remedy: None,
@@ -182,10 +185,12 @@ fn unknown_column(column: &str) -> Option<String> {
         return None;
     }
     let names = measure::column::all_names();
-    Some(match study::nearest(column, names.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "docs/metrics.md lists the columns: tps, response_ms.p99, cpu.user…".to_owned(),
-    })
+    Some(
+        match study::nearest(column, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "docs/metrics.md lists the columns: tps, response_ms.p99, cpu.user…".to_owned(),
+        },
+    )
 }
 
 fn pace(pace: study::Pace) -> Pace {

@@ -73,9 +73,12 @@ fn a_result_directory_has_all_files_and_a_report_that_loads_nothing() {
     let expected = [
         "environment.json",
         "report.html",
+        "report.md",
         "result.json",
+        "results.csv",
         "study.toml",
         "trials/001-bench/intervals.jsonl",
+        "trials/001-bench/monitors.jsonl",
         "trials/001-bench/series.jsonl",
         "trials/001-bench/trial.json",
     ];
@@ -177,7 +180,9 @@ fn so_many_events_are_so_many_transactions_on_the_server() {
         let count = |events: i64| {
             let before = Status::of(&server);
             let done = Program::bench(&url)
-                .args("--tables 1 --rows 5000 --threads 5 --warmup 0s --prepare never")
+                .args(
+                    "--tables 1 --rows 5000 --threads 5 --warmup 0s --prepare never --no-monitors",
+                )
                 .args(&format!("--workload {workload} --events {events}"))
                 .run()
                 .succeeds();

@@ -86,6 +86,7 @@ fn compare_all(server: &Server) {
 fn load(server: &Server) {
     let url = database(server, DATABASE);
     Program::bench(&url)
+        .args("--no-monitors")
         .args(&format!("--tables 2 --rows {ROWS} --distribution uniform"))
         .args("--prepare only")
         .run()
@@ -138,6 +139,7 @@ fn both(server: &Server, workload: &str, tables: u32) -> (Delta, Delta) {
         fresh();
         let before = Status::of(server);
         let done = Program::bench(&server.url(DATABASE))
+            .args("--no-monitors")
             .args(&format!(
                 "--tables {tables} --rows {ROWS} --threads {USERS} --distribution uniform \
                  --workload {workload} --events {EVENTS} --protocol {protocol}"
@@ -174,12 +176,14 @@ fn bulk_inserts_are_as_many_rows_in_as_many_statements() {
     let url = database(&server, "ours");
     let sizes = format!("--workload bulk_insert --threads {USERS}");
     Program::bench(&url)
+        .args("--no-monitors")
         .args(&sizes)
         .args("--prepare only")
         .run()
         .succeeds();
     let before = Status::of(&server);
     Program::bench(&url)
+        .args("--no-monitors")
         .args(&sizes)
         .args(&format!(
             "--prepare never --warmup 0s --events {BULK_EVENTS}"

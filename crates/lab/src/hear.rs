@@ -129,7 +129,9 @@ impl<'a> Hearing<'a> {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             self.watch(tell);
-            self.look();
+            if self.ended_by.is_none() {
+                self.ended_by = self.dead_server(false);
+            }
             if self.ended_by.is_some() || interrupted.load(Ordering::Relaxed) {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -216,18 +218,6 @@ impl<'a> Hearing<'a> {
         if let Some(load) = self.loads.get_mut(place) {
             load.ended = Some(ended);
         }
-    }
-
-    /// Looks whether the servers live and the results can be kept.
-    fn look(&mut self) {
-        if self.ended_by.is_some() {
-            return;
-        }
-        self.ended_by = self.dead_server(false).or_else(|| {
-            let failure = self.keeper.lost()?;
-            let reason = failure.message.clone();
-            Some((Outcome::Failed { reason }, failure))
-        });
     }
 
     fn dead_server(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {

@@ -52,12 +52,9 @@ pub trait Keeper {
     /// The load has ended, and waits for running transactions.
     fn draining(&mut self, running: usize);
 
-    /// What could not be kept, if anything: the trial is stopped then.
-    fn lost(&mut self) -> Option<Failure>;
-
     /// The trial is over.
     ///
     /// # Errors
-    /// When its summary cannot be kept.
+    /// When something of it could not be kept.
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
 }

@@ -70,7 +70,7 @@ impl Lab {
             Place::Private(spec) => self.private(spec, trial, keeper, interrupted),
         }?;
         for member in &mut rig.members {
-            if let Some(target) = member.database.target() {
+            if let (true, Some(target)) = (trial.monitors, member.database.target()) {
                 // A server that does not tell is driven all the same.
                 member.settings = settings::not_default(target).unwrap_or_default();
             }
@@ -196,8 +196,7 @@ impl Building<'_> {
                 tell: &mut |news| self.keeper.preparing(&news),
                 interrupted: self.interrupted,
             };
-            let built =
-                template::rebuild(home, &self.installed, &wanted, &self.config, listener);
+            let built = template::rebuild(home, &self.installed, &wanted, &self.config, listener);
             let (built, took) = built.map_err(|error| placed(self.spec, error))?;
             each = took;
             data.push(built);

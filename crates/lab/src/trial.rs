@@ -81,7 +81,7 @@ pub struct Ran {
 /// Runs one trial and keeps what it gave.
 ///
 /// # Errors
-/// When the load did not begin, or the results cannot be kept.
+/// When the load did not begin.
 pub fn run(
     lab: &mut Lab,
     trial: &Trial,
@@ -90,8 +90,12 @@ pub fn run(
 ) -> Result<Ran, Failure> {
     keeper.begin(trial)?;
     let ran = phases(lab, trial, keeper, interrupted)?;
-    keeper.end(ran.summary.clone())?;
-    Ok(ran)
+    let kept = keeper.end(ran.summary.clone());
+    // What was measured is told even where it could not be kept.
+    Ok(Ran {
+        failure: ran.failure.or(kept.err()),
+        ..ran
+    })
 }
 
 /// Every phase of a trial by its name.
@@ -135,7 +139,7 @@ fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
 
 /// The summary of a trial whose load never began.
 pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
-     measure::gather::Gather::new(&[]).finish(Input {
+    measure::gather::Gather::new(&[]).finish(Input {
         number: trial.number,
         repeat: trial.repeat,
         label: trial.label.clone(),
@@ -198,7 +202,13 @@ impl Trial {
         self.setup_of(&first.engine(), &rig.shown(), first.tls(), workers)
     }
 
-    pub(crate) fn setup_of(&self, engine: &str, server: &str, tls: Option<String>, workers: u32) -> Setup {
+    pub(crate) fn setup_of(
+        &self,
+        engine: &str,
+        server: &str,
+        tls: Option<String>,
+        workers: u32,
+    ) -> Setup {
         Setup {
             workload: self.workload.to_string(),
             engine: engine.to_owned(),
@@ -227,7 +237,10 @@ impl Trial {
             warmup_s: self.load.warmup.as_secs_f64(),
             time_s: self.load.time.map(|time| time.as_secs_f64()),
             events: self.load.events,
-            in_process: matches!(self.place, Place::Sqlite | Place::Given(Database::Sqlite(_))),
+            in_process: matches!(
+                self.place,
+                Place::Sqlite | Place::Given(Database::Sqlite(_))
+            ),
         }
     }
 

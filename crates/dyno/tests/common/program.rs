@@ -26,7 +26,10 @@ impl Program {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let mut command = Command::new(env!("CARGO_BIN_EXE_dyno"));
-        command.current_dir(dir.path()).env_remove("DYNO_PASSWORD");
+        command
+            .current_dir(dir.path())
+            .env_remove("DYNO_PASSWORD")
+            .env("DYNO_CACHE_DIR", cache());
         Self { command, dir }
     }
 
@@ -103,6 +106,13 @@ impl Program {
     pub fn run(self) -> Finished {
         self.start().wait()
     }
+}
+
+/// The cache of all tests: what one has loaded another one need not load.
+pub fn cache() -> std::path::PathBuf {
+    use std::os::unix::fs::MetadataExt;
+    let user = std::fs::metadata("/proc/self").unwrap().uid();
+    std::env::temp_dir().join(format!("dyno-tests-{user}"))
 }
 
 /// A dyno that runs; killed when it is dropped.
