@@ -16,6 +16,9 @@ const WAIT_SHARE: f64 = 0.5;
 const DISK_FULL_PCT: f64 = 90.0;
 /// …and is, when something waits for IO for more of the time (in %).
 const IO_PRESSURE_PCT: f64 = 50.0;
+/// When all that could run waits for IO for more of the time (in %), IO is the bound
+/// however idle the device: its limit may be set outside of it.
+const IO_STALL_PCT: f64 = 50.0;
 /// CPU time that neither servers nor generator used is told from this share (0 to 1) on.
 const OTHERS_SHARE: f64 = 0.1;
 /// From this share (0 to 1) on, they are what the trial was held back by.
@@ -174,34 +177,40 @@ fn log_evidence(facts: &Facts<'_>, log: f64) -> String {
     text + &busy_disks(facts)
 }
 
-/// A device without a pause for which something waits, though transactions wait in
-/// places that no counter names: for free pages, or for room in the log.
+/// IO that stands in the way, though transactions wait for it in places that no counter
+/// names: for free pages, for room in the log, for a limit that is set on their IO.
 fn full_disk(facts: &Facts<'_>) -> Option<Verdict> {
     if !facts.sees_servers {
         return None;
     }
-    let util = facts
-        .metric("disk.util")
-        .filter(|util| *util > DISK_FULL_PCT)?;
-    let pressure = facts.metric("psi.io.some")?;
-    if pressure <= IO_PRESSURE_PCT {
+    let more = |name: &str, limit: f64| facts.metric(name).is_some_and(|percent| percent > limit);
+    let full = more("disk.util", DISK_FULL_PCT) && more("psi.io.some", IO_PRESSURE_PCT);
+    if !full && !more("psi.io.full", IO_STALL_PCT) {
         return None;
     }
     let time = |what: &str| {
-        let count = facts.metric(&format!("disk.{what}_iops")).unwrap_or(0.0);
+        let count = facts.metric(&format!("disk.{what}_iops"))?;
         let await_ms = facts.metric(&format!("disk.{what}_await_ms"));
-        (count, count * await_ms.unwrap_or(0.0))
+        Some((count, count * await_ms.unwrap_or(0.0)))
     };
-    let ((reads, read_ms), (writes, write_ms)) = (time("read"), time("write"));
+    let ((reads, read_ms), (writes, write_ms)) = (time("read")?, time("write")?);
     let bound = match read_ms > write_ms {
         true => Bound::IoReads,
         false => Bound::IoWrites,
     };
+    let waits = |name: &str, who: &str| {
+        let percent = facts.metric(name);
+        percent.map_or_else(String::new, |percent| {
+            format!(", {who} for IO {percent:.0} % of the time")
+        })
+    };
     let evidence = format!(
-        "disk {util:.0} % busy with {} reads/s and {} writes/s, and something waits for it \
-         {pressure:.0} % of the time",
+        "{} reads/s and {} writes/s{}{}{}",
         number(reads),
-        number(writes)
+        number(writes),
+        busy_disks(facts),
+        waits("psi.io.some", "something waits"),
+        waits("psi.io.full", "everything waits"),
     );
     verdict(bound, evidence)
 }

@@ -199,7 +199,9 @@ fn writes_that_commit_by_themselves() {
     let mut trial = idle_but(&[
         ("server.innodb.data_fsyncs_per_s", 395.0),
         ("disk.flushes_per_s", 395.0),
-        ("disk.flush_await_ms", 8.0),
+        ("disk.flush_await_ms", 5.0),
+        ("disk.write_await_ms", 3.0),
+        ("disk.util", 95.0),
     ]);
     trial.writes = trial.transactions.count;
     expect(
@@ -234,11 +236,19 @@ fn a_disk_full_of_writes() {
     expect(
         &trial,
         Bound::IoWrites,
-        "disk 100 % busy with 0 reads/s and 900 writes/s",
+        "0 reads/s and 900 writes/s, disk 100 % busy, something waits for IO 85 %",
     );
     // Busy without a pause, but nobody waits: a device that serves many at once.
     set(&mut trial, "psi.io.some", 5.0);
     expect(&trial, Bound::Nothing, "disks 100 % busy");
+    // Hardly busy, and all wait: the limit is elsewhere.
+    set(&mut trial, "disk.util", 4.0);
+    set(&mut trial, "psi.io.full", 80.0);
+    expect(
+        &trial,
+        Bound::IoWrites,
+        "everything waits for IO 80 % of the time",
+    );
 }
 
 #[test]
@@ -286,6 +296,7 @@ fn docs_verdicts_md_names_the_thresholds() {
         ("waits of the response time", WAIT_SHARE * 100.0),
         ("disk busy", DISK_FULL_PCT),
         ("something waits for IO", IO_PRESSURE_PCT),
+        ("everything waits for IO", IO_STALL_PCT),
         ("others' CPU is told", OTHERS_SHARE * 100.0),
         ("others' CPU is most of it", MOST * 100.0),
     ];

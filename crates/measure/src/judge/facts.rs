@@ -119,10 +119,11 @@ impl<'a> Facts<'a> {
         if trial.writes == 0 {
             return Some(0.0);
         }
-        // Each write commits by itself, and waits for one flush at least.
-        let flush_ms = self.metric("disk.flush_await_ms");
-        let flush_ms = flush_ms.or_else(|| self.metric("disk.write_await_ms"))?;
-        Some(trial.writes as f64 / trial.measured_s * flush_ms).filter(|ms| ms.is_finite())
+        // Each statement commits by itself, and waits for one write of the log and for
+        // one flush at least.
+        let write_ms = self.metric("disk.write_await_ms")?;
+        let commit_ms = write_ms + self.metric("disk.flush_await_ms").unwrap_or(0.0);
+        Some(trial.writes as f64 / trial.measured_s * commit_ms).filter(|ms| ms.is_finite())
     }
 
     /// Share of the time (0 to 1) in which a disk wrote, flushed or was waited for.
