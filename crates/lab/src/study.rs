@@ -27,13 +27,9 @@ pub fn run(
             let message = "interrupted between two trials";
             return Err(Failure::new(Cause::Interrupted, message));
         }
-        let Some(failure) = attempt(lab, trial, keeper, interrupted)? else {
-            continue;
-        };
-        if trials.len() > 1 {
-            keeper.note(&format!("trial {} failed: {failure}", trial.number));
+        if let Some(failure) = attempt(lab, trial, keeper, interrupted)? {
+            first.get_or_insert(failure);
         }
-        first.get_or_insert(failure);
     }
     first.map_or(Ok(()), Err)
 }

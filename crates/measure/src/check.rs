@@ -2,6 +2,7 @@
 
 use crate::gather::Brief;
 use crate::interval::MIN_POINTS;
+use crate::setup::Outcome;
 use crate::summary::TrialSummary;
 use crate::warning::Warning;
 
@@ -19,6 +20,10 @@ const MISSES: f64 = 0.01;
 /// All warnings of a trial.
 pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
     let mut found = Vec::new();
+    // A trial that failed before its load began has no numbers to be warned of.
+    if seconds.is_empty() && matches!(summary.outcome, Outcome::Failed { .. }) {
+        return found;
+    }
     found.extend(generator(summary));
     found.extend(overloaded(summary, seconds));
     found.extend(short(summary, seconds));

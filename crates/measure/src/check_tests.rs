@@ -246,3 +246,16 @@ fn restarts_and_reconnects() {
     seconds[3].slice.reconnects = 2;
     only(input(), &seconds, "2 connections were lost");
 }
+
+#[test]
+fn a_trial_that_never_began_is_not_warned_of() {
+    let failed = Input {
+        outcome: Outcome::Failed {
+            reason: "the server did not start".into(),
+        },
+        ..input()
+    };
+    let summary = summarize(failed, &[], &[]);
+    assert_eq!(summary.warnings, []);
+    assert!(summary.measured_s.is_sign_positive());
+}

@@ -79,7 +79,13 @@ impl Gather {
     /// The summary of all that was added.
     #[must_use]
     pub fn finish(&self, input: Input) -> TrialSummary {
-        let measured_s = self.seconds.iter().map(|second| second.seconds).sum();
+        // An empty sum is -0.
+        let measured_s: f64 = self
+            .seconds
+            .iter()
+            .map(|second| second.seconds)
+            .sum::<f64>()
+            + 0.0;
         let (reads, writes, others) = self.classes();
         let mut summary = TrialSummary {
             schema_version: SCHEMA_VERSION,
