@@ -28,7 +28,7 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ),
     ("store", &["measure"]),
     ("report", &["measure"]),
-    ("testkit", &[]),
+    ("testkit", &["data", "lab"]),
 ];
 /// For tests only.
 const TESTKIT: &str = "testkit";

@@ -32,7 +32,7 @@ pub struct Copied {
 ///
 /// # Errors
 /// The operating system's, of which a full disk is one; half a copy is left then.
-pub fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copied, LabError> {
+pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copied, LabError> {
     let begun = Instant::now();
     let mut copy = Copy {
         account,

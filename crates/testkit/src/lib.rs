@@ -10,7 +10,8 @@
 //! second. Every server listens on a free port of 127.0.0.1 and on a socket of its own, has the account `root`
 //! without a password and the database `sbtest`, and is killed when its [`Server`] is dropped or the test dies.
 //!
-//! This crate is for tests only: what goes wrong panics with the reason, because a test has nobody to return it to.
+//! The servers are those of `lab`. This crate is for tests only: what goes wrong panics with the reason, because a
+//! test has nobody to return it to.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,10 +20,7 @@
 )]
 
 mod engine;
-mod home;
-mod process;
 mod server;
-mod template;
 mod tls;
 
 pub use engine::Engine;
@@ -44,7 +42,7 @@ impl MariaDb {
     }
 }
 
-/// MySQL 9.7, from where `scripts/install-servers.sh` put it.
+/// MySQL, from where `scripts/install-servers.sh` put it.
 #[derive(Debug)]
 pub struct MySql;
 

@@ -1,24 +1,24 @@
 //! One running server.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
-use std::net::TcpListener;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+use data::Listener;
+use lab::home::Home;
+use lab::servers::{self, Installed, Private, Wanted};
+use lab::template;
 
 use crate::engine::Engine;
-use crate::process::{self, Account};
-use crate::{home, template, tls};
+use crate::tls;
 
-/// How long a server may take until it accepts connections.
-const START_LIMIT: Duration = Duration::from_secs(60);
-/// A free port can be taken by someone else before the server has it; then another one is tried.
-const MAX_PORT_TRIES: u32 = 5;
-/// How much of the error log a failure shows.
-const LOG_TAIL_LINES: usize = 30;
+/// Connections that a test has at most, unless its own options say otherwise.
+const CONNECTIONS: u32 = 100;
+
+/// A test is ended by its runner, not by this.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// What server to start.
 #[derive(Debug, Clone)]
@@ -56,41 +56,61 @@ impl Builder {
 
     /// Starts the server and waits until it answers.
     pub fn start(self) -> Server {
-        let account = Account::for_servers();
-        let dir = home::new_run_dir(&account);
-        template::copy_to(self.engine, &dir.join("data"), &account);
-        let mut options = self.engine.base_options();
-        options.push(format!("--datadir={}", dir.join("data").display()));
-        options.push(format!("--socket={}", dir.join("s.sock").display()));
-        options.push(format!("--pid-file={}", dir.join("pid").display()));
-        options.push("--bind-address=127.0.0.1".to_owned());
-        if self.tls {
-            options.extend(tls::create(&dir.join("tls"), &account));
-        }
-        options.extend(self.options);
-        let mut server = Server {
-            engine: self.engine,
-            dir,
-            options,
-            port: 0,
-            child: None,
-            tls: self.tls,
+        let home = home();
+        let installed = self.engine.installed();
+        let listener = Listener {
+            tell: &mut |_| {},
+            interrupted: &NEVER,
         };
-        server.start();
-        server
+        let template = template::obtain_empty(&home, &installed, &[], listener)
+            .unwrap_or_else(|e| panic!("{e}"));
+        let (data, _) = template.copy(1).unwrap_or_else(|e| panic!("{e}"));
+        let tls_dir = home.run_dir().join("tls");
+        let mut config = vec![("innodb_buffer_pool_size".to_owned(), "64M".to_owned())];
+        if self.tls {
+            config.extend(tls::create(&tls_dir, home.account()));
+        }
+        config.extend(self.options.iter().map(|option| setting(option)));
+        let wanted = Wanted {
+            number: 1,
+            data,
+            config: &config,
+            port: None,
+            connections: CONNECTIONS,
+            keep: &home.run_dir().join("kept"),
+            interrupted: &NEVER,
+        };
+        let private = servers::start(&installed, wanted).unwrap_or_else(|e| panic!("{e}"));
+        Server {
+            engine: self.engine,
+            installed,
+            private,
+            tls_dir: self.tls.then_some(tls_dir),
+        }
     }
+}
+
+/// The place of the tests' servers and templates, the same for all tests of a user.
+fn home() -> Home {
+    let user = rustix::process::geteuid().as_raw();
+    let root = PathBuf::from(format!("/tmp/dyno-testkit-{user}"));
+    Home::open_in(&root, u64::MAX).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// An option of the command line, `--name=value`, as one of a configuration file.
+fn setting(option: &str) -> (String, String) {
+    let option = option.trim_start_matches('-');
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    (name.to_owned(), value.to_owned())
 }
 
 /// A running server; dropping it kills it and removes its files.
 #[derive(Debug)]
 pub struct Server {
     engine: Engine,
-    /// Everything of this server is below it: data, socket, error log, certificates.
-    dir: PathBuf,
-    options: Vec<String>,
-    port: u16,
-    child: Option<Child>,
-    tls: bool,
+    installed: Installed,
+    private: Private,
+    tls_dir: Option<PathBuf>,
 }
 
 impl Server {
@@ -101,47 +121,70 @@ impl Server {
 
     /// The port it listens on, on 127.0.0.1.
     pub fn port(&self) -> u16 {
-        self.port
+        self.private.port()
     }
 
     /// The Unix socket it listens on.
     pub fn socket(&self) -> PathBuf {
-        self.dir.join("s.sock")
+        self.private.socket()
     }
 
     /// Its data directory.
     pub fn data_dir(&self) -> PathBuf {
-        self.dir.join("data")
+        self.private.data_dir()
     }
 
     /// Its process, while it runs.
     pub fn pid(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
+        self.private.pid()
     }
 
     /// The authority that signed its certificate; a MariaDB started without TLS has none.
     pub fn ca_file(&self) -> PathBuf {
-        match (self.tls, self.engine) {
-            (true, _) => tls::ca_file(&self.dir.join("tls")),
-            (false, Engine::MySql) => self.data_dir().join("ca.pem"),
-            (false, Engine::MariaDb) => panic!("this server has no TLS: start it with .tls(true)"),
+        match (&self.tls_dir, self.engine) {
+            (Some(dir), _) => tls::ca_file(dir),
+            (None, Engine::MySql) => self.data_dir().join("ca.pem"),
+            (None, Engine::MariaDb) => panic!("this server has no TLS: start it with .tls(true)"),
         }
     }
 
     /// `root`'s address of the database `db`.
     pub fn url(&self, db: &str) -> String {
-        format!("mysql://root@127.0.0.1:{}/{db}", self.port)
+        self.private.url(db)
     }
 
     /// Its error log so far.
     pub fn log(&self) -> String {
-        String::from_utf8_lossy(&fs::read(self.log_file()).unwrap_or_default()).into_owned()
+        String::from_utf8_lossy(&fs::read(self.private.log_path()).unwrap_or_default()).into_owned()
     }
 
     /// Runs statements as `root` in `sbtest` by the engine's own client; the rows of all of them, as text.
     /// A NULL is the text `NULL`.
     pub fn sql(&self, text: &str) -> Vec<Vec<String>> {
-        self.sql_in("sbtest", text)
+        let mut command = self.client();
+        command.args(["--batch", "--skip-column-names", "sbtest"]);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|e| panic!("{command:?}: {e}"));
+        let mut stdin = child.stdin.take().unwrap();
+        // A client that ends at a wrong statement reads no further; what it said is what matters.
+        let _ = stdin.write_all(text.as_bytes());
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        assert!(
+            output.status.success(),
+            "{} refused: {}\nin: {text}",
+            self.private.name(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let rows = String::from_utf8_lossy(&output.stdout);
+        rows.lines()
+            .map(|line| line.split('\t').map(unescape).collect())
+            .collect()
     }
 
     /// Creates an account that may do everything, from any address. `plugin` is the server's name of the
@@ -164,126 +207,26 @@ impl Server {
 
     /// Kills it as `kill -9` would. Its files stay until it is dropped.
     pub fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.private.kill();
     }
 
     /// Starts it again on its data, after [`Server::kill`]. The port stays the same if it is still free.
     pub fn restart(&mut self) {
-        self.kill();
-        self.start();
+        self.private
+            .restart(&NEVER)
+            .unwrap_or_else(|e| panic!("{e}"));
     }
-
-    fn start(&mut self) {
-        assert!(
-            self.socket().as_os_str().len() < 108,
-            "{} is too long for a socket",
-            self.socket().display()
-        );
-        for _ in 0..MAX_PORT_TRIES {
-            if self.port == 0 {
-                let free =
-                    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-                self.port = free.expect("a free port").port();
-            }
-            match self.try_start() {
-                Ok(()) => {
-                    self.sql_in("mysql", "CREATE DATABASE IF NOT EXISTS sbtest");
-                    return;
-                }
-                Err(reason) => {
-                    self.kill();
-                    let log = self.log();
-                    let lines: Vec<&str> = log.lines().collect();
-                    let tail = lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n");
-                    assert!(
-                        tail.contains("Address already in use"),
-                        "{} {reason}; its error log ends:\n{tail}",
-                        self.engine.name()
-                    );
-                    self.port = 0;
-                }
-            }
-        }
-        panic!(
-            "{}: {MAX_PORT_TRIES} free ports were each taken before the server had it",
-            self.engine.name()
-        );
-    }
-
-    fn try_start(&mut self) -> Result<(), String> {
-        // Left by a server that was killed: it must not be taken for the new one's.
-        let _ = fs::remove_file(self.socket());
-        let log = File::create(self.log_file()).expect("the server's directory can be written");
-        let mut command = Account::for_servers().command(&self.engine.server());
+    /// The engine's own client, as `root`.
+    fn client(&self) -> Command {
+        let mut command = Command::new(self.engine.client(&self.installed));
+        command.args([
+            "--no-defaults",
+            "--user=root",
+            "--default-character-set=utf8mb4",
+        ]);
+        command.arg(format!("--socket={}", self.socket().display()));
         command
-            .args(&self.options)
-            .arg(format!("--port={}", self.port));
-        command.stdout(log.try_clone().unwrap()).stderr(log);
-        self.child = Some(process::spawn(command).unwrap_or_else(|e| panic!("setpriv: {e}")));
-        let deadline = Instant::now() + START_LIMIT;
-        while UnixStream::connect(self.socket()).is_err() {
-            if let Ok(Some(status)) = self.child.as_mut().unwrap().try_wait() {
-                return Err(format!("did not start ({status})"));
-            }
-            if Instant::now() > deadline {
-                return Err(format!("did not answer in {} s", START_LIMIT.as_secs()));
-            }
-            sleep(Duration::from_millis(10));
-        }
-        Ok(())
     }
-
-    fn log_file(&self) -> PathBuf {
-        self.dir.join("error.log")
-    }
-
-    fn sql_in(&self, database: &str, text: &str) -> Vec<Vec<String>> {
-        let mut command = client(self.engine, &self.socket());
-        command.args(["--batch", "--skip-column-names", database]);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .unwrap_or_else(|e| panic!("{command:?}: {e}"));
-        let mut stdin = child.stdin.take().unwrap();
-        // A client that ends at a wrong statement reads no further; what it said is what matters.
-        let _ = stdin.write_all(text.as_bytes());
-        drop(stdin);
-        let output = child.wait_with_output().unwrap();
-        assert!(
-            output.status.success(),
-            "{} refused: {}\nin: {text}",
-            self.engine.name(),
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let rows = String::from_utf8_lossy(&output.stdout);
-        rows.lines()
-            .map(|line| line.split('\t').map(unescape).collect())
-            .collect()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.kill();
-        let _ = fs::remove_dir_all(&self.dir);
-    }
-}
-
-fn client(engine: Engine, socket: &Path) -> Command {
-    let mut command = Command::new(engine.client());
-    command.args([
-        "--no-defaults",
-        "--user=root",
-        "--default-character-set=utf8mb4",
-    ]);
-    command.arg(format!("--socket={}", socket.display()));
-    command
 }
 
 fn quote(text: &str) -> String {

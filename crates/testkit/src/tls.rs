@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::process::{Account, output_of};
+use lab::account::Account;
 
-/// Fills `dir` and returns the server options that use it. The certificate is for the name `localhost` and not for
+/// Fills `dir` and returns the server settings that use it. The certificate is for the name `localhost` and not for
 /// 127.0.0.1, so that a test can see both a match and a mismatch.
-pub(crate) fn create(dir: &Path, account: &Account) -> Vec<String> {
+pub(crate) fn create(dir: &Path, account: &Account) -> Vec<(String, String)> {
     fs::create_dir(dir).expect("the server's directory can be written");
     let extensions =
         "subjectAltName=DNS:localhost\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n";
@@ -29,13 +29,20 @@ pub(crate) fn create(dir: &Path, account: &Account) -> Vec<String> {
         "x509 -req -in server.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 3650 -extfile extensions \
          -out server-cert.pem",
     );
-    account.own(&dir.join("server-key.pem"));
+    account
+        .own(&dir.join("server-key.pem"))
+        .unwrap_or_else(|e| panic!("{e}"));
     [
         ("ca", "ca.pem"),
         ("cert", "server-cert.pem"),
         ("key", "server-key.pem"),
     ]
-    .map(|(option, file)| format!("--ssl-{option}={}", dir.join(file).display()))
+    .map(|(option, file)| {
+        (
+            format!("ssl_{option}"),
+            dir.join(file).display().to_string(),
+        )
+    })
     .to_vec()
 }
 
@@ -45,7 +52,14 @@ pub(crate) fn ca_file(dir: &Path) -> PathBuf {
 }
 
 fn openssl(dir: &Path, arguments: &str) {
-    let mut command = Command::new("openssl");
-    command.args(arguments.split_whitespace()).current_dir(dir);
-    output_of(command);
+    let output = Command::new("openssl")
+        .args(arguments.split_whitespace())
+        .current_dir(dir)
+        .output()
+        .unwrap_or_else(|e| panic!("openssl: {e}"));
+    assert!(
+        output.status.success(),
+        "openssl {arguments}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -33,8 +33,7 @@ pub(crate) fn open_dir() -> TempDir {
 /// A home whose templates stay for the next tests.
 pub(crate) fn kept_home() -> Home {
     let user = rustix::process::geteuid().as_raw();
-    let root = PathBuf::from(format!("/tmp/dyno-testkit-{user}/cache"));
-    fs::create_dir_all(&root).unwrap();
+    let root = PathBuf::from(format!("/tmp/dyno-testkit-{user}"));
     Home::open_in(&root, u64::MAX).unwrap()
 }
 
