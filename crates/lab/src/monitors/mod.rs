@@ -68,12 +68,11 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// When the sample after the one of `due` is due, at `now`. Who comes late by
-    /// seconds has missed samples, and does not take them all at once.
+    /// When the sample after the one of `due` is due, at `now`. Who comes late has
+    /// missed samples: those that are over, and the next if it is too near.
     fn after(&self, due: Instant, now: Instant) -> Instant {
-        let next = due + SECOND;
-        let missed = now.saturating_duration_since(next).as_secs();
-        let next = next + Duration::from_secs(missed);
+        let missed = (now + MIN_STRETCH).saturating_duration_since(due).as_secs();
+        let next = due + SECOND + Duration::from_secs(missed);
         match due < self.measure {
             true => next.min(self.measure),
             false => next,
@@ -209,10 +208,11 @@ mod tests {
         assert_eq!(clock.after(begin, at(1)), at(1000));
         assert_eq!(clock.after(at(1000), at(1001)), at(1500));
         assert_eq!(clock.after(at(1500), at(1501)), at(2500));
-        // Late by less than a second: as soon as it can.
-        assert_eq!(clock.after(at(2500), at(4400)), at(3500));
-        // Late by seconds: those are lost, but never the start of the measure phase.
-        assert_eq!(clock.after(at(2500), at(6600)), at(6500));
+        assert_eq!(clock.after(at(2500), at(2999)), at(3500));
+        // The next would be too near, or is over: it is lost.
+        assert_eq!(clock.after(at(2500), at(3001)), at(4500));
+        assert_eq!(clock.after(at(2500), at(6600)), at(7500));
+        // The start of the measure phase never is.
         assert_eq!(clock.after(at(1000), at(9000)), at(1500));
     }
 }
