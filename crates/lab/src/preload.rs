@@ -19,10 +19,7 @@ pub(crate) fn statements(dialect: Dialect, options: &Options, table: u32) -> Vec
             " FORCE INDEX (PRIMARY)".to_owned(),
             format!(" FORCE INDEX (k_{table})"),
         ),
-        Dialect::Sqlite => (
-            " NOT INDEXED".to_owned(),
-            format!(" INDEXED BY k_{table}"),
-        ),
+        Dialect::Sqlite => (" NOT INDEXED".to_owned(), format!(" INDEXED BY k_{table}")),
     };
     let mut statements = vec![format!(
         "SELECT COUNT(*), SUM(LENGTH(pad)) FROM {name}{by_rows}"
@@ -47,15 +44,17 @@ pub(crate) fn preload(
     if workload == WorkloadName::BulkInsert {
         return Ok(());
     }
-    let texts = (1..=options.tables)
-        .flat_map(|table| statements(database.dialect(), options, table));
+    let texts =
+        (1..=options.tables).flat_map(|table| statements(database.dialect(), options, table));
     match database {
         Database::Mysql { target, .. } => on_server(target, texts),
         Database::Sqlite(target) => {
             let failed = |error| Failure::new(Cause::Server, session_error(&error, None));
             let connection = target.open().map_err(failed)?;
             for text in texts {
-                connection.query_row(&text, [], |_| Ok(())).map_err(failed)?;
+                connection
+                    .query_row(&text, [], |_| Ok(()))
+                    .map_err(failed)?;
             }
             Ok(())
         }

@@ -72,7 +72,11 @@ impl Rig {
         match self.members.as_slice() {
             [] => String::new(),
             [one] => one.database.shown(),
-            [first, ..] => format!("{} and {} more", first.database.shown(), self.members.len() - 1),
+            [first, ..] => format!(
+                "{} and {} more",
+                first.database.shown(),
+                self.members.len() - 1
+            ),
         }
     }
 
