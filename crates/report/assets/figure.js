@@ -94,11 +94,16 @@ function draw(id) {
 // A button for each line, outside the drawing, where a keyboard and a finger reach it.
 function legend(place, traces, off) {
   const old = place.parentElement.querySelector(".legend");
-  const focused = old ? [...old.children].indexOf(document.activeElement) : -1;
+  const focused = old ? [...old.querySelectorAll("button")].indexOf(document.activeElement) : -1;
   old?.remove();
   if (traces.length < 2) return;
   const box = element("div", { class: "legend", role: "group", "aria-label": "Lines of this figure" });
+  let group = box;
   traces.forEach((trace, i) => {
+    if (trace.panel && trace.panel !== traces[i - 1]?.panel) {
+      group = element("span", { class: "panel" }, element("span", {}, trace.panel));
+      box.append(group);
+    }
     const swatch = element("span", { class: trace.swatch ?? "swatch", "aria-hidden": "true" });
     const tint = trace.fillcolor ?? trace.line?.color ?? trace.marker.color;
     if (trace.swatch) swatch.style.backgroundColor = tint;
@@ -112,11 +117,10 @@ function legend(place, traces, off) {
       off.set(trace.name, !on);
       Plotly.restyle(place, { visible: on }, [i]);
     });
-    if (trace.panel && trace.panel !== traces[i - 1]?.panel) box.append(element("span", { class: "panel" }, trace.panel));
-    box.append(button);
+    group.append(button);
   });
   place.before(box);
-  if (focused >= 0) box.children[focused]?.focus();
+  if (focused >= 0) box.querySelectorAll("button")[focused]?.focus();
 }
 
 // Zoom without a mouse: + and - about the middle, arrows move, 0 shows all.

@@ -43,11 +43,11 @@ function sweepMs() {
 function sweepCpu() {
   const { sweep, cpu } = overview, several = sweep.lines.length > 1;
   const x = several
-    ? [sweep.x.flatMap((value) => sweep.lines.map(() => plain(`${sweep.key} ${value}`))), sweep.x.flatMap(() => sweep.lines.map((l) => plain(l.name)))]
+    ? [sweep.lines.flatMap((l) => sweep.x.map(() => plain(l.name))), sweep.lines.flatMap(() => sweep.x.map(plain))]
     : sweep.x.map(plain);
-  const values = (c) => sweep.x.flatMap((_, p) => sweep.lines.map((l) => l.cpu[c][p]));
+  const values = (c) => sweep.lines.flatMap((l) => l.cpu[c]);
   const traces = cpuBars(x, cpu, values);
-  const shape = layout({ barmode: "stack", bargap: 0.3, xaxis: axis(several ? "" : sweep.key, { type: several ? "multicategory" : "category", showgrid: false, tickson: "labels" }), yaxis: axis("CPU time, %", { range: [0, 100] }) });
+  const shape = layout({ barmode: "stack", bargap: 0.3, xaxis: axis(sweep.key, { type: several ? "multicategory" : "category", showgrid: false, tickson: "labels" }), yaxis: axis("CPU time, %", { range: [0, 100] }) });
   return [traces, shape];
 }
 

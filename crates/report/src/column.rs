@@ -11,13 +11,16 @@ pub(crate) struct Heading {
     /// Its name in the study, for example `response_ms.p99`.
     pub(crate) column: String,
     pub(crate) head: Head,
+    /// Decimals that are shown at most: a tenth of a percent is enough.
+    pub(crate) decimals: usize,
     /// A shown number is the measured one by this.
     scale: f64,
 }
 
 /// The head of a column by its name.
 pub(crate) fn heading(column: &str) -> Heading {
-    let title = long_heading(column);
+    // A number stays on a line with its unit.
+    let title = long_heading(column).replace(" %", "\u{a0}%");
     let (unit, scale) = shown_in(unit(column));
     let said = unit == "1/s" || title.ends_with(unit);
     Heading {
@@ -26,6 +29,7 @@ pub(crate) fn heading(column: &str) -> Heading {
             unit: if said { "" } else { unit },
             title,
         },
+        decimals: if unit == "%" { 1 } else { usize::MAX },
         scale,
     }
 }

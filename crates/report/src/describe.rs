@@ -16,8 +16,11 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Server", setup.server.clone()),
         ("Encryption", encryption(setup).to_owned()),
         ("Servers at once", number::count(setup.instances.into())),
-        ("Virtual users", each(setup.threads, setup)),
-        ("Workers of the generator", each(setup.workers, setup)),
+        ("Virtual users of each", number::count(setup.threads.into())),
+        (
+            "Generator's workers of each",
+            number::count(setup.workers.into()),
+        ),
         ("Tables", number::count(setup.tables.into())),
         ("Rows in each table", number::count(setup.rows)),
         ("Keys drawn", keys(setup)),
@@ -27,16 +30,6 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Warm-up", warm_up(setup)),
         ("Measurement", limit(setup)),
     ]
-}
-
-/// A number that each of several servers has.
-fn each(count: u32, setup: &Setup) -> String {
-    let each = if setup.instances > 1 {
-        " for each server"
-    } else {
-        ""
-    };
-    format!("{}{each}", number::count(count.into()))
 }
 
 fn warm_up(setup: &Setup) -> String {

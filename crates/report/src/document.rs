@@ -137,11 +137,10 @@ fn verdicts(result: &RunResult) -> Grid {
 
 /// The set-up; what differs between trials is listed with its values.
 fn setup(result: &RunResult) -> Facts {
-    let setups = result
-        .trials
-        .iter()
-        .map(|trial| describe::setup(&trial.setup));
-    let setups: Vec<Facts> = setups.collect();
+    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
+    let points = keys::groups(&trials, &keys::axes(result)).into_iter();
+    let setups = points.flat_map(|point| point.trials);
+    let setups: Vec<Facts> = setups.map(|trial| describe::setup(&trial.setup)).collect();
     let Some(first) = setups.first() else {
         return Facts::new();
     };

@@ -52,7 +52,7 @@ pub(crate) fn lead(result: &RunResult) -> String {
     };
     text.push_str(&bound_at(best));
     if best.tps.n > 1 {
-        text.push_str(&format!(" Its numbers are means of {} trials.", best.tps.n));
+        text.push_str(&format!(" The numbers are means of {} trials.", best.tps.n));
     }
     // A number stays on a line with its error and its unit.
     text.replace(" ± ", "\u{a0}±\u{a0}")
@@ -155,8 +155,8 @@ fn bound_at(best: &Point<'_>) -> String {
         .collect();
     bounds.dedup();
     match bounds.as_slice() {
-        [Bound::Nothing] => " Nothing that is watched held it back there.".to_owned(),
-        [bound] => format!(" There it was {}.", in_sentence(*bound)),
+        [Bound::Nothing] => " Nothing that is watched held that point back.".to_owned(),
+        [bound] => format!(" That point was {}.", in_sentence(*bound)),
         _ => String::new(),
     }
 }

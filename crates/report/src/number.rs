@@ -23,10 +23,15 @@ pub(crate) fn maybe(value_: Option<f64>) -> String {
 /// `1,010 ± 12`, the error with the digits of the value; without an interval only
 /// the value.
 pub(crate) fn estimate(estimate: Option<Estimate>) -> String {
+    estimate_to(estimate, usize::MAX)
+}
+
+/// The same with at most so many decimals.
+pub(crate) fn estimate_to(estimate: Option<Estimate>, most: usize) -> String {
     let Some(estimate) = estimate else {
         return ABSENT.to_owned();
     };
-    let digits = decimals(estimate.value);
+    let digits = decimals(estimate.value).min(most);
     let shown = fixed(estimate.value, digits);
     match estimate.half_width {
         Some(half) => format!("{shown} ± {}", fixed(half, digits)),
@@ -126,6 +131,11 @@ mod tests {
             half_width: Some(12.34),
         };
         assert_eq!(estimate(Some(known)), "1,010 ± 12");
+        let share = Estimate {
+            value: 7.9,
+            half_width: Some(0.25),
+        };
+        assert_eq!(estimate_to(Some(share), 1), "7.9 ± 0.2");
         let unknown = Estimate {
             half_width: None,
             ..known

@@ -48,17 +48,15 @@ fn the_page_in_a_browser() {
     write(&pages, "whole", &scale_up(3));
     write(&pages, "incomplete", &incomplete());
     write(&pages, "variants", &with_variants());
+    write(&pages, "hundred", &scale_up(13));
     let (result, series) = common::study(&[8]);
-    let (monitors, left) = (Vec::new(), (result, series));
-    write(
-        &pages,
-        "single",
-        &Left {
-            result: left.0,
-            series: left.1,
-            monitors,
-        },
-    );
+    let monitors = Vec::new();
+    let single = Left {
+        result,
+        series,
+        monitors,
+    };
+    write(&pages, "single", &single);
 
     // The browser hangs on node and node on this process: neither outlives the test.
     // What they leave in the temporary directory goes with it.
