@@ -192,6 +192,12 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
     kill_process(pid, Signal::STOP).unwrap();
     let hung = until(&points, |point| !has(point, reads));
     assert!(has(&hung, cpu));
+    // No second is lost while it hangs, on a host that is not late itself.
+    let next = points.recv_timeout(PATIENCE).unwrap();
+    assert!(
+        next.seconds < 1.9 || next.values["monitor.late_ms"] > 100.0,
+        "{next:?}"
+    );
     kill_process(pid, Signal::CONT).unwrap();
     until(&points, |point| has(point, reads));
     let metrics = monitors.stop();

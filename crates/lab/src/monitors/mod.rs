@@ -68,10 +68,10 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// When the sample after the one of `due` is due, at `now`. Who comes late has
-    /// missed samples: those that are over, and the next if it is too near.
-    fn after(&self, due: Instant, now: Instant) -> Instant {
-        let missed = (now + MIN_STRETCH).saturating_duration_since(due).as_secs();
+    /// When the sample after the one of `due` is due, which was taken `at`. Who comes late
+    /// has missed samples: those that are over, and the next if it is too near.
+    fn after(&self, due: Instant, at: Instant) -> Instant {
+        let missed = (at + MIN_STRETCH).saturating_duration_since(due).as_secs();
         let next = due + SECOND + Duration::from_secs(missed);
         match due < self.measure {
             true => next.min(self.measure),
@@ -140,8 +140,9 @@ fn watch(
         if stopped {
             return window.summarize(&sample);
         }
+        // However long a server took to answer since.
+        due = clock.after(due, sample.at);
         last = Some(sample);
-        due = clock.after(due, Instant::now());
     }
 }
 
