@@ -66,8 +66,11 @@ const ESTIMATES: [&str; 4] = [
     "service_ms.mean",
 ];
 
-/// The rest of what is said of a distribution.
-const STATISTICS: [(&str, fn(LatencySummary) -> f64); 9] = [
+/// One thing that is said of a distribution.
+type Statistic = (&'static str, fn(LatencySummary) -> f64);
+
+/// All that is said of one besides its mean.
+const STATISTICS: [Statistic; 9] = [
     ("stddev", |times| times.stddev),
     ("min", |times| times.min),
     ("p50", |times| times.p50),

@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::print_stdout,
     reason = "a test file: its helpers may fail loudly too"
 )]
 
