@@ -22,6 +22,8 @@ import sys
 import tempfile
 import time
 
+from results import put, say, spread, verdict
+
 HERE = pathlib.Path(__file__).resolve().parent
 DYNO = os.environ["DYNO"]
 RIVALS = os.environ["RIVALS"]
@@ -30,10 +32,6 @@ ACCOUNT = "bench"
 TABLES = 4
 USERS = 64
 NAMES = {"oltp_read_write": "read-write", "oltp_point_select": "point select"}
-
-
-def say(text):
-    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
 def fail(text):
@@ -367,16 +365,6 @@ class Bench:
             path.write_text(json.dumps(figures, indent=1))
 
 
-def spread(values, digits):
-    """Median and range."""
-    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
-
-
-def verdict(value, limit, at_least=False):
-    met = value >= limit if at_least else value <= limit
-    return f"{'≥' if at_least else '≤'} {limit:.2f} {'met' if met else '**missed**'}"
-
-
 def cpu_text(rounds, warmup_s, window_s):
     lines = [f"{USERS} users on {TABLES} tables; {len(next(iter(rounds.values())))} interleaved rounds; each program "
              f"is read for {window_s} s, dyno and sysbench from second {warmup_s} of their run. "
@@ -442,16 +430,6 @@ def conditions(server_version):
             f"{os.cpu_count()} CPUs shared by client and server, Linux {os.uname().release}; "
             f"{output(DYNO, '--version')}, {output('sysbench', '--version').split(' (')[0]}, MariaDB {server_version.split('-')[0]}; "
             "prepared statements, TCP over loopback, distribution special.")
-
-
-def put(text, name, lines):
-    """Puts a part in place of what the last run wrote."""
-    begin, end = f"<!-- {name}: written by run.sh -->", f"<!-- {name}: end -->"
-    part = "\n".join([begin, *lines, end])
-    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-    if pattern.search(text):
-        return pattern.sub(lambda _: part, text)
-    return f"{text.rstrip()}\n\n{part}\n".lstrip()
 
 
 def arguments():
