@@ -107,7 +107,9 @@ mod tests {
         merger.add(1, second(0, Phase::Measure, &[9_000_000]));
         let merged = merger.next().unwrap();
         assert_eq!(merged.slice.response.count(), 3);
-        assert_eq!(merged.slice.response.max_ns(), Some(9_000_000));
+        // To three digits, as histograms keep it.
+        let longest = merged.slice.response.max_ns().unwrap();
+        assert!((9_000_000..9_010_000).contains(&longest), "{longest}");
         assert_eq!(merged.backlog, Some(6));
         assert_eq!(merged.workers.len(), 2);
         assert_eq!(merger.next(), None);

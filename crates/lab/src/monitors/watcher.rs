@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use client::reactor::Reactor;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::innodb::{Feed, ask_all};
+use super::innodb::{Feed, ask_all, leave_all};
 use super::sample::{Sample, Server};
 use super::{Watched, cpu, device, disk, memory, network, pressure, process};
 use crate::kernel;
@@ -84,6 +84,15 @@ impl Watcher {
             .as_ref()
             .map(|reactor| reactor.block_on(ask_all(&mut self.feeds)));
         asked.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        if let Some(reactor) = &self.reactor {
+            // Nobody is left to tell.
+            let _ = reactor.block_on(leave_all(&mut self.feeds));
+        }
     }
 }
 

@@ -63,6 +63,17 @@ pub(in crate::monitors) async fn ask_all(feeds: &mut [Option<Feed>]) -> Vec<Opti
     answers
 }
 
+/// Says goodbye to all servers: one that loses a connection without a word counts it
+/// among its aborted clients.
+pub(in crate::monitors) async fn leave_all(feeds: &mut [Option<Feed>]) {
+    for feed in feeds.iter_mut().flatten() {
+        if let Some(connection) = feed.connection.take() {
+            // One that does not answer any more is left all the same.
+            let _ = timeout(LIMIT, connection.close()).await;
+        }
+    }
+}
+
 impl Feed {
     pub(in crate::monitors) fn new(target: Arc<Target>) -> Self {
         Self {

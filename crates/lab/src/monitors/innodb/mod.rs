@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::values::{Values, growth, percent, quotient, sum};
 
-pub(super) use feed::{Feed, ask_all};
+pub(super) use feed::{Feed, ask_all, leave_all};
 
 const MB: f64 = 1024.0 * 1024.0;
 /// How much less than the time between two samples a server may have aged: it counts
