@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
 const dir = process.argv[2];
-const LIMIT_S = 240;
+const LIMIT_S = 600;
 setTimeout(() => { console.error(`not done after ${LIMIT_S} s`); process.exit(1); }, LIMIT_S * 1000).unref();
 
 const browser = await chromium.launch({
@@ -339,6 +339,17 @@ const checks = {
     await page.locator("#trial").scrollIntoViewIfNeeded();
     await page.locator("#figure-load .main-svg").first().waitFor();
     assert.ok((await drawn()).length <= 7);
+    await close();
+  },
+
+  async "hostile words stay words"() {
+    const { page, close } = await open("hostile", { viewport: { width: 320, height: 700 } });
+    await figures(page);
+    assert.equal(await page.evaluate(() => typeof hacked), "undefined");
+    assert.equal(await page.locator("img, main b").count(), 0);
+    assert.match(await page.locator("h1").textContent(), /^<img src=x onerror="hacked = 1"><\/script>/);
+    assert.match(await page.locator("figure:has(#curves) .legend button").first().textContent(), /<b>bold<\/b>/);
+    await noOverflow(page, "hostile");
     await close();
   },
 

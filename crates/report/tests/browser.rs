@@ -34,6 +34,30 @@ fn write(dir: &Path, name: &str, left: &Left) {
     keep("tables.csv", &report::csv::tables(&left.result));
 }
 
+/// A study whose every word is an attempt to be more than a word.
+fn hostile() -> Left {
+    let bad = || {
+        let script = "</script><script>hacked = 1</script>";
+        format!("<img src=x onerror=\"hacked = 1\">{script}<b>bold</b> %{{y}} ${{x}}")
+    };
+    let mut left = incomplete();
+    let result = &mut left.result;
+    result.title = bad();
+    result.description = Some(bad());
+    result.environment.hostname = Some(bad());
+    result.environment.command = bad();
+    result.design.axes = vec![bad(), "topology.instances".into()];
+    for trial in &mut result.trials {
+        trial.point.insert(0, (bad(), bad()));
+        trial.errors[0].example = bad();
+        trial.instances[0].settings[0] = (bad(), bad());
+        if let Some(verdict) = &mut trial.verdict {
+            verdict.evidence = bad();
+        }
+    }
+    left
+}
+
 #[test]
 fn the_page_in_a_browser() {
     let browser = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
@@ -49,6 +73,7 @@ fn the_page_in_a_browser() {
     write(&pages, "incomplete", &incomplete());
     write(&pages, "variants", &with_variants());
     write(&pages, "hundred", &scale_up(13));
+    write(&pages, "hostile", &hostile());
     let (result, series) = common::study(&[8]);
     let monitors = Vec::new();
     let single = Left {
