@@ -130,6 +130,7 @@ impl Budget {
             shown_time(self.time()),
             plan.order
         ));
+        text.push_str(&shown_sizes(plan));
         text.push_str(&format!(
             "disk:   {} at most, {} are there\nmemory: {} at most, {} are there",
             shown_bytes(self.disk_bytes()),
@@ -138,6 +139,21 @@ impl Budget {
             shown_bytes(self.available.memory_bytes)
         ));
         text
+    }
+}
+
+/// Which sizes the study can have, and which it has; nothing for one without sizes.
+fn shown_sizes(plan: &study::Plan) -> String {
+    let others = plan
+        .sizes
+        .iter()
+        .filter(|name| plan.size.as_ref() != Some(name));
+    let others: Vec<_> = others.map(|name| format!("--set sizes={name}")).collect();
+    match (&plan.size, others.is_empty()) {
+        (None, true) => String::new(),
+        (None, false) => format!("sizes:  as written; or with {}\n", others.join(", ")),
+        (Some(size), true) => format!("sizes:  {size}\n"),
+        (Some(size), false) => format!("sizes:  {size}; or with {}\n", others.join(", ")),
     }
 }
 

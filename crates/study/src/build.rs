@@ -44,6 +44,8 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
         repeats,
         order,
         tables: tables(content),
+        sizes: content.sizes.iter().map(|s| s.name.clone()).collect(),
+        size: content.size.clone(),
     })
 }
 

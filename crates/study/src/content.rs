@@ -34,6 +34,14 @@ pub(crate) struct Variant {
     pub(crate) entries: Entries,
 }
 
+/// A named size of the study: what it says instead of the file, where it is chosen.
+#[derive(Debug, Clone)]
+pub(crate) struct Size {
+    pub(crate) name: String,
+    pub(crate) entries: Entries,
+    pub(crate) axes: Vec<Axis>,
+}
+
 /// A table that the report is to show.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
@@ -48,6 +56,9 @@ pub(crate) struct Content {
     pub(crate) axes: Vec<Axis>,
     pub(crate) variants: Vec<Variant>,
     pub(crate) tables: Vec<Table>,
+    pub(crate) sizes: Vec<Size>,
+    /// The one that was chosen: it is laid over the rest already.
+    pub(crate) size: Option<String>,
 }
 
 /// Keys of which a trial has exactly one.

@@ -84,6 +84,8 @@ pub(crate) static SECTIONS: &[(&str, &str)] = &[
 
 /// The section whose keys are names of other keys.
 pub(crate) const SWEEP: &str = "sweep";
+/// The section of named sizes, one of which an override may choose.
+pub(crate) const SIZES: &str = "sizes";
 /// The list of named alternatives; also the name of their axis.
 pub(crate) const VARIANT: &str = "variant";
 

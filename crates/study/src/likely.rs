@@ -1,6 +1,6 @@
 //! Which key somebody meant.
 
-use crate::key::{self, KEYS, Kind, Name, SECTIONS, SWEEP, VARIANT};
+use crate::key::{self, KEYS, Kind, Name, SECTIONS, SIZES, SWEEP, VARIANT};
 use crate::suggest::{nearest, shown};
 
 /// Help for a key that does not exist in a section, or at the top.
@@ -54,7 +54,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
     SECTIONS
         .iter()
         .map(|(name, _)| *name)
-        .chain([SWEEP, VARIANT])
+        .chain([SWEEP, SIZES, VARIANT])
 }
 
 /// Help for an axis that does not exist.
@@ -79,6 +79,17 @@ pub(crate) fn key_of_variant(name: &str) -> String {
     }
 }
 
+/// Help for a key that does not exist in a size.
+pub(crate) fn key_of_size(name: &str) -> String {
+    match full_name(name) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            "a size has keys by their full names, such as `data.rows` or `sweep.\"load.threads\"`"
+                .into()
+        }
+    }
+}
+
 /// Help for an override of a key that does not exist.
 pub(crate) fn key_of_override(name: &str) -> String {
     if let Some(key) = KEYS
@@ -90,8 +101,12 @@ pub(crate) fn key_of_override(name: &str) -> String {
             key.name
         );
     }
-    if name.split('.').next() == Some(VARIANT) {
-        return "variants stand in the file; set the keys that they set".into();
+    match name.split('.').next() {
+        Some(VARIANT) => return "variants stand in the file; set the keys that they set".into(),
+        Some(SIZES) => {
+            return "sizes stand in the file; choose one with sizes=NAME, or set its keys".into();
+        }
+        _ => {}
     }
     let section = name.rsplit_once('.').map_or("", |(section, _)| section);
     key(section, name)

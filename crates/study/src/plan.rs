@@ -24,6 +24,10 @@ pub struct Plan {
     pub order: Order,
     /// What the report is to show.
     pub tables: Vec<TableSpec>,
+    /// Names of the sizes that an override can choose, in alphabetical order.
+    pub sizes: Vec<String>,
+    /// The one that was chosen.
+    pub size: Option<String>,
 }
 
 /// How the order of the trials came to be. In any order every point runs once

@@ -2,6 +2,7 @@
 
 mod leaves;
 pub(crate) mod overrides;
+mod sizes;
 mod sweep;
 mod tables;
 mod variant;
@@ -14,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry};
 use crate::error::{Fault, Faults};
-use crate::key::{self, Key, Kind, Name, SWEEP, VARIANT};
+use crate::key::{self, Key, Kind, Name, SIZES, SWEEP, VARIANT};
 use crate::likely;
 use crate::read::{read, type_words};
 use crate::redact::redact_url;
@@ -45,12 +46,13 @@ impl Walk {
             let (name, at) = (typed.get_ref(), Span::new(Origin::File, typed.span()));
             match value.get_ref() {
                 DeValue::Table(table) if name == SWEEP => self.sweep(table),
+                DeValue::Table(table) if name == SIZES => self.sizes(table),
                 DeValue::Table(table) if key::is_section(name) => {
                     self.section(name, table, &mut base);
                 }
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
                 other if name == VARIANT => self.not_variants(other, at),
-                other if name == SWEEP || key::is_section(name) => {
+                other if [SWEEP, SIZES].contains(&name.as_ref()) || key::is_section(name) => {
                     self.not_a_section(name, other, at);
                 }
                 _ => self.key_of_section("", name, value, at, &mut base),

@@ -4,8 +4,8 @@ use toml::Spanned as TomlSpanned;
 use toml::de::DeValue;
 
 use super::{Typed, Walk};
-use crate::content::{Axis, EITHER};
-use crate::key::{Kind, Name, SWEEP};
+use crate::content::{Axis, EITHER, Entry};
+use crate::key::{Kind, Name, SIZES, SWEEP};
 use crate::likely;
 use crate::nesting;
 use crate::source::Source;
@@ -34,6 +34,12 @@ pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
         .enumerate()
         .filter(|(i, s)| last(*i, s))
         .collect();
+    // A size stands in the file; what was said beside it says more.
+    let (sizes, counts): (Vec<_>, Vec<_>) =
+        counts.into_iter().partition(|(_, said)| said.key == SIZES);
+    for (_, said) in sizes {
+        walk.choose(said.text.trim(), said.at);
+    }
     for (_, said) in &counts {
         if Name::find(&said.key).is_ok_and(|name| name.is_some()) {
             walk.forget(&said.key);
@@ -63,7 +69,7 @@ fn said<'t>(index: usize, name: &str, text: &'t str) -> Said<'t> {
 impl Walk {
     /// Takes a key out of the file and its variants. An axis of this key keeps
     /// its place, for the value that comes.
-    fn forget(&mut self, key: &str) {
+    pub(super) fn forget(&mut self, key: &str) {
         let is_below = |name: &str| name.strip_prefix(key).is_some_and(|n| n.starts_with('.'));
         let is_other = |name: &str| EITHER.contains(&key) && EITHER.contains(&name) && name != key;
         let goes = |name: &str| is_below(name) || is_other(name);
@@ -79,17 +85,9 @@ impl Walk {
     }
 
     fn put(&mut self, said: &Said<'_>) {
-        let place = self
-            .content
-            .axes
-            .iter()
-            .position(|a| a.name.full() == said.key);
         if said.is_axis {
-            let axis = self.axis(&said.key, &value(None, said.text), said.at);
-            match (axis, place.and_then(|i| self.content.axes.get_mut(i))) {
-                (Some(axis), Some(slot)) => *slot = axis,
-                (Some(axis), None) => self.content.axes.push(axis),
-                (None, _) => {}
+            if let Some(axis) = self.axis(&said.key, &value(None, said.text), said.at) {
+                self.put_axis(axis);
             }
             return;
         }
@@ -103,23 +101,40 @@ impl Walk {
             Err(fault) => return self.faults.add(said.at, fault),
         };
         let typed = value(Some(&name), said.text);
-        match place {
-            Some(i) => {
-                let value = self.value(&name, &typed, said.at.origin);
-                let axis = Axis {
-                    name,
-                    at: said.at,
-                    values: value.into_iter().collect(),
+        if self.content.axis(name.full()).is_some() {
+            let value = self.value(&name, &typed, said.at.origin);
+            let at = said.at;
+            return self.put_entry(Entry { name, at, value });
+        }
+        let mut base = std::mem::take(&mut self.content.base);
+        self.key(name, &typed, said.at, &mut base);
+        self.content.base = base;
+    }
+
+    /// In its place in the base, or as the only value of its axis.
+    pub(super) fn put_entry(&mut self, entry: Entry) {
+        let axes = &mut self.content.axes;
+        match axes.iter_mut().find(|a| a.name.full() == entry.name.full()) {
+            Some(axis) => {
+                *axis = Axis {
+                    name: entry.name,
+                    at: entry.at,
+                    values: entry.value.into_iter().collect(),
                 };
-                if let Some(slot) = self.content.axes.get_mut(i) {
-                    *slot = axis;
-                }
             }
             None => {
-                let mut base = std::mem::take(&mut self.content.base);
-                self.key(name, &typed, said.at, &mut base);
-                self.content.base = base;
+                let name = entry.name.full().to_owned();
+                self.content.base.insert(name, entry);
             }
+        }
+    }
+
+    /// In place of the axis of its key, or as the last one.
+    pub(super) fn put_axis(&mut self, axis: Axis) {
+        let axes = &mut self.content.axes;
+        match axes.iter_mut().find(|a| a.name.full() == axis.name.full()) {
+            Some(place) => *place = axis,
+            None => axes.push(axis),
         }
     }
 }

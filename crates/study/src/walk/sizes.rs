@@ -1,0 +1,123 @@
+//! `[sizes.NAME]`: what the file says instead when `--set sizes=NAME` asks for it.
+
+use toml::de::{DeTable, DeValue};
+
+use super::leaves::leaves;
+use super::{Typed, Walk};
+use crate::content::{Axis, Entries, Size};
+use crate::error::Fault;
+use crate::key::{Name, SIZES, SWEEP};
+use crate::likely;
+use crate::read::type_words;
+use crate::span::{Origin, Span};
+use crate::suggest::{nearest, shown};
+
+/// More than a reader tells apart.
+const MAX_SIZES: usize = 20;
+const MAX_NAME_BYTES: usize = 60;
+
+impl Walk {
+    pub(super) fn sizes(&mut self, table: &DeTable<'_>) {
+        for (typed, value) in table.iter() {
+            let (name, at) = (typed.get_ref(), Span::new(Origin::File, typed.span()));
+            match value.get_ref() {
+                DeValue::Table(table) => self.size(name, table, at),
+                other => {
+                    let message = format!("`{SIZES}` has named tables, not {}", type_words(other));
+                    let help = "write [sizes.large] on a line of its own, and its keys below";
+                    self.faults.add(at, Fault::new(message, help));
+                }
+            }
+        }
+    }
+
+    fn size(&mut self, name: &str, table: &DeTable<'_>, at: Span) {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(fits) {
+            let message = format!("`{}` is not the name of a size", shown(name));
+            let help = format!("a name has letters, digits, `_` or `-`, at most {MAX_NAME_BYTES}");
+            return self.faults.add(at, Fault::new(message, help));
+        }
+        if self.content.sizes.len() == MAX_SIZES {
+            let message = format!("there is no room for the size `{name}`");
+            let help = format!("a study has at most {MAX_SIZES}");
+            return self.faults.add(at, Fault::new(message, help));
+        }
+        let mut size = Size {
+            name: name.to_owned(),
+            entries: Entries::new(),
+            axes: Vec::new(),
+        };
+        leaves(
+            "",
+            table,
+            Origin::File,
+            &mut |key, value, at| match key.split_once('.') {
+                Some((SWEEP, axis)) => self.axis_of_size(axis, value, at, &mut size),
+                _ => self.key_of_size(&key, value, at, &mut size),
+            },
+        );
+        self.content.sizes.push(size);
+    }
+
+    fn key_of_size(&mut self, key: &str, value: &Typed<'_>, at: Span, size: &mut Size) {
+        match Name::find(key) {
+            Ok(Some(name)) if !name.key.axis => {
+                let message = format!("a size cannot set `{}`", name.full());
+                let help = "it is the same in every size: write it outside of them";
+                self.faults.add(at, Fault::new(message, help));
+            }
+            Ok(Some(name)) => match size.axes.iter().find(|a| a.name.full() == name.full()) {
+                Some(axis) => self.twice(&name, axis.at, at),
+                None => self.entry(name, value, at, &mut size.entries),
+            },
+            Ok(None) => self.unknown("key", key, at, || likely::key_of_size(key)),
+            Err(fault) => self.faults.add(at, fault),
+        }
+    }
+
+    fn axis_of_size(&mut self, key: &str, value: &Typed<'_>, at: Span, size: &mut Size) {
+        let Some(axis) = self.axis(key, value, at) else {
+            return;
+        };
+        let same = |other: &&Axis| other.name.full() == axis.name.full();
+        let entry = size.entries.get(axis.name.full()).map(|entry| entry.at);
+        let other = entry.or_else(|| size.axes.iter().find(same).map(|axis| axis.at));
+        match other {
+            Some(other) => self.twice(&axis.name, other, at),
+            None => size.axes.push(axis),
+        }
+    }
+
+    fn twice(&mut self, name: &Name, one: Span, other: Span) {
+        let message = format!("`{}` stands twice in this size", name.full());
+        let fault = Fault::new(message, "keep one of the two");
+        self.faults.add_of_two(one, other, fault);
+    }
+
+    /// Puts what a size says in place of what the file says.
+    pub(super) fn choose(&mut self, name: &str, at: Span) {
+        let sizes = &self.content.sizes;
+        let Some(size) = sizes.iter().find(|size| size.name == name).cloned() else {
+            let names: Vec<_> = sizes.iter().map(|size| size.name.as_str()).collect();
+            let help = match nearest(name, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if names.is_empty() => {
+                    format!("this study has none: they stand in the file, under [{SIZES}.NAME]")
+                }
+                None => format!("this study has {}", names.join(", ")),
+            };
+            let message = format!("there is no size `{}`", shown(name));
+            return self.faults.add(at, Fault::new(message, help));
+        };
+        for entry in size.entries.into_values() {
+            self.forget(entry.name.full());
+            self.put_entry(entry);
+        }
+        for axis in size.axes {
+            self.forget(axis.name.full());
+            self.put_axis(axis);
+        }
+        self.content.size = Some(size.name);
+    }
+}
