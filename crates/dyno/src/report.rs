@@ -37,6 +37,9 @@ pub(crate) fn write(dir: &ResultDir, result: &RunResult) -> Result<PathBuf, Fail
     let page = ::report::html::page(&report);
     let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
     dir.write_report(names::CSV, &::report::csv::results(result))?;
+    if !result.design.tables.is_empty() {
+        dir.write_report(names::TABLES, &::report::csv::tables(result))?;
+    }
     dir.write_report(names::MARKDOWN, &::report::markdown::page(&report))?;
     Ok(dir.write_report(names::REPORT, &page)?)
 }

@@ -13,7 +13,7 @@
 //!     servers/1/series.jsonl …          of one of several servers
 //!     trial.json                        the summary, at the end
 //!   result.json                         all trials; written anew after each
-//!   report.html, report.md, results.csv
+//!   report.html, report.md, results.csv, tables.csv
 //! ```
 //!
 //! A trial with its `trial.json` is whole. One without was cut off, and a resumed
@@ -61,6 +61,8 @@ pub mod names {
     pub const REPORT: &str = "report.html";
     /// The report as Markdown.
     pub const MARKDOWN: &str = "report.md";
+    /// The study's tables, a line for each cell.
+    pub const TABLES: &str = "tables.csv";
     /// All numbers, a line for each trial.
     pub const CSV: &str = "results.csv";
 }
