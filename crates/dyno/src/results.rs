@@ -59,6 +59,7 @@ impl Results {
             description: about.description.map(str::to_owned),
             design: about.design,
             environment,
+            findings: Vec::new(),
             trials: Vec::new(),
         };
         dir.write_result(&result)?;

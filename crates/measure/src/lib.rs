@@ -2,6 +2,7 @@
 
 mod check;
 pub mod column;
+pub mod finding;
 pub mod gather;
 pub mod instance;
 pub mod interval;

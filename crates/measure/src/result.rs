@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::finding::Finding;
 use crate::summary::TrialSummary;
 
 /// A whole result, as `result.json` holds it.
@@ -20,6 +21,10 @@ pub struct RunResult {
     pub design: Design,
     /// Where it ran.
     pub environment: Environment,
+    /// What host and servers were found to be like before the first load; what passed
+    /// is left out.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
     /// What it found, in the order of the trials.
     pub trials: Vec<TrialSummary>,
 }

@@ -93,6 +93,7 @@ fn write(out: &Path) -> RunResult {
         description: None,
         design: measure::result::Design::default(),
         environment: measure::result::Environment::default(),
+        findings: Vec::new(),
         trials: vec![summary],
     };
     dir.write_result(&result).unwrap();

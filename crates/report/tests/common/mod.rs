@@ -148,6 +148,7 @@ pub(crate) fn study(threads: &[u32]) -> (RunResult, Vec<Vec<SeriesPoint>>) {
             governor: None,
             ..Environment::default()
         },
+        findings: Vec::new(),
         trials,
     };
     (result, series)
