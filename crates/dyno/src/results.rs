@@ -61,6 +61,7 @@ impl Results {
             environment,
             findings: Vec::new(),
             trials: Vec::new(),
+            thresholds: Vec::new(),
         };
         dir.write_result(&result)?;
         Ok(Self::with(dir, result, screen))

@@ -15,6 +15,7 @@ pub mod series;
 pub mod setup;
 pub mod slice;
 pub mod summary;
+pub mod threshold;
 pub mod verdict;
 pub mod warning;
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
 use crate::summary::TrialSummary;
+use crate::threshold::Judgement;
 
 /// A whole result, as `result.json` holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct RunResult {
     pub findings: Vec<Finding>,
     /// What it found, in the order of the trials.
     pub trials: Vec<TrialSummary>,
+    /// Whether each threshold was kept at each point; empty without thresholds.
+    #[serde(default)]
+    pub thresholds: Vec<Judgement>,
 }
 
 /// What a study planned.

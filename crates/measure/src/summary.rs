@@ -81,6 +81,17 @@ pub struct TrialSummary {
     pub warnings: Vec<Warning>,
 }
 
+impl TrialSummary {
+    /// Whether its numbers stand for its point: not when it failed on the way.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        !matches!(
+            self.outcome,
+            Outcome::Failed { .. } | Outcome::Stopped { .. }
+        )
+    }
+}
+
 /// A count and its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rate {

@@ -95,6 +95,7 @@ fn write(out: &Path) -> RunResult {
         environment: measure::result::Environment::default(),
         findings: Vec::new(),
         trials: vec![summary],
+        thresholds: Vec::new(),
     };
     dir.write_result(&result).unwrap();
     dir.write_report(names::REPORT, "<!doctype html>").unwrap();

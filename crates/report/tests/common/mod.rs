@@ -150,6 +150,7 @@ pub(crate) fn study(threads: &[u32]) -> (RunResult, Vec<Vec<SeriesPoint>>) {
         },
         findings: Vec::new(),
         trials,
+        thresholds: Vec::new(),
     };
     (result, series)
 }
