@@ -1,0 +1,154 @@
+use super::*;
+
+/// Packets numbered from 1.
+fn stream(payloads: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (number, payload) in payloads.iter().enumerate() {
+        super::super::packet::write(&mut out, number as u8 + 1, |out| {
+            out.extend_from_slice(payload);
+        });
+    }
+    out
+}
+
+/// The reply must be the same however the stream is cut.
+fn read_in_pieces(start: fn(&mut ReplyReader), eof: bool, bytes: &[u8]) -> Reply {
+    let whole = {
+        let mut reader = ReplyReader::new(!eof);
+        start(&mut reader);
+        reader.feed(bytes).unwrap().unwrap()
+    };
+    for size in 1..bytes.len() {
+        let mut reader = ReplyReader::new(!eof);
+        start(&mut reader);
+        let mut replies = bytes.chunks(size).map(|piece| reader.feed(piece).unwrap());
+        let last = replies.by_ref().find_map(|reply| reply).unwrap();
+        assert_eq!(last, whole, "cut every {size} bytes");
+        assert!(replies.next().is_none());
+    }
+    whole
+}
+
+const OK: &[u8] = &[0, 1, 0, 2, 0, 0, 0];
+const END: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
+const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
+
+#[test]
+fn an_ok_gives_the_rows_matched() {
+    let reply = read_in_pieces(ReplyReader::expect_result, false, &stream(&[OK]));
+    assert!(matches!(
+        reply,
+        Reply::Done(Done {
+            rows: 0,
+            affected: 1,
+            status: 2,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn rows_are_counted_with_and_without_eof_packets() {
+    let rows: &[&[u8]] = &[&[0, 0, 5, b'a'], &[0, 0, 0xfe], &[0, 0, 0xff]];
+    let new = [&[&[1_u8][..], b"\x03def"], rows, &[END]].concat();
+    let old = [&[&[1_u8][..], b"\x03def", EOF], rows, &[EOF]].concat();
+    for (eof, packets) in [(false, new), (true, old)] {
+        let reply = read_in_pieces(ReplyReader::expect_result, eof, &stream(&packets));
+        assert!(
+            matches!(
+                reply,
+                Reply::Done(Done {
+                    rows: 3,
+                    status: 2,
+                    ..
+                })
+            ),
+            "{reply:?}"
+        );
+    }
+}
+
+#[test]
+fn several_results_are_one_reply() {
+    let more: &[u8] = &[0xfe, 0, 0, 8, 0, 0, 0];
+    let packets: &[&[u8]] = &[&[1], b"\x03def", &[0, 0, 1], more, OK];
+    let reply = read_in_pieces(ReplyReader::expect_result, false, &stream(packets));
+    assert!(matches!(
+        reply,
+        Reply::Done(Done {
+            rows: 1,
+            affected: 1,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_prepare_ends_with_its_last_definition() {
+    let ok: &[u8] = &[0, 7, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0];
+    let packets: &[&[u8]] = &[ok, b"\x03def?", b"\x03def?", b"\x03defc"];
+    let reply = read_in_pieces(ReplyReader::expect_prepared, false, &stream(packets));
+    assert_eq!(
+        reply,
+        Reply::Prepared {
+            statement: 7,
+            params: 2
+        }
+    );
+    let packets: &[&[u8]] = &[ok, b"\x03def?", b"\x03def?", EOF, b"\x03defc", EOF];
+    let reply = read_in_pieces(ReplyReader::expect_prepared, true, &stream(packets));
+    assert_eq!(
+        reply,
+        Reply::Prepared {
+            statement: 7,
+            params: 2
+        }
+    );
+}
+
+#[test]
+fn an_error_in_the_middle_of_rows_is_the_reply() {
+    let error: &[u8] = b"\xff\xbd\x04#40001Deadlock found";
+    let packets: &[&[u8]] = &[&[1], b"\x03def", &[0, 0, 1], error];
+    let reply = read_in_pieces(ReplyReader::expect_result, false, &stream(packets));
+    let Reply::Refused(error) = reply else {
+        panic!("{reply:?}")
+    };
+    assert_eq!((error.code, &error.sqlstate), (1213, b"40001"));
+    assert_eq!(error.message, "Deadlock found");
+}
+
+#[test]
+fn a_row_over_several_packets_is_one_row() {
+    let mut bytes = stream(&[&[1], b"\x03def"]);
+    let long = vec![0_u8; MAX_PAYLOAD_BYTES + 10];
+    let next = super::super::packet::write(&mut bytes, 3, |out| out.extend_from_slice(&long));
+    super::super::packet::write(&mut bytes, next, |out| out.extend_from_slice(END));
+    let mut reader = ReplyReader::new(true);
+    reader.expect_result();
+    let mut replies = bytes
+        .chunks(65_536)
+        .map(|piece| reader.feed(piece).unwrap());
+    let reply = replies.find_map(|reply| reply);
+    assert!(
+        matches!(reply, Some(Reply::Done(Done { rows: 1, .. }))),
+        "{reply:?}"
+    );
+}
+
+#[test]
+fn a_wrong_number_and_bytes_behind_a_reply_are_errors() {
+    let mut reader = ReplyReader::new(true);
+    reader.expect_result();
+    let mut bytes = stream(&[OK]);
+    bytes[3] = 9;
+    assert!(matches!(
+        reader.feed(&bytes),
+        Err(ProtocolError::Sequence { got: 9, .. })
+    ));
+    reader.expect_result();
+    assert!(matches!(
+        reader.feed(&stream(&[OK, OK])),
+        Err(ProtocolError::Unexpected { .. })
+    ));
+}
