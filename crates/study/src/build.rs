@@ -3,7 +3,7 @@
 use crate::content::Content;
 use crate::key::VARIANT;
 use crate::order;
-use crate::plan::{Order, Plan, TableSpec, Trial};
+use crate::plan::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 use crate::point::{Failure, Point, defaults};
 use crate::spec::{Arrivals, DataSpec, Engine, EngineSpec, LoadSpec, Pace, Reset, ServerSpec};
 
@@ -44,6 +44,8 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
         repeats,
         order,
         tables: tables(content),
+        thresholds: thresholds(content),
+        baseline: content.baseline.as_ref().map(|name| name.value.clone()),
         sizes: content.sizes.iter().map(|s| s.name.clone()).collect(),
         size: content.size.clone(),
     })
@@ -70,6 +72,14 @@ fn tables(content: &Content) -> Vec<TableSpec> {
         columns: table.columns.clone(),
     };
     content.tables.iter().map(spec).collect()
+}
+
+fn thresholds(content: &Content) -> Vec<ThresholdSpec> {
+    let spec = |threshold: &crate::content::Threshold| ThresholdSpec {
+        column: threshold.column.clone(),
+        condition: threshold.condition.clone(),
+    };
+    content.thresholds.iter().map(spec).collect()
 }
 
 fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Result<Trial, Failure> {

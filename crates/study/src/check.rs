@@ -22,6 +22,7 @@ pub(crate) fn whole(content: &Content, faults: &mut Faults) {
         ports_for_all(content, &ground, faults);
     }
     rows_of_tables(content, faults);
+    baseline_is_a_variant(content, faults);
     number_of_trials(content, faults);
 }
 
@@ -173,6 +174,28 @@ fn rows_of_tables(content: &Content, faults: &mut Faults) {
         };
         faults.add(rows.span, Fault::new(message, help));
     }
+}
+
+fn baseline_is_a_variant(content: &Content, faults: &mut Faults) {
+    let names = || content.variants.iter().map(|v| v.name.as_str());
+    let Some(typed) = &content.baseline else {
+        return;
+    };
+    if names().any(|name| name == typed.value) {
+        return;
+    }
+    let help = match nearest(typed, names()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None if content.variants.is_empty() => {
+            "this study has no variants; for another result, use dyno run --baseline RESULT".into()
+        }
+        None => {
+            let all: Vec<_> = names().map(|name| format!("\"{name}\"")).collect();
+            format!("the variants are {}", all.join(", "))
+        }
+    };
+    let message = format!("there is no variant `{}`", shown(typed));
+    faults.add(typed.span, Fault::new(message, help));
 }
 
 fn number_of_trials(content: &Content, faults: &mut Faults) {

@@ -49,6 +49,13 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Spanned<String>>,
 }
 
+/// What a number has to be.
+#[derive(Debug, Clone)]
+pub(crate) struct Threshold {
+    pub(crate) column: Spanned<String>,
+    pub(crate) condition: Spanned<String>,
+}
+
 /// Everything that a study says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Content {
@@ -59,6 +66,9 @@ pub(crate) struct Content {
     pub(crate) sizes: Vec<Size>,
     /// The one that was chosen: it is laid over the rest already.
     pub(crate) size: Option<String>,
+    pub(crate) thresholds: Vec<Threshold>,
+    /// Name of the variant that thresholds may be relative to.
+    pub(crate) baseline: Option<Spanned<String>>,
 }
 
 /// Keys of which a trial has exactly one.

@@ -86,6 +86,10 @@ pub(crate) static SECTIONS: &[(&str, &str)] = &[
 pub(crate) const SWEEP: &str = "sweep";
 /// The section of named sizes, one of which an override may choose.
 pub(crate) const SIZES: &str = "sizes";
+/// The section whose keys are columns of report tables…
+pub(crate) const THRESHOLDS: &str = "thresholds";
+/// …and its one key that is none.
+pub(crate) const BASELINE: &str = "baseline";
 /// The list of named alternatives; also the name of their axis.
 pub(crate) const VARIANT: &str = "variant";
 

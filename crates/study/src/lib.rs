@@ -38,7 +38,7 @@ mod walk;
 
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{Location, Problem, StudyError};
-pub use plan::{Order, Plan, TableSpec, Trial};
+pub use plan::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use reference::reference_markdown;
 pub use span::{Span, Spanned};
 pub use spec::{

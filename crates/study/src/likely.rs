@@ -1,6 +1,6 @@
 //! Which key somebody meant.
 
-use crate::key::{self, KEYS, Kind, Name, SECTIONS, SIZES, SWEEP, VARIANT};
+use crate::key::{self, KEYS, Kind, Name, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use crate::suggest::{nearest, shown};
 
 /// Help for a key that does not exist in a section, or at the top.
@@ -54,7 +54,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
     SECTIONS
         .iter()
         .map(|(name, _)| *name)
-        .chain([SWEEP, SIZES, VARIANT])
+        .chain([SWEEP, SIZES, THRESHOLDS, VARIANT])
 }
 
 /// Help for an axis that does not exist.

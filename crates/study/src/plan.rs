@@ -24,6 +24,10 @@ pub struct Plan {
     pub order: Order,
     /// What the report is to show.
     pub tables: Vec<TableSpec>,
+    /// What numbers have to be, at every point.
+    pub thresholds: Vec<ThresholdSpec>,
+    /// Name of the variant that thresholds may be relative to.
+    pub baseline: Option<String>,
     /// Names of the sizes that an override can choose, in alphabetical order.
     pub sizes: Vec<String>,
     /// The one that was chosen.
@@ -58,6 +62,15 @@ pub struct TableSpec {
     pub rows: String,
     /// Names of numbers; the caller knows which there are.
     pub columns: Vec<Spanned<String>>,
+}
+
+/// What a number has to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThresholdSpec {
+    /// Name of the number; the caller knows which there are.
+    pub column: Spanned<String>,
+    /// Such as `< 25`; the caller knows how it reads.
+    pub condition: Spanned<String>,
 }
 
 /// One point of a study, once.

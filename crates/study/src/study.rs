@@ -120,18 +120,36 @@ impl Study {
         self.none_of(faults)
     }
 
-    /// Checks the columns of the report's tables, whose names only the caller
-    /// knows: `unknown` gives `None` for one that exists, else what to write
+    /// Checks the columns of the report's tables and of thresholds, whose names only
+    /// the caller knows: `unknown` gives `None` for one that exists, else what to write
     /// instead. Every column is checked at once.
     pub fn check_columns(
         &self,
         unknown: impl Fn(&str) -> Option<String>,
     ) -> Result<(), StudyError> {
         let mut faults = Faults::default();
-        for column in self.content.tables.iter().flat_map(|t| &t.columns) {
+        let shown_ones = self.content.tables.iter().flat_map(|t| &t.columns);
+        let judged = self.content.thresholds.iter().map(|t| &t.column);
+        for column in shown_ones.chain(judged) {
             if let Some(help) = unknown(column) {
                 let message = format!("unknown column `{}`", shown(column));
                 faults.add(column.span, Fault::new(message, help));
+            }
+        }
+        self.none_of(faults)
+    }
+
+    /// Checks the conditions of thresholds, which only the caller can read: `wrong`
+    /// gives `None` for one that is fine, else what is wrong with it and what to write
+    /// instead.
+    pub fn check_thresholds(
+        &self,
+        wrong: impl Fn(&str, &str) -> Option<(String, String)>,
+    ) -> Result<(), StudyError> {
+        let mut faults = Faults::default();
+        for threshold in &self.content.thresholds {
+            if let Some((message, help)) = wrong(&threshold.column, &threshold.condition) {
+                faults.add(threshold.condition.span, Fault::new(message, help));
             }
         }
         self.none_of(faults)

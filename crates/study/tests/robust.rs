@@ -30,6 +30,10 @@ server.url = "mysql://u:p@h/d"
 "data.rows" = [10, 20]
 [report]
 tables = [{ rows = "variant", columns = ["tps", "errors"] }]
+[thresholds]
+response_ms.p99 = "< 25"
+"tps" = ">= 0.9 * baseline"
+baseline = "a"
 "#;
 
 fn try_all(text: &str, overrides: &[(&str, &str)]) {
@@ -39,6 +43,7 @@ fn try_all(text: &str, overrides: &[(&str, &str)]) {
             // The stored text is the study again, but for its passwords.
             assert!(study.as_run().ends_with(study.source_redacted()));
             study.check_columns(|_| None).unwrap();
+            study.check_thresholds(|_, _| None).unwrap();
         }
         Err(error) => {
             assert!(!error.problems().is_empty());

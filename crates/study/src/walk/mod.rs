@@ -5,6 +5,7 @@ pub(crate) mod overrides;
 mod sizes;
 mod sweep;
 mod tables;
+mod thresholds;
 mod variant;
 
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry};
 use crate::error::{Fault, Faults};
-use crate::key::{self, Key, Kind, Name, SIZES, SWEEP, VARIANT};
+use crate::key::{self, Key, Kind, Name, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use crate::likely;
 use crate::read::{read, type_words};
 use crate::redact::redact_url;
@@ -47,12 +48,16 @@ impl Walk {
             match value.get_ref() {
                 DeValue::Table(table) if name == SWEEP => self.sweep(table),
                 DeValue::Table(table) if name == SIZES => self.sizes(table),
+                DeValue::Table(table) if name == THRESHOLDS => self.thresholds(table),
                 DeValue::Table(table) if key::is_section(name) => {
                     self.section(name, table, &mut base);
                 }
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
                 other if name == VARIANT => self.not_variants(other, at),
-                other if [SWEEP, SIZES].contains(&name.as_ref()) || key::is_section(name) => {
+                other
+                    if [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
+                        || key::is_section(name) =>
+                {
                     self.not_a_section(name, other, at);
                 }
                 _ => self.key_of_section("", name, value, at, &mut base),
@@ -60,6 +65,8 @@ impl Walk {
         }
         self.content.base = base;
         self.content.axes.sort_by_key(|axis| axis.at);
+        let thresholds = &mut self.content.thresholds;
+        thresholds.sort_by_key(|threshold| threshold.column.span);
     }
 
     fn section(&mut self, section: &str, table: &DeTable<'_>, into: &mut Entries) {

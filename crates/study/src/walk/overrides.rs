@@ -5,7 +5,7 @@ use toml::de::DeValue;
 
 use super::{Typed, Walk};
 use crate::content::{Axis, EITHER, Entry};
-use crate::key::{Kind, Name, SIZES, SWEEP};
+use crate::key::{Kind, Name, SIZES, SWEEP, THRESHOLDS};
 use crate::likely;
 use crate::nesting;
 use crate::source::Source;
@@ -54,7 +54,7 @@ fn said<'t>(index: usize, name: &str, text: &'t str) -> Said<'t> {
     let name = name.trim();
     // `sweep."load.threads"` and `sweep.load.threads` are the same axis.
     let (is_axis, key) = match name.split_once('.') {
-        Some((SWEEP, axis)) => (true, axis.trim_matches(['"', '\''])),
+        Some((SWEEP, axis)) => (true, unquoted(axis)),
         _ => (false, name),
     };
     let known = Name::find(key).ok().flatten();
@@ -90,6 +90,9 @@ impl Walk {
                 self.put_axis(axis);
             }
             return;
+        }
+        if let Some((THRESHOLDS, column)) = said.key.split_once('.') {
+            return self.threshold(unquoted(column), &text(said.text), said.at);
         }
         let name = match Name::find(&said.key) {
             Ok(Some(name)) => name,
@@ -141,14 +144,23 @@ impl Walk {
 
 /// TOML if it is, else the text itself; text needs no quotes.
 fn value<'t>(name: Option<&Name>, text: &'t str) -> Typed<'t> {
-    let plain = || TomlSpanned::new(0..text.len(), DeValue::String(text.into()));
     if nesting::too_deep(text, Origin::Nowhere).is_some() {
-        return plain();
+        return self::text(text);
     }
     match DeValue::parse(text) {
         Ok(value) if name.is_none_or(|name| reads(name, value.get_ref())) => value,
-        _ => plain(),
+        _ => self::text(text),
     }
+}
+
+/// The text itself.
+fn text(text: &str) -> Typed<'_> {
+    TomlSpanned::new(0..text.len(), DeValue::String(text.into()))
+}
+
+/// A name without the quotes that a file would need.
+fn unquoted(name: &str) -> &str {
+    name.trim_matches(['"', '\''])
 }
 
 /// Whether what looks like TOML is meant as that: to a key that takes text it

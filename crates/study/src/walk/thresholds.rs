@@ -1,0 +1,70 @@
+//! `[thresholds]`: what numbers have to be.
+
+use toml::de::DeTable;
+
+use super::leaves::leaves;
+use super::{Typed, Walk};
+use crate::content::Threshold;
+use crate::error::Fault;
+use crate::key::{BASELINE, Key, word};
+use crate::read::type_words;
+use crate::span::{Origin, Span, Spanned};
+use crate::suggest::shown;
+
+/// More than a reader looks at.
+const MAX_THRESHOLDS: usize = 50;
+const MAX_COLUMN_BYTES: usize = 100;
+const HOW: &str = "write a comparison in quotes: \"response_ms.p99\" = \"< 25\"";
+
+static BASELINE_NAME: Key = word("thresholds.baseline", 60);
+static CONDITION: Key = word("thresholds", 100);
+
+impl Walk {
+    pub(super) fn thresholds(&mut self, table: &DeTable<'_>) {
+        leaves("", table, Origin::File, &mut |column, value, at| {
+            let known = self.content.thresholds.iter();
+            let first = known.map(|t| &t.column).find(|c| c.value == column);
+            match first.map(|first| first.span) {
+                Some(first) => {
+                    let message = format!("the threshold of `{}` stands twice", shown(&column));
+                    let fault = Fault::new(message, "keep one of the two");
+                    self.faults.add_of_two(first, at, fault);
+                }
+                None => self.threshold(&column, value, at),
+            }
+        });
+    }
+
+    /// One threshold, in the place of one of the same column; or the baseline.
+    pub(super) fn threshold(&mut self, column: &str, value: &Typed<'_>, at: Span) {
+        if column == BASELINE {
+            self.content.baseline = self.text(&BASELINE_NAME, value, at.origin);
+            return;
+        }
+        if !value.get_ref().is_str() {
+            let found = type_words(value.get_ref());
+            let message = format!("the threshold of `{}` is {found}", shown(column));
+            return self.faults.add(at, Fault::new(message, HOW));
+        }
+        let Some(condition) = self.text(&CONDITION, value, at.origin) else {
+            return;
+        };
+        if column.len() > MAX_COLUMN_BYTES {
+            let message = format!("the name `{}` is too long", shown(column));
+            let help = "a threshold is for a column of report tables, such as response_ms.p99";
+            return self.faults.add(at, Fault::new(message, help));
+        }
+        let column = Spanned {
+            value: column.to_owned(),
+            span: at,
+        };
+        let thresholds = &mut self.content.thresholds;
+        thresholds.retain(|other| other.column.value != column.value);
+        if thresholds.len() == MAX_THRESHOLDS {
+            let message = format!("there is no room for the threshold of `{}`", shown(&column));
+            let help = format!("a study has at most {MAX_THRESHOLDS}");
+            return self.faults.add(at, Fault::new(message, help));
+        }
+        thresholds.push(Threshold { column, condition });
+    }
+}

@@ -1,0 +1,88 @@
+//! What numbers of a study have to be.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use study::Study;
+
+const TEXT: &str = r#"
+title = "t"
+server.engine = "sqlite"
+
+[thresholds]
+response_ms.p99 = "< 25"
+"tps" = ">= 0.95 * baseline"
+baseline = "old"
+
+[[variant]]
+name = "old"
+
+[[variant]]
+name = "new"
+data.rows = 5
+"#;
+
+fn study(overrides: &[(&str, &str)]) -> Study {
+    let study = Study::parse_with_overrides("s.toml", TEXT, overrides);
+    study.map_err(|error| error.to_string()).unwrap()
+}
+
+fn conditions(study: &Study) -> Vec<(String, String)> {
+    let thresholds = study.plan().unwrap().thresholds.into_iter();
+    thresholds
+        .map(|t| (t.column.value, t.condition.value))
+        .collect()
+}
+
+fn pair(column: &str, condition: &str) -> (String, String) {
+    (column.to_owned(), condition.to_owned())
+}
+
+#[test]
+fn thresholds_arrive_with_or_without_quotes() {
+    let study = study(&[]);
+    assert_eq!(
+        conditions(&study),
+        [
+            pair("response_ms.p99", "< 25"),
+            pair("tps", ">= 0.95 * baseline"),
+        ]
+    );
+    assert_eq!(study.plan().unwrap().baseline.as_deref(), Some("old"));
+}
+
+#[test]
+fn an_override_speaks_instead() {
+    let study = study(&[
+        ("thresholds.response_ms.p99", "< 30"),
+        ("thresholds.\"errors\"", "<= 0"),
+        ("thresholds.baseline", "new"),
+    ]);
+    assert_eq!(
+        conditions(&study),
+        [
+            pair("tps", ">= 0.95 * baseline"),
+            pair("response_ms.p99", "< 30"),
+            pair("errors", "<= 0"),
+        ]
+    );
+    assert_eq!(study.plan().unwrap().baseline.as_deref(), Some("new"));
+    let wrong = Study::parse_with_overrides("s.toml", TEXT, &[("thresholds.baseline", "nwe")]);
+    let wrong = wrong.unwrap_err().to_string();
+    assert!(wrong.contains("did you mean \"new\"?"), "{wrong}");
+}
+
+#[test]
+fn the_caller_checks_columns_and_conditions() {
+    let study = study(&[]);
+    let unknown = |column: &str| (column == "tps").then(|| "write tp".to_owned());
+    let error = study.check_columns(unknown).unwrap_err().to_string();
+    assert!(error.contains("unknown column `tps`"), "{error}");
+    let wrong = |_: &str, condition: &str| {
+        let bad = condition.starts_with('<');
+        bad.then(|| ("no".to_owned(), "yes".to_owned()))
+    };
+    let error = study.check_thresholds(wrong).unwrap_err();
+    let place = error.problems()[0].location.as_ref().unwrap();
+    assert_eq!(place.line_column(), Some((6, 19)));
+    assert_eq!(error.problems().len(), 1);
+}
