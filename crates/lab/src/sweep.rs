@@ -1,6 +1,7 @@
 //! Removes what dynos that were killed left behind: first their processes, then
 //! their directories.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -18,6 +19,9 @@ use crate::process::LOOK;
 
 /// How long a process may take to go after SIGKILL; it may be writing to a slow disk.
 const GONE_LIMIT: Duration = Duration::from_secs(30);
+
+/// How many looks in a row must find no process.
+const EMPTY_LOOKS: u32 = 4;
 
 /// A dead dyno's run directory, which nobody else sweeps now.
 #[derive(Debug)]
@@ -93,13 +97,13 @@ pub(crate) fn used_bytes(path: &Path) -> u64 {
 /// Kills every process that was started on this directory, and waits until all are gone.
 fn end_processes(dir: &Path) -> Result<u32, LabError> {
     let deadline = Instant::now() + GONE_LIMIT;
-    let mut ended = std::collections::BTreeSet::new();
-    // A process that was killed may have been just about to start another one.
-    loop {
+    let mut ended = BTreeSet::new();
+    let mut empty_looks = 0;
+    // A process shows no arguments for a moment while it becomes another program, and one
+    // that was killed may have been just about to start another one: so look again.
+    while empty_looks < EMPTY_LOOKS {
         let found = processes_of(dir);
-        if found.is_empty() {
-            return Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX));
-        }
+        empty_looks = if found.is_empty() { empty_looks + 1 } else { 0 };
         for (pid, handle) in found {
             let undead = |why: String| LabError::Undead { pid, why };
             match pidfd_send_signal(&handle, Signal::KILL) {
@@ -115,6 +119,7 @@ fn end_processes(dir: &Path) -> Result<u32, LabError> {
         }
         sleep(LOOK);
     }
+    Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX))
 }
 
 /// The processes started on this directory, each with a handle that stays with it
@@ -179,6 +184,8 @@ mod tests {
             command.stdin(std::process::Stdio::piped()).spawn().unwrap()
         };
         let (mut one, mut two) = (sleeper(dir.path()), sleeper(other.path()));
+        // It reads from here until it is ended.
+        let _input = one.stdin.take();
         let reaper = std::thread::spawn(move || one.wait().unwrap());
         // The shell's arguments are there once it runs.
         let deadline = Instant::now() + Duration::from_secs(60);

@@ -31,10 +31,11 @@ fn a_dyno() {
         return;
     };
     let home = Home::open_in(Path::new(&root), u64::MAX).unwrap();
-    let keep = tempfile::tempdir().unwrap();
+    // Below what the test removes.
+    let keep = Path::new(&root).with_file_name("keep");
     match std::env::var("LEFTOVERS_TEST_DOES").unwrap().as_str() {
         "serve" => {
-            let _server = start(&home, Engine::MariaDb, &[], keep.path()).unwrap();
+            let _server = start(&home, Engine::MariaDb, &[], &keep).unwrap();
             println!("serving");
             std::thread::sleep(Duration::from_secs(600));
         }
@@ -118,6 +119,8 @@ fn a_process_that_outlived_its_dyno_is_ended() {
     let pid = survivor.id();
     wait_until("the survivor", || processes_below(&root).contains(&pid));
     kill(one);
+    // It reads from here until it is ended.
+    let _input = survivor.stdin.take();
     let reaper = std::thread::spawn(move || survivor.wait().unwrap());
     let cleaned = clean_in(&root, false).unwrap();
     assert!(
@@ -168,7 +171,8 @@ fn killed_while(does: &str, word: &str) -> (tempfile::TempDir, PathBuf) {
 fn assert_clean(root: &Path) {
     let cleaned = clean_in(root, true).unwrap();
     assert_eq!(cleaned.run_dirs, 1);
-    assert!(runs(root).is_empty() && processes_below(root).is_empty());
+    assert_eq!(processes_below(root), [] as [u32; 0]);
+    assert!(runs(root).is_empty());
     assert!(entries(&root.join("templates")).is_empty());
 }
 

@@ -13,6 +13,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use lab::error::LabError;
+use lab::home::Home;
 use lab::servers::{self, Engine};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -72,6 +73,21 @@ fn what_is_not_set_has_room_for_every_user() {
             .parse()
             .unwrap();
         assert_eq!(pool, 128 << 20);
+    }
+}
+
+/// The first seconds of a server's counters and of its log are the load's alone.
+#[test]
+fn waiting_for_a_server_leaves_no_aborted_connection() {
+    for engine in BOTH {
+        let dir = open_dir();
+        // A socket's path stands in a URL on the way.
+        let home = Home::open_in(&dir.path().join("a+b=%41"), u64::MAX).unwrap();
+        let server = start(&home, engine, &[], dir.path()).unwrap();
+        for counter in ["Aborted_connects", "Aborted_clients"] {
+            let rows = sql(&server, &format!("SHOW GLOBAL STATUS LIKE '{counter}'")).unwrap();
+            assert_eq!(rows[0][1].as_deref(), Some("0"), "{engine} {counter}");
+        }
     }
 }
 

@@ -17,6 +17,9 @@ use crate::tls;
 /// Connections that a test has at most, unless its own options say otherwise.
 const CONNECTIONS: u32 = 100;
 
+/// The most that templates for tests take on the disk.
+const CACHE_BYTES: u64 = 2 << 30;
+
 /// A test is ended by its runner, not by this.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -94,7 +97,7 @@ impl Builder {
 fn home() -> Home {
     let user = rustix::process::geteuid().as_raw();
     let root = PathBuf::from(format!("/tmp/dyno-testkit-{user}"));
-    Home::open_in(&root, u64::MAX).unwrap_or_else(|e| panic!("{e}"))
+    Home::open_in(&root, CACHE_BYTES).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// An option of the command line, `--name=value`, as one of a configuration file.

@@ -44,6 +44,7 @@ pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, LabErro
     if let Some(parent) = root.parent() {
         fs::create_dir_all(parent).map_err(LabError::at("make", parent))?;
     }
+    check_characters(root)?;
     own_dir(root)?;
     let root = fs::canonicalize(root).map_err(LabError::at("open", root))?;
     let limit = MAX_SOCKET_BYTES - BELOW_ROOT.len();
@@ -56,6 +57,20 @@ pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, LabErro
         check_reachable(&root, user)?;
     }
     Ok(root)
+}
+
+/// MariaDB's installation program is a shell script that takes no path with a space in it,
+/// and is not to be led astray by other characters either.
+fn check_characters(root: &Path) -> Result<(), LabError> {
+    let text = root.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/-_.+,@=:%".contains(c);
+    match text.chars().find(|c| !is_plain(*c)) {
+        None => Ok(()),
+        Some(c) => Err(LabError::Untrusted {
+            path: root.to_owned(),
+            why: format!("has the character {c:?}, which servers' own programs do not take"),
+        }),
+    }
 }
 
 /// Makes a directory that others may pass through and nobody else may change.
@@ -175,6 +190,16 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn a_path_that_a_shell_would_split_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a b", "$x", "a;b", "a'b", "a\nb"] {
+            let error = prepare(&dir.path().join(name), &account()).unwrap_err();
+            assert!(error.to_string().contains("has the character"), "{error}");
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]

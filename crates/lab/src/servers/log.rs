@@ -36,14 +36,19 @@ pub(super) fn last_lines(log: &str) -> String {
     shown.join("\n")
 }
 
-/// The same of a log in a file.
+/// How MariaDB's installation program begins its advice to somebody at a terminal.
+const ADVICE: &str = "Installation of system tables failed";
+
+/// The same of the program that filled a new data directory, which left its log in a file.
 pub(crate) fn failure_of(
     server: &str,
     how: String,
     path: &Path,
     config: &[(String, String)],
 ) -> LabError {
-    failure(server, how, &read_tail(path, 0), config)
+    let log = read_tail(path, 0);
+    let words = log.split(ADVICE).next().unwrap_or_default();
+    failure(server, how, words, config)
 }
 
 /// Why a server ended before it was ready: a setting that it refused, or else its last words.

@@ -1,6 +1,7 @@
 //! A server that runs.
 
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -55,19 +56,38 @@ impl Drop for Running {
     }
 }
 
-/// How a private server is reached: by TCP as `root`, who has no password.
-pub(super) fn target(port: u16, database: &str) -> Result<Target, LabError> {
+/// How a private server is reached by TCP: as `root`, who has no password.
+fn target(port: u16, database: &str) -> Result<Target, LabError> {
+    parse(&url(port, database))
+}
+
+/// The same by its socket.
+pub(super) fn socket_target(socket: &Path, database: &str) -> Result<Target, LabError> {
+    let path: String = socket.as_os_str().as_bytes().iter().map(encoded).collect();
+    parse(&format!("mysql://root@localhost/{database}?socket={path}"))
+}
+
+fn parse(url: &str) -> Result<Target, LabError> {
     // On one host there is nobody to hide from, and TLS would be measured too.
     let tls = TlsOptions {
         mode: TlsMode::Disable,
         ..TlsOptions::default()
     };
-    Target::parse(&url(port, database), None, "root", &tls)
+    Target::parse(url, None, "root", &tls)
         .map_err(|error| LabError::at("name", "a server".as_ref())(std::io::Error::other(error)))
 }
 
 fn url(port: u16, database: &str) -> String {
     format!("mysql://root@127.0.0.1:{port}/{database}")
+}
+
+/// A byte of a path as part of a URL.
+fn encoded(byte: &u8) -> String {
+    if byte.is_ascii_alphanumeric() || b"/-_.".contains(byte) {
+        char::from(*byte).to_string()
+    } else {
+        format!("%{byte:02X}")
+    }
 }
 
 impl Private {

@@ -3,13 +3,12 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use client::mysql::Connection;
+use client::mysql::{Connection, Error, Target};
 use client::reactor::Reactor;
 
 use crate::error::LabError;
@@ -20,6 +19,8 @@ use crate::servers::{DataDir, Installed, log, port};
 
 /// How long a server may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long one attempt to log in may take; then the server is looked at again.
+const KNOCK_LIMIT: Duration = Duration::from_secs(2);
 /// A free port can be taken by somebody else before the server has it; then another is tried.
 const MAX_PORT_TRIES: u32 = 5;
 /// How both engines say that.
@@ -178,14 +179,24 @@ impl Recipe {
         interrupted: &AtomicBool,
     ) -> Result<(), LabError> {
         let deadline = Instant::now() + START_LIMIT;
-        let socket = data.socket();
+        // Only the server's own user makes sockets here, while a stranger may have the port.
+        let target = super::private::socket_target(&data.socket(), "mysql")?;
         loop {
             if let Some(how) = running.ended() {
                 return Err(self.why_it_ended(how, &log(), port));
             }
-            // Only the server's own user makes sockets here: this is no stranger's port.
-            if UnixStream::connect(&socket).is_ok() {
-                return self.log_in(running, port, log, deadline);
+            match log_in(&target)? {
+                Ok(()) => return Ok(()),
+                Err(Error::Connect { .. } | Error::Timeout { .. }) => {}
+                Err(source) => {
+                    return Err(match running.ended_soon() {
+                        Some(how) => self.why_it_ended(how, &log(), port),
+                        None => LabError::Login {
+                            server: self.name(),
+                            source,
+                        },
+                    });
+                }
             }
             if interrupted.load(Ordering::Relaxed) {
                 return Err(LabError::Interrupted);
@@ -194,33 +205,6 @@ impl Recipe {
                 return Err(self.too_slow("answer", START_LIMIT, &log()));
             }
             sleep(LOOK);
-        }
-    }
-
-    fn log_in(
-        &self,
-        running: &mut Running,
-        port: u16,
-        log: &dyn Fn() -> String,
-        deadline: Instant,
-    ) -> Result<(), LabError> {
-        let limit = deadline.saturating_duration_since(Instant::now());
-        let target = super::private::target(port, "mysql")?;
-        let reactor = Reactor::new().map_err(LabError::at("open", "an event loop".as_ref()))?;
-        let opened = reactor.block_on(async {
-            let connection = Connection::open_within(limit, &target).await?;
-            connection.close().await;
-            Ok(())
-        });
-        match opened.map_err(LabError::at("run", "an event loop".as_ref()))? {
-            Ok(()) => Ok(()),
-            Err(source) => Err(match running.ended_soon() {
-                Some(how) => self.why_it_ended(how, &log(), port),
-                None => LabError::Login {
-                    server: self.name(),
-                    source,
-                },
-            }),
         }
     }
 
@@ -239,6 +223,17 @@ impl Recipe {
             log: log::last_lines(log),
         }
     }
+}
+
+/// Knocks once, and takes leave politely: the server counts who does not.
+fn log_in(target: &Target) -> Result<Result<(), Error>, LabError> {
+    let reactor = Reactor::new().map_err(LabError::at("open", "an event loop".as_ref()))?;
+    let knocked = reactor.block_on(async {
+        let connection = Connection::open_within(KNOCK_LIMIT, target).await?;
+        connection.close().await;
+        Ok(())
+    });
+    knocked.map_err(LabError::at("run", "an event loop".as_ref()))
 }
 
 /// Opens a log that several starts write to.

@@ -109,14 +109,14 @@ fn set_aside(home: &Home, dir: &Path) -> Result<(), LabError> {
     fs::remove_dir_all(&aside).map_err(LabError::at("remove", &aside))
 }
 
-/// Removes the least recently used templates until all and `coming_bytes` more are within
-/// the limit. One that somebody uses stays.
-pub(super) fn keep_within(home: &Home, coming_bytes: u64) -> Result<(), LabError> {
+/// Removes the least recently used templates until the others are within the limit. One
+/// that somebody uses stays.
+pub(super) fn tidy(home: &Home) -> Result<(), LabError> {
     let mut kept = entries(home)?;
     kept.sort_by_key(|entry| entry.used);
     let mut total: u64 = kept.iter().map(|entry| entry.bytes).sum();
     for entry in kept {
-        if total.saturating_add(coming_bytes) <= home.cache_limit_bytes() {
+        if total <= home.cache_limit_bytes() {
             break;
         }
         if remove(home, &entry.dir)? {

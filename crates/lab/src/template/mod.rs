@@ -149,9 +149,9 @@ fn get(
         }
         if let Some(lock) = Lock::try_exclusive(&lock_path)? {
             if cache::read(&dir, recipe)?.is_none() {
-                cache::keep_within(home, 0)?;
                 let built = build(listener)?;
                 cache::put(home, &dir, recipe, built)?;
+                cache::tidy(home)?;
                 was_built = true;
             }
             drop(lock);
@@ -198,6 +198,6 @@ impl Drop for Template {
         drop(self.lock.take());
         // One that is larger than the whole cache was kept only for this run. What
         // cannot be removed now is removed when the next template is built.
-        let _ = cache::keep_within(&self.home, 0);
+        let _ = cache::tidy(&self.home);
     }
 }

@@ -30,11 +30,11 @@ pub(crate) fn open_dir() -> TempDir {
         .unwrap()
 }
 
-/// A home whose templates stay for the next tests.
+/// The home of the test kit, whose templates stay for the next tests.
 pub(crate) fn kept_home() -> Home {
     let user = rustix::process::geteuid().as_raw();
     let root = PathBuf::from(format!("/tmp/dyno-testkit-{user}"));
-    Home::open_in(&root, u64::MAX).unwrap()
+    Home::open_in(&root, 2 << 30).unwrap()
 }
 
 pub(crate) fn installed(engine: Engine) -> Installed {
