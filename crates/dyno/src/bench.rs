@@ -25,7 +25,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(30);
 /// Prepare, warm up, run, report.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
-    let mut lab = Lab::open()?;
+    let mut lab = Lab::default();
     let access = server::access(Some(&args.connection))?;
     let options = options(args);
     options

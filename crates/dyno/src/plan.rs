@@ -15,7 +15,7 @@ use crate::study_file::Meant;
 /// Lists the trials with what they need; starts nothing.
 pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let meant = Meant::read(args)?;
-    let lab = Lab::open()?;
+    let lab = Lab::default();
     let trials = meant.trials(&lab)?;
     let budget = Budget::of(&meant, &lab, &trials)?;
     print(&budget.table(&meant, &trials))?;
@@ -53,7 +53,7 @@ impl Budget {
         });
         Ok(Self {
             needs: needs.collect::<Result<_, Failure>>()?,
-            available: needs::available(lab.home())?,
+            available: needs::available(lab.home()?)?,
         })
     }
 
@@ -171,7 +171,7 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
     let installed = lab::installed(spec)?;
     let config = lab::config(spec);
     let cached = lab::template::cached(
-        lab.home(),
+        lab.home()?,
         &installed,
         &trial.wanted(Mode::Missing),
         &config,

@@ -14,7 +14,7 @@ use crate::study_file::Meant;
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let meant = Meant::read(&args.study)?;
     let interrupted = signals::interruption()?;
-    let mut lab = Lab::open()?;
+    let mut lab = Lab::default();
     let mut trials = meant.trials(&lab)?;
     plan::refuse_what_cannot_be(&meant, &lab, &trials)?;
     let mut results = open(args, &meant, &lab)?;
@@ -49,7 +49,7 @@ fn open(args: &RunArgs, meant: &Meant, lab: &Lab) -> Result<Results, Failure> {
         study: &meant.text,
         design: meant.design(),
     };
-    Results::create(args.out.as_deref(), about, &[lab.home().root()], screen)
+    Results::create(args.out.as_deref(), about, &[lab.home()?.root()], screen)
 }
 
 /// The latest result of this study in the place where results go by default.

@@ -9,7 +9,7 @@ use crate::secrets::{OptionFile, PASSWORD_VARIABLE};
 
 /// Makes sure that somebody answers at a URL.
 pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Failure> {
-    Ok(Database::open(url, access, lab.home().run_dir())?)
+    Ok(lab.open(url, access)?)
 }
 
 /// Without a command line of its own, a study has what the environment says.

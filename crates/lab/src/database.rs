@@ -39,14 +39,18 @@ pub struct Access {
 }
 
 impl Database {
-    /// Reads the URL and makes sure that somebody answers there; a temporary
-    /// database of SQLite is made in `temporary`.
+    /// Reads the URL and makes sure that somebody answers there; a database of SQLite
+    /// may be temporary, in the directory that `temporary` gives.
     ///
     /// # Errors
     /// When the URL names no database, or nobody answers.
-    pub fn open(url: &str, access: &Access, temporary: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open<'a>(
+        url: &str,
+        access: &Access,
+        temporary: impl FnOnce() -> Result<&'a Path, Failure>,
+    ) -> Result<Self, Failure> {
         if url.starts_with("sqlite:") {
-            let target = SqliteTarget::parse_in(url, temporary)
+            let target = SqliteTarget::parse_in(url, temporary()?)
                 .map_err(|error| Failure::new(Cause::Usage, error))?;
             return Self::sqlite(target);
         }
@@ -76,7 +80,7 @@ impl Database {
         }
     }
 
-    fn mysql(target: Target) -> Result<Self, Failure> {
+    pub(crate) fn mysql(target: Target) -> Result<Self, Failure> {
         let (version, is_mariadb, tls) = connected(&target, async |connection| {
             Ok((
                 connection.server_version().to_owned(),

@@ -1,5 +1,6 @@
 //! Builds the servers of a trial: theirs, or our own from templates.
 
+use std::cell::OnceCell;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -19,13 +20,14 @@ use crate::trial::{Place, Trial};
 
 /// Where trials are run: dyno's place on this host, and what lasts from one trial to
 /// the next.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Lab {
     /// The servers of the trial before, where the study keeps them.
     kept: Option<Rig>,
     /// The data that was copied last: nobody may take it away in between.
     template: Option<Template>,
-    home: Home,
+    /// Taken when it is needed: a benchmark of somebody's server needs none.
+    home: OnceCell<Home>,
 }
 
 /// What is given to every step on the way to a running server.
@@ -39,22 +41,26 @@ struct Building<'a> {
 }
 
 impl Lab {
-    /// Takes dyno's place on this host, and sweeps what dead dynos left there.
+    /// dyno's place on this host. At the first call it is taken, and swept of what dead
+    /// dynos left there.
     ///
     /// # Errors
     /// When the place cannot be made or is not ours.
-    pub fn open() -> Result<Self, Failure> {
-        Ok(Self {
-            kept: None,
-            template: None,
-            home: Home::open()?,
-        })
+    pub fn home(&self) -> Result<&Home, Failure> {
+        if let Some(home) = self.home.get() {
+            return Ok(home);
+        }
+        let home = Home::open()?;
+        Ok(self.home.get_or_init(|| home))
     }
 
-    /// dyno's place on this host.
-    #[must_use]
-    pub fn home(&self) -> &Home {
-        &self.home
+    /// Makes sure that somebody answers at a URL; `sqlite:` alone is a temporary
+    /// database that goes when the laboratory does.
+    ///
+    /// # Errors
+    /// When the URL names no database, or nobody answers.
+    pub fn open(&self, url: &str, access: &Access) -> Result<Database, Failure> {
+        Database::open(url, access, || Ok(self.home()?.run_dir()))
     }
 
     /// Has the servers of a trial run, with their data in them.
@@ -97,7 +103,7 @@ impl Lab {
         let began = Instant::now();
         let mut members = Vec::new();
         for _ in 0..trial.instances {
-            let database = Database::open("sqlite:", &Access::default(), self.home.run_dir())?;
+            let database = self.open("sqlite:", &Access::default())?;
             prepare_for(keeper, trial, &database, Mode::Missing, interrupted)?;
             members.push(Member::given(database));
         }
@@ -142,6 +148,7 @@ impl Lab {
             }
             None => (None, None),
         };
+        let home = self.home()?.clone();
         let mut building = Building {
             spec,
             trial,
@@ -152,11 +159,11 @@ impl Lab {
         };
         let (data, reset) = match (data, reset) {
             (Some(data), Some(reset)) => (data, reset),
-            _ if spec.reset == study::Reset::Rebuild => building.rebuilt(&self.home)?,
-            _ => building.copied(&self.home, &mut self.template)?,
+            _ if spec.reset == study::Reset::Rebuild => building.rebuilt(&home)?,
+            _ => building.copied(&home, &mut self.template)?,
         };
         Ok(Rig {
-            members: building.start(&self.home, data)?,
+            members: building.start(data)?,
             reset: Some(reset),
             made_for: Some(made_for),
         })
@@ -235,7 +242,7 @@ impl Building<'_> {
     }
 
     /// Starts a server on each directory.
-    fn start(&mut self, home: &Home, data: Vec<DataDir>) -> Result<Vec<Member>, Failure> {
+    fn start(&mut self, data: Vec<DataDir>) -> Result<Vec<Member>, Failure> {
         self.keeper.stage("starting the servers");
         let mut members = Vec::new();
         for (number, data) in (1..).zip(data) {
@@ -254,9 +261,8 @@ impl Building<'_> {
             for note in server.notes() {
                 self.keeper.note(note);
             }
-            let url = server.url(DATABASE);
             members.push(Member {
-                database: Database::open(&url, &Access::default(), home.run_dir())?,
+                database: Database::mysql(server.target(DATABASE)?)?,
                 server: Some(server),
                 settings: Vec::new(),
             });
