@@ -7,7 +7,7 @@ use crate::summary::TrialSummary;
 use crate::threshold::Judgement;
 
 /// A whole result, as `result.json` holds it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunResult {
     /// [`crate::summary::SCHEMA_VERSION`] when it was written.
     pub schema_version: u32,
