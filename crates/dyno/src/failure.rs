@@ -87,6 +87,7 @@ impl From<store::StoreError> for Failure {
         let exit = match error {
             store::StoreError::Exists { .. }
             | store::StoreError::Missing { .. }
+            | store::StoreError::Newer { .. }
             | store::StoreError::InUse { .. } => Exit::Usage,
             _ => Exit::Interrupted,
         };

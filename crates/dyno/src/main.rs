@@ -8,6 +8,7 @@ mod bench;
 mod clean;
 mod cli;
 mod failure;
+mod kept;
 mod plan;
 mod progress;
 mod report;

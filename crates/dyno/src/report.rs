@@ -4,28 +4,35 @@ use std::path::{Path, PathBuf};
 
 use ::report::Report;
 use measure::result::RunResult;
-use store::{ResultDir, names};
+use store::{ResultDir, StoreError, names};
 
 use crate::cli::ReportArgs;
 use crate::failure::{Exit, Failure};
+use crate::kept;
 use crate::progress::{Detail, Screen};
 
-/// Writes the report of a result again.
+/// Writes the report of a result again, of all that is whole in it.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
-    let result = store::read_result(&args.result)?;
-    let (dir, trials) = ResultDir::open(&args.result)?;
-    let path = write(&dir, &RunResult { trials, ..result })?;
-    Screen::new(Detail::Bar).line(&format!("report:  {}", path.display()));
+    let screen = Screen::new(Detail::Bar);
+    let kept = store::read_kept(&args.result)?;
+    kept::damaged(&kept.damaged, &screen);
+    let dir = ResultDir::open(&args.result)?;
+    let path = write(&dir, &kept.result, &screen)?;
+    screen.line(&format!("report:  {}", path.display()));
     Ok(())
 }
 
 /// Writes the page and its twins; gives the page's path.
-pub(crate) fn write(dir: &ResultDir, result: &RunResult) -> Result<PathBuf, Failure> {
+pub(crate) fn write(
+    dir: &ResultDir,
+    result: &RunResult,
+    screen: &Screen,
+) -> Result<PathBuf, Failure> {
     let mut series = Vec::new();
     let mut monitors = Vec::new();
-    for trial in kept(dir.path(), result)? {
-        series.push(store::read_series(&trial)?);
-        monitors.push(store::read_monitors(&trial)?);
+    for trial in trial_dirs(dir.path(), result)? {
+        series.push(or_none(store::read_series(&trial), screen));
+        monitors.push(or_none(store::read_monitors(&trial), screen));
     }
     let study = store::read_study(dir.path())?;
     let report = Report {
@@ -44,8 +51,16 @@ pub(crate) fn write(dir: &ResultDir, result: &RunResult) -> Result<PathBuf, Fail
     Ok(dir.write_report(names::REPORT, &page)?)
 }
 
+/// A figure less is better than no report.
+fn or_none<T>(read: Result<Vec<T>, StoreError>, screen: &Screen) -> Vec<T> {
+    read.unwrap_or_else(|error| {
+        kept::damaged(&[error], screen);
+        Vec::new()
+    })
+}
+
 /// The directory of each trial of a result, in its order.
-fn kept(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
+fn trial_dirs(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
     let dirs = store::trial_dirs(dir)?;
     let of = |number: u32| {
         let found = dirs

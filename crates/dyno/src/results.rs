@@ -116,7 +116,7 @@ impl Results {
         }
         self.screen
             .line(&format!("results: {}", self.path().display()));
-        let report = report::write(&self.dir, &self.result)?;
+        let report = report::write(&self.dir, &self.result, &self.screen)?;
         self.screen.line(&format!("report:  {}", report.display()));
         Ok(())
     }

@@ -53,29 +53,26 @@ impl ResultDir {
         Self::locked(path)
     }
 
-    /// Opens a result that is there, with the trials that are whole, in order.
+    /// Opens a result that is there, to write to it.
     ///
     /// # Errors
-    /// When it is no result directory, another dyno writes to it, or it is damaged.
-    pub fn open(path: &Path) -> Result<(Self, Vec<TrialSummary>), StoreError> {
-        let dir = Self::locked(path.to_owned())?;
-        let mut whole = Vec::new();
-        for trial in read::trial_dirs(path)? {
-            whole.extend(read::read_trial(&trial)?);
-        }
-        Ok((dir, whole))
+    /// When there is none, or another dyno writes to it.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::locked(path.to_owned())
     }
 
-    /// Opens a result that was cut off, to go on with it: trials that are not whole
-    /// are taken away.
+    /// Opens a result that was cut off, to go on with it, with the trials that are
+    /// whole, in order; those that are not are taken away.
     ///
     /// # Errors
-    /// As [`ResultDir::open`]'s, and when something cannot be removed.
+    /// As [`ResultDir::open`]'s, and when a trial is damaged or cannot be removed.
     pub fn resume(path: &Path) -> Result<(Self, Vec<TrialSummary>), StoreError> {
-        let (dir, whole) = Self::open(path)?;
+        let dir = Self::open(path)?;
+        let mut whole = Vec::new();
         for trial in read::trial_dirs(path)? {
-            if !trial.join(names::TRIAL).exists() {
-                fs::remove_dir_all(&trial).map_err(StoreError::at("remove", &trial))?;
+            match read::read_trial(&trial)? {
+                Some(summary) => whole.push(summary),
+                None => fs::remove_dir_all(&trial).map_err(StoreError::at("remove", &trial))?,
             }
         }
         Ok((dir, whole))

@@ -73,6 +73,19 @@ pub enum StoreError {
         /// The parser's words.
         why: String,
     },
+    /// A newer dyno wrote it, and its numbers may mean something else by now.
+    #[error(
+        "{} has schema version {version}; this dyno reads up to {known}\n  Read it with a newer dyno, \
+         or leave this result out.", path.display()
+    )]
+    Newer {
+        /// Where.
+        path: PathBuf,
+        /// Its version…
+        version: u32,
+        /// …and the newest that is known.
+        known: u32,
+    },
     /// More than anything dyno writes.
     #[error(
         "{} is larger than {limit} {unit}\n  dyno reads no more than that of one file, to keep \
@@ -109,7 +122,10 @@ impl StoreError {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 Self::Permission { what, path, source }
             }
-            io::ErrorKind::NotFound => Self::Missing { what, path, source },
+            // A file in place of a directory is no result either.
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                Self::Missing { what, path, source }
+            }
             _ => Self::Io { what, path, source },
         }
     }

@@ -26,14 +26,17 @@ mod atomic;
 mod create;
 mod error;
 mod interval;
+mod kept;
 mod read;
 mod trial;
 
 pub use create::ResultDir;
 pub use error::StoreError;
 pub use interval::{Histogram, IntervalRecord};
+pub use kept::{Kept, read_kept};
 pub use read::{
-    read_intervals, read_monitors, read_result, read_series, read_study, read_trial, trial_dirs, trial_number,
+    read_intervals, read_monitors, read_result, read_series, read_study, read_trial, trial_dirs,
+    trial_number,
 };
 pub use trial::{InstanceWriter, TrialWriter};
 
@@ -63,6 +66,8 @@ pub mod names {
     pub const MARKDOWN: &str = "report.md";
     /// The study's tables, a line for each cell.
     pub const TABLES: &str = "tables.csv";
+    /// Whether the thresholds were kept, for CI systems.
+    pub const JUNIT: &str = "junit.xml";
     /// All numbers, a line for each trial.
     pub const CSV: &str = "results.csv";
 }

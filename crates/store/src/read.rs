@@ -5,9 +5,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use measure::metric::MonitorPoint;
-use measure::result::RunResult;
+use measure::result::{Environment, RunResult};
 use measure::series::SeriesPoint;
-use measure::summary::TrialSummary;
+use measure::summary::{SCHEMA_VERSION, TrialSummary};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
@@ -24,20 +25,25 @@ const MAX_LINES: u64 = 1_000_000;
 /// The `result.json` of a result directory.
 ///
 /// # Errors
-/// When there is none, or it is damaged.
+/// When there is none, it is damaged, or a newer dyno wrote it.
 pub fn read_result(dir: &Path) -> Result<RunResult, StoreError> {
-    json(&dir.join(names::RESULT))
+    versioned(&dir.join(names::RESULT))
+}
+
+/// Where a result directory's study ran.
+pub(crate) fn read_environment(dir: &Path) -> Result<Environment, StoreError> {
+    json(&dir.join(names::ENVIRONMENT))
 }
 
 /// The summary of one trial (`trial`: one of [`trial_dirs`]); `None` when it was cut
 /// off before its end.
 ///
 /// # Errors
-/// When it cannot be read, or is damaged.
+/// When it cannot be read, is damaged, or a newer dyno wrote it.
 pub fn read_trial(trial: &Path) -> Result<Option<TrialSummary>, StoreError> {
     let path = trial.join(names::TRIAL);
     match path.exists() {
-        true => json(&path).map(Some),
+        true => versioned(&path).map(Some),
         false => Ok(None),
     }
 }
@@ -53,8 +59,29 @@ pub fn read_study(dir: &Path) -> Result<String, StoreError> {
 }
 
 fn json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+    parse(path, &limited(path)?)
+}
+
+/// What an older dyno wrote is read with the defaults of what it did not know.
+fn versioned<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema_version: u32,
+    }
     let bytes = limited(path)?;
-    serde_json::from_slice(&bytes).map_err(|error| StoreError::Corrupt {
+    let Version { schema_version } = parse(path, &bytes)?;
+    if schema_version > SCHEMA_VERSION {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            version: schema_version,
+            known: SCHEMA_VERSION,
+        });
+    }
+    parse(path, &bytes)
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, StoreError> {
+    serde_json::from_slice(bytes).map_err(|error| StoreError::Corrupt {
         line: Some(error.line() as u64),
         why: error.to_string(),
         path: path.to_owned(),

@@ -208,3 +208,106 @@ fn servers_and_monitors_have_their_files() {
     assert_eq!(series.len(), seconds().len());
     assert_eq!(store::read_monitors(&out).unwrap(), []);
 }
+
+/// Changes one field of a JSON file.
+fn edit(path: &Path, change: impl FnOnce(&mut serde_json::Value)) {
+    let mut json = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    change(&mut json);
+    fs::write(path, json.to_string()).unwrap();
+}
+
+#[test]
+fn one_broken_trial_does_not_hide_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let result = write(&out);
+    for (name, text) in [
+        ("002-threads=2", "{\n\"schema_version\": 1, oops"),
+        ("004-x", ""),
+    ] {
+        fs::create_dir(out.join("trials").join(name)).unwrap();
+        fs::write(out.join("trials").join(name).join(names::TRIAL), text).unwrap();
+    }
+    // Cut off: not whole, and not damaged either.
+    fs::create_dir(out.join("trials/003-threads=3")).unwrap();
+    let kept = store::read_kept(&out).unwrap();
+    assert_eq!(kept.result, result);
+    assert_eq!(kept.dirs, [out.join("trials/001-threads=1")]);
+    let damaged: Vec<String> = kept.damaged.iter().map(ToString::to_string).collect();
+    assert_eq!(damaged.len(), 2, "{damaged:?}");
+    assert!(
+        damaged[0].contains("002-threads=2/trial.json:2"),
+        "{damaged:?}"
+    );
+    assert!(damaged[1].contains("004-x/trial.json"), "{damaged:?}");
+}
+
+#[test]
+fn a_broken_result_leaves_its_trials() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("scale-up");
+    let result = write(&out);
+    fs::write(out.join(names::RESULT), "no JSON").unwrap();
+    let kept = store::read_kept(&out).unwrap();
+    assert_eq!(kept.result.trials, result.trials);
+    assert_eq!(kept.result.title, "scale-up");
+    assert!(kept.damaged[0].to_string().contains("result.json:1"));
+}
+
+#[test]
+fn an_older_result_is_migrated_and_a_newer_one_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    write(&out);
+    let trial = out.join("trials/001-threads=1").join(names::TRIAL);
+    // As the first version wrote it.
+    edit(&trial, |json| {
+        for key in [
+            "number",
+            "repeat",
+            "instances",
+            "metrics",
+            "verdict",
+            "reset",
+        ] {
+            json.as_object_mut().unwrap().remove(key);
+        }
+        json["setup"].as_object_mut().unwrap().remove("instances");
+    });
+    let migrated = &store::read_kept(&out).unwrap().result.trials[0];
+    assert_eq!((migrated.number, migrated.repeat), (1, 1));
+    assert_eq!(migrated.setup.instances, 1);
+
+    edit(&trial, |json| json["schema_version"] = 99.into());
+    let kept = store::read_kept(&out).unwrap();
+    assert!(kept.result.trials.is_empty());
+    assert!(kept.damaged[0].to_string().contains("schema version 99"));
+
+    // What else a newer version holds need not be known to refuse it.
+    fs::write(
+        out.join(names::RESULT),
+        "{\"schema_version\": 7, \"new\": []}",
+    )
+    .unwrap();
+    let error = store::read_kept(&out).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Newer { version: 7, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("newer dyno"), "{error}");
+}
+
+#[test]
+fn what_is_no_result_directory_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.txt");
+    fs::write(&file, "notes").unwrap();
+    for path in [file.as_path(), folder.path(), Path::new("/nonexistent")] {
+        let error = store::read_kept(path).unwrap_err();
+        assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+        assert!(
+            error.to_string().contains("Give a result directory"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! Results that were written before, as far as they can be read.
+
+use std::path::{Path, PathBuf};
+
+use measure::result::RunResult;
+use store::StoreError;
+
+use crate::failure::{Exit, Failure};
+use crate::progress::Screen;
+
+/// A result with at least one trial.
+pub(crate) struct Kept {
+    pub(crate) result: RunResult,
+    /// Where it lies.
+    pub(crate) path: PathBuf,
+    /// The study as it was run; `None` where it is not there.
+    pub(crate) study: Option<String>,
+}
+
+impl Kept {
+    /// Reads what is whole of a result; says what is not.
+    pub(crate) fn read(path: &Path, screen: &Screen) -> Result<Self, Failure> {
+        let kept = store::read_kept(path)?;
+        damaged(&kept.damaged, screen);
+        if kept.result.trials.is_empty() {
+            let message = format!("{} holds no whole trial", path.display());
+            return Err(Failure::new(Exit::Usage, message)
+                .remedy(Some("run its study to the end: dyno run STUDY --resume")));
+        }
+        Ok(Self {
+            result: kept.result,
+            path: std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+            study: store::read_study(path).ok(),
+        })
+    }
+
+    /// Reads several, none of them twice.
+    pub(crate) fn read_all(paths: &[PathBuf], screen: &Screen) -> Result<Vec<Self>, Failure> {
+        let mut all: Vec<Self> = Vec::new();
+        for path in paths {
+            let kept = Self::read(path, screen)?;
+            if all.iter().any(|known| known.path == kept.path) {
+                let message = format!("{} is given twice", path.display());
+                return Err(Failure::new(Exit::Usage, message)
+                    .remedy(Some("name each result directory once")));
+            }
+            all.push(kept);
+        }
+        Ok(all)
+    }
+}
+
+/// Names each file that could not be read; what goes on is without it.
+pub(crate) fn damaged(errors: &[StoreError], screen: &Screen) {
+    for error in errors {
+        screen.line(&format!("warning: left out: {error}"));
+    }
+}

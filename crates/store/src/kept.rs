@@ -1,0 +1,81 @@
+//! A result as far as it can be read: one damaged file hides no other.
+
+use std::path::{Path, PathBuf};
+
+use measure::result::{Environment, RunResult};
+use measure::summary::{SCHEMA_VERSION, TrialSummary};
+
+use crate::error::StoreError;
+use crate::read::{read_environment, read_result, read_trial, trial_dirs, trial_number};
+
+/// What is whole of a result.
+#[derive(Debug)]
+pub struct Kept {
+    /// The result with the trials that are whole, in order.
+    pub result: RunResult,
+    /// The directory of each of its trials.
+    pub dirs: Vec<PathBuf>,
+    /// What could not be read, and why.
+    pub damaged: Vec<StoreError>,
+}
+
+/// Reads what is whole of a result directory. A trial with a damaged `trial.json` is
+/// left out; without a whole `result.json` the trials stand for themselves, with the
+/// directory's name for a title.
+///
+/// # Errors
+/// When it is no result directory, or a newer dyno wrote it.
+pub fn read_kept(dir: &Path) -> Result<Kept, StoreError> {
+    let mut damaged = Vec::new();
+    let mut result = match read_result(dir) {
+        Ok(result) => result,
+        Err(error @ StoreError::Corrupt { .. }) => {
+            damaged.push(error);
+            let environment = read_environment(dir);
+            RunResult {
+                environment: environment.unwrap_or_else(|error| {
+                    damaged.push(error);
+                    Environment::default()
+                }),
+                ..untitled(dir)
+            }
+        }
+        Err(error) => return Err(error),
+    };
+    result.trials.clear();
+    let mut dirs = Vec::new();
+    for path in trial_dirs(dir)? {
+        match read_trial(&path) {
+            Ok(Some(summary)) => {
+                result.trials.push(migrated(summary, &path));
+                dirs.push(path);
+            }
+            Ok(None) => {}
+            Err(error) => damaged.push(error),
+        }
+    }
+    Ok(Kept {
+        result,
+        dirs,
+        damaged,
+    })
+}
+
+/// A result of which nothing is known but its name.
+fn untitled(dir: &Path) -> RunResult {
+    let name = dir.file_name().unwrap_or(dir.as_os_str());
+    RunResult {
+        schema_version: SCHEMA_VERSION,
+        title: name.to_string_lossy().into_owned(),
+        ..RunResult::default()
+    }
+}
+
+/// Before there were repeats, a trial did not know its number.
+fn migrated(mut summary: TrialSummary, path: &Path) -> TrialSummary {
+    if summary.number == 0 {
+        summary.number = trial_number(path).unwrap_or(0);
+    }
+    summary.repeat = summary.repeat.max(1);
+    summary
+}
