@@ -2,7 +2,6 @@
 
 use measure::column;
 use measure::interval::{Estimate, of_repeats};
-use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
 /// A number, how sure it is, and how many trials it rests on.
@@ -18,7 +17,7 @@ impl Cell {
     /// Of the trials of one point. One trial has its own interval, from the seconds
     /// within it; several have Student's, from the differences between them.
     pub(crate) fn of(trials: &[&TrialSummary], column: &str) -> Self {
-        let found = trials.iter().filter(|trial| counts(trial));
+        let found = trials.iter().filter(|trial| trial.counts());
         let found: Vec<Estimate> = found
             .filter_map(|trial| column::value(trial, column))
             .collect();
@@ -41,12 +40,4 @@ impl Cell {
     pub(crate) fn half_width(&self) -> Option<f64> {
         self.estimate.and_then(|estimate| estimate.half_width)
     }
-}
-
-/// Whether a trial's numbers stand for its point: not when it failed on the way.
-pub(crate) fn counts(trial: &TrialSummary) -> bool {
-    !matches!(
-        trial.outcome,
-        Outcome::Failed { .. } | Outcome::Stopped { .. }
-    )
 }

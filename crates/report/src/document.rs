@@ -15,6 +15,7 @@ use crate::number;
 use crate::provenance;
 use crate::settings::{self, Setting};
 use crate::table;
+use crate::thresholds;
 
 /// A report in words and tables.
 #[derive(Debug)]
@@ -29,6 +30,9 @@ pub(crate) struct Document<'a> {
     pub(crate) tables: Vec<Grid>,
     pub(crate) all_trials: Grid,
     pub(crate) verdicts: Grid,
+    /// Whether the thresholds were kept, in a sentence and one by one.
+    pub(crate) kept: Option<String>,
+    pub(crate) thresholds: Grid,
     pub(crate) setup: Facts,
     pub(crate) data: Facts,
     pub(crate) environment: Vec<(String, String)>,
@@ -51,6 +55,8 @@ impl<'a> Document<'a> {
                 .collect(),
             all_trials: all_trials(result),
             verdicts: verdicts(result),
+            kept: thresholds::lead(result),
+            thresholds: thresholds::grid(result),
             setup: setup(result),
             data: provenance::facts(result),
             environment: environment::facts(&result.environment),

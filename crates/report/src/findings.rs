@@ -6,7 +6,7 @@ use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use measure::verdict::Bound;
 
-use crate::cell::{Cell, counts};
+use crate::cell::Cell;
 use crate::keys;
 use crate::number;
 
@@ -71,7 +71,7 @@ fn best<'a, 'b>(points: &'b [Point<'a>]) -> Option<&'b Point<'a>> {
 pub(crate) fn best_trial(result: &RunResult) -> usize {
     let points = points(result);
     let mut trials = best(&points).into_iter().flat_map(|point| &point.trials);
-    let wanted = trials.find(|trial| counts(trial));
+    let wanted = trials.find(|trial| trial.counts());
     let place = wanted.and_then(|wanted| {
         let mut trials = result.trials.iter();
         trials.position(|trial| std::ptr::eq(trial, *wanted))
@@ -149,7 +149,7 @@ fn overlap(a: &Cell, b: &Cell) -> bool {
 }
 
 fn bound_at(best: &Point<'_>) -> String {
-    let trials = best.trials.iter().filter(|trial| counts(trial));
+    let trials = best.trials.iter().filter(|trial| trial.counts());
     let mut bounds: Vec<Bound> = trials
         .filter_map(|trial| Some(trial.verdict.as_ref()?.bound))
         .collect();

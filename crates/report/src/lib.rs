@@ -16,6 +16,7 @@ mod figures;
 mod findings;
 mod grid;
 pub mod html;
+pub mod junit;
 mod keys;
 mod list;
 pub mod markdown;
@@ -25,6 +26,7 @@ mod section;
 mod settings;
 mod table;
 pub mod text;
+mod thresholds;
 
 use measure::metric::MonitorPoint;
 use measure::result::RunResult;

@@ -33,6 +33,11 @@ pub fn page(report: &Report<'_>) -> String {
         heading(&mut text, "What held them back");
         table(&mut text, &document.verdicts);
     }
+    if document.kept.is_some() {
+        heading(&mut text, "Thresholds");
+        paragraph(&mut text, document.kept.as_deref().map(plain));
+        table(&mut text, &document.thresholds);
+    }
     heading(&mut text, "Set-up");
     facts(&mut text, &document.setup);
     if !document.data.is_empty() {

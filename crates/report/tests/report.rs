@@ -14,6 +14,7 @@ mod common;
 use common::scale_up::{STUDY, incomplete};
 use measure::setup::Outcome;
 use measure::slice::Phase;
+use measure::threshold::{Baseline, Judged, Threshold, judge};
 use report::Report;
 use report::html::page;
 
@@ -53,6 +54,58 @@ fn csv_of_a_study() {
     let result = incomplete().result;
     golden("results.csv", &report::csv::results(&result));
     golden("tables.csv", &report::csv::tables(&result));
+}
+
+/// A study with thresholds: kept, missed, without a number, without a baseline.
+fn judged() -> measure::result::RunResult {
+    let (mut result, _) = common::study(&[1, 8]);
+    let thresholds = [
+        "tps > 10",
+        "response_ms.p99 < 0.001",
+        "cpu.user < 50",
+        "tps >= 1.5 * baseline",
+    ];
+    let thresholds = thresholds.map(|text| Threshold::parse_line(text).unwrap());
+    let mut base = result.clone();
+    base.trials.truncate(1);
+    result.thresholds = judge(&thresholds, &result.trials, Baseline::Result(&base));
+    result
+}
+
+#[test]
+fn thresholds_are_in_every_form_of_the_report() {
+    let result = judged();
+    golden("thresholds.txt", &report::text::thresholds(&result));
+    golden("junit.xml", &report::junit::xml(&result).unwrap());
+    let report = Report {
+        result: &result,
+        series: &[],
+        monitors: &[],
+        study: None,
+    };
+    for text in [
+        report::text::study(&result),
+        report::markdown::page(&report),
+        page(&report).unwrap(),
+    ] {
+        assert!(text.contains("6 of 8 thresholds were missed."), "{text}");
+        assert!(text.contains("the baseline has no such point"), "{text}");
+    }
+    let (without, _) = common::study(&[1]);
+    assert_eq!(report::text::thresholds(&without), "");
+    assert_eq!(report::junit::xml(&without), None);
+}
+
+#[test]
+fn hostile_words_stay_in_their_xml() {
+    let mut result = judged();
+    let bad = "]]></testcase><x a='\"&\u{1}";
+    result.title = bad.into();
+    result.thresholds[0].point = vec![(bad.into(), bad.into())];
+    result.thresholds[3].judged = Judged::NoBaseline { reason: bad.into() };
+    let xml = report::junit::xml(&result).unwrap();
+    assert_eq!(xml.matches("</testcase>").count(), 6, "{xml}");
+    assert!(!xml.contains("<x") && !xml.contains('\u{1}'), "{xml}");
 }
 
 #[test]

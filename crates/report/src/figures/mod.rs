@@ -10,7 +10,6 @@ use measure::summary::TrialSummary;
 use serde::Serialize;
 
 use crate::Report;
-use crate::cell::counts;
 use crate::findings;
 use crate::keys;
 use sweep::Sweep;
@@ -93,7 +92,7 @@ fn curves(result: &RunResult) -> Vec<Curve> {
     let groups = keys::groups(&trials, &axes).into_iter();
     groups
         .filter_map(|group| {
-            let first = group.trials.iter().find(|trial| counts(trial))?;
+            let first = group.trials.iter().find(|trial| trial.counts())?;
             Some(curve(first, keys::trial_name(first, result)))
         })
         .collect()

@@ -5,5 +5,5 @@ mod table;
 mod trial;
 mod wrap;
 
-pub use study::study;
+pub use study::{study, thresholds};
 pub use trial::trial;

@@ -28,6 +28,7 @@ pub fn study(result: &RunResult) -> String {
         wrap(&format!("{}: ", plain(&remark.name)), &words)
     });
     paragraph(&mut text, verdicts.collect());
+    text.push_str(&thresholds(result));
     let early = findings::ended_early(result);
     let early = early.iter().map(|remark| {
         let words = format!(
@@ -47,6 +48,16 @@ pub fn study(result: &RunResult) -> String {
     });
     paragraph(&mut text, warnings.collect());
     text
+}
+
+/// Whether the thresholds were kept; empty without thresholds.
+#[must_use]
+pub fn thresholds(result: &RunResult) -> String {
+    let Some(lead) = crate::thresholds::lead(result) else {
+        return String::new();
+    };
+    let grid = grid(&crate::thresholds::grid(result), 0);
+    format!("\n{}\n{grid}", wrap("", &lead))
 }
 
 /// Lines with an empty one before them.

@@ -1,0 +1,98 @@
+//! Thresholds as the JUnit XML that CI systems read: a test case for each threshold at
+//! each point.
+
+use std::fmt::Write;
+
+use measure::result::RunResult;
+use measure::summary::TrialSummary;
+use measure::threshold::Judgement;
+
+use crate::thresholds;
+
+/// The whole file; `None` without thresholds.
+#[must_use]
+pub fn xml(result: &RunResult) -> Option<String> {
+    let all = result.thresholds.len();
+    if all == 0 {
+        return None;
+    }
+    let missed = result.thresholds.iter().filter(|one| one.is_missed());
+    let counts = format!(
+        "tests=\"{all}\" failures=\"{}\" errors=\"0\" skipped=\"0\" time=\"{:.3}\"",
+        missed.count(),
+        measured_s(&result.trials, |_| true)
+    );
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let (title, started) = (escaped(&result.title), &result.environment.started);
+    let _ = writeln!(text, "<testsuites name=\"dyno\" {counts}>");
+    let _ = write!(text, "  <testsuite name=\"{title}\" {counts}");
+    if !started.is_empty() {
+        let _ = write!(text, " timestamp=\"{}\"", escaped(started));
+    }
+    if let Some(hostname) = &result.environment.hostname {
+        let _ = write!(text, " hostname=\"{}\"", escaped(hostname));
+    }
+    text.push_str(">\n");
+    for judgement in &result.thresholds {
+        case(&mut text, judgement, result);
+    }
+    text.push_str("  </testsuite>\n</testsuites>\n");
+    Some(text)
+}
+
+fn case(text: &mut String, judgement: &Judgement, result: &RunResult) {
+    let _ = write!(
+        text,
+        "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
+        escaped(&thresholds::point(judgement, result)),
+        escaped(&judgement.threshold()),
+        measured_s(&result.trials, |trial| trial.point == judgement.point)
+    );
+    match thresholds::miss(judgement) {
+        None => text.push_str("/>\n"),
+        Some(why) => {
+            let why = escaped(&why);
+            let _ = writeln!(
+                text,
+                ">\n      <failure type=\"threshold\" message=\"{why}\">{why}</failure>\n    </testcase>"
+            );
+        }
+    }
+}
+
+fn measured_s(trials: &[TrialSummary], of: impl Fn(&TrialSummary) -> bool) -> f64 {
+    let trials = trials.iter().filter(|trial| of(trial));
+    trials.map(|trial| trial.measured_s).sum::<f64>() + 0.0
+}
+
+/// Text as the value of an attribute or as content; what XML 1.0 cannot hold is left out.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&apos;"),
+            '\t' | '\n' | '\r' => escaped.push(' '),
+            '\u{fffe}' | '\u{ffff}' => {}
+            c if c.is_control() => {}
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_ends_its_attribute_or_leaves_xml() {
+        assert_eq!(
+            escaped("a\"<b>&'c'\n\u{0}\u{1b}[2J\u{ffff}é"),
+            "a&quot;&lt;b&gt;&amp;&apos;c&apos; [2Jé"
+        );
+    }
+}
