@@ -7,7 +7,7 @@ use std::thread::Scope;
 
 use client::mysql::Connector;
 use client::sqlite::SqliteConnector;
-use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Work};
+use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop, Work};
 use workload::catalog::Catalog;
 use workload::user::Shared;
 
@@ -30,7 +30,7 @@ pub(crate) fn drive(
 ) -> Result<Driven, Failure> {
     raise_file_limit(trial)?;
     let barrier = Barrier::new(trial.instances);
-    let stop = AtomicBool::new(false);
+    let stop = Stop::default();
     let (tell, news) = channel();
     let databases: Vec<Database> = rig.databases().cloned().collect();
     std::thread::scope(|scope| {
@@ -57,7 +57,7 @@ struct Load<'a> {
     place: usize,
     database: &'a Database,
     barrier: &'a Barrier,
-    stop: &'a AtomicBool,
+    stop: &'a Stop,
     tell: Sender<News>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use load::{Barrier, End, LoadError, LoadOutcome};
+use load::{Barrier, End, LoadError, LoadOutcome, Stop};
 use measure::gather::Gather;
 use measure::instance::InstanceSummary;
 use measure::metric::{Metrics, MonitorPoint};
@@ -119,7 +119,7 @@ impl<'a> Hearing<'a> {
         &mut self,
         news: &Receiver<News>,
         tell: &Sender<News>,
-        stop: &AtomicBool,
+        stop: &Stop,
         interrupted: &AtomicBool,
     ) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
@@ -133,7 +133,7 @@ impl<'a> Hearing<'a> {
                 self.ended_by = self.dead_server(false);
             }
             if self.ended_by.is_some() || interrupted.load(Ordering::Relaxed) {
-                stop.store(true, Ordering::Relaxed);
+                stop.interrupt();
             }
         }
         self.stop_watching();

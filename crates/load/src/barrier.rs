@@ -1,10 +1,10 @@
 //! The common start of loads that are driven at the same time.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::control::lock;
+use crate::stop::Stop;
 
 /// How often a waiting load looks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(20);
@@ -57,7 +57,7 @@ impl Barrier {
     }
 
     /// Waits for all other loads; gives the instant at which all begin.
-    pub(crate) fn wait(&self, interrupted: &AtomicBool) -> Result<Instant, Broken> {
+    pub(crate) fn wait(&self, stop: &Stop) -> Result<Instant, Broken> {
         let mut state = lock(&self.state);
         state.missing = state.missing.saturating_sub(1);
         if state.missing == 0 {
@@ -68,7 +68,7 @@ impl Barrier {
             if let Some(begun) = state.begun {
                 return Ok(begun);
             }
-            if state.is_broken || interrupted.load(Ordering::Relaxed) {
+            if state.is_broken || stop.is_interrupted() {
                 return Err(Broken);
             }
             let waited = self.changed.wait_timeout(state, LOOK);
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn all_begin_at_the_same_instant() {
         let barrier = Barrier::new(3);
-        let never = AtomicBool::new(false);
+        let never = Stop::default();
         let begun: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..3)
                 .map(|_| scope.spawn(|| barrier.wait(&never)))
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_load_that_failed() {
         let barrier = Barrier::new(2);
-        let never = AtomicBool::new(false);
+        let never = Stop::default();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| barrier.wait(&never));
             barrier.break_off();
@@ -116,6 +116,8 @@ mod tests {
     #[test]
     fn an_interrupt_ends_the_wait() {
         let barrier = Barrier::new(2);
-        assert_eq!(barrier.wait(&AtomicBool::new(true)), Err(Broken));
+        let stop = Stop::default();
+        stop.interrupt();
+        assert_eq!(barrier.wait(&stop), Err(Broken));
     }
 }

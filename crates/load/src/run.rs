@@ -1,7 +1,7 @@
 //! The main thread of a load: its phases, from the first connection to the last.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use crate::control::{Control, Stage, lock};
 use crate::cut::Cutter;
 use crate::record::{KindIndex, Recorder};
 use crate::spec::{End, LoadSpec, Pace};
+use crate::stop::Stop;
 use crate::worker::{self, Job};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -84,8 +85,8 @@ pub struct Work<'a> {
 }
 
 /// Runs a load: connects, waits for the others of its `barrier`, warms up,
-/// measures, stops. `tell` hears of every second as it ends; `interrupted` stops
-/// the load early when it becomes true.
+/// measures, stops. `tell` hears of every second as it ends; `stop` may end the load
+/// before its time.
 ///
 /// # Errors
 /// When the load could not begin; what happens later is in the outcome.
@@ -94,7 +95,7 @@ pub fn run<C>(
     connector: &Arc<C>,
     work: Work<'_>,
     barrier: &Barrier,
-    interrupted: &AtomicBool,
+    stop: &Stop,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<LoadOutcome, LoadError>
 where
@@ -124,20 +125,20 @@ where
             .spawn(move || worker::work(job))
     };
     let connected = Load::start(spec, work.kinds.len(), barrier.origin(), spawn)
-        .and_then(|load| load.connected(interrupted, tell));
+        .and_then(|load| load.connected(stop, tell));
     let mut load = connected.inspect_err(|_| barrier.break_off())?;
-    let start = load.together(barrier, interrupted)?;
+    let start = load.together(barrier, stop)?;
     if spec.warmup.is_zero() {
         // Before the first transaction, so that there are not a few too many.
         load.limit();
         load.begin(start);
     } else {
         load.begin(start);
-        load.phase(Phase::Warmup, Some(spec.warmup), interrupted, tell);
+        load.phase(Phase::Warmup, Some(spec.warmup), stop, tell);
         load.limit();
     }
-    load.phase(Phase::Measure, spec.time, interrupted, tell);
-    Ok(load.stop(interrupted, tell))
+    load.phase(Phase::Measure, spec.time, stop, tell);
+    Ok(load.stop(stop, tell))
 }
 
 /// A load under way.
@@ -189,7 +190,7 @@ impl<'a> Load<'a> {
     /// Waits until every user has its connection.
     fn connected(
         mut self,
-        interrupted: &AtomicBool,
+        stop: &Stop,
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<Self, LoadError> {
         loop {
@@ -202,9 +203,7 @@ impl<'a> Load<'a> {
                 return Ok(self);
             }
             let refused = self.control.failure().map(LoadError::Connect);
-            let stopped = interrupted
-                .load(Ordering::Relaxed)
-                .then_some(LoadError::Interrupted);
+            let stopped = stop.is_interrupted().then_some(LoadError::Interrupted);
             if let Some(error) = refused.or(stopped).or_else(|| self.dead_worker()) {
                 self.control.advance(Stage::Cancel);
                 self.join(CANCEL_LIMIT);
@@ -215,15 +214,11 @@ impl<'a> Load<'a> {
     }
 
     /// Waits for the loads that are to begin with this one.
-    fn together(
-        &mut self,
-        barrier: &Barrier,
-        interrupted: &AtomicBool,
-    ) -> Result<Instant, LoadError> {
-        barrier.wait(interrupted).map_err(|_| {
+    fn together(&mut self, barrier: &Barrier, stop: &Stop) -> Result<Instant, LoadError> {
+        barrier.wait(stop).map_err(|_| {
             self.control.advance(Stage::Cancel);
             self.join(CANCEL_LIMIT);
-            match interrupted.load(Ordering::Relaxed) {
+            match stop.is_interrupted() {
                 true => LoadError::Interrupted,
                 false => LoadError::Alone,
             }
@@ -271,7 +266,7 @@ impl<'a> Load<'a> {
         &mut self,
         phase: Phase,
         length: Option<Duration>,
-        interrupted: &AtomicBool,
+        stop: &Stop,
         tell: &mut dyn FnMut(Event<'_>),
     ) {
         let begin = self.control.instant(self.cutter.last_ns());
@@ -279,7 +274,7 @@ impl<'a> Load<'a> {
         let mut next_cut = begin + SECOND;
         loop {
             let now = Instant::now();
-            let over = end.is_some_and(|end| now >= end) || self.is_over(interrupted);
+            let over = end.is_some_and(|end| now >= end) || self.is_over(stop);
             if over || now >= next_cut {
                 // A phase of no length leaves no trace.
                 if end != Some(begin) {
@@ -297,8 +292,8 @@ impl<'a> Load<'a> {
         }
     }
 
-    fn is_over(&self, interrupted: &AtomicBool) -> bool {
-        interrupted.load(Ordering::Relaxed) || self.control.failure().is_some() || self.all_ended()
+    fn is_over(&self, stop: &Stop) -> bool {
+        stop.is_asked() || self.control.failure().is_some() || self.all_ended()
     }
 
     fn all_ended(&self) -> bool {
@@ -311,7 +306,7 @@ impl<'a> Load<'a> {
     }
 
     /// Ends the load on transaction boundaries, or cancels what takes too long.
-    fn stop(mut self, interrupted: &AtomicBool, tell: &mut dyn FnMut(Event<'_>)) -> LoadOutcome {
+    fn stop(mut self, stop: &Stop, tell: &mut dyn FnMut(Event<'_>)) -> LoadOutcome {
         let stopped_ns = self.control.now_ns();
         let running: Vec<u64> = self.running().collect();
         let oldest = running.iter().min();
@@ -337,7 +332,7 @@ impl<'a> Load<'a> {
         self.join(CANCEL_LIMIT);
         let end = match self.control.failure() {
             Some(error) => End::Failed(error),
-            None if interrupted.load(Ordering::Relaxed) => End::Interrupted,
+            None if stop.is_interrupted() => End::Interrupted,
             None => End::Completed,
         };
         LoadOutcome { end, unfinished }
