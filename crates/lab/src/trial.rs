@@ -233,6 +233,7 @@ impl Trial {
                     Arrivals::Constant => format!("{per_s}/s constant"),
                 },
             },
+            think_s: self.load.think.as_secs_f64(),
             preload: self.preload,
             warmup_s: self.load.warmup.as_secs_f64(),
             time_s: self.load.time.map(|time| time.as_secs_f64()),

@@ -2,7 +2,9 @@
 
 use crate::gather::Brief;
 use crate::interval::MIN_POINTS;
+use crate::little::Little;
 use crate::setup::Outcome;
+use crate::steady::Steady;
 use crate::summary::TrialSummary;
 use crate::warning::Warning;
 
@@ -28,11 +30,16 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
     found.extend(overloaded(summary, seconds));
     found.extend(short(summary, seconds));
     found.extend((summary.setup.warmup_s <= 0.0).then_some(Warning::NoWarmup));
-    found.extend(unsteady(seconds));
+    found.extend(steady(summary).or_else(|| unsteady(seconds)));
     found.extend(stalled(seconds));
     found.extend(misses(summary));
     found.extend(restarts(summary));
     found.extend(ends(summary));
+    // Where arrivals wait for ever longer, more arrived than ended.
+    let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
+    if !found.iter().any(overloaded) {
+        found.extend(little(summary, seconds));
+    }
     found
 }
 
@@ -63,13 +70,6 @@ fn generator(summary: &TrialSummary) -> Vec<Warning> {
 /// A backlog that grew by more than all virtual users can hold, and by more than
 /// 1 % of what was done, is not noise.
 fn overloaded(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
-    let backlog = |part: &[Brief]| {
-        let known: Vec<f64> = part
-            .iter()
-            .filter_map(|s| s.backlog.map(|b| b as f64))
-            .collect();
-        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-    };
     let (first, last) = thirds(seconds)?;
     let growth = backlog(last)? - backlog(first)?;
     let noise = f64::from(summary.setup.threads).max(0.01 * summary.transactions.count as f64);
@@ -79,10 +79,44 @@ fn overloaded(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
     })
 }
 
+/// Mean of the arrivals that were due and not started; `None` in a closed loop.
+fn backlog(seconds: &[Brief]) -> Option<f64> {
+    let known: Vec<f64> = seconds
+        .iter()
+        .filter_map(|second| second.backlog.map(|backlog| backlog as f64))
+        .collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+/// Of a load that ran to its end with all its users: at a limit of transactions they leave
+/// one by one.
+fn little(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
+    if summary.outcome != Outcome::Completed || summary.setup.events.is_some() {
+        return None;
+    }
+    let found = Little::of(summary, backlog(seconds))?;
+    (!found.holds()).then_some(Warning::LittlesLaw {
+        users: found.users,
+        accounted: found.accounted,
+    })
+}
+
 fn short(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
     (seconds.len() < MIN_POINTS).then_some(Warning::Short {
         measured_s: summary.measured_s,
     })
+}
+
+fn steady(summary: &TrialSummary) -> Option<Warning> {
+    let warmup_s = summary.setup.warmup_s;
+    match summary.steady? {
+        Steady::Never { reason } => Some(Warning::NeverSteady { reason }),
+        // A phase ends some milliseconds late.
+        Steady::From { s } => (s > warmup_s + 1.0).then_some(Warning::WarmupTooShort {
+            steady_from_s: s,
+            warmup_s,
+        }),
+    }
 }
 
 fn unsteady(seconds: &[Brief]) -> Option<Warning> {

@@ -1,6 +1,7 @@
 use crate::gather::summarize;
 use crate::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
 use crate::slice::{Busy, ErrorCount, Phase, Second, Slice};
+use crate::steady::{Restless, Steady};
 use crate::summary::TrialSummary;
 
 use super::*;
@@ -26,6 +27,8 @@ fn input() -> Input {
             seed: 1,
             protocol: Protocol::Prepared,
             arrivals: "closed loop".into(),
+            // 4 users that do 101 transactions/s of 1.05 ms.
+            think_s: 0.0386,
             preload: false,
             warmup_s: 5.0,
             time_s: Some(60.0),
@@ -196,7 +199,62 @@ fn unsteady() {
     let seconds: Vec<Second> = (0..30)
         .map(|number| second(number, 100 + 2 * number))
         .collect();
-    only(input(), &seconds, "not steady");
+    let mut input = input();
+    input.setup.think_s = 0.0299;
+    only(input, &seconds, "rose by 46 %");
+}
+
+#[test]
+fn a_warm_up_that_was_too_short() {
+    let warmup = |number| Second {
+        phase: Phase::Warmup,
+        ..second(number, 50 + 8 * number)
+    };
+    let measured = |number| second(number, (50 + 8 * number).min(125 - number % 3));
+    let mut input = input();
+    input.setup.think_s = 0.032;
+    let seconds: Vec<Second> = (0..5).map(warmup).chain((5..60).map(measured)).collect();
+    let summary = summarize(input.clone(), &kinds(), &seconds);
+    assert_eq!(summary.steady, Some(Steady::From { s: 10.0 }));
+    // All that was measured counts.
+    assert_eq!(summary.measured_s, 55.0);
+    only(input.clone(), &seconds, "Warm up for at least 10 s");
+    input.setup.warmup_s = 10.0;
+    let seconds: Vec<Second> = (0..5)
+        .chain(5..10)
+        .map(warmup)
+        .chain((10..60).map(measured))
+        .collect();
+    assert_eq!(warnings(input, &seconds), []);
+}
+
+#[test]
+fn time_that_no_transaction_shows() {
+    let mut input = input();
+    input.setup.think_s = 0.0;
+    only(
+        input.clone(),
+        &steady(),
+        "accounts for 0.1 users, and there were 4.0",
+    );
+    // At a limit of transactions users leave one by one.
+    input.setup.events = Some(3030);
+    assert_eq!(warnings(input, &steady()), []);
+}
+
+#[test]
+fn warnings_are_read_back() {
+    let reason = Restless::Drift { share: -0.25 };
+    for warning in [
+        Warning::NeverSteady { reason },
+        Warning::WarmupTooShort {
+            steady_from_s: 10.0,
+            warmup_s: 5.0,
+        },
+    ] {
+        let text = serde_json::to_string(&warning).unwrap();
+        assert_eq!(serde_json::from_str::<Warning>(&text).unwrap(), warning);
+    }
 }
 
 #[test]

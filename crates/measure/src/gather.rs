@@ -4,8 +4,10 @@ use crate::check;
 use crate::interval::{Part, half_width};
 use crate::judge::judge;
 use crate::latency::Latency;
+use crate::quantile::Stretches;
 use crate::setup::{Class, Input, StatementKind};
 use crate::slice::{Busy, Phase, Second, Slice};
+use crate::steady::Steady;
 use crate::summary::{
     ErrorSummary, Generator, LatencySummary, Lookups, Rate, SCHEMA_VERSION, StatementSummary,
     TrialSummary, curve, ms,
@@ -13,13 +15,17 @@ use crate::summary::{
 
 /// Collects the seconds of one trial as they come.
 ///
-/// It keeps the merged histograms and a few numbers for each second, so that a
-/// run of days needs no more memory than its counters.
+/// It keeps the merged histograms, those of a few stretches of the run, and a few numbers
+/// for each second, so that a run of days needs no more memory than its counters.
 #[derive(Debug, Clone)]
 pub struct Gather {
     kinds: Vec<StatementKind>,
     total: Slice,
     pub(crate) seconds: Vec<Brief>,
+    /// Transactions and length of each second of the warm-up.
+    warmup: Vec<Part>,
+    responses: Stretches,
+    services: Stretches,
     lateness: Latency,
 }
 
@@ -53,20 +59,31 @@ impl Gather {
             kinds: kinds.to_vec(),
             total: Slice::new(kinds.len()),
             seconds: Vec::new(),
+            warmup: Vec::new(),
+            responses: Stretches::new(),
+            services: Stretches::new(),
             lateness: Latency::new(),
         }
     }
 
-    /// Adds one second; only those of the measure phase count.
+    /// Adds one second; only those of the measure phase count. Those of the warm-up tell
+    /// from when on the load was steady.
     pub fn add(&mut self, second: &Second) {
-        if second.phase != Phase::Measure {
-            return;
+        match second.phase {
+            Phase::Measure => self.measured(second),
+            Phase::Warmup => self.warmup.push(throughput(second)),
+            Phase::Drain => {}
         }
+    }
+
+    fn measured(&mut self, second: &Second) {
         let slice = &second.slice;
+        self.responses.add(&slice.response);
+        self.services.add(&slice.service);
         self.total.merge(slice);
         self.lateness.merge(&slice.lateness);
         self.seconds.push(Brief {
-            seconds: second.end_ns.saturating_sub(second.start_ns) as f64 / 1e9,
+            seconds: throughput(second).weight,
             transactions: slice.response.count(),
             statements: slice.statement_count(),
             response_ns: slice.response.sum_ns() as f64,
@@ -100,10 +117,10 @@ impl Gather {
             reads,
             writes,
             others,
-            response_ms: self.latency(&self.total.response, |second| {
+            response_ms: self.latency(&self.total.response, &self.responses, |second| {
                 (second.transactions, second.response_ns)
             }),
-            service_ms: self.latency(&self.total.service, |second| second.service),
+            service_ms: self.latency(&self.total.service, &self.services, |second| second.service),
             response_curve: curve(&self.total.response),
             by_statement: self.statements(measured_s),
             errors: self.errors(),
@@ -112,6 +129,7 @@ impl Gather {
             generator: self.generator(measured_s),
             unfinished: input.unfinished,
             instances: input.instances,
+            steady: Steady::of(&self.warmup, &self.throughputs()),
             metrics: input.metrics,
             verdict: None,
             reset: input.reset,
@@ -122,6 +140,15 @@ impl Gather {
         // Whoever did not watch does not judge.
         summary.verdict = (!summary.metrics.is_empty()).then(|| judge(&summary));
         summary
+    }
+
+    /// Transactions and length of each second that was measured.
+    fn throughputs(&self) -> Vec<Part> {
+        let part = |second: &Brief| Part {
+            total: second.transactions as f64,
+            weight: second.seconds,
+        };
+        self.seconds.iter().map(part).collect()
     }
 
     fn rate(&self, count: impl Fn(&Brief) -> u64) -> Rate {
@@ -135,6 +162,7 @@ impl Gather {
     fn latency(
         &self,
         latency: &Latency,
+        stretches: &Stretches,
         counted: impl Fn(&Brief) -> (u64, f64),
     ) -> Option<LatencySummary> {
         let part = |second: &Brief| {
@@ -145,7 +173,12 @@ impl Gather {
             }
         };
         let parts: Vec<Part> = self.seconds.iter().map(part).collect();
-        LatencySummary::of(latency, half_width(&parts).ok())
+        let summary = LatencySummary::of(latency, half_width(&parts).ok())?;
+        Some(LatencySummary {
+            p95_range: stretches.range_ms(0.95),
+            p99_range: stretches.range_ms(0.99),
+            ..summary
+        })
     }
 
     fn classes(&self) -> (u64, u64, u64) {
@@ -215,6 +248,14 @@ impl Gather {
             }
         }
         mean
+    }
+}
+
+/// Transactions of a second, and its length in seconds.
+fn throughput(second: &Second) -> Part {
+    Part {
+        total: second.slice.response.count() as f64,
+        weight: second.end_ns.saturating_sub(second.start_ns) as f64 / 1e9,
     }
 }
 

@@ -141,10 +141,14 @@ pub fn of_repeats(values: &[f64]) -> Option<Estimate> {
 }
 
 pub(crate) fn sum(parts: &[Part]) -> Part {
-    Part {
-        total: parts.iter().map(|part| part.total).sum(),
-        weight: parts.iter().map(|part| part.weight).sum(),
-    }
+    let nothing = Part {
+        total: 0.0,
+        weight: 0.0,
+    };
+    parts.iter().fold(nothing, |sum, part| Part {
+        total: sum.total + part.total,
+        weight: sum.weight + part.weight,
+    })
 }
 
 pub(crate) fn ratio(parts: &[Part]) -> Option<f64> {

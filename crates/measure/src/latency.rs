@@ -97,6 +97,15 @@ impl Latency {
         (self.count() > 0).then(|| self.histogram.value_at_quantile(quantile))
     }
 
+    /// How many durations are longer than one that [`Latency::quantile_ns`] gave of
+    /// another histogram.
+    pub(crate) fn count_above(&self, duration_ns: u64) -> u64 {
+        match duration_ns >= self.histogram.max() {
+            true => 0,
+            false => self.histogram.count_between(duration_ns + 1, u64::MAX),
+        }
+    }
+
     /// The shortest duration in nanoseconds; `None` when empty.
     #[must_use]
     pub fn min_ns(&self) -> Option<u64> {

@@ -57,6 +57,9 @@ pub struct Setup {
     pub protocol: Protocol,
     /// When transactions start: `closed loop`, or for example `200/s poisson`.
     pub arrivals: String,
+    /// Pause of a virtual user after each transaction, in seconds.
+    #[serde(default)]
+    pub think_s: f64,
     /// Whether every table and index was read once before the warm-up.
     #[serde(default)]
     pub preload: bool,

@@ -12,7 +12,11 @@ pub(crate) fn quantile(share: f64, degrees: f64) -> f64 {
 }
 
 /// How likely (0 to 1) chance alone gives a t at least this far from 0 on either side.
+/// Nothing over nothing (NaN) shows nothing: 1.
 pub(crate) fn p_value(t: f64, degrees: f64) -> f64 {
+    if t.is_nan() {
+        return 1.0;
+    }
     if t.is_infinite() {
         return 0.0;
     }
@@ -41,7 +45,10 @@ mod tests {
         }
         assert!((p_value(2.5, 4.0) - 0.066_766_5).abs() < 1e-5);
         assert!((p_value(-2.5, 4.0) - 0.066_766_5).abs() < 1e-5);
-        assert_eq!(p_value(f64::INFINITY, 4.0), 0.0);
+        assert_eq!(
+            (p_value(f64::INFINITY, 4.0), p_value(f64::NAN, 4.0)),
+            (0.0, 1.0)
+        );
         assert!(quantile(0.975, 0.0).is_nan());
     }
 }

@@ -8,8 +8,10 @@ use crate::instance::{InstanceSummary, Reset};
 use crate::interval::{Estimate, Part, estimate};
 use crate::latency::Latency;
 use crate::metric::Metrics;
+use crate::quantile::Range;
 use crate::setup::{Class, Outcome, Setup, Unfinished};
 use crate::slice::Busy;
+use crate::steady::Steady;
 use crate::verdict::Verdict;
 use crate::warning::Warning;
 
@@ -66,6 +68,10 @@ pub struct TrialSummary {
     /// Each server's part; the numbers above are of all servers together.
     #[serde(default)]
     pub instances: Vec<InstanceSummary>,
+    /// From when on it was in steady state; `None` when too short to tell, and in
+    /// results of before this was looked for.
+    #[serde(default)]
+    pub steady: Option<Steady>,
     /// What the monitors saw over the measure phase.
     #[serde(default)]
     pub metrics: Metrics,
@@ -133,6 +139,13 @@ pub struct LatencySummary {
     pub p999: f64,
     /// The longest.
     pub max: f64,
+    /// Where the 95th percentile lies with 95 % confidence; `None` when too little was
+    /// measured to say.
+    #[serde(default)]
+    pub p95_range: Option<Range>,
+    /// Where the 99th percentile lies.
+    #[serde(default)]
+    pub p99_range: Option<Range>,
 }
 
 impl LatencySummary {
@@ -154,6 +167,8 @@ impl LatencySummary {
             p99: quantile(0.99)?,
             p999: quantile(0.999)?,
             max: ms(latency.max_ns()?),
+            p95_range: None,
+            p99_range: None,
         })
     }
 }

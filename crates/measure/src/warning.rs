@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::interval::MIN_POINTS;
+use crate::steady::Restless;
 
 /// Something that makes a trial's numbers less than they seem.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,6 +47,26 @@ pub enum Warning {
         key_range: u64,
         /// Rows in each table.
         rows: u64,
+    },
+    /// The warm-up ended when the measurement had begun.
+    WarmupTooShort {
+        /// Steady from so many seconds after the load's start.
+        steady_from_s: f64,
+        /// When the measurement began, in seconds after the load's start.
+        warmup_s: f64,
+    },
+    /// The measurement was never in steady state.
+    NeverSteady {
+        /// Why.
+        #[serde(flatten)]
+        reason: Restless,
+    },
+    /// Users, throughput and response time do not fit each other.
+    LittlesLaw {
+        /// Virtual users that were there; open loop: served and waiting on average.
+        users: f64,
+        /// Throughput times the time that each takes.
+        accounted: f64,
     },
     /// Throughput at the end differs from that at the beginning.
     Unsteady {
@@ -123,6 +144,27 @@ impl fmt::Display for Warning {
                 key_range,
                 rows,
             } => misses_text(f, *share, *key_range, *rows),
+            Self::WarmupTooShort {
+                steady_from_s,
+                warmup_s,
+            } => write!(
+                f,
+                "the warm-up was too short: steady from {steady_from_s:.0} s, but measured from \
+                 {warmup_s:.0} s on, and the seconds between them count. Warm up for at least \
+                 {steady_from_s:.0} s."
+            ),
+            Self::NeverSteady { reason } => write!(
+                f,
+                "not steady: {reason}. Its mean is that of these minutes and may be another in \
+                 the next ones. Warm up and measure for longer, and look at the series."
+            ),
+            Self::LittlesLaw { users, accounted } => write!(
+                f,
+                "Little's law is off: throughput x (response + think time) accounts for \
+                 {accounted:.1} users, and there were {users:.1}. Time passed that no transaction \
+                 shows: look at errors, reconnects and the generator's CPU, and do not trust the \
+                 response times."
+            ),
             Self::Unsteady {
                 first_per_s,
                 last_per_s,

@@ -64,6 +64,7 @@ fn input() -> Input {
             seed: 7,
             protocol: Protocol::Prepared,
             arrivals: "closed loop".into(),
+            think_s: 0.0,
             preload: false,
             warmup_s: 1.0,
             time_s: Some(12.0),

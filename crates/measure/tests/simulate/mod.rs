@@ -1,6 +1,7 @@
 //! Series with a known truth.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::print_stdout, reason = "tests print their seeds")]
 
 use measure::interval::Part;
 use rand::SeedableRng;

@@ -102,6 +102,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
             seed: 42,
             protocol: Protocol::Prepared,
             arrivals: "closed loop".into(),
+            think_s: 0.0,
             preload: false,
             warmup_s: 10.0,
             time_s: Some(60.0),

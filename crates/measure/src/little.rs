@@ -1,0 +1,137 @@
+//! Little's law as a check of a trial's own bookkeeping.
+//!
+//! Whatever a system does, the mean number in it is the rate times the mean time that each
+//! spends in it (Little, "A proof for the queuing formula L = λW", Operations Research 9,
+//! 1961; Denning and Buzen, "The operational analysis of queueing network models",
+//! Computing Surveys 10, 1978, show it for what was measured, without any assumption). In
+//! a closed loop everybody is always there: virtual users = throughput x (response time +
+//! think time). In an open loop those who are there are the ones served and the ones who
+//! wait: throughput x response time = throughput x service time + backlog. Where that is
+//! off, time went somewhere that no number of the trial shows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::summary::TrialSummary;
+
+/// A difference below this share of the users is the edges' and the clocks'.
+const CLOSED: f64 = 0.05;
+/// The backlog is looked at once a second only, so it may be off by this share…
+const OPEN: f64 = 0.2;
+/// …and by so many users at any rate.
+const OPEN_USERS: f64 = 2.0;
+
+/// Both sides of Little's law.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Little {
+    /// Virtual users that were there (closed loop), or those served and waiting on average
+    /// (open loop).
+    pub users: f64,
+    /// Throughput times the time that each spends: should be the same.
+    pub accounted: f64,
+    /// By how many users they may differ.
+    pub allowed: f64,
+}
+
+impl Little {
+    /// Of a trial; `backlog` is the mean number of arrivals that were due and not started,
+    /// in an open loop. `None` when no transaction ended.
+    #[must_use]
+    pub fn of(trial: &TrialSummary, backlog: Option<f64>) -> Option<Self> {
+        let per_s = trial.transactions.per_s?.value;
+        let response_s = trial.response_ms?.mean.value / 1e3;
+        let found = match backlog {
+            None => closed(trial, per_s, response_s),
+            Some(backlog) => {
+                let service_s = trial.service_ms?.mean.value / 1e3;
+                let users = per_s * service_s + backlog;
+                Self {
+                    users,
+                    accounted: per_s * response_s,
+                    allowed: OPEN_USERS + OPEN * users,
+                }
+            }
+        };
+        Some(found).filter(|found| found.accounted.is_finite() && found.allowed.is_finite())
+    }
+
+    /// Whether the difference is within what is allowed.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        (self.users - self.accounted).abs() <= self.allowed
+    }
+}
+
+/// Transactions that run at the beginning count with all their time, those that run at
+/// the end with none: a long transaction may stand out over either.
+fn closed(trial: &TrialSummary, per_s: f64, response_s: f64) -> Little {
+    let setup = &trial.setup;
+    let users = f64::from(setup.threads) * f64::from(setup.instances.max(1));
+    let edge = response_s / trial.measured_s;
+    Little {
+        users,
+        accounted: per_s * (response_s + setup.think_s),
+        allowed: users * (CLOSED + edge),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::tests::trial;
+    use crate::interval::Estimate;
+
+    fn with(threads: u32, per_s: f64, response_ms: f64, think_s: f64) -> TrialSummary {
+        let exact = |value| Estimate {
+            value,
+            half_width: None,
+        };
+        let mut trial = trial();
+        trial.setup.threads = threads;
+        trial.setup.think_s = think_s;
+        trial.transactions.per_s = Some(exact(per_s));
+        trial.response_ms.as_mut().unwrap().mean = exact(response_ms);
+        trial
+    }
+
+    /// Table of the paper `papers/004` (vSAN): 32 threads, 2,368 tps, 13.5 ms; and the
+    /// others of its rows.
+    #[test]
+    fn a_published_trial_obeys_it() {
+        for (threads, per_s, response_ms) in [
+            (32, 2368.0, 13.5),
+            (64, 4038.0, 15.84),
+            (128, 6609.0, 19.37),
+        ] {
+            let found = Little::of(&with(threads, per_s, response_ms, 0.0), None).unwrap();
+            assert!(found.holds(), "{found:?}");
+        }
+        // One thread, 362 tps and 2.75 ms.
+        assert!(
+            Little::of(&with(1, 362.0, 2.75, 0.0), None)
+                .unwrap()
+                .holds()
+        );
+    }
+
+    #[test]
+    fn time_that_went_elsewhere_shows() {
+        let lost = Little::of(&with(32, 2000.0, 13.5, 0.0), None).unwrap();
+        assert!(!lost.holds() && (lost.accounted - 27.0).abs() < 1e-9);
+        // Unless it was asked for.
+        assert!(
+            Little::of(&with(32, 2000.0, 13.5, 0.0025), None)
+                .unwrap()
+                .holds()
+        );
+    }
+
+    #[test]
+    fn an_open_loop_is_served_and_waits() {
+        let mut open = with(64, 1000.0, 30.0, 0.0);
+        assert_eq!(Little::of(&open, Some(20.0)), None);
+        open.service_ms = open.response_ms;
+        open.service_ms.as_mut().unwrap().mean.value = 10.0;
+        assert!(Little::of(&open, Some(20.0)).unwrap().holds());
+        assert!(!Little::of(&open, Some(200.0)).unwrap().holds());
+    }
+}

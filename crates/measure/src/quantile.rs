@@ -1,0 +1,167 @@
+//! Between which values a percentile of a trial lies.
+//!
+//! Woodruff's interval ("Confidence intervals for medians and other position measures",
+//! Journal of the American Statistical Association 47, 1952): the share of transactions
+//! that are slower than the percentile is a mean like any other, so its interval is known
+//! on seconds that depend on each other (see `interval.rs`), and both its ends are
+//! looked up in the trial's histogram. It assumes no distribution of times, which a
+//! formula with a density would, and needs no second pass over the run, which a bootstrap
+//! would. Order statistics alone would take every transaction for independent of the one
+//! before it; that is the least the interval may be.
+//!
+//! The share has to be known for each stretch of time, but against a percentile that is
+//! known only at the end, so histograms have to be kept: those of at most 32 stretches,
+//! which double in length whenever there are more.
+
+use serde::{Deserialize, Serialize};
+
+use crate::interval::{Part, half_width, student_t};
+use crate::latency::Latency;
+use crate::summary::ms;
+
+/// Most stretches of time that are kept apart.
+const MOST: usize = 32;
+/// Fewest transactions that have to be slower than a percentile.
+const FEWEST_SLOWER: f64 = 10.0;
+
+/// Where a value lies with 95 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// At least this, in the unit of its name.
+    pub low: f64,
+    /// At most this, in the unit of its name.
+    pub high: f64,
+}
+
+/// Histograms of equally long stretches of a run, in the order of time.
+#[derive(Debug, Clone)]
+pub(crate) struct Stretches {
+    /// Length of each, in seconds.
+    length: usize,
+    full: Vec<Latency>,
+    /// The one that is being filled, and with how many seconds.
+    filling: (Latency, usize),
+}
+
+impl Stretches {
+    pub(crate) fn new() -> Self {
+        Self {
+            length: 1,
+            full: Vec::new(),
+            filling: (Latency::new(), 0),
+        }
+    }
+
+    /// Adds the next second.
+    pub(crate) fn add(&mut self, second: &Latency) {
+        self.filling.0.merge(second);
+        self.filling.1 += 1;
+        if self.filling.1 < self.length {
+            return;
+        }
+        if self.full.len() == MOST {
+            self.double();
+            return;
+        }
+        let (full, _) = std::mem::take(&mut self.filling);
+        self.full.push(full);
+    }
+
+    /// Merges neighbours; what is being filled is then half full.
+    fn double(&mut self) {
+        let pairs = self.full.chunks(2).filter_map(|pair| {
+            let (first, rest) = pair.split_first()?;
+            let mut both = first.clone();
+            rest.iter().for_each(|other| both.merge(other));
+            Some(both)
+        });
+        self.full = pairs.collect();
+        self.length *= 2;
+    }
+
+    /// The range of the value that the share `quantile` (0 to 1) of all do not exceed, in
+    /// milliseconds. `None` when too little was measured.
+    pub(crate) fn range_ms(&self, quantile: f64) -> Option<Range> {
+        let mut all = self.filling.0.clone();
+        self.full.iter().for_each(|stretch| all.merge(stretch));
+        let value_ns = all.quantile_ns(quantile)?;
+        let parts: Vec<Part> = self
+            .full
+            .iter()
+            .map(|part| slower(part, value_ns))
+            .collect();
+        let half = half_width(&parts)
+            .ok()?
+            .max(independent(quantile, all.count()));
+        let (low, high) = (quantile - half, quantile + half);
+        let slower = (1.0 - quantile) * all.count() as f64;
+        if low <= 0.0 || high >= 1.0 || slower < FEWEST_SLOWER {
+            return None;
+        }
+        Some(Range {
+            low: ms(all.quantile_ns(low)?),
+            high: ms(all.quantile_ns(high)?),
+        })
+    }
+}
+
+/// Transactions of a stretch that took longer, of all of them.
+fn slower(stretch: &Latency, value_ns: u64) -> Part {
+    let total = stretch.count_above(value_ns) as f64;
+    Part {
+        total,
+        weight: stretch.count() as f64,
+    }
+}
+
+/// Half width of the share's interval if transactions did not depend on each other.
+fn independent(quantile: f64, count: u64) -> f64 {
+    let degrees = count.saturating_sub(1) as f64;
+    student_t(degrees) * (quantile * (1.0 - quantile) / count as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(number: u64) -> Latency {
+        let mut latency = Latency::new();
+        for i in 0..100 {
+            latency.record(1_000_000 * (1 + (i * 37 + number * 11) % 100));
+        }
+        latency
+    }
+
+    #[test]
+    fn stretches_stay_few_and_lose_nothing() {
+        let (mut stretches, mut all) = (Stretches::new(), Latency::new());
+        for number in 0..1000 {
+            stretches.add(&second(number));
+            all.merge(&second(number));
+            assert!(stretches.full.len() <= MOST);
+        }
+        assert_eq!(stretches.length, 32);
+        assert!(stretches.full.iter().all(|full| full.count() == 3200));
+        let mut kept = stretches.filling.0.clone();
+        stretches.full.iter().for_each(|full| kept.merge(full));
+        assert_eq!(kept, all);
+    }
+
+    #[test]
+    fn the_range_holds_the_percentile_and_is_refused_where_it_would_guess() {
+        let mut stretches = Stretches::new();
+        for number in 0..9 {
+            stretches.add(&second(number));
+        }
+        assert_eq!(stretches.range_ms(0.99), None);
+        for number in 9..60 {
+            stretches.add(&second(number));
+        }
+        // All seconds are alike, so it is that of 6,000 independent transactions:
+        // 0.95 +- 1.9604 sqrt(0.95 * 0.05 / 6000) = 0.94448 to 0.95552.
+        let range = stretches.range_ms(0.95).unwrap();
+        assert!((range.low - 95.0).abs() < 0.1, "{range:?}");
+        assert!((range.high - 96.0).abs() < 0.1, "{range:?}");
+        assert_eq!(stretches.range_ms(0.9999), None);
+    }
+}

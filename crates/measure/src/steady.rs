@@ -1,0 +1,241 @@
+//! From when on a trial was in steady state, or why it never was.
+//!
+//! The end of the warm-up is found by MSER-5 (White, "An effective truncation heuristic
+//! for bias reduction in simulation output", Simulation 69, 1997; White, Cobb and
+//! Spratt, Winter Simulation Conference 2000): of all places to cut off the beginning, in
+//! steps of five seconds, it is the one behind which the mean has the smallest standard
+//! error. By chance it cuts steady series as well, so a cut into the measurement counts
+//! only when the mean differs by more than its interval and by more than 1 %.
+//!
+//! What is left is tested for drift: whether a straight line explains more than such a
+//! series shows by chance. Its seconds depend on each other, which makes the textbook test
+//! of a slope see drift everywhere; here the line is held against the series' own slow
+//! movements (Müller and Watson, "Testing models of low-frequency variability",
+//! Econometrica 76, 2008). Simulated series without drift are called so in 1 % of the cases.
+//!
+//! Nothing is cut from the numbers of a trial: this is said beside them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::interval::{MIN_POINTS, Part, half_width, ratio, residuals, sum};
+use crate::long_run::trend;
+use crate::student;
+
+/// Seconds in a batch of MSER-5.
+const BATCH: usize = 5;
+/// A mean that moves by less than this share of itself is not worth a word.
+const MATTERS: f64 = 0.01;
+/// How likely chance alone may look like drift.
+const CHANCE: f64 = 0.01;
+/// A drift by less than this share of the mean is not worth a word.
+const DRIFT: f64 = 0.05;
+
+/// What is said of a trial's steadiness. Shown as `steady from 12 s`, or as
+/// `never steady: …` with the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Steady {
+    /// It was, from some second on.
+    From {
+        /// Seconds from the load's start, warm-up included, in steps of five.
+        s: f64,
+    },
+    /// It was not.
+    Never {
+        /// Why.
+        #[serde(flatten)]
+        reason: Restless,
+    },
+}
+
+/// Why a trial was never steady.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Restless {
+    /// It took more than half of the measurement to settle.
+    Settling,
+    /// Throughput rose or fell all the way.
+    Drift {
+        /// From the first to the last second, as a share of the mean; below 0 when it fell.
+        share: f64,
+    },
+    /// Throughput goes up and down so slowly that the measurement holds too little of it.
+    Wandering,
+}
+
+impl Steady {
+    /// Of the seconds of a warm-up and of the measurement behind it, each with its
+    /// transactions and its length in seconds. `None` when fewer than 10 seconds were
+    /// measured, or nothing happened in them.
+    #[must_use]
+    pub fn of(warmup: &[Part], measured: &[Part]) -> Option<Self> {
+        if measured.len() < MIN_POINTS {
+            return None;
+        }
+        let all = [warmup, measured].concat();
+        let mean = ratio(measured).filter(|mean| *mean > 0.0)?;
+        let latest = warmup.len() + measured.len() / 2;
+        let cut = cut(&all, latest);
+        let rest = &all[cut.max(warmup.len())..];
+        let biased = is_biased(mean, rest);
+        if biased && cut + BATCH > latest {
+            return Some(drift(measured).unwrap_or(Restless::Settling).into());
+        }
+        let (start, rest) = match biased {
+            true => (cut, rest),
+            false => (cut.min(warmup.len()), measured),
+        };
+        Some(match restless(rest) {
+            Some(reason) => reason.into(),
+            None => Self::From {
+                s: sum(&all[..start]).weight,
+            },
+        })
+    }
+}
+
+impl From<Restless> for Steady {
+    fn from(reason: Restless) -> Self {
+        Self::Never { reason }
+    }
+}
+
+impl fmt::Display for Steady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::From { s } => write!(f, "steady from {s:.0} s"),
+            Self::Never { reason } => write!(f, "never steady: {reason}"),
+        }
+    }
+}
+
+impl fmt::Display for Restless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Settling => f.write_str("it took more than half of the measurement to settle"),
+            Self::Drift { share } => {
+                let way = if *share > 0.0 { "rose" } else { "fell" };
+                let percent = share.abs() * 100.0;
+                write!(f, "throughput {way} by {percent:.0} % over the measurement")
+            }
+            Self::Wandering => f.write_str(
+                "throughput goes up and down so slowly that the measurement holds too little of it",
+            ),
+        }
+    }
+}
+
+/// How many seconds to cut off by MSER-5; never more than `latest`.
+fn cut(all: &[Part], latest: usize) -> usize {
+    let batches: Vec<f64> = all.chunks_exact(BATCH).filter_map(ratio).collect();
+    let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    let (mut best, mut least) = (0, f64::INFINITY);
+    // From the end, so that each step adds one batch (Welford's update).
+    for (place, value) in batches.iter().enumerate().rev() {
+        count += 1.0;
+        let off = value - mean;
+        mean += off / count;
+        squares += off * (value - mean);
+        let statistic = squares / (count * count);
+        if place * BATCH <= latest && statistic <= least {
+            (best, least) = (place, statistic);
+        }
+    }
+    best * BATCH
+}
+
+/// Whether the mean of the whole measurement is not that of its steady rest.
+fn is_biased(mean: f64, rest: &[Part]) -> bool {
+    let Some(steady) = ratio(rest) else {
+        return true;
+    };
+    let known = half_width(rest).unwrap_or(0.0);
+    (mean - steady).abs() > known.max(MATTERS * steady)
+}
+
+fn restless(rest: &[Part]) -> Option<Restless> {
+    drift(rest).or_else(|| {
+        let wanders = rest.len() >= MIN_POINTS && half_width(rest).is_err();
+        wanders.then_some(Restless::Wandering)
+    })
+}
+
+fn drift(rest: &[Part]) -> Option<Restless> {
+    let mean = ratio(rest)?;
+    let found = trend(&residuals(rest, mean))?;
+    // A line in transactions per part; a part weighs as long as it took.
+    let share = found.rise / (mean * sum(rest).weight / rest.len() as f64);
+    let shown = student::p_value(found.t, found.degrees) < CHANCE;
+    (shown && share.abs() > DRIFT).then_some(Restless::Drift { share })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(values: impl Iterator<Item = f64>) -> Vec<Part> {
+        values.map(|total| Part { total, weight: 1.0 }).collect()
+    }
+
+    /// 100 with a ripple that no test takes for anything.
+    fn level(i: usize) -> f64 {
+        100.0 + ((31 * i * i + 7 * i) % 11) as f64 / 5.0
+    }
+
+    /// numpy: `argmin` over d of `z[d:].var() / (m - d)` with z the means of five; the
+    /// series falls from 1,000 to its level within some 25 s.
+    #[test]
+    fn the_cut_is_that_of_another_program() {
+        let warm = |i: usize| level(i) + 900.0 * (-(i as f64) / 5.0).exp();
+        assert_eq!(cut(&seconds((0..100).map(warm)), 50), 40);
+        assert_eq!(cut(&seconds((0..100).map(warm)), 10), 10);
+    }
+
+    #[test]
+    fn a_warm_up_that_reaches_into_the_measurement_is_dated() {
+        let warm = |i: usize| level(i) * (1.0 - 0.6 * (-(i as f64) / 8.0).exp());
+        let all = seconds((0..120).map(warm));
+        let Some(Steady::From { s }) = Steady::of(&all[..5], &all[5..]) else {
+            panic!("{:?}", Steady::of(&all[..5], &all[5..]));
+        };
+        assert!((20.0..=45.0).contains(&s), "{s}");
+        // A longer warm-up holds all of it.
+        let Some(Steady::From { s }) = Steady::of(&all[..60], &all[60..]) else {
+            panic!();
+        };
+        assert!(s <= 60.0, "{s}");
+    }
+
+    #[test]
+    fn one_that_takes_half_of_it_never_ends() {
+        let warm = |i: usize| level(i) * (1.0 - 0.9 * (-(i as f64) / 60.0).exp());
+        let found = Steady::of(&[], &seconds((0..60).map(warm))).unwrap();
+        assert!(matches!(found, Steady::Never { .. }), "{found}");
+    }
+
+    #[test]
+    fn drift_is_told_with_its_size() {
+        let fall = |i: usize| level(i) - 0.2 * i as f64;
+        let found = Steady::of(&[], &seconds((0..100).map(fall))).unwrap();
+        assert_eq!(
+            found.to_string(),
+            "never steady: throughput fell by 22 % over the measurement"
+        );
+        let json = serde_json::to_value(found).unwrap();
+        assert_eq!(
+            (&json["state"], &json["reason"]),
+            (&"never".into(), &"drift".into())
+        );
+        assert_eq!(serde_json::from_value::<Steady>(json).unwrap(), found);
+    }
+
+    #[test]
+    fn too_little_says_nothing() {
+        assert_eq!(Steady::of(&[], &seconds((0..9).map(level))), None);
+        assert_eq!(Steady::of(&[], &seconds((0..30).map(|_| 0.0))), None);
+        let found = Steady::of(&[], &seconds((0..30).map(|_| 100.0)));
+        assert_eq!(found.unwrap().to_string(), "steady from 0 s");
+    }
+}
