@@ -16,6 +16,7 @@ use crate::progress::{Detail, Screen};
 use crate::results::{About, Results};
 use crate::server;
 use crate::signals;
+use crate::thresholds::Thresholds;
 
 /// How long running transactions may take to end after the load's end.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -25,6 +26,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(30);
 /// Prepare, warm up, run, report.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
+    let thresholds = Thresholds::of_bench(&args.thresholds, args.baseline.as_deref())?;
     let mut lab = Lab::default();
     let access = server::access(Some(&args.connection))?;
     let options = options(args);
@@ -60,10 +62,12 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
             return Err(failure.into());
         }
     };
-    let concluded = results.conclude(&::report::text::trial(&ran.summary), args.json);
+    let judged = results.judge(&thresholds);
+    let text = ::report::text::trial(&ran.summary) + &results.thresholds_as_text();
+    let concluded = results.conclude(&text, args.json);
     // What ended the load says more than what that led to.
     let ended = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
-    ended.and(concluded)
+    ended.and(judged).and(concluded).and(results.outcome())
 }
 
 /// Has the data in the database, and no more.

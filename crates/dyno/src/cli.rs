@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use measure::threshold::Threshold;
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
 
@@ -96,6 +97,13 @@ pub(crate) struct BenchArgs {
     /// Worker threads of the generator. [default: one for every 4 CPUs; SQLite: one a user]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) workers: Option<u32>,
+    /// What a number has to be, like 'response_ms.p99 < 25' or 'tps >= 0.95 * baseline';
+    /// exit code 1 when it is not.
+    #[arg(long = "threshold", value_name = "CONDITION", value_parser = crate::thresholds::read)]
+    pub(crate) thresholds: Vec<Threshold>,
+    /// The result that thresholds are relative to.
+    #[arg(long, value_name = "RESULT")]
+    pub(crate) baseline: Option<PathBuf>,
     /// Result directory, which must be new. [default: results/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -227,6 +235,9 @@ pub(crate) struct RunArgs {
     /// one in --out, or the latest of this study.
     #[arg(long)]
     pub(crate) resume: bool,
+    /// The result that thresholds of the study are relative to.
+    #[arg(long, value_name = "RESULT")]
+    pub(crate) baseline: Option<PathBuf>,
     /// Print the result as JSON on stdout; progress goes to stderr.
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 /// The exit codes, as the README lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
+    /// A threshold was missed.
+    Threshold = 1,
     /// Bad usage or a bad study.
     Usage = 2,
     /// A server could not be started or reached, or refused the work.
@@ -43,10 +45,10 @@ impl Failure {
         reason = "the one place where errors are printed"
     )]
     pub(crate) fn report(&self) -> ExitCode {
-        let kind = if self.exit == Exit::Interrupted {
-            "stopped"
-        } else {
-            "error"
+        let kind = match self.exit {
+            Exit::Threshold => "missed",
+            Exit::Interrupted => "stopped",
+            Exit::Usage | Exit::Server | Exit::Internal => "error",
         };
         // The errors of a study name each fault for themselves.
         let message = self.message.trim_end();

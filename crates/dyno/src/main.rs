@@ -18,6 +18,7 @@ mod secrets;
 mod server;
 mod signals;
 mod study_file;
+mod thresholds;
 
 use std::process::ExitCode;
 

@@ -43,6 +43,9 @@ pub(crate) fn write(
     };
     let page = ::report::html::page(&report);
     let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
+    if let Some(xml) = ::report::junit::xml(result) {
+        dir.write_report(names::JUNIT, &xml)?;
+    }
     dir.write_report(names::CSV, &::report::csv::results(result))?;
     if !result.design.tables.is_empty() {
         dir.write_report(names::TABLES, &::report::csv::tables(result))?;

@@ -15,6 +15,7 @@ use crate::failure::{Exit, Failure};
 use crate::progress::{Length, Screen};
 use crate::report;
 use crate::secrets::command_line;
+use crate::thresholds::{self, Thresholds};
 
 /// A result that grows with each trial, and what is seen of it.
 pub(crate) struct Results {
@@ -99,6 +100,22 @@ impl Results {
 
     pub(crate) fn trials(&self) -> &[TrialSummary] {
         &self.result.trials
+    }
+
+    /// Judges what was measured, and keeps what came of it.
+    pub(crate) fn judge(&mut self, thresholds: &Thresholds) -> Result<(), Failure> {
+        self.result.thresholds = thresholds.judge(&self.result);
+        Ok(self.dir.write_result(&self.result)?)
+    }
+
+    /// A failure when a threshold was missed.
+    pub(crate) fn outcome(&self) -> Result<(), Failure> {
+        thresholds::outcome(&self.result)
+    }
+
+    /// Whether thresholds were kept, for a terminal; empty without any.
+    pub(crate) fn thresholds_as_text(&self) -> String {
+        ::report::text::thresholds(&self.result)
     }
 
     /// All of it for a terminal.

@@ -9,16 +9,19 @@ use crate::progress::{Detail, Screen};
 use crate::results::{About, Results};
 use crate::signals;
 use crate::study_file::Meant;
+use crate::thresholds::Thresholds;
 
 /// Reads the study, runs its trials, writes the report.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let meant = Meant::read(&args.study)?;
+    let thresholds = Thresholds::of_study(&meant, args.baseline.as_deref())?;
     let interrupted = signals::interruption()?;
     let mut lab = Lab::default();
     let mut trials = meant.trials(&lab)?;
     plan::refuse_what_cannot_be(&meant, &lab, &trials)?;
     let mut results = open(args, &meant, &lab)?;
     leave_out_what_is_whole(&mut trials, &mut results, &meant);
+    thresholds.note_what_is_missing(&trials, &results.screen);
     let ran = lab::run(&mut lab, &trials, &mut results, &interrupted);
     let ended = ran.map_err(|failure| meant.located(failure));
     results.screen.finish_stage();
@@ -26,9 +29,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         results.discard_if_empty();
         return ended;
     }
+    let judged = results.judge(&thresholds);
     let concluded = results.conclude(&results.as_text(), args.json);
     // What ended the run says more than what that led to.
-    ended.and(concluded)
+    ended.and(judged).and(concluded).and(results.outcome())
 }
 
 /// The result directory: a new one, or one that was cut off.

@@ -14,6 +14,7 @@ use crate::bench::GRACE;
 use crate::cli::StudyArgs;
 use crate::failure::{Exit, Failure};
 use crate::server;
+use crate::thresholds;
 
 /// Longest study file that is read: one more byte than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
@@ -176,11 +177,12 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
         .check_words(&[("load.workload", &workloads)])
         .map_err(usage)?;
     study.check_columns(unknown_column).map_err(usage)?;
+    study.check_thresholds(thresholds::wrong).map_err(usage)?;
     Ok(study)
 }
 
 /// What to write in place of a column that does not exist.
-fn unknown_column(column: &str) -> Option<String> {
+pub(crate) fn unknown_column(column: &str) -> Option<String> {
     if measure::column::is_known(column) {
         return None;
     }

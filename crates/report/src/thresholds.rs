@@ -63,6 +63,20 @@ pub(crate) fn point(judgement: &Judgement, result: &RunResult) -> String {
     }
 }
 
+/// Every threshold that was missed, in words; those of several points say at which.
+#[must_use]
+pub fn misses(result: &RunResult) -> Vec<String> {
+    let missed = result.thresholds.iter();
+    let missed = missed.filter_map(|judgement| {
+        let miss = miss(judgement)?;
+        Some(match judgement.point.is_empty() {
+            true => miss,
+            false => format!("at {}, {miss}", point(judgement, result)),
+        })
+    });
+    missed.collect()
+}
+
 /// What is wrong, with both numbers: `tps is 90, which is not >= 95`; `None` where the
 /// threshold was kept.
 pub(crate) fn miss(judgement: &Judgement) -> Option<String> {

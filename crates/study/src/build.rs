@@ -45,7 +45,7 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
         order,
         tables: tables(content),
         thresholds: thresholds(content),
-        baseline: content.baseline.as_ref().map(|name| name.value.clone()),
+        baseline: content.baseline.clone(),
         sizes: content.sizes.iter().map(|s| s.name.clone()).collect(),
         size: content.size.clone(),
     })

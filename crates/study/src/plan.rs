@@ -27,7 +27,7 @@ pub struct Plan {
     /// What numbers have to be, at every point.
     pub thresholds: Vec<ThresholdSpec>,
     /// Name of the variant that thresholds may be relative to.
-    pub baseline: Option<String>,
+    pub baseline: Option<Spanned<String>>,
     /// Names of the sizes that an override can choose, in alphabetical order.
     pub sizes: Vec<String>,
     /// The one that was chosen.

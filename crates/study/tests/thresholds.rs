@@ -47,7 +47,7 @@ fn thresholds_arrive_with_or_without_quotes() {
             pair("tps", ">= 0.95 * baseline"),
         ]
     );
-    assert_eq!(study.plan().unwrap().baseline.as_deref(), Some("old"));
+    assert_eq!(study.plan().unwrap().baseline.unwrap().as_str(), "old");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn an_override_speaks_instead() {
             pair("errors", "<= 0"),
         ]
     );
-    assert_eq!(study.plan().unwrap().baseline.as_deref(), Some("new"));
+    assert_eq!(study.plan().unwrap().baseline.unwrap().as_str(), "new");
     let wrong = Study::parse_with_overrides("s.toml", TEXT, &[("thresholds.baseline", "nwe")]);
     let wrong = wrong.unwrap_err().to_string();
     assert!(wrong.contains("did you mean \"new\"?"), "{wrong}");

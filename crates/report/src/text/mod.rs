@@ -5,5 +5,6 @@ mod table;
 mod trial;
 mod wrap;
 
+pub use crate::thresholds::misses;
 pub use study::{study, thresholds};
 pub use trial::trial;

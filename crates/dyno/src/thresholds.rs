@@ -1,0 +1,161 @@
+//! What the numbers of a run have to be, and what they are relative to.
+
+use std::path::Path;
+
+use lab::Trial;
+use measure::result::RunResult;
+use measure::threshold::{self, Baseline, Judgement, Threshold, ThresholdError};
+
+use crate::failure::{Exit, Failure};
+use crate::kept::Kept;
+use crate::progress::{Detail, Screen};
+use crate::study_file::{Meant, unknown_column};
+
+/// Misses that are named where dyno ends; the report has all.
+const MOST_NAMED: usize = 5;
+
+/// The thresholds of a run.
+pub(crate) struct Thresholds {
+    list: Vec<Threshold>,
+    base: Base,
+}
+
+/// What `baseline` stands for.
+enum Base {
+    None,
+    Result(Box<RunResult>),
+    Variant(String),
+}
+
+impl Thresholds {
+    /// Those of a study; a result that is named on the command line speaks instead of
+    /// the study's variant.
+    pub(crate) fn of_study(meant: &Meant, baseline: Option<&Path>) -> Result<Self, Failure> {
+        let mut list = Vec::new();
+        for spec in &meant.plan.thresholds {
+            let read = Threshold::parse(&spec.column, &spec.condition);
+            let threshold = read.map_err(|error| Failure::new(Exit::Usage, error))?;
+            let has_base = baseline.is_some() || meant.plan.baseline.is_some();
+            if threshold.is_relative() && !has_base {
+                let error = meant.study.error_at(
+                    spec.condition.span,
+                    "there is no baseline",
+                    "name a variant: baseline = \"…\" under [thresholds], or another result: dyno run --baseline RESULT",
+                );
+                return Err(Failure::new(Exit::Usage, error));
+            }
+            list.push(threshold);
+        }
+        let is_relative = list.iter().any(Threshold::is_relative);
+        if let (false, Some(name)) = (is_relative, &meant.plan.baseline) {
+            let error = meant.study.error_at(
+                name.span,
+                "no threshold is relative to the baseline",
+                "take it out, or write for example \"tps\" = \">= 0.95 * baseline\"",
+            );
+            return Err(Failure::new(Exit::Usage, error));
+        }
+        let variant = meant.plan.baseline.as_ref();
+        Ok(Self {
+            base: match (result(baseline, is_relative)?, variant) {
+                (Some(result), _) => Base::Result(result),
+                (None, Some(name)) => Base::Variant(name.value.clone()),
+                (None, None) => Base::None,
+            },
+            list,
+        })
+    }
+
+    /// Those of a command line.
+    pub(crate) fn of_bench(list: &[Threshold], baseline: Option<&Path>) -> Result<Self, Failure> {
+        let relative = list.iter().find(|threshold| threshold.is_relative());
+        if let (Some(threshold), None) = (relative, baseline) {
+            let message = format!("there is no baseline for the threshold `{threshold}`");
+            let remedy = "name another result: --baseline RESULT";
+            return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
+        }
+        let base = match result(baseline, relative.is_some())? {
+            Some(result) => Base::Result(result),
+            None => Base::None,
+        };
+        Ok(Self {
+            list: list.to_vec(),
+            base,
+        })
+    }
+
+    /// Says before anything runs which points will have nothing to be compared with.
+    pub(crate) fn note_what_is_missing(&self, trials: &[Trial], screen: &Screen) {
+        let Base::Result(result) = &self.base else {
+            return;
+        };
+        let mut noted = Vec::new();
+        for trial in trials {
+            let same = |known: &[(String, String)]| {
+                known.len() == trial.point.len()
+                    && known.iter().all(|pair| trial.point.contains(pair))
+            };
+            let there = threshold::points(&result.trials);
+            if !there.into_iter().any(same) && !noted.contains(&&trial.point) {
+                noted.push(&trial.point);
+                screen.line(&format!(
+                    "note: the baseline has no point {}: thresholds relative to it will be missed there",
+                    trial.label
+                ));
+            }
+        }
+    }
+
+    /// Whether each was kept at each point.
+    pub(crate) fn judge(&self, result: &RunResult) -> Vec<Judgement> {
+        let baseline = match &self.base {
+            Base::None => Baseline::None,
+            Base::Result(result) => Baseline::Result(result),
+            Base::Variant(name) => Baseline::Variant(name),
+        };
+        threshold::judge(&self.list, &result.trials, baseline)
+    }
+}
+
+/// The result that thresholds are relative to.
+fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>>, Failure> {
+    let Some(dir) = dir else {
+        return Ok(None);
+    };
+    if !is_relative {
+        let message = "--baseline has no effect: no threshold is relative to it";
+        let remedy = "write for example 'tps >= 0.95 * baseline', or leave it out";
+        return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
+    }
+    let kept = Kept::read(dir, &Screen::new(Detail::Bar))?;
+    Ok(Some(Box::new(kept.result)))
+}
+
+/// A failure when a threshold was missed.
+pub(crate) fn outcome(result: &RunResult) -> Result<(), Failure> {
+    let misses = ::report::text::misses(result);
+    if misses.is_empty() {
+        return Ok(());
+    }
+    let named = misses.iter().take(MOST_NAMED).map(String::as_str);
+    let mut message = named.collect::<Vec<_>>().join("; ");
+    if misses.len() > MOST_NAMED {
+        message.push_str(&format!("; and {} more", misses.len() - MOST_NAMED));
+    }
+    Err(Failure::new(Exit::Threshold, message))
+}
+
+/// Reads a threshold of the command line.
+pub(crate) fn read(text: &str) -> Result<Threshold, String> {
+    let threshold = Threshold::parse_line(text).map_err(|error| error.to_string())?;
+    match unknown_column(&threshold.column) {
+        Some(help) => Err(format!("unknown column `{}`; {help}", threshold.column)),
+        None => Ok(threshold),
+    }
+}
+
+/// What is wrong with the condition of a study's threshold, and what to write instead.
+pub(crate) fn wrong(column: &str, condition: &str) -> Option<(String, String)> {
+    let ThresholdError { message, help } = Threshold::parse(column, condition).err()?;
+    Some((message, help))
+}

@@ -1,0 +1,185 @@
+//! Thresholds, through the whole program: kept, missed, relative to another result or
+//! to a variant. No server is needed, and no limit is one of speed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use common::{Finished, Program};
+use measure::threshold::Judged;
+
+const SMALL: &str = "--tables 1 --rows 300 --threads 2 --warmup 0s --events 40";
+
+fn bench(thresholds: &[&str]) -> Program {
+    let program = Program::bench("sqlite:").args(SMALL);
+    thresholds.iter().fold(program, |program, threshold| {
+        program.arg("--threshold").arg(threshold)
+    })
+}
+
+fn junit(done: &Finished) -> String {
+    std::fs::read_to_string(done.out().join("junit.xml")).unwrap()
+}
+
+#[test]
+fn a_missed_threshold_is_exit_code_1_and_a_failed_test_case() {
+    let done = bench(&["tps > 0.001", "response_ms.p99 < 0.0000001", "errors<=0"])
+        .run()
+        .fails(
+            1,
+            &["missed: response_ms.p99 is ", "which is not < 0.0000001"],
+        );
+    assert!(done.stdout.contains("1 of 3 thresholds were missed."));
+    let judged: Vec<bool> = done
+        .result()
+        .thresholds
+        .iter()
+        .map(|j| j.is_missed())
+        .collect();
+    assert_eq!(judged, [false, true, false]);
+    let xml = junit(&done);
+    assert!(xml.contains("tests=\"3\" failures=\"1\""), "{xml}");
+    assert!(xml.contains("<failure type=\"threshold\""), "{xml}");
+    for file in ["report.html", "report.md"] {
+        let text = std::fs::read_to_string(done.out().join(file)).unwrap();
+        assert!(text.contains("1 of 3 thresholds were missed."), "{file}");
+    }
+    // The report can be written again from what is kept.
+    std::fs::remove_file(done.out().join("junit.xml")).unwrap();
+    let again = Program::new()
+        .arg("report")
+        .arg(done.out().to_str().unwrap());
+    again.run().succeeds();
+    assert_eq!(junit(&done), xml);
+}
+
+#[test]
+fn kept_thresholds_are_exit_code_0_and_without_any_there_is_no_file() {
+    let kept = bench(&["tps > 0.001"]).run().succeeds();
+    assert!(kept.stdout.contains("The threshold was kept."));
+    assert!(junit(&kept).contains("failures=\"0\""));
+    let none = bench(&[]).run().succeeds();
+    assert!(!none.out().join("junit.xml").exists());
+    assert!(none.result().thresholds.is_empty());
+}
+
+#[test]
+fn what_was_not_measured_is_missed() {
+    bench(&["cpu.user < 101"])
+        .arg("--no-monitors")
+        .run()
+        .fails(1, &["cpu.user was not measured"]);
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused_before_anything_runs() {
+    for (threshold, said) in [
+        ("response_ms.p9 < 5", "did you mean `response_ms.p9"),
+        ("tps", "does not say how to compare"),
+        ("tps < 5 per second", "write only the number: 5"),
+        ("tps >= 0.9 * baseline", "--baseline RESULT"),
+    ] {
+        let done = bench(&[threshold]).run().fails(2, &[said]);
+        assert!(!done.out().exists(), "{threshold}");
+    }
+    bench(&["tps > 1"])
+        .args("--baseline nowhere")
+        .run()
+        .fails(2, &["--baseline has no effect"]);
+    bench(&["tps > baseline"])
+        .args("--baseline nowhere")
+        .run()
+        .fails(2, &["nowhere"]);
+}
+
+const STUDY: &str = r#"
+title = "t"
+server.engine = "sqlite"
+data.rows = 200
+load = { warmup = "0s", time = "1h", events = 20 }
+sweep = { "load.threads" = [1, 2] }
+"#;
+
+#[test]
+fn a_study_is_judged_against_the_same_points_of_another_result() {
+    let base = Program::study(STUDY)
+        .args("--set sweep.load.threads=[2]")
+        .run()
+        .succeeds();
+    let text = format!("{STUDY}[thresholds]\ntps = \">= 0.000001 * baseline\"\n");
+    let done = Program::study(&text)
+        .arg("--baseline")
+        .arg(base.out().to_str().unwrap())
+        .run()
+        .fails(
+            1,
+            &[
+                "note: the baseline has no point threads=1",
+                "at threads=1, tps is",
+            ],
+        );
+    let judged: Vec<_> = done
+        .result()
+        .thresholds
+        .into_iter()
+        .map(|j| j.judged)
+        .collect();
+    let reason = "the baseline has no such point".to_owned();
+    assert_eq!(judged, [Judged::NoBaseline { reason }, Judged::Kept]);
+    let other = Program::study(&text)
+        .args("--set load.workload=oltp_read_only --set load.threads=2 --baseline")
+        .arg(base.out().to_str().unwrap());
+    other.run().fails(1, &["the baseline ran oltp_read_write"]);
+    Program::study(&text)
+        .run()
+        .fails(2, &["study.toml:", "there is no baseline"]);
+}
+
+#[test]
+fn a_variant_can_be_the_baseline_of_the_others() {
+    let text = format!(
+        "{STUDY}[thresholds]\ntps = \">= 1000000 * baseline\"\nresponse_ms.mean = \"> 0\"\nbaseline = \"few\"\n\
+         [[variant]]\nname = \"few\"\n[[variant]]\nname = \"more\"\ndata.rows = 250\n"
+    );
+    let done = Program::study(&text)
+        .run()
+        .fails(1, &["at more, threads=1, tps is"]);
+    let thresholds = done.result().thresholds;
+    let missed = thresholds.iter().filter(|j| j.is_missed());
+    assert_eq!((thresholds.len(), missed.count()), (6, 2));
+    let xml = junit(&done);
+    assert!(xml.contains("classname=\"more, threads=2\""), "{xml}");
+}
+
+#[test]
+fn a_study_says_where_a_threshold_is_wrong() {
+    for (line, said) in [
+        ("tsp = \"> 5\"", "did you mean `tps`?"),
+        ("tps = \"about 5\"", "does not say how to compare"),
+        (
+            "tps = \"> 5\"\nbaseline = \"few\"",
+            "there is no variant `few`",
+        ),
+    ] {
+        let text = format!("{STUDY}[thresholds]\n{line}\n");
+        let done = Program::study(&text).run().fails(2, &["study.toml:", said]);
+        assert!(!done.out().exists());
+    }
+}
+
+#[test]
+fn what_ended_a_run_says_more_than_a_threshold() {
+    let mut running = Program::bench("sqlite:")
+        .args("--tables 1 --rows 300 --threads 1 --warmup 0s --time 1h")
+        .arg("--threshold")
+        .arg("tps < 0")
+        .start();
+    running.says("measure");
+    running.signal(rustix::process::Signal::INT);
+    let done = running.wait().fails(4, &["interrupted"]);
+    assert!(junit(&done).contains("failures=\"1\""));
+}
