@@ -8,6 +8,7 @@
 pub mod account;
 mod copy;
 mod database;
+pub mod doctor;
 mod drive;
 pub mod error;
 mod failure;

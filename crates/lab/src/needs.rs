@@ -10,7 +10,7 @@ use crate::servers::{Engine, same_name};
 
 /// A row of the load's tables with its index entry and the pages' fill, in bytes. Loaded
 /// tables of 1 million rows take 252 in MySQL and 264 in MariaDB.
-const ROW_BYTES: u64 = 270;
+pub(crate) const ROW_BYTES: u64 = 270;
 /// A server's data directory without tables, its log included.
 const EMPTY_BYTES: u64 = 220 << 20;
 /// Both engines' default buffer pool.
@@ -129,7 +129,7 @@ fn log_bytes(asked: &Asked<'_>) -> u64 {
 
 /// One server's memory with a full buffer pool.
 fn memory_bytes(asked: &Asked<'_>) -> u64 {
-    let pool = size_setting(asked.config, "innodb_buffer_pool_size").unwrap_or(DEFAULT_POOL_BYTES);
+    let pool = pool_bytes(asked.config);
     let (engine, connection) = match asked.engine {
         Engine::MariaDb => (120 << 20, 300 << 10),
         Engine::MySql => (500 << 20, 700 << 10),
@@ -138,6 +138,11 @@ fn memory_bytes(asked: &Asked<'_>) -> u64 {
     (pool + pool / 20)
         .saturating_add(engine)
         .saturating_add(u64::from(asked.connections).saturating_mul(connection))
+}
+
+/// The buffer pool of a server with these settings.
+pub(crate) fn pool_bytes(config: &[(String, String)]) -> u64 {
+    size_setting(config, "innodb_buffer_pool_size").unwrap_or(DEFAULT_POOL_BYTES)
 }
 
 fn size_setting(config: &[(String, String)], wanted: &str) -> Option<u64> {
@@ -186,7 +191,7 @@ pub(crate) fn free_bytes(path: &Path) -> Result<u64, LabError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-fn available_memory() -> Result<u64, LabError> {
+pub(crate) fn available_memory() -> Result<u64, LabError> {
     let path = Path::new("/proc/meminfo");
     let text = fs::read_to_string(path).map_err(LabError::at("read", path))?;
     let host = mem_available(&text)

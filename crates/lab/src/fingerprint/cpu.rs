@@ -9,7 +9,7 @@ use crate::kernel;
 const CPUS: &str = "/sys/devices/system/cpu";
 
 /// CPUs that are on.
-pub(super) fn threads() -> Option<u64> {
+pub(crate) fn threads() -> Option<u64> {
     kernel::list_length(&kernel::line(format!("{CPUS}/online"))?)
 }
 
@@ -30,7 +30,7 @@ pub(super) fn sockets() -> Option<u64> {
 }
 
 /// Parts of the memory that are nearer to some CPUs than to others.
-pub(super) fn numa_nodes() -> Option<u64> {
+pub(crate) fn numa_nodes() -> Option<u64> {
     kernel::list_length(&kernel::line("/sys/devices/system/node/online")?)
 }
 
@@ -41,7 +41,7 @@ pub(super) fn turbo() -> Option<bool> {
 }
 
 /// The directories `cpu0`, `cpu1`…
-fn cpus() -> Vec<PathBuf> {
+pub(crate) fn cpus() -> Vec<PathBuf> {
     let entries = fs::read_dir(CPUS).into_iter().flatten().flatten();
     let is_cpu = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());

@@ -6,15 +6,16 @@ use crate::kernel;
 use crate::monitors::mounts;
 
 /// The limits of version 2, and of version 1 with the controller that has each.
-const V2: [&str; 6] = [
+const V2: [&str; 7] = [
     "cpu.max",
     "cpuset.cpus",
     "cpuset.mems",
     "memory.max",
     "memory.high",
     "io.max",
+    "pids.max",
 ];
-const V1: [(&str, &str); 9] = [
+const V1: [(&str, &str); 10] = [
     ("cpu", "cpu.cfs_quota_us"),
     ("cpu", "cpu.cfs_period_us"),
     ("cpuset", "cpuset.cpus"),
@@ -24,6 +25,7 @@ const V1: [(&str, &str); 9] = [
     ("blkio", "blkio.throttle.write_bps_device"),
     ("blkio", "blkio.throttle.read_iops_device"),
     ("blkio", "blkio.throttle.write_iops_device"),
+    ("pids", "pids.max"),
 ];
 /// Deeper nesting is somebody's mistake.
 const MAX_DEPTH: usize = 32;
@@ -32,7 +34,7 @@ const NO_MEMORY_LIMIT: u64 = 1 << 60;
 
 /// Every limit that is set, from this process's own groups up: name and value. Those of
 /// a group above say which: all of them count.
-pub(super) fn all() -> Vec<(String, String)> {
+pub(crate) fn all() -> Vec<(String, String)> {
     let Some(groups) = kernel::text("/proc/self/cgroup") else {
         return Vec::new();
     };

@@ -1,9 +1,9 @@
 //! Where a study runs, as far as the host tells.
 
-mod cpu;
-mod limits;
-mod place;
-mod virtualisation;
+pub(crate) mod cpu;
+pub(crate) mod limits;
+pub(crate) mod place;
+pub(crate) mod virtualisation;
 
 use std::path::Path;
 
@@ -76,7 +76,7 @@ fn short(text: &str) -> Option<String> {
 }
 
 /// Of a choice as the kernel shows it, `always [madvise] never`, the chosen one.
-fn chosen(choice: String) -> String {
+pub(crate) fn chosen(choice: String) -> String {
     let inside = choice
         .split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'));

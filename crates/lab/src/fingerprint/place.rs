@@ -11,7 +11,7 @@ use crate::monitors::{device, mounts};
 const SECTOR_BYTES: u64 = 512;
 
 /// What is under each of `places`; for one that is not there yet, where it would be.
-pub(super) fn describe(places: &[&Path]) -> Vec<Place> {
+pub(crate) fn describe(places: &[&Path]) -> Vec<Place> {
     let mounts = mounts::all();
     places
         .iter()
@@ -34,7 +34,7 @@ pub(super) fn describe(places: &[&Path]) -> Vec<Place> {
 }
 
 /// The directory itself, or the nearest above it.
-fn existing(path: &Path) -> Option<PathBuf> {
+pub(crate) fn existing(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     path.ancestors().find_map(|path| path.canonicalize().ok())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::kernel;
 
 /// Both as far as they show, for example `KVM, Docker`.
-pub(super) fn detect(cpuinfo: &str) -> Option<String> {
+pub(crate) fn detect(cpuinfo: &str) -> Option<String> {
     let found: Vec<String> = [hypervisor(cpuinfo), container()]
         .into_iter()
         .flatten()

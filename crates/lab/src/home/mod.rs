@@ -61,6 +61,14 @@ pub struct Cleaned {
     pub bytes: u64,
 }
 
+/// Where the cache is or would be; nothing is made there.
+///
+/// # Errors
+/// When the environment names no place.
+pub fn place() -> Result<PathBuf, LabError> {
+    root::from_environment()
+}
+
 impl Home {
     /// Opens the cache at `$DYNO_CACHE_DIR`, else `/var/cache/dyno` for root, else
     /// `$XDG_CACHE_HOME/dyno` or `~/.cache/dyno`, with the size limit of

@@ -12,7 +12,7 @@ pub(crate) mod memory;
 pub(crate) mod mounts;
 mod network;
 mod pressure;
-mod process;
+pub(crate) mod process;
 mod sample;
 mod values;
 mod watcher;

@@ -39,6 +39,11 @@ pub(super) fn parse(text: &str) -> Option<Raw> {
     })
 }
 
+/// CPU time so far, in clock ticks, of a text of `/proc/PID/stat`.
+pub(crate) fn cpu_ticks(text: &str) -> Option<u64> {
+    parse(text).map(|raw| raw.cpu_ticks)
+}
+
 pub(super) fn derive(before: &Raw, after: &Raw, seconds: f64) -> Option<Step> {
     let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
     (before.started == after.started).then(|| Step {

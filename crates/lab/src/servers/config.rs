@@ -85,7 +85,7 @@ pub(crate) fn same_name(one: &str, two: &str) -> bool {
 }
 
 /// A setting's name as the server knows it.
-fn plain_name(name: &str) -> String {
+pub(crate) fn plain_name(name: &str) -> String {
     let name = name.to_ascii_lowercase().replace('-', "_");
     match name.strip_prefix("loose_") {
         Some(rest) => rest.to_owned(),
@@ -106,6 +106,11 @@ fn line(name: &str, value: &str) -> String {
         return format!("{name} = \"{}\"\n", escaped.replace('"', "\\\""));
     }
     format!("{name} = {escaped}\n")
+}
+
+/// Connections that a server allows which is to have so many.
+pub(crate) fn allowed_connections(users: u32) -> u32 {
+    users.saturating_add(SPARE_CONNECTIONS).max(MIN_CONNECTIONS)
 }
 
 /// The whole file.
@@ -147,10 +152,7 @@ pub(super) fn my_cnf(
         "No name service is asked about a client's address.",
         &[("skip_name_resolve", "ON".to_owned())],
     );
-    let connections = place
-        .connections
-        .saturating_add(SPARE_CONNECTIONS)
-        .max(MIN_CONNECTIONS);
+    let connections = allowed_connections(place.connections);
     section(
         "Enough for every virtual user; the server takes the open files that this needs.",
         &[("max_connections", connections.to_string())],

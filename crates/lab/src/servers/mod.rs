@@ -19,6 +19,6 @@ pub use find::{Installed, find};
 pub use private::Private;
 pub use start::{Wanted, start};
 
-pub(crate) use config::{check_settings, same_name};
+pub(crate) use config::{allowed_connections, check_settings, plain_name, same_name};
 pub(crate) use log::failure_of;
 pub(crate) use start::{write_init_config, write_readable};

@@ -1,0 +1,83 @@
+//! What a load is going to ask of host and servers.
+
+use workload::catalog::Catalog;
+use workload::schema::Dialect;
+
+use crate::needs;
+use crate::trial::{Place, Trial};
+
+/// What trials ask for, each number the largest of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Asked {
+    /// Connections of one server.
+    pub users: u64,
+    /// Connections of all servers that are driven at once.
+    pub all_users: u64,
+    /// Tables of one server.
+    pub tables: u64,
+    /// Tables that all connections of one server have open at once.
+    pub open_tables: u64,
+    /// Statements that all connections of one server have prepared at once.
+    pub prepared: u64,
+    /// Rows of one server with their index, in bytes.
+    pub data_bytes: u64,
+    /// Servers that dyno starts at once.
+    pub private_servers: u64,
+    /// Buffer pools of the servers that dyno starts at once, in bytes.
+    pub pool_bytes: u64,
+    /// On the disk of the cache at once, in bytes.
+    pub disk_bytes: u64,
+}
+
+impl Asked {
+    /// What one trial asks for.
+    #[must_use]
+    pub fn of(trial: &Trial) -> Self {
+        let users = u64::from(trial.load.users);
+        let servers = u64::from(trial.instances.max(1));
+        let tables = u64::from(trial.workload.tables(&trial.options, trial.load.users));
+        let statements = match trial.protocol {
+            client::mysql::StatementProtocol::Prepared => {
+                Catalog::new(trial.workload, &trial.options, Dialect::Mysql)
+                    .statements
+                    .len() as u64
+            }
+            client::mysql::StatementProtocol::Text => 0,
+        };
+        let rows = tables.saturating_mul(trial.options.rows);
+        let asked = Self {
+            users,
+            all_users: users * servers,
+            tables,
+            open_tables: users.saturating_mul(tables),
+            prepared: users.saturating_mul(statements),
+            data_bytes: rows.saturating_mul(needs::ROW_BYTES),
+            ..Self::default()
+        };
+        match &trial.place {
+            Place::Private(spec) => Self {
+                private_servers: servers,
+                pool_bytes: servers.saturating_mul(needs::pool_bytes(&crate::lab::config(spec))),
+                disk_bytes: asked.data_bytes.saturating_mul(servers),
+                ..asked
+            },
+            Place::Given(_) | Place::Sqlite => asked,
+        }
+    }
+
+    /// The most that one or the other asks for.
+    #[must_use]
+    pub fn most(self, other: Self) -> Self {
+        Self {
+            users: self.users.max(other.users),
+            all_users: self.all_users.max(other.all_users),
+            tables: self.tables.max(other.tables),
+            open_tables: self.open_tables.max(other.open_tables),
+            prepared: self.prepared.max(other.prepared),
+            data_bytes: self.data_bytes.max(other.data_bytes),
+            private_servers: self.private_servers.max(other.private_servers),
+            pool_bytes: self.pool_bytes.max(other.pool_bytes),
+            disk_bytes: self.disk_bytes.max(other.disk_bytes),
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What on this host and in its servers will spoil a measurement.
+//!
+//! ```text
+//! files of the kernel, settings of servers -> facts (read) -> checks, a family to a
+//! module -> findings, the worst first
+//! ```
+//!
+//! A check judges facts and reads nothing, so each is tested with made-up ones. Every
+//! check has a finding, also one that passed or could not look.
+
+mod activity;
+mod asked;
+mod check;
+mod clock;
+mod container;
+mod cpu;
+mod limits;
+mod memory;
+mod place;
+mod read;
+mod reference;
+mod server;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use measure::finding::Finding;
+use study::EngineSpec;
+
+pub use asked::Asked;
+pub use reference::doctor_markdown;
+
+use crate::database::Database;
+use crate::servers::Installed;
+use crate::trial::{Place, Trial};
+use server::Server;
+
+/// How long the host is watched for what else it does, when somebody waits for the answer.
+pub const LONG_LOOK: Duration = Duration::from_secs(1);
+/// And when a load is to begin.
+pub const SHORT_LOOK: Duration = Duration::from_millis(200);
+/// Places and servers that a finding names; of more only the number is told.
+const MOST_NAMED: usize = 3;
+/// The host, as a finding calls it.
+const HOST: &str = "host";
+
+/// What is to be looked at, besides the host.
+#[derive(Debug, Default)]
+pub struct Subject<'a> {
+    /// What is going to be run.
+    pub trials: &'a [Trial],
+    /// Servers that run, besides those of the trials.
+    pub servers: &'a [Database],
+    /// Directories that hold data or results.
+    pub places: &'a [PathBuf],
+    /// The one of them in which trials have their servers.
+    pub cache: Option<PathBuf>,
+    /// How long the host is watched.
+    pub look: Duration,
+}
+
+/// Looks at host and servers while nothing of dyno's is under load. Findings come with the
+/// worst first, one for each check and thing that was looked at; equal ones are one.
+#[must_use]
+pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
+    let asked = subject.trials.iter().map(Asked::of).reduce(Asked::most);
+    let servers = servers(subject);
+    let mut findings = on_host(subject, asked, &servers);
+    findings.extend(servers.iter().flat_map(server::judge));
+    let mut findings = merged(findings);
+    findings.sort_by_key(|finding| finding.level);
+    findings
+}
+
+fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Server]) -> Vec<Finding> {
+    let places = places(subject, asked, servers);
+    let disks = places.iter().flat_map(|(_, place)| &place.described.disks);
+    let disks: Vec<String> = disks.map(|disk| disk.name.clone()).collect();
+    // First of all: what is read below is work, too.
+    let activity = read::activity::read(subject.look, &disks);
+    let mut findings = check::run(activity::CHECKS, &activity, HOST, check::on_host);
+    let cpu = read::cpu::read();
+    findings.extend(check::run(cpu::CHECKS, &cpu, HOST, check::on_host));
+    let memory = read::memory::read(asked);
+    findings.extend(check::run(memory::CHECKS, &memory, HOST, check::on_host));
+    let clock = read::clock::read();
+    findings.extend(check::run(clock::CHECKS, &clock, HOST, check::on_host));
+    let limits = read::limits::read(asked);
+    findings.extend(check::run(limits::CHECKS, &limits, HOST, check::on_host));
+    let container = read::container::read(asked);
+    findings.extend(check::run(
+        container::CHECKS,
+        &container,
+        HOST,
+        check::on_host,
+    ));
+    for (path, place) in &places {
+        let of = path.display().to_string();
+        findings.extend(check::run(place::CHECKS, place, &of, check::on_host));
+    }
+    findings
+}
+
+/// The places that were named, and where servers of this host have their data.
+fn places(
+    subject: &Subject<'_>,
+    asked: Option<Asked>,
+    servers: &[Server],
+) -> Vec<(PathBuf, place::Place)> {
+    let mut paths = subject.places.to_vec();
+    paths.extend(subject.cache.clone());
+    paths.extend(servers.iter().filter_map(read::server::data_dir_here));
+    paths.sort();
+    paths.dedup();
+    let places = paths.into_iter().map(|path| {
+        let is_cache = subject.cache.as_ref() == Some(&path);
+        let needed = asked
+            .filter(|_| is_cache)
+            .map_or(0, |asked| asked.disk_bytes);
+        let place = read::place::read(&path, needed);
+        (path, place)
+    });
+    places.collect()
+}
+
+/// The servers that were named and those of the trials, each once.
+fn servers(subject: &Subject<'_>) -> Vec<Server> {
+    let mut given: BTreeMap<String, (&Database, Option<Asked>)> = BTreeMap::new();
+    for database in subject.servers {
+        given.insert(database.shown(), (database, None));
+    }
+    let mut planned: Vec<(&EngineSpec, &Trial, Asked)> = Vec::new();
+    for trial in subject.trials {
+        let asked = Asked::of(trial);
+        match &trial.place {
+            Place::Given(database) => {
+                let (_, known) = given.entry(database.shown()).or_insert((database, None));
+                *known = Some(known.map_or(asked, |known| known.most(asked)));
+            }
+            Place::Private(spec) => match planned.iter_mut().find(|known| known.0 == spec) {
+                Some((_, _, known)) => *known = known.most(asked),
+                None => planned.push((spec, trial, asked)),
+            },
+            Place::Sqlite => {}
+        }
+    }
+    let running = given
+        .into_values()
+        .filter_map(|(database, asked)| read::server::running(database, asked));
+    running.chain(planned_servers(subject, &planned)).collect()
+}
+
+/// The servers that trials are going to start, told apart by the first trial of each.
+fn planned_servers(subject: &Subject<'_>, planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Server> {
+    let mut programs: Vec<(&EngineSpec, Result<Installed, String>)> = Vec::new();
+    let mut servers = Vec::new();
+    for (spec, trial, asked) in planned {
+        let same = |known: &EngineSpec| {
+            (known.engine, &known.basedir, &known.version)
+                == (spec.engine, &spec.basedir, &spec.version)
+        };
+        let found = match programs.iter().find(|(known, _)| same(known)) {
+            Some((_, found)) => found.clone(),
+            None => {
+                let found = crate::lab::installed(spec).map_err(|failure| failure.message);
+                programs.push((*spec, found.clone()));
+                found
+            }
+        };
+        let name = match planned.len() {
+            1 => spec.engine.name().to_owned(),
+            _ => format!("{} of {}", spec.engine.name(), trial.label),
+        };
+        let cache = subject.cache.clone();
+        let mut server = read::server::planned(name, spec, &found, *asked, cache);
+        let keys = trial
+            .point
+            .iter()
+            .filter_map(|(key, _)| key.strip_prefix("server.config."));
+        server.varied = keys.map(crate::servers::plain_name).collect();
+        servers.push(server);
+    }
+    servers
+}
+
+/// Findings that say the same of several things as one.
+fn merged(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut merged: Vec<(Finding, Vec<String>)> = Vec::new();
+    for finding in findings {
+        let same = |known: &Finding| {
+            (&known.id, known.level, &known.seen, &known.mend)
+                == (&finding.id, finding.level, &finding.seen, &finding.mend)
+        };
+        match merged.iter_mut().find(|(known, _)| same(known)) {
+            Some((_, of)) => of.push(finding.of),
+            None => {
+                let of = vec![finding.of.clone()];
+                merged.push((finding, of));
+            }
+        }
+    }
+    let named = merged.into_iter().map(|(finding, mut of)| {
+        let more = of.len().saturating_sub(MOST_NAMED);
+        of.truncate(MOST_NAMED);
+        let rest = match more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Finding {
+            of: format!("{}{rest}", of.join(", ")),
+            ..finding
+        }
+    });
+    named.collect()
+}
+
+/// What is said of every check, in the order of the reference page.
+fn families() -> Vec<(&'static str, Vec<check::About>)> {
+    fn abouts<F>(checks: &[check::Check<F>]) -> Vec<check::About> {
+        checks.iter().map(|check| check.about).collect()
+    }
+    vec![
+        ("What else the host does", abouts(activity::CHECKS)),
+        ("CPUs", abouts(cpu::CHECKS)),
+        ("Memory", abouts(memory::CHECKS)),
+        ("Clocks", abouts(clock::CHECKS)),
+        ("Limits of this process", abouts(limits::CHECKS)),
+        ("Machine and control groups", abouts(container::CHECKS)),
+        ("Disks and file systems", abouts(place::CHECKS)),
+        (
+            "Servers",
+            server::checks().map(|check| check.about).collect(),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::finding::Level;
+
+    use super::*;
+
+    fn finding(id: &str, of: &str) -> Finding {
+        Finding {
+            id: id.into(),
+            of: of.into(),
+            level: Level::Note,
+            seen: "seen".into(),
+            why: String::new(),
+            source: String::new(),
+            mend: None,
+        }
+    }
+
+    #[test]
+    fn the_same_of_several_things_is_said_once() {
+        let all = ["/a", "/b", "/c", "/d"].map(|of| finding("x", of));
+        let mut all = all.to_vec();
+        all.push(finding("y", "/a"));
+        let merged = merged(all);
+        let of: Vec<&str> = merged.iter().map(|finding| finding.of.as_str()).collect();
+        assert_eq!(of, ["/a, /b, /c and 1 more", "/a"]);
+    }
+
+    #[test]
+    fn every_check_of_this_host_says_something_the_worst_first() {
+        let places = [PathBuf::from("/")];
+        let findings = examine(&Subject {
+            places: &places,
+            ..Subject::default()
+        });
+        let of_servers = server::checks().count();
+        let all: usize = families().iter().map(|(_, checks)| checks.len()).sum();
+        assert_eq!(findings.len(), all - of_servers);
+        assert!(findings.is_sorted_by_key(|finding| finding.level));
+        assert!(findings.iter().all(|finding| !finding.seen.is_empty()));
+    }
+
+    #[test]
+    fn no_two_checks_have_one_name_and_each_is_explained() {
+        let mut names: Vec<&str> = Vec::new();
+        for about in families().iter().flat_map(|(_, checks)| checks) {
+            assert!(!names.contains(&about.id), "{}", about.id);
+            assert!(
+                about.why.ends_with('.') && !about.source.is_empty(),
+                "{}",
+                about.id
+            );
+            assert!(about.worst <= Level::Note, "{}", about.id);
+            names.push(about.id);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The reference page, written from the tables of checks.
+
+use super::check::{About, Mend};
+use super::families;
+
+const INTRO: &str = include_str!("reference_intro.md");
+
+/// The page that explains every check, in Markdown.
+#[must_use]
+pub fn doctor_markdown() -> String {
+    let mut page = INTRO.to_owned();
+    for (title, checks) in families() {
+        page += &format!("\n## {title}\n");
+        for about in checks {
+            page += &section(&about);
+        }
+    }
+    page
+}
+
+fn section(about: &About) -> String {
+    let mend = match about.mend {
+        Mend::Nothing => "nothing: it is to be known".to_owned(),
+        Mend::Words(words) => format!("`{words}`"),
+        Mend::Setting { name, value, live } => {
+            let when = match live {
+                true => "while the server runs",
+                false => "with a restart",
+            };
+            format!("`{name} = {value}`, {when}")
+        }
+    };
+    format!(
+        "\n### `{}`\n\n{}\n\n- At worst: {}\n- Source: {}\n- What mends it: {mend}\n",
+        about.id, about.why, about.worst, about.source
+    )
+}

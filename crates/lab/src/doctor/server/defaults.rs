@@ -1,0 +1,81 @@
+//! What servers take for settings that nobody made, as far as a check looks at them.
+
+use super::Server;
+use crate::servers::Engine;
+
+/// Of MariaDB since 10.6.
+const MARIADB: [(&str, &str); 22] = [
+    ("general_log", "OFF"),
+    ("innodb_adaptive_flushing", "ON"),
+    ("innodb_buffer_pool_size", "134217728"),
+    ("innodb_doublewrite", "ON"),
+    ("innodb_file_per_table", "ON"),
+    ("innodb_flush_log_at_trx_commit", "1"),
+    ("innodb_flush_method", "O_DIRECT"),
+    ("innodb_flush_neighbors", "1"),
+    ("innodb_io_capacity", "200"),
+    ("innodb_log_file_size", "100663296"),
+    ("innodb_read_io_threads", "4"),
+    ("innodb_write_io_threads", "4"),
+    ("log_bin", "OFF"),
+    ("long_query_time", "10.000000"),
+    ("max_prepared_stmt_count", "16382"),
+    ("max_user_connections", "0"),
+    ("performance_schema", "OFF"),
+    ("query_cache_size", "1048576"),
+    ("query_cache_type", "OFF"),
+    ("slow_query_log", "OFF"),
+    ("sync_binlog", "0"),
+    ("table_open_cache", "2000"),
+];
+
+/// Of MySQL since 8.4. dyno switches its binary log off.
+const MYSQL: [(&str, &str); 19] = [
+    ("general_log", "OFF"),
+    ("innodb_adaptive_flushing", "ON"),
+    ("innodb_buffer_pool_size", "134217728"),
+    ("innodb_doublewrite", "ON"),
+    ("innodb_file_per_table", "ON"),
+    ("innodb_flush_log_at_trx_commit", "1"),
+    ("innodb_flush_method", "O_DIRECT"),
+    ("innodb_flush_neighbors", "0"),
+    ("innodb_io_capacity", "10000"),
+    ("innodb_redo_log_capacity", "104857600"),
+    ("innodb_write_io_threads", "4"),
+    ("log_bin", "OFF"),
+    ("long_query_time", "10.000000"),
+    ("max_prepared_stmt_count", "16382"),
+    ("max_user_connections", "0"),
+    ("performance_schema", "ON"),
+    ("slow_query_log", "OFF"),
+    ("sync_binlog", "1"),
+    ("table_open_cache", "4000"),
+];
+
+/// The defaults of an engine; none of a version of which they are not known.
+pub(in crate::doctor) fn of(
+    engine: Engine,
+    version: &str,
+) -> &'static [(&'static str, &'static str)] {
+    match engine {
+        Engine::MariaDb if Server::version_is_since(version, 10, 6) => &MARIADB,
+        Engine::MySql if Server::version_is_since(version, 8, 4) => &MYSQL,
+        Engine::MariaDb | Engine::MySql => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::server::WANTED;
+
+    #[test]
+    fn every_default_is_looked_at() {
+        for (name, _) in MARIADB.iter().chain(&MYSQL) {
+            assert!(WANTED.contains(name), "{name}");
+        }
+        assert!(of(Engine::MariaDb, "10.5.9").is_empty());
+        assert!(of(Engine::MySql, "").is_empty());
+        assert!(!of(Engine::MySql, "9.7.0").is_empty());
+    }
+}

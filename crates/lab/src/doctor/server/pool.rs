@@ -1,0 +1,202 @@
+//! The buffer pool, against memory and data.
+
+use measure::finding::Level;
+
+use super::{About, Check, Engine, Mend, Seen, Server};
+use crate::needs::shown_bytes;
+
+/// What both engines take when nobody chooses.
+const DEFAULT_BYTES: u64 = 128 << 20;
+/// Smallest part of a buffer pool that is worth a mutex of its own.
+const INSTANCE_BYTES: u64 = 1 << 30;
+/// From here on, one mutex for the whole pool is felt.
+const LARGE_BYTES: u64 = 8 << 30;
+/// Of a host's memory, in %.
+const MOST_PCT: u64 = 90;
+const GOOD_PCT: u64 = 80;
+
+pub(super) const CHECKS: &[Check<Server>] = &[
+    Check {
+        about: About {
+            id: "buffer-pool-memory",
+            worst: Level::Spoils,
+            why: "A dedicated host gives 70-80 % of its memory to the buffer pool: with more it swaps, and with the default of 128 MiB the disk is measured.",
+            source: "paper P5, best practices; MySQL manual, innodb_buffer_pool_size",
+            mend: Mend::Setting {
+                name: "innodb_buffer_pool_size",
+                value: "NEEDED",
+                live: true,
+            },
+        },
+        judge: memory,
+    },
+    Check {
+        about: About {
+            id: "buffer-pool-data",
+            worst: Level::Note,
+            why: "Whether the data fits into the buffer pool decides if memory or disk is measured, and how long the warm-up must be.",
+            source: "paper P3 (data larger than memory), paper P4 (data in memory)",
+            mend: Mend::Setting {
+                name: "innodb_buffer_pool_size",
+                value: "NEEDED",
+                live: true,
+            },
+        },
+        judge: data,
+    },
+    Check {
+        about: About {
+            id: "buffer-pool-instances",
+            worst: Level::Note,
+            why: "Each part of the buffer pool has its own locks; parts below 1 GiB are not worth it, and a large pool in one part is contended for.",
+            source: "paper P5, best practices (an instance for each GB); MySQL manual, innodb_buffer_pool_instances",
+            mend: Mend::Setting {
+                name: "innodb_buffer_pool_instances",
+                value: "NEEDED",
+                live: false,
+            },
+        },
+        judge: instances,
+    },
+];
+
+const POOL: &str = "innodb_buffer_pool_size";
+
+fn memory(server: &Server) -> Seen {
+    let Some(pool) = server.number(POOL) else {
+        return server.unseen(POOL);
+    };
+    let all = pool.saturating_mul(server.servers.max(1));
+    let Some(memory) = server.memory_bytes.filter(|memory| *memory > 0) else {
+        return match pool {
+            ..=DEFAULT_BYTES => Seen::careful(format!("{POOL}: {}", shown_bytes(pool)))
+                .with("NEEDED", 8 * DEFAULT_BYTES),
+            _ => Seen::unseen(format!(
+                "{POOL}: {}, of a memory that is not seen from here",
+                shown_bytes(pool)
+            )),
+        };
+    };
+    let percent = all / (memory / 100).max(1);
+    let each = match server.servers {
+        0 | 1 => shown_bytes(pool),
+        servers => format!("{} for each of {servers} servers", shown_bytes(pool)),
+    };
+    let seen = format!(
+        "{POOL}: {each}, {percent} % of {} of memory",
+        shown_bytes(memory)
+    );
+    let good = memory / 4 * 3 / server.servers.max(1);
+    let found = match percent {
+        _ if percent > MOST_PCT => Seen::spoils(seen),
+        _ if percent > GOOD_PCT || pool <= DEFAULT_BYTES => Seen::careful(seen),
+        50.. => return Seen::passed(seen),
+        _ => Seen::note(seen),
+    };
+    found.with("NEEDED", good)
+}
+
+fn data(server: &Server) -> Seen {
+    let Some(pool) = server.number(POOL) else {
+        return server.unseen(POOL);
+    };
+    let loaded = server.asked.map(|asked| asked.data_bytes);
+    let Some(data) = loaded.or(server.data_bytes).filter(|bytes| *bytes > 0) else {
+        return Seen::unseen(format!(
+            "{POOL}: {}, and no table is there to compare it with",
+            shown_bytes(pool)
+        ));
+    };
+    let seen = format!(
+        "{POOL}: {}, data of {}",
+        shown_bytes(pool),
+        shown_bytes(data)
+    );
+    match data > pool {
+        true => Seen::note(seen).with("NEEDED", data + data / 4),
+        false => Seen::passed(seen),
+    }
+}
+
+fn instances(server: &Server) -> Seen {
+    const NAME: &str = "innodb_buffer_pool_instances";
+    if server.engine == Engine::MariaDb && server.is_since(10, 5) && server.settings.is_ok() {
+        return match server.text(POOL) {
+            Some(_) => Seen::passed(format!("{NAME}: MariaDB has one pool in one part")),
+            None => server.unseen(POOL),
+        };
+    }
+    let (Some(pool), Some(parts)) = (server.number(POOL), server.number(NAME)) else {
+        return server.unseen(NAME);
+    };
+    let seen = format!("{NAME}: {parts}, of {}", shown_bytes(pool));
+    let best = (pool / INSTANCE_BYTES).clamp(1, 8);
+    let too_small = parts > 1 && pool / parts < INSTANCE_BYTES;
+    match too_small || (parts <= 1 && pool >= LARGE_BYTES) {
+        true => Seen::note(seen).with("NEEDED", best),
+        false => Seen::passed(seen),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::with;
+    use super::*;
+    use crate::doctor::asked::Asked;
+    use Level::{Careful, Note, Passed, Spoils, Unseen};
+
+    #[test]
+    fn a_pool_against_memory() {
+        let judge = |pool: &str, servers| {
+            let mut server = with(Engine::MySql, &[(POOL, pool)]);
+            server.servers = servers;
+            memory(&server).level()
+        };
+        assert_eq!([judge("12G", 1), judge("8G", 1)], [Passed; 2]);
+        assert_eq!(
+            [judge("13G", 1), judge("15G", 1), judge("17G", 1)],
+            [Careful, Spoils, Spoils]
+        );
+        assert_eq!(
+            [judge("1G", 1), judge("128M", 1), judge("16M", 1)],
+            [Note, Careful, Careful]
+        );
+        assert_eq!([judge("1536M", 8), judge("2G", 8)], [Passed, Spoils]);
+        let mut far = with(Engine::MySql, &[(POOL, "12G")]);
+        far.memory_bytes = None;
+        assert_eq!(memory(&far).level(), Unseen);
+        far.settings = Ok([(POOL.to_owned(), "134217728".to_owned())].into());
+        assert_eq!(memory(&far).level(), Careful);
+    }
+
+    #[test]
+    fn a_pool_against_data() {
+        let mut server = with(Engine::MySql, &[(POOL, "1G")]);
+        assert_eq!(data(&server).level(), Unseen);
+        server.data_bytes = Some(2 << 30);
+        assert_eq!(
+            data(&server),
+            Seen::note("innodb_buffer_pool_size: 1.0 GiB, data of 2.0 GiB")
+                .with("NEEDED", 5_u64 << 29)
+        );
+        // What will be loaded counts more than what is there.
+        server.asked = Some(Asked {
+            data_bytes: 1 << 20,
+            ..Asked::default()
+        });
+        assert_eq!(data(&server).level(), Passed);
+    }
+
+    #[test]
+    fn parts_of_a_pool() {
+        let judge = |engine, pool, parts| {
+            let name = "innodb_buffer_pool_instances";
+            instances(&with(engine, &[(POOL, pool), (name, parts)])).level()
+        };
+        assert_eq!(judge(Engine::MySql, "50G", "8"), Passed);
+        assert_eq!(judge(Engine::MySql, "1G", "8"), Note);
+        assert_eq!(judge(Engine::MySql, "8G", "1"), Note);
+        assert_eq!(judge(Engine::MySql, "512M", "1"), Passed);
+        assert_eq!(judge(Engine::MariaDb, "512M", "8"), Passed);
+    }
+}
