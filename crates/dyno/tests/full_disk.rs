@@ -86,7 +86,10 @@ fn a_database_that_finds_no_room_says_which() {
     done.fails(3, &[&file, "full", "free space"]);
     let done = Program::bench("sqlite:")
         .args("--tables 1 --rows 20000 --threads 1 --warmup 0s --events 10")
-        .env("DYNO_CACHE_DIR", &disk.path().join("cache").display().to_string())
+        .env(
+            "DYNO_CACHE_DIR",
+            &disk.path().join("cache").display().to_string(),
+        )
         .run();
     done.fails(3, &["full", "free space"]);
 }

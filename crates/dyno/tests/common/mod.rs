@@ -14,17 +14,21 @@
     reason = "test support: the panic is the test's failure message"
 )]
 
+mod cache;
 mod program;
 mod proxy;
 mod servers;
 mod status;
 mod sysbench;
+mod tables;
 
+pub use cache::{Cache, Process, entries, port_in};
 pub use program::{Finished, Program, Running};
 pub use proxy::Proxy;
 pub use servers::{LAZY_DISK, database, mariadb, mysql, server_checksum};
 pub use status::{Delta, Status};
 pub use sysbench::{SysbenchRun, sysbench};
+pub use tables::{Table, csv, is_rounded, tables};
 
 use std::time::{Duration, Instant};
 

@@ -13,7 +13,7 @@ use measure::summary::TrialSummary;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{PATIENCE, wait_until};
+use super::{Cache, PATIENCE, wait_until};
 
 /// A command line of dyno; results go to `out` in a new directory.
 pub struct Program {
@@ -43,6 +43,18 @@ impl Program {
         let program = Self::new();
         std::fs::write(program.dir.path().join("study.toml"), text).unwrap();
         program.args("run study.toml --out out")
+    }
+
+    /// `dyno run` of one of our studies by its file's name.
+    pub fn shipped(name: &str) -> Self {
+        let studies = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+        let path = format!("{studies}/{name}.toml");
+        Self::new().arg("run").arg(&path).args("--out out")
+    }
+
+    /// With a laboratory's place of its own.
+    pub fn cache(self, cache: &Cache) -> Self {
+        self.env("DYNO_CACHE_DIR", &cache.shown())
     }
 
     /// Words, apart by spaces.

@@ -1,0 +1,129 @@
+//! A laboratory's place of a test's own: what is in it, and whether anything stays.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::wait_until;
+
+/// A cache directory that servers of another user may enter.
+pub struct Cache(TempDir);
+
+/// A process that was started on something in a cache.
+#[derive(Debug, Clone)]
+pub struct Process {
+    pub pid: u32,
+    pub words: String,
+}
+
+impl Cache {
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("dyno-lab-")
+            .permissions(fs::Permissions::from_mode(0o755))
+            .tempdir()
+            .unwrap();
+        Self(dir)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// As an environment variable has it.
+    pub fn shown(&self) -> String {
+        self.path().display().to_string()
+    }
+
+    /// Directories of dynos that run, or that were killed.
+    pub fn runs(&self) -> Vec<PathBuf> {
+        entries(&self.path().join("run"))
+    }
+
+    /// What is in these directories.
+    pub fn in_runs(&self) -> Vec<PathBuf> {
+        self.runs().iter().flat_map(|run| entries(run)).collect()
+    }
+
+    /// The directory of server `number`, of the trial under way.
+    pub fn server_dir(&self, number: u32) -> Option<PathBuf> {
+        let prefix = format!("s{number}.");
+        let is_its = |path: &PathBuf| file_name(path).starts_with(&prefix);
+        self.in_runs().into_iter().find(is_its)
+    }
+
+    /// The process of server `number`.
+    pub fn server(&self, number: u32) -> Option<u32> {
+        let part = format!("/s{number}.");
+        let mut servers = self.processes().into_iter();
+        let server = servers.find(|process| process.words.contains(&part));
+        server.map(|process| process.pid)
+    }
+
+    /// All processes that name the cache on their command line.
+    pub fn processes(&self) -> Vec<Process> {
+        let below = format!("{}/", self.shown());
+        let pids = entries(Path::new("/proc"));
+        let processes = pids.iter().filter_map(|path| {
+            // One that ended and was not waited for has no command line.
+            let words = fs::read(path.join("cmdline")).ok()?;
+            Some(Process {
+                pid: file_name(path).parse().ok()?,
+                words: String::from_utf8_lossy(&words).replace('\0', " "),
+            })
+        });
+        processes
+            .filter(|process| process.words.contains(&below))
+            .collect()
+    }
+
+    /// Ports of all servers whose directories are there.
+    pub fn ports(&self) -> Vec<u16> {
+        let texts = self.in_runs().into_iter();
+        let texts = texts.filter_map(|dir| fs::read_to_string(dir.join("my.cnf")).ok());
+        texts.filter_map(|text| port_in(&text)).collect()
+    }
+
+    /// Templates and half-built ones.
+    pub fn templates(&self) -> Vec<PathBuf> {
+        let mut found = entries(&self.path().join("templates"));
+        found.retain(|path| path.is_dir());
+        found
+    }
+
+    /// Nothing of any dyno is left but templates that are whole.
+    #[track_caller]
+    pub fn assert_nothing_left(&self) {
+        let processes = self.processes();
+        assert!(processes.is_empty(), "{processes:?}");
+        assert!(self.runs().is_empty(), "{:?}", self.in_runs());
+        let whole = |path: &PathBuf| path.join("template.json").exists();
+        assert!(self.templates().iter().all(whole), "{:?}", self.templates());
+    }
+
+    /// The same after the kernel has had a moment.
+    pub fn wait_for_no_process(&self) {
+        wait_until("the servers' end", || self.processes().is_empty());
+    }
+}
+
+/// The port of a server, as its option file has it.
+pub fn port_in(my_cnf: &str) -> Option<u16> {
+    let mut lines = my_cnf.lines();
+    lines.find_map(|line| line.strip_prefix("port = ")?.parse().ok())
+}
+
+/// What a directory holds, by name; nothing if there is none.
+pub fn entries(dir: &Path) -> Vec<PathBuf> {
+    let found = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = found.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}

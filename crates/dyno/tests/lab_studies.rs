@@ -1,0 +1,285 @@
+//! The papers' studies, made small: each builds its servers, drives all of them at
+//! once, and keeps what a report needs to be believed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Cache, Finished, Program, csv, is_rounded, tables};
+use measure::instance::{InstanceSummary, ResetHow};
+use measure::latency::Latency;
+use measure::setup::Outcome;
+use measure::slice::Phase;
+use measure::summary::TrialSummary;
+
+/// What makes a study take seconds.
+const SMALL: &str = "--set data.tables=2 --set data.rows=500 --set load.time=1s \
+                     --set load.warmup=0s --set server.config.innodb_flush_log_at_trx_commit=0";
+
+/// Runs a study in a place of its own, and looks at everything that it leaves.
+fn run(name: &str, words: &str) -> Finished {
+    let cache = Cache::new();
+    let program = Program::shipped(name).args(SMALL).args(words);
+    let done = program.cache(&cache).run().succeeds();
+    cache.assert_nothing_left();
+    let result = done.result();
+    assert_eq!(result.trials.len(), result.design.trials as usize);
+    let dirs = store::trial_dirs(&done.out()).unwrap();
+    assert_eq!(dirs.len(), result.trials.len());
+    for (trial, dir) in result.trials.iter().zip(&dirs) {
+        assert_eq!(store::read_trial(dir).unwrap().as_ref(), Some(trial));
+        look_at(trial, dir);
+    }
+    assert_tables_are_the_numbers(&done);
+    done
+}
+
+fn look_at(trial: &TrialSummary, dir: &Path) {
+    assert_eq!(trial.outcome, Outcome::Completed, "{}", trial.label);
+    assert!(trial.verdict.is_some(), "{}", trial.label);
+    let reset = trial.reset.as_ref().unwrap();
+    let is_copy = [ResetHow::Copied, ResetHow::BuiltAndCopied].contains(&reset.how);
+    assert!(is_copy && reset.bytes > 0, "{reset:?}");
+    assert_eq!(trial.instances.len(), trial.setup.instances as usize);
+    for (number, instance) in (1..).zip(&trial.instances) {
+        assert_eq!(
+            (instance.number, &instance.outcome),
+            (number, &Outcome::Completed)
+        );
+        assert!(instance.transactions.count > 0, "{instance:?}");
+        let kept = dir.join(format!("servers/{number}"));
+        let my_cnf = std::fs::read_to_string(kept.join("my.cnf")).unwrap();
+        assert!(my_cnf.contains("bind_address = 127.0.0.1"), "{my_cnf}");
+        let log = std::fs::read_to_string(kept.join("error.log")).unwrap();
+        assert!(log.contains("ready for connections"), "{log}");
+    }
+    let counts = trial.instances.iter().map(|i| i.transactions.count);
+    assert_eq!(counts.sum::<u64>(), trial.transactions.count);
+    let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
+    assert_eq!(
+        trial.instances.iter().map(|i| i.errors).sum::<u64>(),
+        errors
+    );
+    assert_times_are_merged(trial, dir);
+    assert_is_watched(trial, dir);
+}
+
+/// The times of all servers together are those of each, merged as histograms.
+fn assert_times_are_merged(trial: &TrialSummary, dir: &Path) {
+    let parts: Vec<PathBuf> = match trial.setup.instances {
+        1 => vec![dir.to_owned()],
+        many => (1..=many)
+            .map(|n| dir.join(format!("servers/{n}")))
+            .collect(),
+    };
+    let mut all = Latency::new();
+    for part in parts {
+        store::read_intervals(&part, |second| {
+            if second.phase == Phase::Measure {
+                all.merge(&second.response.decode().unwrap());
+            }
+        })
+        .unwrap();
+    }
+    assert_eq!(all.count(), trial.transactions.count);
+    let ms = |quantile| all.quantile_ns(quantile).unwrap() as f64 / 1e6;
+    let times = trial.response_ms.unwrap();
+    assert_eq!((times.p50, times.p99), (ms(0.5), ms(0.99)));
+}
+
+fn assert_is_watched(trial: &TrialSummary, dir: &Path) {
+    let points = store::read_monitors(dir).unwrap();
+    assert!(!points.is_empty(), "{}", dir.display());
+    let mut names = vec!["cpu.user".to_owned(), "generator.cpu".to_owned()];
+    for number in 1..=trial.setup.instances {
+        names.push(format!("server[{number}].cpu"));
+        names.push(format!("server[{number}].innodb.pool_hit_rate"));
+    }
+    for name in names {
+        assert!(
+            trial.metrics.contains_key(&name),
+            "{name}: {:?}",
+            trial.metrics
+        );
+        assert!(
+            points.iter().any(|p| p.values.contains_key(&name)),
+            "{name}"
+        );
+    }
+}
+
+/// The study's own tables, which stand first, show what `results.csv` has.
+fn assert_tables_are_the_numbers(done: &Finished) {
+    let design = done.result().design;
+    let read = |name: &str| std::fs::read_to_string(done.out().join(name)).unwrap();
+    let lines = csv(&read("results.csv"));
+    let page = read("report.md");
+    let page = &page[page.find("## Results").unwrap()..];
+    let mut shown = tables(page).into_iter();
+    for table in &design.tables {
+        let others: Vec<&String> = design.axes.iter().filter(|a| **a != table.rows).collect();
+        let mut left: Vec<_> = lines.iter().collect();
+        while let Some(first) = left.first().copied() {
+            // One table for each combination of the other axes.
+            let (of_this, rest): (Vec<_>, Vec<_>) = left
+                .into_iter()
+                .partition(|line| others.iter().all(|a| line[*a] == first[*a]));
+            left = rest;
+            let shown = shown.next().unwrap();
+            assert_eq!(shown.rows.len(), of_this.len(), "{shown:?}");
+            for (row, line) in shown.rows.iter().zip(of_this) {
+                assert_eq!(row[0], line[&table.rows]);
+                for (cell, column) in row[1..].iter().zip(&table.columns) {
+                    let number = line.get(column).map_or("", String::as_str);
+                    assert!(is_rounded(cell, number), "{column}: {cell:?}, {number:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A setting that is not the default, as the server itself tells it.
+fn told<'a>(instance: &'a InstanceSummary, name: &str) -> Option<&'a str> {
+    let mut settings = instance.settings.iter();
+    let found = settings.find(|(known, _)| known == name)?;
+    Some(found.1.as_str())
+}
+
+#[track_caller]
+fn assert_told(done: &Finished, settings: &[(&str, &str)]) {
+    for trial in done.result().trials {
+        for instance in &trial.instances {
+            for (name, value) in settings {
+                assert_eq!(told(instance, name), Some(*value), "{name} of {instance:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn p2_on_mariadb() {
+    let words = "--set sweep.topology.instances=[1,3] --set load.threads=4 \
+                 --set server.config.innodb_buffer_pool_size=64M";
+    let done = run("p2-scale-up", words);
+    let result = done.result();
+    let instances: Vec<u32> = result.trials.iter().map(|t| t.setup.instances).collect();
+    assert_eq!(instances, [1, 3]);
+    assert!(result.trials[0].setup.engine.starts_with("MariaDB"));
+    assert_told(&done, &[("innodb_buffer_pool_size", "67108864")]);
+}
+
+#[test]
+fn p2_on_mysql() {
+    let words = "--set server.engine=mysql --set sweep.topology.instances=[2] \
+                 --set load.threads=4 --set server.config.innodb_buffer_pool_size=64M";
+    let done = run("p2-scale-up", words);
+    assert!(
+        done.result().trials[0]
+            .setup
+            .engine
+            .starts_with("MySQL 9.7")
+    );
+    assert_told(&done, &[("innodb_buffer_pool_size", "67108864")]);
+}
+
+#[test]
+fn p4_on_mariadb() {
+    let words = "--set sweep.topology.instances=[2] --set sweep.load.threads=[2,8]";
+    let done = run("p4-simultaneous", words);
+    let result = done.result();
+    assert!(result.trials.iter().all(|trial| trial.setup.preload));
+    let threads: Vec<u32> = result.trials.iter().map(|t| t.setup.threads).collect();
+    assert_eq!(threads, [2, 8]);
+    assert_told(
+        &done,
+        &[
+            // The command line speaks instead of the study's 1.
+            ("innodb_flush_log_at_trx_commit", "0"),
+            ("innodb_log_buffer_size", "10485760"),
+            ("innodb_log_file_size", "398458880"),
+            ("max_connections", "900"),
+        ],
+    );
+}
+
+#[test]
+fn p5_baseline_on_mariadb() {
+    let done = run("p5-baseline", "--set sweep.load.threads=[1,4]");
+    assert_told(
+        &done,
+        &[
+            ("innodb_buffer_pool_size", "16777216"),
+            ("innodb_flush_neighbors", "0"),
+            ("innodb_read_io_threads", "16"),
+            ("innodb_write_io_threads", "16"),
+        ],
+    );
+    let metrics = &done.result().trials[0].metrics;
+    assert!(metrics.contains_key("server.innodb.data_reads_per_s"));
+}
+
+#[test]
+fn p5_scale_out_on_mariadb() {
+    let words = "--set sweep.topology.instances=[1,2] --set load.threads=4";
+    let done = run("p5-scale-out", words);
+    assert_told(&done, &[("innodb_buffer_pool_size", "16777216")]);
+}
+
+/// Every study can have its paper's sizes; a host that is too small for them says so.
+#[test]
+fn each_study_has_its_papers_sizes() {
+    for (name, rows, last) in [
+        ("p2-scale-up", 25_000, "instances=8"),
+        ("p4-simultaneous", 1_000_000, "instances=6, threads=32"),
+        ("p5-baseline", 25_000_000, "threads=32"),
+        ("p5-scale-out", 25_000_000, "instances=4"),
+    ] {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+        let text = std::fs::read_to_string(format!("{path}/{name}.toml")).unwrap();
+        let study = study::Study::parse_with_overrides(name, &text, &[("sizes", "paper")]);
+        let plan = study.unwrap().plan().unwrap();
+        let trial = plan.trials.last().unwrap();
+        assert_eq!((trial.data.rows, trial.label.as_str()), (rows, last));
+        let planned = Program::new()
+            .args(&format!("plan {path}/{name}.toml --set sizes=paper"))
+            .run();
+        assert!(
+            planned.stdout.contains("sizes:  paper"),
+            "{}",
+            planned.shown()
+        );
+        assert!(planned.code() == Some(0) || planned.stderr.contains("the study needs"));
+    }
+    let small = Program::new()
+        .args(concat!(
+            "plan ",
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../studies/p2-scale-up.toml"
+        ))
+        .run()
+        .succeeds();
+    assert!(
+        small.stdout.contains("--set sizes=paper"),
+        "{}",
+        small.shown()
+    );
+}
+
+#[test]
+fn eight_servers_at_once() {
+    let words = "--set sweep.topology.instances=[8] --set load.threads=2";
+    let done = run("p2-scale-up", words);
+    let trial = done.trial();
+    assert_eq!(trial.instances.len(), 8);
+    let mut servers: Vec<&String> = trial.instances.iter().map(|i| &i.server).collect();
+    servers.sort();
+    servers.dedup();
+    assert_eq!(servers.len(), 8, "each has a port of its own");
+    assert_eq!(trial.unfinished.cancelled, 0);
+}
