@@ -112,6 +112,8 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         basedir: None,
         version: None,
         port: None,
+        cpus: None,
+        directory: None,
         config: Vec::new(),
         reset: Reset::default(),
     };
@@ -120,6 +122,8 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         spec.basedir = at.maybe_spanned("server.basedir")?;
         spec.version = at.maybe_spanned("server.version")?;
         spec.port = at.maybe_spanned("server.port")?;
+        spec.cpus = at.maybe_spanned("server.cpus")?;
+        spec.directory = at.maybe_spanned("server.directory")?;
         spec.config = at.settings();
         spec.reset = at.get("server.reset")?;
     }

@@ -156,7 +156,7 @@ fn path(key: &Name, text: &str) -> Result<Value, Fault> {
     }
     if !text.starts_with('/') {
         let message = format!("`{}` is not the whole path", shown(text));
-        let help = format!("write it from the root: {} = \"/opt/mysql\"", key.short());
+        let help = format!("write it from the root: {} = \"/…\"", key.short());
         return Err(Fault::new(message, help));
     }
     Ok(Value::Text(text.to_owned()))

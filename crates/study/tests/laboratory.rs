@@ -43,7 +43,7 @@ fn config(trial: &Trial) -> Vec<(&str, &str)> {
 #[test]
 fn every_key_of_a_server_arrives() {
     let text = "title = \"t\"
-        [server]\nengine = \"mysql\"\nbasedir = \"/opt/mysql\"\nversion = \"9.7\"\nport = 3501\nreset = \"rebuild\"
+        [server]\nengine = \"mysql\"\nbasedir = \"/opt/mysql\"\nversion = \"9.7\"\nport = 3501\nreset = \"rebuild\"\ncpus = 1.5\ndirectory = \"/mnt/a b\"
         [server.config]\ninnodb_buffer_pool_size = \"256M\"\ninnodb-flush-log-at-trx-commit = 0x2
         log_bin = false\nsync-binlog = -1\nlong_query_time = 0.50\nsql_mode = \"\"\nskip_name_resolve = true
         validate_password.policy = \"LOW\"
@@ -54,6 +54,8 @@ fn every_key_of_a_server_arrives() {
     assert_eq!(spec.basedir.as_deref().unwrap(), Path::new("/opt/mysql"));
     assert_eq!(spec.version.as_deref().unwrap(), "9.7");
     assert_eq!(spec.port.as_deref(), Some(&3501));
+    assert_eq!(spec.cpus.as_deref(), Some(&1.5));
+    assert_eq!(spec.directory.as_deref().unwrap(), Path::new("/mnt/a b"));
     assert_eq!(plan.trials[0].instances, 8);
     assert_eq!(
         config(&plan.trials[0]),
@@ -205,6 +207,45 @@ fn settings_of_the_server_are_axes() {
             ("sync_binlog", "1")
         ]
     );
+}
+
+#[test]
+fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
+    let text = format!(
+        "{SMALLEST}[[variant]]\nname = \"all\"\n[[variant]]\nname = \"half\"\nserver.cpus = 0.5\n\
+         [sweep]\nserver.directory = [\"/mnt/a\", \"/mnt/b\"]\n"
+    );
+    let plan = plan(&text, &[]);
+    let specs = plan.trials.iter().map(engine);
+    let seen: Vec<_> = specs
+        .map(|spec| {
+            let directory = spec.directory.as_deref().unwrap();
+            (spec.cpus.as_deref().copied(), directory.as_path())
+        })
+        .collect();
+    let wanted = [
+        (None, "/mnt/a"),
+        (None, "/mnt/b"),
+        (Some(0.5), "/mnt/a"),
+        (Some(0.5), "/mnt/b"),
+    ];
+    assert_eq!(seen, wanted.map(|(cpus, path)| (cpus, Path::new(path))));
+    assert_eq!(labels(&plan)[3], "half, directory=/mnt/b");
+    let both = [("server.cpus", "2"), ("sweep.server.directory", "[\"/c\"]")];
+    for trial in self::plan(&text, &both).trials {
+        let spec = engine(&trial);
+        assert_eq!(spec.cpus.as_deref(), Some(&2.0));
+        assert_eq!(spec.directory.as_deref().unwrap(), Path::new("/c"));
+    }
+    for (key, value, said) in [
+        ("server.cpus", "0", "goes from 0.01 to 10000"),
+        ("server.cpus", "nan", "out of range"),
+        ("server.cpus", "two", "takes a number"),
+        ("server.directory", "mnt/a", "not the whole path"),
+    ] {
+        let error = fails(SMALLEST, &[(key, value)]);
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[test]
