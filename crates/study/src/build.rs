@@ -5,7 +5,10 @@ use crate::key::VARIANT;
 use crate::order;
 use crate::plan::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 use crate::point::{Failure, Point, defaults};
-use crate::spec::{Arrivals, DataSpec, Engine, EngineSpec, LoadSpec, Pace, Reset, ServerSpec};
+use crate::spec::{
+    Arrivals, DataSpec, Engine, EngineSpec, FindMax, LIMITS, LoadSpec, Pace, Reset, ServerSpec,
+    Until,
+};
 
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
@@ -127,7 +130,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         spec.config = at.settings();
         spec.reset = at.get("server.reset")?;
     }
-    Ok(ServerSpec::Engine(spec))
+    Ok(ServerSpec::Engine(Box::new(spec)))
 }
 
 fn data(at: &Point<'_>) -> Result<DataSpec, Failure> {
@@ -147,10 +150,26 @@ fn load(at: &Point<'_>) -> Result<LoadSpec, Failure> {
         preload: at.get("load.preload")?,
         warmup: at.get("load.warmup")?,
         time: at.get("load.time")?,
+        until: until(at)?,
+        find_max: find_max(at)?,
         events: at.maybe("load.events")?,
         pace: pace(at)?,
         think: at.get("load.think")?,
     })
+}
+
+fn until(at: &Point<'_>) -> Result<Option<Until>, Failure> {
+    let max = at.get("load.until.max")?;
+    Ok(at.maybe("load.until.ci")?.map(|ci| Until { ci, max }))
+}
+
+fn find_max(at: &Point<'_>) -> Result<Option<FindMax>, Failure> {
+    for (name, of) in LIMITS {
+        if let Some(limit) = at.maybe(name)? {
+            return Ok(Some(FindMax { of, limit }));
+        }
+    }
+    Ok(None)
 }
 
 fn pace(at: &Point<'_>) -> Result<Pace, Failure> {

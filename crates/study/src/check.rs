@@ -1,15 +1,23 @@
 //! What one key alone cannot tell: what is missing, what excludes what, how
 //! many trials there are.
 
+use std::time::Duration;
+
 use crate::content::{Content, EITHER, Ground};
+use crate::duration::format_duration;
 use crate::error::{Fault, Faults};
 use crate::key::{KEYS, SWEEP, VARIANT};
 use crate::read::grouped;
 use crate::span::{Span, Spanned};
+use crate::spec::LIMITS;
 use crate::study::MAX_TRIALS;
 use crate::suggest::{nearest, shown};
 use crate::value::{FromValue, Value};
 
+/// What the table of keys has for `load.until.max`.
+const DEFAULT_UNTIL_MAX: Duration = Duration::from_secs(1800);
+/// What a search decides by itself.
+const NOT_IN_A_SEARCH: [&str; 4] = ["load.rate", "load.arrivals", "load.events", "load.until.ci"];
 const MAX_PORT: u64 = u16::MAX as u64;
 
 pub(crate) fn whole(content: &Content, faults: &mut Faults) {
@@ -17,6 +25,8 @@ pub(crate) fn whole(content: &Content, faults: &mut Faults) {
     either_engine_or_url(content, faults);
     swept_or_in_a_variant(content, faults);
     crate::effect::check(content, faults);
+    until(content, faults);
+    find_max(content, faults);
     for ground in content.grounds() {
         one_address_is_one_server(content, &ground, faults);
         ports_for_all(content, &ground, faults);
@@ -196,6 +206,56 @@ fn baseline_is_a_variant(content: &Content, faults: &mut Faults) {
     };
     let message = format!("there is no variant `{}`", shown(typed));
     faults.add(typed.span, Fault::new(message, help));
+}
+
+/// The longest measurement is not shorter than the shortest.
+fn until(content: &Content, faults: &mut Faults) {
+    if content.place("load.until.ci").is_none() {
+        return;
+    }
+    let typed = content.values("load.until.max").next();
+    let of = |value: &Spanned<Value>| Duration::from_value(&value.value);
+    let max = typed.and_then(of).unwrap_or(DEFAULT_UNTIL_MAX);
+    let longer = content
+        .values("load.time")
+        .find(|time| of(time).is_some_and(|time| time > max));
+    if let Some(time) = longer {
+        let message = format!(
+            "the least length, `load.time`, is more than the longest, {}",
+            format_duration(max)
+        );
+        let help = "with `until` a trial lasts from `time` to `until.max`: write a shorter `time`";
+        faults.add(time.span, Fault::new(message, help));
+    }
+}
+
+/// A search has one limit, and sets the rate by itself.
+fn find_max(content: &Content, faults: &mut Faults) {
+    let mut limits = LIMITS.iter().filter_map(|(name, _)| content.place(name));
+    let Some(first) = limits.next() else {
+        return;
+    };
+    if let Some(second) = limits.next() {
+        let fault = Fault::new("a search has one limit", "keep one of the two");
+        faults.add_of_two(first, second, fault);
+    }
+    for name in NOT_IN_A_SEARCH {
+        let in_variant = content
+            .variants
+            .iter()
+            .find_map(|variant| Some(variant.entries.get(name)?.at));
+        if let Some(at) = content.place(name).or(in_variant) {
+            let message = format!("`{name}` has no place in a search for the highest rate");
+            let help =
+                "a search sets rate and length of each step by itself: take one of the two out";
+            faults.add(at, Fault::new(message, help).also(first));
+        }
+    }
+    if let Some(threshold) = content.thresholds.first() {
+        let message = "thresholds have no place in a search for the highest rate";
+        let help = "its limit is what has to be held: take the thresholds out";
+        faults.add(threshold.column.span, Fault::new(message, help).also(first));
+    }
 }
 
 fn number_of_trials(content: &Content, faults: &mut Faults) {

@@ -25,6 +25,7 @@ enum Why {
     Url,
     Sqlite,
     NoRate,
+    NotUntil,
 }
 
 pub(crate) fn check(content: &Content, faults: &mut Faults) {
@@ -71,6 +72,8 @@ fn met(content: &Content, ground: &Ground<'_>, needs: Needs) -> Trials {
         Needs::Nothing => Trials::All,
         Needs::Rate if stands("load.rate") => Trials::All,
         Needs::Rate => Trials::None(Why::NoRate),
+        Needs::Until if stands("load.until.ci") => Trials::All,
+        Needs::Until => Trials::None(Why::NotUntil),
         Needs::StartedServer if stands("server.url") => Trials::None(Why::Url),
         Needs::StartedServer => {
             let engines = content.values_on(ground, "server.engine");
@@ -93,6 +96,10 @@ fn no_effect(name: &Name, met: Trials) -> Fault {
         Trials::None(Why::NoRate) => Fault::new(
             format!("`{name}` has no effect without `load.rate`"),
             "write rate = … (transactions per second) too, or take `arrivals` out",
+        ),
+        Trials::None(Why::NotUntil) => Fault::new(
+            format!("`{name}` has no effect without `load.until.ci`"),
+            "write how sure the trial has to be: until = { ci = \"2%\", max = \"30m\" }",
         ),
         Trials::None(Why::Url) => Fault::new(
             format!("`{name}` has no effect with `server.url`: dyno does not start that server"),

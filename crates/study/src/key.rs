@@ -50,6 +50,11 @@ pub(crate) enum Kind {
         min: Duration,
         max: Duration,
     },
+    /// A share, typed as `2%`; the range is in percent.
+    Percent {
+        min: f64,
+        max: f64,
+    },
     /// Free settings of the server, each a key of its own below this one.
     Settings,
     /// The tables of the report.
@@ -64,6 +69,8 @@ pub(crate) enum Needs {
     StartedServer,
     /// An open loop.
     Rate,
+    /// A trial that ends when it is sure.
+    Until,
 }
 
 /// Sections in the order of the reference page.
@@ -95,7 +102,10 @@ pub(crate) const VARIANT: &str = "variant";
 
 const DAY: Duration = Duration::from_secs(86_400);
 const ZERO: Duration = Duration::ZERO;
+const MONTH: Duration = Duration::from_secs(30 * 86_400);
+const HOUR: Duration = Duration::from_secs(3600);
 const MILLISECOND: Duration = Duration::from_millis(1);
+const MICROSECOND: Duration = Duration::from_micros(1);
 const NAME: Kind = Kind::Text { max_chars: 100 };
 /// The highest number that a row may have.
 const MAX_ROWS: u64 = 10_000_000_000;
@@ -176,7 +186,17 @@ pub(crate) static KEYS: &[Key] = &[
     key("load.preload", Kind::Boolean, "false",
         "Whether every table and index is read once in full before the warm-up, so that the server has in memory what fits. No transaction of the workload runs meanwhile."),
     key("load.warmup", span(ZERO, DAY), "\"10s\"", "Load before the measurement; not counted."),
-    key("load.time", span(MILLISECOND, Duration::from_secs(30 * 86_400)), "\"60s\"", "Length of the measurement."),
+    key("load.time", span(MILLISECOND, MONTH), "\"60s\"", "Length of the measurement; with `until.ci` the least length, with `find_max` that of each step."),
+    fixed(optional("load.until.ci", Kind::Percent { min: 0.1, max: 50.0 },
+        "Ends the measurement when it is sure: as soon as half of the 95 % interval of the mean throughput is no more than this share of it, not before `time` and not after `until.max`. Written as `until = { ci = \"2%\", max = \"30m\" }`.")),
+    fixed(Key { needs: Needs::Until, ..key("load.until.max", span(MILLISECOND, MONTH), "\"30m\"",
+        "Longest measurement with `until.ci`, however unsure it is then.") }),
+    fixed(optional("load.find_max.p99", span(MICROSECOND, HOUR),
+        "Makes each point a search for the highest rate of Poisson arrivals at which 99 % of the response times are no longer than this: `find_max = { p99 = \"20ms\" }`.")),
+    fixed(optional("load.find_max.p95", span(MICROSECOND, HOUR),
+        "The same for 95 % of the response times; a search has one limit.")),
+    fixed(optional("load.find_max.mean", span(MICROSECOND, HOUR),
+        "The same for the mean response time.")),
     optional("load.events", count(1, 1_000_000_000_000),
         "Ends the measurement after this many transactions, if `time` has not ended it before."),
     optional("load.rate", Kind::Number { min: 0.001, max: 10_000_000.0 },
@@ -271,18 +291,22 @@ pub(crate) fn is_section(name: &str) -> bool {
 impl Key {
     /// `load` of `load.threads`; empty for a key at the top.
     pub(crate) fn section(&self) -> &'static str {
-        self.name
-            .rsplit_once('.')
-            .map_or("", |(section, _)| section)
+        self.name.split_once('.').map_or("", |(section, _)| section)
     }
 
-    /// `threads` of `load.threads`.
+    /// `threads` of `load.threads`, `until.ci` of `load.until.ci`.
     pub(crate) fn last(&self) -> &'static str {
         last(self.name)
     }
 }
 
-/// The part of a dotted name after its last dot.
+/// The part of a dotted name behind its section.
 pub(crate) fn last(name: &str) -> &str {
-    name.rsplit_once('.').map_or(name, |(_, last)| last)
+    name.split_once('.').map_or(name, |(_, last)| last)
+}
+
+/// Whether a name is what several keys begin with, such as `load.until`.
+pub(crate) fn is_group(name: &str) -> bool {
+    let mut keys = KEYS.iter().filter_map(|k| k.name.strip_prefix(name));
+    keys.any(|rest| rest.starts_with('.'))
 }

@@ -100,13 +100,14 @@ pub struct Trial {
 }
 
 impl Plan {
-    /// The time under load: warm-up and measurement of every trial. Starting
+    /// The longest time under load: warm-up and measurement of every trial; a search
+    /// for the highest rate counts as one step. Starting
     /// servers, loading data and preloading it come on top.
     pub fn duration_estimate(&self) -> Duration {
         let each = self
             .trials
             .iter()
-            .map(|t| t.load.warmup.saturating_add(t.load.time));
+            .map(|t| t.load.warmup.saturating_add(t.load.longest()));
         each.fold(Duration::ZERO, Duration::saturating_add)
     }
 }

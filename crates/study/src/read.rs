@@ -31,6 +31,7 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
         Kind::Integer { min, max } => integer(key, value, *min, *max),
         Kind::Number { min, max } => number(key, value, *min, *max),
         Kind::Duration { min, max } => duration(key, value, *min, *max),
+        Kind::Percent { min, max } => percent(key, string(key, value)?, *min, *max),
         Kind::Settings if key.setting().is_some() => {
             setting::value(key.full(), value).map(Value::Text)
         }
@@ -48,6 +49,7 @@ impl Key {
             Kind::Integer { .. } => "a whole number",
             Kind::Number { .. } => "a number",
             Kind::Duration { .. } => "a duration",
+            Kind::Percent { .. } => "a percentage",
             Kind::Settings => "a table of settings",
             Kind::Tables => "a list of tables",
         }
@@ -92,6 +94,7 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Fault {
                 shown(n.as_str())
             )
         }
+        (_, Kind::Percent { .. }) => format!("write for example {short} = \"2%\""),
         (_, Kind::Duration { .. }) => format!("write for example {short} = \"30s\""),
         (_, Kind::Integer { .. } | Kind::Number { .. }) => {
             format!("write for example {short} = {}", example(key))
@@ -278,6 +281,20 @@ fn duration(key: &Name, value: &DeValue<'_>, min: Duration, max: Duration) -> Re
     }
     let range = format!("from {} to {}", format_duration(min), format_duration(max));
     Err(out_of_range(key, text, &range))
+}
+
+/// The share that a percentage is.
+fn percent(key: &Name, text: &str, min: f64, max: f64) -> Result<Value, Fault> {
+    let number = text.trim().strip_suffix('%').map(str::trim_end);
+    let Some(percent) = number.and_then(|number| number.parse::<f64>().ok()) else {
+        let message = format!("`{}` is not a percentage", shown(text));
+        let help = format!("write for example {} = \"2%\"", key.short());
+        return Err(Fault::new(message, help));
+    };
+    if (min..=max).contains(&percent) {
+        return Ok(Value::Number(percent / 100.0));
+    }
+    Err(out_of_range(key, text, &format!("from {min}% to {max}%")))
 }
 
 fn out_of_range(key: &Name, typed: &str, range: &str) -> Fault {

@@ -53,6 +53,7 @@ fn takes(key: &Key) -> String {
         Kind::Boolean | Kind::Settings | Kind::Tables => what.into(),
         Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
         Kind::Number { min, max } => format!("{what}, from {min} to {max}"),
+        Kind::Percent { min, max } => format!("{what}, from {min}% to {max}%"),
         Kind::Duration { min, max } => {
             format!(
                 "{what}, from {} to {}",

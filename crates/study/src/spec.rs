@@ -11,7 +11,7 @@ use crate::span::{Span, Spanned};
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerSpec {
     /// Started for the study, and ended with it.
-    Engine(EngineSpec),
+    Engine(Box<EngineSpec>),
     /// Runs already.
     Url(Spanned<ServerUrl>),
 }
@@ -145,8 +145,13 @@ pub struct LoadSpec {
     pub preload: bool,
     /// Load before the measurement.
     pub warmup: Duration,
-    /// Length of the measurement.
+    /// Length of the measurement; with `until` the least, with `find_max` that of a
+    /// step.
     pub time: Duration,
+    /// When the measurement may end.
+    pub until: Option<Until>,
+    /// The search that takes the place of a trial.
+    pub find_max: Option<FindMax>,
     /// Transactions after which the measurement ends early.
     pub events: Option<u64>,
     /// When transactions start.
@@ -154,6 +159,49 @@ pub struct LoadSpec {
     /// Pause of a virtual user after each transaction.
     pub think: Duration,
 }
+
+impl LoadSpec {
+    /// The longest that the measurement can take.
+    pub fn longest(&self) -> Duration {
+        self.until.map_or(self.time, |until| until.max)
+    }
+}
+
+/// Ends a measurement when it is sure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Until {
+    /// Half of the interval of the mean throughput, as a share of it.
+    pub ci: f64,
+    /// The longest measurement.
+    pub max: Duration,
+}
+
+/// A search for the highest rate that holds a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindMax {
+    /// What is limited.
+    pub of: Limited,
+    /// The limit.
+    pub limit: Duration,
+}
+
+/// A number of the response times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limited {
+    /// Their mean.
+    Mean,
+    /// 95 % are no longer.
+    P95,
+    /// 99 % are no longer.
+    P99,
+}
+
+/// The keys that limit a search.
+pub(crate) const LIMITS: [(&str, Limited); 3] = [
+    ("load.find_max.p99", Limited::P99),
+    ("load.find_max.p95", Limited::P95),
+    ("load.find_max.mean", Limited::Mean),
+];
 
 /// When transactions start.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -85,6 +85,9 @@ impl Walk {
         into: &mut Entries,
     ) {
         let name = joined(section, last);
+        if let (DeValue::Table(table), true) = (value.get_ref(), key::is_group(&name)) {
+            return self.section(&name, table, into);
+        }
         match Name::find(&name) {
             Ok(Some(name)) => self.key(name, value, at, into),
             Ok(None) => self.unknown("key", &name, at, || likely::key(section, &name)),
