@@ -40,6 +40,11 @@ pub(crate) enum Command {
     /// Write the report of a result again.
     #[command(after_help = "Example:\n  dyno report results/20260101T120000Z-scale-up")]
     Report(ReportArgs),
+    /// Rank results: leader boards by category and number of servers.
+    #[command(
+        after_help = "Each variant of each result stands at its best point in throughput, or at the one that --point\nchooses. The category of a result is the directory that it lies in.\n\nExample:\n  dyno rank results/pcie/* results/sata/* --out boards"
+    )]
+    Rank(RankArgs),
     /// Remove what a killed run left behind: its servers and their directories.
     #[command(
         after_help = "Leaves alone what belongs to a dyno that runs. Every run does the same when it begins."
@@ -247,6 +252,22 @@ pub(crate) struct RunArgs {
 pub(crate) struct ReportArgs {
     /// The result directory.
     pub(crate) result: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RankArgs {
+    /// Result directories.
+    #[arg(required = true, value_name = "RESULT")]
+    pub(crate) results: Vec<PathBuf>,
+    /// Rank the points that have this value instead of the best ones, like load.threads=16.
+    #[arg(long = "point", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) point: Vec<(String, String)>,
+    /// Also write rank.html, rank.md and rank.csv to a directory, which must be new.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Rank results of different work, too.
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]

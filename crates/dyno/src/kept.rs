@@ -56,3 +56,29 @@ pub(crate) fn damaged(errors: &[StoreError], screen: &Screen) {
         screen.line(&format!("warning: left out: {error}"));
     }
 }
+
+/// Refuses two results of different work, or warns when that is meant.
+pub(crate) fn same_work(
+    one: &Kept,
+    other: &Kept,
+    force: bool,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let unlike = ::report::unlike(&one.result, &other.result);
+    if unlike.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "{} and {} are not of the same work: {}",
+        one.path.display(),
+        other.path.display(),
+        unlike.join("; ")
+    );
+    if force {
+        screen.line(&format!("warning: {message}"));
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Usage, message).remedy(Some(
+        "their numbers say nothing of each other; --force shows them all the same",
+    )))
+}

@@ -11,6 +11,7 @@ mod failure;
 mod kept;
 mod plan;
 mod progress;
+mod rank;
 mod report;
 mod results;
 mod run;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Plan(args) => plan::plan(args),
         Command::Report(args) => report::report(args),
+        Command::Rank(args) => rank::rank(args),
         Command::Clean(args) => clean::clean(args),
     };
     match done {

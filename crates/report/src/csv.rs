@@ -167,8 +167,8 @@ pub fn tables(result: &RunResult) -> String {
 
 /// A table as it is written.
 #[derive(Default)]
-struct Csv {
-    text: String,
+pub(crate) struct Csv {
+    pub(crate) text: String,
     begun: bool,
 }
 
@@ -188,7 +188,7 @@ impl Csv {
     }
 
     /// A number as a text, such as the value of a key, stays one.
-    fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
         let number = text.parse().is_ok_and(f64::is_finite);
         match formula && !number {
@@ -197,18 +197,18 @@ impl Csv {
         }
     }
 
-    fn number(&mut self, number: Option<f64>) {
+    pub(crate) fn number(&mut self, number: Option<f64>) {
         let number = number.filter(|number| number.is_finite());
         self.field(&number.map_or(String::new(), |number| number.to_string()));
     }
 
     /// A value and half of its interval.
-    fn estimate(&mut self, estimate: Option<Estimate>) {
+    pub(crate) fn estimate(&mut self, estimate: Option<Estimate>) {
         self.number(estimate.map(|estimate| estimate.value));
         self.number(estimate.and_then(|estimate| estimate.half_width));
     }
 
-    fn end_line(&mut self) {
+    pub(crate) fn end_line(&mut self) {
         self.text.push_str("\r\n");
         self.begun = false;
     }

@@ -9,13 +9,7 @@ use measure::verdict::Bound;
 use crate::cell::Cell;
 use crate::keys;
 use crate::number;
-
-/// The trials of one point, repeats of each other.
-struct Point<'a> {
-    name: String,
-    trials: Vec<&'a TrialSummary>,
-    tps: Cell,
-}
+use crate::point::{self, Point, best};
 
 /// The result in a few sentences.
 pub(crate) fn lead(result: &RunResult) -> String {
@@ -59,14 +53,6 @@ pub(crate) fn lead(result: &RunResult) -> String {
         .replace(" ms", "\u{a0}ms")
 }
 
-fn best<'a, 'b>(points: &'b [Point<'a>]) -> Option<&'b Point<'a>> {
-    let measured = points.iter().filter(|point| point.tps.estimate.is_some());
-    measured.max_by(|a, b| {
-        let tps = |point: &Point<'_>| point.tps.value().unwrap_or(0.0);
-        tps(a).total_cmp(&tps(b))
-    })
-}
-
 /// The place of the first trial of the best point, from 1.
 pub(crate) fn best_trial(result: &RunResult) -> usize {
     let points = points(result);
@@ -82,14 +68,7 @@ pub(crate) fn best_trial(result: &RunResult) -> usize {
 fn points(result: &RunResult) -> Vec<Point<'_>> {
     let axes = keys::axes(result);
     let trials: Vec<&TrialSummary> = result.trials.iter().collect();
-    let groups = keys::groups(&trials, &axes).into_iter();
-    groups
-        .map(|group| Point {
-            name: keys::name(&axes, &group.values, &axes),
-            tps: Cell::of(&group.trials, "tps"),
-            trials: group.trials,
-        })
-        .collect()
+    point::points(&trials, &axes, &axes)
 }
 
 /// How it compares with the other points, where the intervals allow to say so.
@@ -234,8 +213,16 @@ fn remark(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> 
     }
 }
 
-/// The trials that were planned and are not there, in a sentence.
+/// The trials that were planned and are not there, and what to do.
 pub(crate) fn missing(result: &RunResult) -> Option<String> {
+    let absent = absent(result)?;
+    Some(format!(
+        "{absent}. dyno run --resume goes on with the first of them."
+    ))
+}
+
+/// The trials that were planned and are not there.
+pub(crate) fn absent(result: &RunResult) -> Option<String> {
     let there = |number| result.trials.iter().any(|trial| trial.number == number);
     let absent: Vec<u32> = (1..=result.design.trials).filter(|n| !there(*n)).collect();
     let last = absent.last()?;
@@ -250,8 +237,7 @@ pub(crate) fn missing(result: &RunResult) -> Option<String> {
         }
     };
     Some(format!(
-        "{} of {} planned trials were run: {list} missing. dyno run --resume goes on with the \
-         first of them.",
+        "{} of {} planned trials were run: {list} missing",
         number::count(result.trials.len() as u64),
         number::count(result.design.trials.into())
     ))

@@ -9,6 +9,7 @@ use crate::Report;
 use crate::document::Document;
 use crate::figures::Figures;
 use crate::section::{self, TrialView};
+use crate::sheet::Sheet;
 
 const STYLE: &str = include_str!("../assets/report.css");
 const PLOTLY: &str = include_str!("../assets/plotly-basic.min.js");
@@ -71,6 +72,37 @@ pub fn page(report: &Report<'_>) -> Result<String, ReportError> {
         overview: figures.overview_json()?,
         series: figures.trials_json()?,
         thinned: (figures.factor > 1).then(|| thinned(figures.factor)),
+    };
+    Ok(page.render()?)
+}
+
+#[derive(Template)]
+#[template(path = "sheet.html")]
+struct SheetPage<'a> {
+    sheet: &'a Sheet,
+    version: &'a str,
+    policy: String,
+    style: &'static str,
+    plotly: &'static str,
+    charts: &'static str,
+    overview: Option<String>,
+}
+
+/// What is said of several results; `overview` is what its figures draw, as JSON that
+/// may stand in a `<script>`.
+pub(crate) fn sheet(
+    sheet: &Sheet,
+    version: &str,
+    overview: Option<String>,
+) -> Result<String, ReportError> {
+    let page = SheetPage {
+        sheet,
+        version,
+        policy: policy(),
+        style: STYLE,
+        plotly: PLOTLY,
+        charts: CHARTS,
+        overview,
     };
     Ok(page.render()?)
 }

@@ -8,6 +8,7 @@
 
 mod cell;
 mod column;
+mod contest;
 pub mod csv;
 mod describe;
 mod document;
@@ -18,15 +19,21 @@ mod grid;
 pub mod html;
 pub mod junit;
 mod keys;
+mod likeness;
 mod list;
 pub mod markdown;
 mod number;
+mod point;
 mod provenance;
+pub mod rank;
 mod section;
 mod settings;
+mod sheet;
 mod table;
 pub mod text;
 mod thresholds;
+
+pub use likeness::unlike;
 
 use measure::metric::MonitorPoint;
 use measure::result::RunResult;

@@ -1,10 +1,14 @@
 //! The report as Markdown, for where a page cannot be shown.
 
+mod sheet;
+
 use std::fmt::Write;
 
 use crate::Report;
 use crate::document::Document;
 use crate::grid::Grid;
+
+pub(crate) use sheet::sheet;
 
 /// The whole report but its figures.
 #[must_use]

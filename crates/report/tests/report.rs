@@ -11,21 +11,13 @@
 
 mod common;
 
+use common::golden;
 use common::scale_up::{STUDY, incomplete};
 use measure::setup::Outcome;
 use measure::slice::Phase;
 use measure::threshold::{Baseline, Judged, Threshold, judge};
 use report::Report;
 use report::html::page;
-
-fn golden(name: &str, text: &str) {
-    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let kept = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(text, kept, "{name} changed; UPDATE_GOLDEN=1 accepts it");
-}
 
 #[test]
 fn text_of_one_trial() {

@@ -147,6 +147,18 @@ impl ResultDir {
     }
 }
 
+/// Writes files by name and text into a directory that must be new or empty.
+///
+/// # Errors
+/// When it holds something already, or cannot be written.
+pub fn write_files(out: &Path, files: &[(&str, &str)]) -> Result<(), StoreError> {
+    let out = take(out)?;
+    for (name, text) in files {
+        atomic::write(&out.join(name), text.as_bytes())?;
+    }
+    Ok(())
+}
+
 /// A directory that the user chose: made, or empty.
 fn take(path: &Path) -> Result<PathBuf, StoreError> {
     match fs::create_dir_all(path) {

@@ -30,7 +30,7 @@ mod kept;
 mod read;
 mod trial;
 
-pub use create::ResultDir;
+pub use create::{ResultDir, write_files};
 pub use error::StoreError;
 pub use interval::{Histogram, IntervalRecord};
 pub use kept::{Kept, read_kept};

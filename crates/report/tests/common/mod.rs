@@ -1,7 +1,9 @@
 //! A study's results to report on, made without a server.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "test support: it may fail loudly")]
 
+pub(crate) mod made;
 pub(crate) mod scale_up;
 
 use measure::gather::summarize;
@@ -10,6 +12,16 @@ use measure::series::SeriesPoint;
 use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
 use measure::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use measure::summary::TrialSummary;
+
+/// Holds a text against the one that is kept; `UPDATE_GOLDEN=1` keeps it.
+pub(crate) fn golden(name: &str, text: &str) {
+    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, kept, "{name} changed; UPDATE_GOLDEN=1 accepts it");
+}
 
 fn kinds() -> Vec<StatementKind> {
     let kind = |(name, class): (&str, Class)| StatementKind {

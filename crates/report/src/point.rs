@@ -1,0 +1,61 @@
+//! The points of a study: trials that are repeats of each other.
+
+use measure::summary::TrialSummary;
+
+use crate::cell::Cell;
+use crate::keys;
+
+/// The trials of one point.
+#[derive(Debug, Clone)]
+pub(crate) struct Point<'a> {
+    /// As people say it: `threads=16, ext4`; empty in a study of one point.
+    pub(crate) name: String,
+    pub(crate) trials: Vec<&'a TrialSummary>,
+    pub(crate) tps: Cell,
+}
+
+/// All points by the values of `keys`, which are some of the study's `axes`.
+pub(crate) fn points<'a>(
+    trials: &[&'a TrialSummary],
+    keys: &[&str],
+    axes: &[&str],
+) -> Vec<Point<'a>> {
+    let groups = keys::groups(trials, keys).into_iter();
+    groups
+        .map(|group| Point {
+            name: keys::name(keys, &group.values, axes),
+            tps: Cell::of(&group.trials, "tps"),
+            trials: group.trials,
+        })
+        .collect()
+}
+
+/// The point with the most throughput; `None` when none has any.
+pub(crate) fn best<'a, 'b>(points: &'b [Point<'a>]) -> Option<&'b Point<'a>> {
+    let measured = points.iter().filter(|point| point.tps.estimate.is_some());
+    measured.max_by(|a, b| {
+        let tps = |point: &Point<'_>| point.tps.value().unwrap_or(0.0);
+        tps(a).total_cmp(&tps(b))
+    })
+}
+
+/// The trials that have these values; a key may be given by its last part
+/// (`threads` for `load.threads`). A key that the study does not vary lets all pass.
+pub(crate) fn having<'a>(
+    trials: &[&'a TrialSummary],
+    axes: &[&str],
+    wanted: &[(String, String)],
+) -> Vec<&'a TrialSummary> {
+    let has = |trial: &TrialSummary| {
+        wanted.iter().all(|(key, value)| {
+            let varied = axes.iter().find(|axis| is_meant(axis, key, axes));
+            varied.is_none_or(|axis| keys::value(trial, axis) == value)
+        })
+    };
+    trials.iter().copied().filter(|trial| has(trial)).collect()
+}
+
+/// Whether `key` as typed stands for `axis`.
+pub(crate) fn is_meant(axis: &str, key: &str, axes: &[&str]) -> bool {
+    key == axis || key == keys::short(axis, axes)
+}

@@ -1,0 +1,72 @@
+//! Who stands before whom.
+
+use super::entry::Entry;
+use crate::contest;
+
+/// All of one category and number of servers, the best first.
+#[derive(Debug)]
+pub(crate) struct Board {
+    pub(crate) category: String,
+    pub(crate) instances: u32,
+    pub(crate) places: Vec<Place>,
+}
+
+/// A place on a board.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// From 1; those that cannot be told apart share it.
+    pub(crate) rank: usize,
+    pub(crate) tied: bool,
+    pub(crate) entry: Entry,
+}
+
+/// Categories in the order in which they came, numbers of servers from low to high.
+pub(super) fn boards(entries: Vec<Entry>) -> Vec<Board> {
+    let mut boards: Vec<(String, u32, Vec<Entry>)> = Vec::new();
+    for entry in entries {
+        let known = boards
+            .iter_mut()
+            .find(|(category, of, _)| *category == entry.category && *of == entry.instances);
+        match known {
+            Some((.., entries)) => entries.push(entry),
+            None => boards.push((entry.category.clone(), entry.instances, vec![entry])),
+        }
+    }
+    let mut order: Vec<String> = Vec::new();
+    order.extend(boards.iter().map(|(category, ..)| category.clone()));
+    boards.sort_by_key(|(category, instances, _)| {
+        (order.iter().position(|known| known == category), *instances)
+    });
+    let board = |(category, instances, entries)| Board {
+        category,
+        instances,
+        places: places(entries),
+    };
+    boards.into_iter().map(board).collect()
+}
+
+/// A rank is shared with the first of it, so that no chain of small differences ties
+/// the first with the last.
+fn places(mut entries: Vec<Entry>) -> Vec<Place> {
+    let tps = |entry: &Entry| entry.tps.value().unwrap_or(f64::MIN);
+    entries.sort_by(|a, b| tps(b).total_cmp(&tps(a)));
+    let tests = entries.len().saturating_sub(1);
+    let mut places: Vec<Place> = Vec::new();
+    for (place, entry) in entries.into_iter().enumerate() {
+        let last = places.last().map(|known| known.rank);
+        let first = places.iter().find(|known| Some(known.rank) == last);
+        let shared = first
+            .filter(|first| !contest::told_apart(&first.entry.trials, &entry.trials, "tps", tests));
+        let rank = shared.map_or(place + 1, |first| first.rank);
+        places.push(Place {
+            rank,
+            tied: false,
+            entry,
+        });
+    }
+    let ranks: Vec<usize> = places.iter().map(|place| place.rank).collect();
+    for place in &mut places {
+        place.tied = ranks.iter().filter(|rank| **rank == place.rank).count() > 1;
+    }
+    places
+}

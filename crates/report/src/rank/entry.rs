@@ -1,0 +1,157 @@
+//! What a result enters into the boards.
+
+use measure::summary::TrialSummary;
+
+use super::{Entrant, RankError};
+use crate::cell::Cell;
+use crate::findings;
+use crate::keys;
+use crate::list::distinct;
+use crate::point::{self, Point};
+
+/// One line of a board.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) category: String,
+    pub(crate) instances: u32,
+    pub(crate) description: String,
+    /// The name of its result's directory.
+    pub(crate) name: String,
+    /// At which of several points; empty when there is one.
+    pub(crate) at: String,
+    pub(crate) trials: Vec<TrialSummary>,
+    pub(crate) tps: Cell,
+    pub(crate) mean: Cell,
+    pub(crate) p99: Cell,
+    /// The longest response of any trial, in milliseconds.
+    pub(crate) peak_ms: Option<f64>,
+}
+
+/// A key that nobody varies was meant to say something.
+pub(super) fn check_keys(
+    entrants: &[Entrant<'_>],
+    point: &[(String, String)],
+) -> Result<(), RankError> {
+    let axes = entrants.iter().flat_map(|one| keys::axes(one.result));
+    let known = distinct(axes);
+    let meant = |key: &str| known.iter().any(|axis| point::is_meant(axis, key, &known));
+    match point.iter().find(|(key, _)| !meant(key)) {
+        None => Ok(()),
+        Some((key, _)) => Err(RankError::NoSuchKey {
+            key: key.clone(),
+            known: match known.is_empty() {
+                true => "nothing".to_owned(),
+                false => known.join(", "),
+            },
+        }),
+    }
+}
+
+/// The best point of each variant and number of servers.
+pub(super) fn entries(
+    entrant: &Entrant<'_>,
+    point: &[(String, String)],
+    cautions: &mut Vec<String>,
+) -> Vec<Entry> {
+    let result = entrant.result;
+    cautions.extend(incomplete(entrant));
+    let axes = keys::axes(result);
+    let all: Vec<&TrialSummary> = result.trials.iter().collect();
+    let trials = point::having(&all, &axes, point);
+    let mut entries = Vec::new();
+    for instances in numbers_of_servers(&trials) {
+        let such = trials.iter().copied();
+        let such: Vec<_> = such.filter(|t| t.setup.instances == instances).collect();
+        for group in keys::groups(&such, variant(&axes)) {
+            let others: Vec<&str> = axes
+                .iter()
+                .copied()
+                .filter(|key| *key != keys::VARIANT && keys::values(&group.trials, key).len() > 1)
+                .collect();
+            let points = point::points(&group.trials, &others, &axes);
+            let description = match group.values.concat() {
+                variant if variant.is_empty() => result.title.clone(),
+                variant => variant,
+            };
+            match point::best(&points) {
+                Some(best) => entries.push(entry(entrant, instances, description, best)),
+                None => cautions.push(format!(
+                    "{description} ({}) is not ranked: none of its trials gave a number that \
+                     counts.",
+                    entrant.name
+                )),
+            }
+        }
+    }
+    if trials.is_empty() {
+        let at = super::in_words(point);
+        cautions.push(format!(
+            "{} is not ranked: it has no point {at}.",
+            entrant.name
+        ));
+    }
+    entries
+}
+
+fn variant(axes: &[&str]) -> &'static [&'static str] {
+    match axes.contains(&keys::VARIANT) {
+        true => &[keys::VARIANT],
+        false => &[],
+    }
+}
+
+fn numbers_of_servers(trials: &[&TrialSummary]) -> Vec<u32> {
+    let mut numbers: Vec<u32> = trials.iter().map(|trial| trial.setup.instances).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+fn entry(entrant: &Entrant<'_>, instances: u32, description: String, best: &Point<'_>) -> Entry {
+    let counted = best.trials.iter().filter(|trial| trial.counts());
+    let peaks = counted.clone().filter_map(|trial| trial.response_ms);
+    Entry {
+        category: entrant.category.to_owned(),
+        instances,
+        description,
+        name: entrant.name.to_owned(),
+        at: best.name.clone(),
+        trials: counted.map(|trial| (*trial).clone()).collect(),
+        tps: best.tps,
+        mean: Cell::of(&best.trials, "response_ms.mean"),
+        p99: Cell::of(&best.trials, "response_ms.p99"),
+        peak_ms: peaks.map(|times| times.max).max_by(f64::total_cmp),
+    }
+}
+
+/// What is not there of a result.
+fn incomplete(entrant: &Entrant<'_>) -> Vec<String> {
+    let early = findings::ended_early(entrant.result);
+    let early = early.iter().filter(|remark| remark.what != "interrupted");
+    let early = early.map(|remark| {
+        let name = entrant.name;
+        format!(
+            "{name}: {} {}, and is in no number: {}",
+            remark.name, remark.what, remark.words
+        )
+    });
+    let missing = findings::absent(entrant.result);
+    let missing = missing.map(|words| format!("{}: {words}.", entrant.name));
+    early.chain(missing).collect()
+}
+
+/// Two of the same description get the names of their directories, too.
+pub(super) fn tell_apart(entries: &mut [Entry]) {
+    let known: Vec<(String, String)> = entries
+        .iter()
+        .map(|entry| (entry.description.clone(), entry.name.clone()))
+        .collect();
+    for entry in entries {
+        let mut others = known.iter();
+        let namesake = others
+            .any(|(description, name)| *description == entry.description && *name != entry.name);
+        if namesake {
+            entry.description = format!("{} ({})", entry.description, entry.name);
+        }
+    }
+}

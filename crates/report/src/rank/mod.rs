@@ -1,0 +1,119 @@
+//! Leader boards: results by category and number of servers, the most throughput first.
+//!
+//! ```text
+//! entrants -> entries (the best point of each) -> boards -> sheet, csv
+//! ```
+
+mod board;
+mod entry;
+mod show;
+
+use measure::result::RunResult;
+
+use crate::html::{self, ReportError};
+use crate::{markdown, text};
+use board::Board;
+
+/// A result that takes part.
+#[derive(Debug, Clone, Copy)]
+pub struct Entrant<'a> {
+    /// What it competes with; all that are of one category may leave it empty.
+    pub category: &'a str,
+    /// The name of its directory.
+    pub name: &'a str,
+    /// What it found.
+    pub result: &'a RunResult,
+}
+
+/// Boards, and what to know before they are believed.
+#[derive(Debug)]
+pub struct Ranking {
+    boards: Vec<Board>,
+    cautions: Vec<String>,
+    /// Version of the dyno that measured the first of them.
+    version: String,
+}
+
+/// A point was asked for that is not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RankError {
+    /// No result varies the key.
+    #[error("no result varies `{key}`; they vary {known}")]
+    NoSuchKey {
+        /// As asked.
+        key: String,
+        /// What there is.
+        known: String,
+    },
+    /// Nothing is left to rank.
+    #[error("no result has a trial that counts{}", at(.point))]
+    Nothing {
+        /// As asked.
+        point: Vec<(String, String)>,
+    },
+}
+
+fn at(point: &[(String, String)]) -> String {
+    match point.is_empty() {
+        true => String::new(),
+        false => format!(" at {}", in_words(point)),
+    }
+}
+
+fn in_words(point: &[(String, String)]) -> String {
+    let pairs = point.iter().map(|(key, value)| format!("{key}={value}"));
+    pairs.collect::<Vec<_>>().join(", ")
+}
+
+impl Ranking {
+    /// Ranks each variant of each result, for each number of servers at its best point
+    /// in throughput, among those that have the values of `point` (key and value).
+    ///
+    /// # Errors
+    /// When no result varies a key of `point`, or nothing is left to rank.
+    pub fn of(entrants: &[Entrant<'_>], point: &[(String, String)]) -> Result<Self, RankError> {
+        entry::check_keys(entrants, point)?;
+        let mut cautions = Vec::new();
+        let mut entries = Vec::new();
+        for entrant in entrants {
+            entries.extend(entry::entries(entrant, point, &mut cautions));
+        }
+        if entries.is_empty() {
+            let point = point.to_vec();
+            return Err(RankError::Nothing { point });
+        }
+        entry::tell_apart(&mut entries);
+        let first = entrants.first().map(|entrant| &entrant.result.environment);
+        Ok(Self {
+            boards: board::boards(entries),
+            cautions,
+            version: first.map_or(String::new(), |one| one.dyno_version.clone()),
+        })
+    }
+
+    /// For a terminal.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text::sheet(&show::sheet(self))
+    }
+
+    /// For where a page cannot be shown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        markdown::sheet(&show::sheet(self))
+    }
+
+    /// A line for each place on a board; no number is rounded.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        show::csv(self)
+    }
+
+    /// As a page that needs nothing else.
+    ///
+    /// # Errors
+    /// When the page cannot be put together; no input is known that does that.
+    pub fn html(&self) -> Result<String, ReportError> {
+        html::sheet(&show::sheet(self), &self.version, None)
+    }
+}

@@ -1,0 +1,193 @@
+//! The boards as they are shown.
+
+use super::Ranking;
+use super::board::{Board, Place};
+use crate::csv::Csv;
+use crate::grid::{Grid, heads};
+use crate::number;
+use crate::sheet::{Section, Sheet};
+
+/// What the cells of all boards are.
+const CELLS: &str = "Ranked by mean throughput. ± is half of a 95 % confidence interval, over the n \
+                     trials where there are several, else over the seconds of the one. A rank with \
+                     = is shared: what was measured does not tell its holders from the first of \
+                     them. Response times count from the intended start; peak is the longest of \
+                     all.";
+
+pub(super) fn sheet(ranking: &Ranking) -> Sheet {
+    let boards = &ranking.boards;
+    let mut cautions = repeats(boards);
+    cautions.extend(ranking.cautions.iter().cloned());
+    Sheet {
+        title: "Leader board".to_owned(),
+        lead: lead(boards),
+        cautions,
+        sections: vec![Section {
+            words: vec![CELLS.to_owned()],
+            grids: boards.iter().map(grid).collect(),
+            ..Section::default()
+        }],
+    }
+}
+
+/// `PCIe, 4 servers at once`.
+fn name(board: &Board) -> String {
+    let servers = match board.instances {
+        1 => "one server".to_owned(),
+        several => format!("{several} servers at once"),
+    };
+    match board.category.is_empty() {
+        true => servers,
+        false => format!("{}, {servers}", board.category),
+    }
+}
+
+/// Who is first, where there is somebody to be before.
+fn lead(boards: &[Board]) -> String {
+    let contested = boards.iter().filter(|board| board.places.len() > 1);
+    let first: Vec<String> = contested.map(first).collect();
+    match first.is_empty() {
+        true => "Nobody stands beside another: no two results have the same category and number \
+                 of servers."
+            .to_owned(),
+        false => first.join(" "),
+    }
+}
+
+fn first(board: &Board) -> String {
+    let first = board.places.iter().filter(|place| place.rank == 1);
+    let first: Vec<&str> = first
+        .map(|place| place.entry.description.as_str())
+        .collect();
+    let (name, all) = (name(board), board.places.len());
+    let tps = board
+        .places
+        .first()
+        .and_then(|place| place.entry.tps.estimate);
+    match first.as_slice() {
+        [one] => format!(
+            "{name}: {one} is first of {all}, with {} tps.",
+            number::estimate(tps)
+        ),
+        several => format!(
+            "{name}: {} share the first rank of {all}; what was measured does not tell them apart.",
+            several.join(" and ")
+        ),
+    }
+}
+
+fn grid(board: &Board) -> Grid {
+    let at = board.places.iter().any(|place| !place.entry.at.is_empty());
+    let mut titles = vec!["rank", "description", "instances"];
+    titles.extend(at.then_some("best at"));
+    let keys = titles.len();
+    titles.extend(["tps", "mean ms", "p99 ms", "peak ms", "n"]);
+    let rows = board.places.iter().map(|place| {
+        let entry = &place.entry;
+        let mut row = vec![
+            shown_rank(place),
+            entry.description.clone(),
+            entry.instances.to_string(),
+        ];
+        row.extend(at.then(|| match entry.at.as_str() {
+            "" => number::ABSENT.to_owned(),
+            at => at.to_owned(),
+        }));
+        row.extend([
+            number::estimate(entry.tps.estimate),
+            number::estimate(entry.mean.estimate),
+            number::estimate(entry.p99.estimate),
+            number::maybe(entry.peak_ms),
+            entry.tps.n.to_string(),
+        ]);
+        row
+    });
+    Grid {
+        caption: format!("{}.", name(board)),
+        heads: heads(titles),
+        keys,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// `2=` where it is shared.
+fn shown_rank(place: &Place) -> String {
+    let shared = if place.tied { "=" } else { "" };
+    format!("{}{shared}", place.rank)
+}
+
+/// What single trials cannot say.
+fn repeats(boards: &[Board]) -> Vec<String> {
+    let places = || boards.iter().flat_map(|board| &board.places);
+    let named = |holds: fn(&Place) -> bool| {
+        let names = places().filter(|place| holds(place));
+        let names: Vec<&str> = names
+            .map(|place| place.entry.description.as_str())
+            .collect();
+        names.join(", ")
+    };
+    let single = named(|place| place.entry.tps.n == 1 && place.entry.tps.half_width().is_some());
+    let unsure = named(|place| place.entry.tps.half_width().is_none());
+    let mut cautions = Vec::new();
+    if !single.is_empty() {
+        cautions.push(format!(
+            "One trial each of {single}: the interval comes from within the trial and does not \
+             hold what varies from one run to the next. Repeat them (load.repeats)."
+        ));
+    }
+    if !unsure.is_empty() {
+        cautions.push(format!(
+            "Too little was measured of {unsure} for any interval: nothing tells it from its \
+             neighbours. Measure for longer."
+        ));
+    }
+    cautions
+}
+
+pub(super) fn csv(ranking: &Ranking) -> String {
+    let mut csv = Csv::default();
+    for name in [
+        "category",
+        "instances",
+        "rank",
+        "tied",
+        "description",
+        "result",
+        "at",
+        "tps",
+        "tps.half_width",
+        "response_ms.mean",
+        "response_ms.mean.half_width",
+        "response_ms.p99",
+        "response_ms.p99.half_width",
+        "response_ms.max",
+        "n",
+    ] {
+        csv.text(name);
+    }
+    csv.end_line();
+    for board in &ranking.boards {
+        for place in &board.places {
+            line(&mut csv, place);
+        }
+    }
+    csv.text
+}
+
+fn line(csv: &mut Csv, place: &Place) {
+    let entry = &place.entry;
+    csv.text(&entry.category);
+    csv.number(Some(f64::from(entry.instances)));
+    csv.number(Some(place.rank as f64));
+    csv.text(if place.tied { "true" } else { "false" });
+    csv.text(&entry.description);
+    csv.text(&entry.name);
+    csv.text(&entry.at);
+    for cell in [entry.tps, entry.mean, entry.p99] {
+        csv.estimate(cell.estimate);
+    }
+    csv.number(entry.peak_ms);
+    csv.number(Some(entry.tps.n as f64));
+    csv.end_line();
+}

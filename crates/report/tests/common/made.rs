@@ -1,0 +1,82 @@
+//! Results with numbers of one's choice, such as a paper's.
+
+use measure::interval::Estimate;
+use measure::result::{Design, RunResult};
+use measure::summary::TrialSummary;
+
+use super::study;
+
+/// One trial to be.
+pub(crate) struct Made<'a> {
+    /// Its values of the keys.
+    pub(crate) point: &'a [(&'a str, &'a str)],
+    pub(crate) repeat: u32,
+    pub(crate) tps: f64,
+    /// The mean response time, in milliseconds.
+    pub(crate) mean_ms: f64,
+}
+
+/// Half width of every interval within a trial, as a share.
+pub(crate) const SURE: f64 = 0.004;
+
+/// A result of these trials; the number of servers and of users are those of their points.
+pub(crate) fn made(title: &str, trials: &[Made<'_>]) -> RunResult {
+    let (mut result, _) = study(&[8]);
+    let base = result.trials.remove(0);
+    result.title = title.into();
+    let all = trials.iter().zip(1..);
+    result.trials = all
+        .map(|(made, number)| trial(&base, made, number))
+        .collect();
+    let axes = trials.first().map_or(&[][..], |made| made.point);
+    result.design = Design {
+        trials: trials.len() as u32,
+        repeats: trials.iter().map(|made| made.repeat).max().unwrap_or(1),
+        axes: axes.iter().map(|(key, _)| (*key).to_owned()).collect(),
+        ..Design::default()
+    };
+    result
+}
+
+fn trial(base: &TrialSummary, made: &Made<'_>, number: u32) -> TrialSummary {
+    let mut trial = base.clone();
+    let pairs = made.point.iter();
+    trial.point = pairs
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    let labels = trial
+        .point
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
+    trial.label = labels.collect::<Vec<_>>().join(", ");
+    (trial.number, trial.repeat) = (number, made.repeat);
+    for (key, value) in made.point {
+        match *key {
+            "topology.instances" => trial.setup.instances = value.parse().unwrap(),
+            "load.threads" => trial.setup.threads = value.parse().unwrap(),
+            _ => {}
+        }
+    }
+    let sure = |value: f64| Estimate {
+        value,
+        half_width: Some(value * SURE),
+    };
+    trial.transactions.per_s = Some(sure(made.tps));
+    trial.transactions.count = (made.tps * trial.measured_s) as u64;
+    let mut times = trial.response_ms.unwrap();
+    let factor = made.mean_ms / times.mean.value;
+    times.mean = sure(made.mean_ms);
+    for value in [
+        &mut times.p50,
+        &mut times.p75,
+        &mut times.p90,
+        &mut times.p95,
+        &mut times.p99,
+        &mut times.p999,
+        &mut times.max,
+    ] {
+        *value *= factor;
+    }
+    trial.response_ms = Some(times);
+    trial
+}

@@ -1,0 +1,258 @@
+//! Leader boards, on results made without a server: those of the device paper.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use common::golden;
+use common::made::{Made, made};
+use measure::result::RunResult;
+use measure::setup::Outcome;
+use report::rank::{Entrant, RankError, Ranking};
+
+/// A device that was measured three times with so many servers at once.
+fn device(title: &str, points: &[(&str, f64, f64)]) -> RunResult {
+    let repeats = [0.998, 1.0, 1.002].iter().zip(1..);
+    let trials: Vec<Made<'_>> = repeats
+        .flat_map(|(luck, repeat)| {
+            points.iter().map(move |(_, tps, mean_ms)| Made {
+                point: &[],
+                repeat,
+                tps: tps * luck,
+                mean_ms: mean_ms / luck,
+            })
+        })
+        .collect();
+    let mut result = made(title, &trials);
+    let servers = points.iter().map(|(servers, ..)| *servers).cycle();
+    for (trial, servers) in result.trials.iter_mut().zip(servers) {
+        trial.setup.instances = servers.parse().unwrap();
+        trial.point = vec![("topology.instances".into(), servers.into())];
+    }
+    result.design.axes = vec!["topology.instances".into()];
+    result
+}
+
+/// Two categories; two devices that nothing tells apart; one with several servers.
+fn devices() -> Vec<(&'static str, &'static str, RunResult)> {
+    vec![
+        (
+            "sata",
+            "m500",
+            device("Micron M500 480GB", &[("1", 668.6, 47.86)]),
+        ),
+        (
+            "pcie",
+            "other",
+            device("Almost an ES3000", &[("1", 2733.0, 11.71)]),
+        ),
+        (
+            "pcie",
+            "es3000",
+            device("Huawei ES3000 2.4TB", &[("1", 2734.69, 11.7)]),
+        ),
+        (
+            "hybrid",
+            "ise860",
+            device(
+                "X-IO ISE 860",
+                &[
+                    ("4", 4424.0, 29.0),
+                    ("8", 6568.0, 39.0),
+                    ("12", 7160.0, 54.0),
+                    ("16", 6625.0, 80.0),
+                ],
+            ),
+        ),
+        (
+            "pcie",
+            "slow",
+            device("An older card", &[("1", 1500.0, 21.3)]),
+        ),
+    ]
+}
+
+fn rank(devices: &[(&str, &str, RunResult)], point: &[(&str, &str)]) -> Result<Ranking, RankError> {
+    let entrants = devices.iter().map(|(category, name, result)| Entrant {
+        category,
+        name,
+        result,
+    });
+    let point = point
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    Ranking::of(&entrants.collect::<Vec<_>>(), &point.collect::<Vec<_>>())
+}
+
+/// Lines of the CSV as category, instances, rank, tied, description.
+fn places(ranking: &Ranking) -> Vec<String> {
+    let csv = ranking.csv();
+    let lines = csv.lines().skip(1);
+    lines
+        .map(|line| line.split(',').take(5).collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+/// The text on one line.
+fn unwrapped(ranking: &Ranking) -> String {
+    let text = ranking.text();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn boards_are_by_category_and_servers_and_ties_share_their_rank() {
+    let ranking = rank(&devices(), &[]).unwrap();
+    assert_eq!(
+        places(&ranking),
+        [
+            "sata 1 1 false Micron M500 480GB",
+            "pcie 1 1 true Huawei ES3000 2.4TB",
+            "pcie 1 1 true Almost an ES3000",
+            "pcie 1 3 false An older card",
+            "hybrid 4 1 false X-IO ISE 860",
+            "hybrid 8 1 false X-IO ISE 860",
+            "hybrid 12 1 false X-IO ISE 860",
+            "hybrid 16 1 false X-IO ISE 860",
+        ]
+    );
+    let text = ranking.text();
+    golden("rank.txt", &text);
+    for words in [
+        "668.6",
+        "2,735",
+        "1=",
+        "11.70",
+        "share the first rank of 3",
+        "16 servers at once",
+    ] {
+        assert!(text.contains(words), "{words}:\n{text}");
+    }
+    let markdown = ranking.markdown();
+    assert!(
+        markdown.contains("| 1= | Huawei ES3000 2.4TB | 1 |"),
+        "{markdown}"
+    );
+    let html = ranking.html().unwrap();
+    assert!(
+        html.contains("Huawei ES3000 2.4TB") && !html.contains("<script"),
+        "{html}"
+    );
+}
+
+#[test]
+fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
+    let trial = |threads, tps| Made {
+        point: &[],
+        repeat: 1,
+        tps,
+        mean_ms: threads,
+    };
+    let mut result = made(
+        "Threads",
+        &[trial(8.0, 900.0), trial(16.0, 1200.0), trial(32.0, 1100.0)],
+    );
+    result.design.axes = vec!["load.threads".into()];
+    for (trial, threads) in result.trials.iter_mut().zip(["8", "16", "32"]) {
+        trial.point = vec![("load.threads".into(), threads.into())];
+    }
+    let all = [("", "threads", result)];
+    let best = rank(&all, &[]).unwrap();
+    assert!(best.text().contains("threads=16"), "{}", best.text());
+    assert!(unwrapped(&best).contains("does not hold what varies from one run to the next"));
+    for key in ["threads", "load.threads"] {
+        let chosen = rank(&all, &[(key, "32")]).unwrap();
+        assert!(chosen.csv().contains(",1100,"), "{}", chosen.csv());
+    }
+    let error = rank(&all, &[("thread", "32")]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no result varies `thread`; they vary load.threads"
+    );
+    let error = rank(&all, &[("threads", "64")]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no result has a trial that counts at threads=64"
+    );
+}
+
+#[test]
+fn variants_stand_for_themselves_and_namesakes_are_told_apart() {
+    let trial = |variant, tps| Made {
+        point: if variant == "ext4" {
+            &[("variant", "ext4")]
+        } else {
+            &[("variant", "xfs")]
+        },
+        repeat: 1,
+        tps,
+        mean_ms: 5.0,
+    };
+    let one = made(
+        "File systems",
+        &[trial("ext4", 1000.0), trial("xfs", 1100.0)],
+    );
+    let two = made("File systems", &[trial("ext4", 900.0)]);
+    let ranking = rank(&[("", "monday", one), ("", "tuesday", two)], &[]).unwrap();
+    assert_eq!(
+        places(&ranking),
+        [
+            " 1 1 false xfs",
+            " 1 2 false ext4 (monday)",
+            " 1 3 false ext4 (tuesday)"
+        ]
+    );
+}
+
+#[test]
+fn what_failed_or_is_missing_is_said_and_in_no_number() {
+    let mut all = devices();
+    let reason = "the disk is full".to_owned();
+    all[0].2.trials[0].outcome = Outcome::Failed { reason };
+    all[1].2.design.trials = 5;
+    for trial in &mut all[4].2.trials {
+        trial.outcome = Outcome::Failed {
+            reason: "no".into(),
+        };
+    }
+    let text = unwrapped(&rank(&all, &[]).unwrap());
+    for words in [
+        "m500: instances=1, repeat 1 failed, and is in no number: the disk is full",
+        "other: 3 of 5 planned trials were run: trials 4 to 5 are missing.",
+        "An older card (slow) is not ranked: none of its trials gave a number",
+    ] {
+        assert!(text.contains(words), "{words}:\n{text}");
+    }
+}
+
+#[test]
+fn without_intervals_nothing_is_told_apart() {
+    let mut all = devices();
+    all.truncate(3);
+    for (.., result) in &mut all {
+        result.trials.truncate(1);
+        let per_s = &mut result.trials[0].transactions.per_s;
+        per_s.as_mut().unwrap().half_width = None;
+    }
+    let ranking = rank(&all, &[]).unwrap();
+    assert_eq!(
+        places(&ranking)[1..]
+            .iter()
+            .filter(|line| line.contains(" 1 true "))
+            .count(),
+        2
+    );
+    assert!(ranking.text().contains("Too little was measured of"));
+}
+
+#[test]
+fn hostile_words_stay_words_on_a_board() {
+    let bad = "<img src=x>|=1\u{1b}[2J";
+    let all = [("", bad, device(bad, &[("1", 100.0, 1.0)]))];
+    let ranking = rank(&all, &[]).unwrap();
+    assert!(!ranking.html().unwrap().contains("<img"));
+    assert!(!ranking.text().contains('\u{1b}'));
+    assert!(ranking.markdown().contains("\\<img src=x\\>\\|"));
+}
