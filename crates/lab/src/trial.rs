@@ -66,7 +66,7 @@ pub enum Place {
     /// Temporary databases of SQLite.
     Sqlite,
     /// Servers that are started for it.
-    Private(EngineSpec),
+    Private(Box<EngineSpec>),
 }
 
 /// A trial that ran, and what ended it too early.
