@@ -3,6 +3,7 @@
 use workload::catalog::Catalog;
 use workload::schema::Dialect;
 
+use crate::database::Database;
 use crate::needs;
 use crate::trial::{Place, Trial};
 
@@ -61,7 +62,11 @@ impl Asked {
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked
             },
-            Place::Given(_) | Place::Sqlite => asked,
+            Place::Given(Database::Sqlite(_)) | Place::Sqlite => Self {
+                disk_bytes: asked.data_bytes.saturating_mul(servers),
+                ..asked
+            },
+            Place::Given(Database::Mysql { .. }) => asked,
         }
     }
 

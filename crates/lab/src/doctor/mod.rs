@@ -52,10 +52,8 @@ pub struct Subject<'a> {
     pub trials: &'a [Trial],
     /// Servers that run, besides those of the trials.
     pub servers: &'a [Database],
-    /// Directories that hold data or results.
+    /// Directories that hold data or results, besides those of servers.
     pub places: &'a [PathBuf],
-    /// The one of them in which trials have their servers.
-    pub cache: Option<PathBuf>,
     /// How long the host is watched.
     pub look: Duration,
 }
@@ -74,7 +72,7 @@ pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
 }
 
 fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Server]) -> Vec<Finding> {
-    let places = places(subject, asked, servers);
+    let places = places(subject, servers);
     let disks = places.iter().flat_map(|(_, place)| &place.described.disks);
     let disks: Vec<String> = disks.map(|disk| disk.name.clone()).collect();
     // First of all: what is read below is work, too.
@@ -102,26 +100,36 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Server]) -> V
     findings
 }
 
-/// The places that were named, and where servers of this host have their data.
-fn places(
-    subject: &Subject<'_>,
-    asked: Option<Asked>,
-    servers: &[Server],
-) -> Vec<(PathBuf, place::Place)> {
-    let mut paths = subject.places.to_vec();
-    paths.extend(subject.cache.clone());
-    paths.extend(servers.iter().filter_map(read::server::data_dir_here));
-    paths.sort();
-    paths.dedup();
-    let places = paths.into_iter().map(|path| {
-        let is_cache = subject.cache.as_ref() == Some(&path);
-        let needed = asked
-            .filter(|_| is_cache)
-            .map_or(0, |asked| asked.disk_bytes);
-        let place = read::place::read(&path, needed);
+/// The places that were named, and where servers of this host have their data or will.
+fn places(subject: &Subject<'_>, servers: &[Server]) -> Vec<(PathBuf, place::Place)> {
+    let named = subject.places.iter().cloned();
+    let running = servers.iter().filter_map(read::server::data_dir_here);
+    let mut needed: BTreeMap<PathBuf, u64> = named.chain(running).map(|dir| (dir, 0)).collect();
+    for trial in subject.trials {
+        if let Some(dir) = data_dir(trial) {
+            let bytes = needed.entry(dir).or_default();
+            *bytes = Asked::of(trial).disk_bytes.max(*bytes);
+        }
+    }
+    let places = needed.into_iter().map(|(path, bytes)| {
+        let place = read::place::read(&path, bytes);
         (path, place)
     });
     places.collect()
+}
+
+/// Where a trial has the data that it makes.
+fn data_dir(trial: &Trial) -> Option<PathBuf> {
+    let cache = || crate::home::place().ok();
+    match &trial.place {
+        Place::Given(Database::Mysql { .. }) => None,
+        Place::Given(Database::Sqlite(target)) => Some(target.path().to_owned()),
+        Place::Sqlite => cache(),
+        Place::Private(spec) => match &spec.directory {
+            Some(directory) => Some(directory.value.clone()),
+            None => cache(),
+        },
+    }
 }
 
 /// The servers that were named and those of the trials, each once.
@@ -138,21 +146,24 @@ fn servers(subject: &Subject<'_>) -> Vec<Server> {
                 let (_, known) = given.entry(database.shown()).or_insert((database, None));
                 *known = Some(known.map_or(asked, |known| known.most(asked)));
             }
-            Place::Private(spec) => match planned.iter_mut().find(|known| known.0 == spec) {
-                Some((_, _, known)) => *known = known.most(asked),
-                None => planned.push((spec, trial, asked)),
-            },
+            Place::Private(spec) => {
+                let spec: &EngineSpec = spec;
+                match planned.iter_mut().find(|known| known.0 == spec) {
+                    Some((_, _, known)) => *known = known.most(asked),
+                    None => planned.push((spec, trial, asked)),
+                }
+            }
             Place::Sqlite => {}
         }
     }
     let running = given
         .into_values()
         .filter_map(|(database, asked)| read::server::running(database, asked));
-    running.chain(planned_servers(subject, &planned)).collect()
+    running.chain(planned_servers(&planned)).collect()
 }
 
 /// The servers that trials are going to start, told apart by the first trial of each.
-fn planned_servers(subject: &Subject<'_>, planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Server> {
+fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Server> {
     let mut programs: Vec<(&EngineSpec, Result<Installed, String>)> = Vec::new();
     let mut servers = Vec::new();
     for (spec, trial, asked) in planned {
@@ -172,8 +183,7 @@ fn planned_servers(subject: &Subject<'_>, planned: &[(&EngineSpec, &Trial, Asked
             1 => spec.engine.name().to_owned(),
             _ => format!("{} of {}", spec.engine.name(), trial.label),
         };
-        let cache = subject.cache.clone();
-        let mut server = read::server::planned(name, spec, &found, *asked, cache);
+        let mut server = read::server::planned(name, spec, &found, *asked, data_dir(trial));
         let keys = trial
             .point
             .iter()

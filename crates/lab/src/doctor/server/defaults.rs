@@ -78,4 +78,28 @@ mod tests {
         assert!(of(Engine::MySql, "").is_empty());
         assert!(!of(Engine::MySql, "9.7.0").is_empty());
     }
+
+    #[test]
+    fn they_are_what_a_server_has_that_nobody_told_anything() {
+        // The kit's own choices are undone.
+        let pool = "--innodb-buffer-pool-size=128M";
+        for (engine, server) in [
+            (Engine::MariaDb, testkit::MariaDb::start(&[pool])),
+            (Engine::MySql, testkit::MySql::start(&[pool])),
+        ] {
+            let version = &server.sql("SELECT VERSION()")[0][0];
+            let number = version.split('-').next().unwrap_or(version);
+            let told = server.sql("SHOW GLOBAL VARIABLES");
+            let defaults = of(engine, number);
+            assert!(defaults.len() > 15, "{version}");
+            for (name, value) in defaults {
+                let row = told.iter().find(|row| row[0].eq_ignore_ascii_case(name));
+                assert_eq!(
+                    row.map(|row| row[1].as_str()),
+                    Some(*value),
+                    "{version}: {name}"
+                );
+            }
+        }
+    }
 }

@@ -103,7 +103,7 @@ fn data(server: &Server) -> Seen {
     let loaded = server.asked.map(|asked| asked.data_bytes);
     let Some(data) = loaded.or(server.data_bytes).filter(|bytes| *bytes > 0) else {
         return Seen::unseen(format!(
-            "{POOL}: {}, and no table is there to compare it with",
+            "{POOL}: {}, and no table that this account may see to compare it with",
             shown_bytes(pool)
         ));
     };

@@ -1,0 +1,132 @@
+//! What is found of servers is what they say themselves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+use lab::doctor::{Subject, examine};
+use lab::{Access, Lab};
+use measure::finding::{Finding, Level};
+use testkit::{MariaDb, MySql, Server};
+
+fn look(url: &str) -> Vec<Finding> {
+    let access = Access {
+        user: "root".into(),
+        ..Access::default()
+    };
+    let database = Lab::default().open(url, &access).unwrap();
+    examine(&Subject {
+        servers: &[database],
+        ..Subject::default()
+    })
+}
+
+fn of<'a>(findings: &'a [Finding], id: &str) -> &'a Finding {
+    let found = findings.iter().find(|finding| finding.id == id);
+    found.unwrap_or_else(|| panic!("{id} is not in {findings:?}"))
+}
+
+/// What is told of the server itself, besides what this host has or the load decides.
+fn found(findings: &[Finding], server: &Server) -> Vec<(String, Level)> {
+    let url = server.url("sbtest");
+    let own = findings.iter().filter(|finding| finding.of == url);
+    let own = own.filter(|finding| finding.level < Level::Note);
+    own.map(|finding| (finding.id.clone(), finding.level))
+        .collect()
+}
+
+fn names(found: &[(&str, Level)]) -> Vec<(String, Level)> {
+    let found = found.iter();
+    found
+        .map(|(id, level)| ((*id).to_owned(), *level))
+        .collect()
+}
+
+#[test]
+fn a_mariadb_with_bad_settings() {
+    let server = MariaDb::start(&[
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-flush-method=fsync",
+        "--innodb-doublewrite=OFF",
+        "--innodb-buffer-pool-size=16M",
+        "--innodb-adaptive-flushing=OFF",
+        "--query-cache-type=ON",
+        "--slow-query-log=ON",
+        "--long-query-time=0",
+        "--general-log=ON",
+    ]);
+    server.sql("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)");
+    let findings = look(&server.url("sbtest"));
+    let mut found = found(&findings, &server);
+    // Whether its disk turns decides these.
+    found.retain(|(id, _)| !["io-capacity", "flush-neighbors"].contains(&id.as_str()));
+    let expected = [
+        ("commit-flush", Level::Spoils),
+        ("query-cache", Level::Spoils),
+        ("slow-log", Level::Spoils),
+        ("general-log", Level::Spoils),
+        ("flush-method", Level::Careful),
+        ("doublewrite", Level::Careful),
+        ("buffer-pool-memory", Level::Careful),
+        ("log-size", Level::Careful),
+        ("adaptive-flushing", Level::Careful),
+    ];
+    assert_eq!(found, names(&expected), "{findings:#?}");
+    assert_eq!(of(&findings, "server-elsewhere").level, Level::Passed);
+    assert_eq!(of(&findings, "buffer-pool-data").level, Level::Passed);
+    // Its data directory is looked at as a place.
+    let data = server.data_dir().display().to_string();
+    let of_data = findings.iter().any(|finding| finding.of.starts_with(&data));
+    assert!(of_data, "{findings:#?}");
+}
+
+#[test]
+fn a_mysql_with_bad_settings() {
+    let server = MySql::start(&[
+        "--innodb-flush-log-at-trx-commit=2",
+        "--log-bin=b",
+        "--sync-binlog=0",
+        "--innodb-buffer-pool-size=2G",
+        "--innodb-buffer-pool-instances=4",
+        "--innodb-redo-log-capacity=4G",
+    ]);
+    let findings = look(&server.url("sbtest"));
+    let expected = [
+        ("commit-flush", Level::Careful),
+        ("binlog-sync", Level::Careful),
+    ];
+    let mut found = found(&findings, &server);
+    found.retain(|(id, _)| !["io-capacity", "buffer-pool-memory"].contains(&id.as_str()));
+    assert_eq!(found, names(&expected), "{findings:#?}");
+    assert_eq!(of(&findings, "buffer-pool-instances").level, Level::Note);
+    assert_eq!(of(&findings, "performance-schema").level, Level::Note);
+    for id in ["query-cache", "log-size", "flush-method", "doublewrite"] {
+        assert_eq!(of(&findings, id).level, Level::Passed, "{id}");
+    }
+    let mend = of(&findings, "binlog-sync").mend.as_deref();
+    assert_eq!(mend, Some("SET GLOBAL sync_binlog = 1;"));
+}
+
+/// Settings are for everybody to see; tables are not.
+#[test]
+fn an_account_without_rights_still_sees_settings() {
+    for server in [MariaDb::start(&[]), MySql::start(&[])] {
+        server.sql("CREATE USER guest@'%'; CREATE TABLE t (id INT)");
+        // Nobody but an administrator reaches a database without a right in it.
+        server.sql("CREATE DATABASE bare; GRANT CREATE ON bare.* TO guest@'%'");
+        let url = server.url("bare").replace("root@", "guest@");
+        let findings = look(&url);
+        assert_eq!(of(&findings, "commit-flush").level, Level::Passed);
+        let data = of(&findings, "buffer-pool-data");
+        assert_eq!(data.level, Level::Unseen);
+        assert!(
+            data.seen.contains("no table that this account may see"),
+            "{}",
+            data.seen
+        );
+        // What no load asks for cannot be compared.
+        let limit = of(&findings, "max-connections");
+        assert_eq!(limit.level, Level::Unseen, "{limit:?}");
+    }
+}
