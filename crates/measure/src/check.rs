@@ -31,6 +31,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
     found.extend(short(summary, seconds));
     found.extend((summary.setup.warmup_s <= 0.0).then_some(Warning::NoWarmup));
     found.extend(steady(summary).or_else(|| unsteady(seconds)));
+    found.extend(unsure(summary));
     found.extend(stalled(seconds));
     found.extend(misses(summary));
     found.extend(restarts(summary));
@@ -117,6 +118,15 @@ fn steady(summary: &TrialSummary) -> Option<Warning> {
             warmup_s,
         }),
     }
+}
+
+/// Whoever ended it earlier did not wait until it was sure.
+fn unsure(summary: &TrialSummary) -> Option<Warning> {
+    let asked = summary.setup.until?.ci;
+    let reached = summary.transactions.per_s.and_then(|tps| tps.relative());
+    let is_sure = reached.is_some_and(|reached| reached <= asked);
+    let to_its_limit = summary.outcome == Outcome::Completed && summary.ended.is_none();
+    (to_its_limit && !is_sure).then_some(Warning::Unsure { reached, asked })
 }
 
 fn unsteady(seconds: &[Brief]) -> Option<Warning> {

@@ -33,14 +33,36 @@ fn input() -> Input {
             warmup_s: 5.0,
             time_s: Some(60.0),
             events: None,
+            until: None,
             in_process: false,
         },
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),
         reset: None,
         unfinished: Unfinished::default(),
+        ended: None,
         outcome: Outcome::Completed,
     }
+}
+
+#[test]
+fn a_trial_that_never_was_sure_enough_is_told() {
+    let mut input = input();
+    input.setup.until = Some(crate::ended::Until {
+        ci: 0.01,
+        least_s: 10.0,
+    });
+    let wild: Vec<Second> = (0..30).map(|n| second(n, 50 + 40 * (n % 3))).collect();
+    let told = |summary: &TrialSummary| {
+        let mut warnings = summary.warnings.iter();
+        warnings.any(|warning| matches!(warning, Warning::Unsure { .. }))
+    };
+    let mut wild = summarize(input.clone(), &kinds(), &wild);
+    assert!(told(&wild), "{:?}", wild.transactions);
+    let calm: Vec<Second> = (0..30).map(|n| second(n, 100)).collect();
+    assert!(!told(&summarize(input, &kinds(), &calm)));
+    wild.outcome = Outcome::Interrupted;
+    assert_eq!(unsure(&wild), None);
 }
 
 fn kinds() -> Vec<StatementKind> {

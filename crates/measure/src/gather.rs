@@ -133,6 +133,7 @@ impl Gather {
             metrics: input.metrics,
             verdict: None,
             reset: input.reset,
+            ended: input.ended,
             outcome: input.outcome,
             warnings: Vec::new(),
         };

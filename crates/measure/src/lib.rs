@@ -2,6 +2,8 @@
 
 mod check;
 pub mod column;
+pub mod compare;
+pub mod ended;
 pub mod finding;
 pub mod gather;
 pub mod instance;
@@ -13,9 +15,11 @@ mod long_run;
 pub mod metric;
 pub mod quantile;
 mod reference;
+pub mod repeats;
 pub mod result;
 pub mod series;
 pub mod setup;
+pub mod size;
 pub mod slice;
 pub mod steady;
 mod student;

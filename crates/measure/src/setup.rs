@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ended::{Ended, Until};
 use crate::instance::{InstanceSummary, Reset};
 use crate::metric::Metrics;
 
@@ -69,6 +70,9 @@ pub struct Setup {
     pub time_s: Option<f64>,
     /// Limit of the measurement, in transactions.
     pub events: Option<u64>,
+    /// When it may end before its limit.
+    #[serde(default)]
+    pub until: Option<Until>,
     /// The engine runs inside the workers, whose CPU time is then its own.
     #[serde(default)]
     pub in_process: bool,
@@ -175,6 +179,8 @@ pub struct Input {
     pub metrics: Metrics,
     /// How the servers got their data.
     pub reset: Option<Reset>,
+    /// Why it ended before its time, where it was meant to.
+    pub ended: Option<Ended>,
     /// How it ended.
     pub outcome: Outcome,
 }

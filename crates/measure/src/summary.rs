@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ended::Ended;
 use crate::instance::{InstanceSummary, Reset};
 use crate::interval::{Estimate, Part, estimate};
 use crate::latency::Latency;
@@ -81,6 +82,9 @@ pub struct TrialSummary {
     /// How the servers got their data.
     #[serde(default)]
     pub reset: Option<Reset>,
+    /// Why it ended before its time, where it was meant to.
+    #[serde(default)]
+    pub ended: Option<Ended>,
     /// How it ended.
     pub outcome: Outcome,
     /// What to know before these numbers are believed.

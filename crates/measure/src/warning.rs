@@ -68,6 +68,13 @@ pub enum Warning {
         /// Throughput times the time that each takes.
         accounted: f64,
     },
+    /// The longest measurement was over before the mean was known well enough.
+    Unsure {
+        /// Half of its interval at the end, as a share of it (0 to 1); `None` without one.
+        reached: Option<f64>,
+        /// What was asked for.
+        asked: f64,
+    },
     /// Throughput at the end differs from that at the beginning.
     Unsteady {
         /// Mean of the first third, in transactions per second.
@@ -130,6 +137,17 @@ impl fmt::Display for Warning {
                  started at the end, {growth} more than at the beginning, so response times grow \
                  for as long as it runs. Lower the rate, or add virtual users if the server is idle."
             ),
+            Self::Unsure { reached, asked } => {
+                let reached = reached.map_or("not at all".to_owned(), |share| {
+                    format!("only to ±{:.1} %", share * 100.0)
+                });
+                write!(
+                    f,
+                    "not as sure as it was to be: throughput is known {reached}, not to ±{:.1} %. \
+                     Give it a longer limit, or look at the series for what disturbs it.",
+                    asked * 100.0
+                )
+            }
             Self::Short { measured_s } => write!(
                 f,
                 "measured for {measured_s:.1} s: too short for a confidence interval, so no number \
