@@ -1,5 +1,6 @@
 //! Counters, histograms and statistics of a load. Pure: no clock, no file.
 
+pub mod change;
 mod check;
 pub mod column;
 pub mod compare;

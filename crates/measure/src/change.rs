@@ -1,0 +1,360 @@
+//! Where the level of a series changes.
+//!
+//! Candidates come from the segmentation with the least squared error at a price for each
+//! change (optimal partitioning: Jackson et al., "An algorithm for optimal partitioning of
+//! data on an interval", IEEE Signal Processing Letters 12, 2005; PELT, Killick, Fearnhead
+//! and Eckley, 2012, finds the same with less work on long series). Its price assumes
+//! independent values, so on seconds that depend on each other it proposes a change for
+//! every wiggle. Therefore each candidate has to pass a test: the difference of the levels
+//! beside it against what a series with this long-run variance shows by chance, at 1 %
+//! over all places where a change might be. The variance is that of the residuals, as a
+//! first-order autoregression. The weakest candidate that fails is taken out and the rest
+//! is judged anew, since its step is now part of the noise (backward elimination; Bai and
+//! Perron, "Estimating and testing linear models with multiple structural changes",
+//! Econometrica 66, 1998, test so one by one, the other way round).
+//!
+//! E-divisive (Matteson and James 2014; Hunter, Fleming et al. 2023) was the other choice:
+//! its permutations and its t-tests take values for independent, which results of
+//! different days are, but seconds are not. Single seconds that stand out, such as a
+//! stall, are pulled towards their neighbours first (Hampel's filter): they are not a new
+//! level.
+
+use serde::{Deserialize, Serialize};
+
+use crate::long_run::first_correlation;
+use crate::student;
+
+/// Fewest seconds that are a level.
+const SECONDS: usize = 10;
+/// Fewest results that are a level.
+const RESULTS: usize = 3;
+/// How likely (0 to 1) a series without a change shows one, over all its places.
+const CHANCE: f64 = 0.01;
+/// A candidate costs so many variances times the logarithm of the length.
+const PRICE: f64 = 3.0;
+/// A value further from the median around it, in standard deviations, is pulled back.
+const FAR: f64 = 6.0;
+/// Values on each side of one that are its surroundings.
+const AROUND: usize = 5;
+/// Series that are shorter are not filtered.
+const FILTERED: usize = 30;
+/// Longer series are looked at in pairs of seconds, fours, and so on.
+const LONGEST: usize = 4000;
+/// Median of the absolute values of a normal distribution with standard deviation 1.
+const MEDIAN_OF_NORMAL: f64 = 0.674_49;
+/// Residuals are not taken to depend on each other more than this.
+const MOST_CORRELATION: f64 = 0.97;
+
+/// A change of level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Place of the first value at the new level, from 0.
+    pub at: usize,
+    /// Mean from the change before (or the start) to this one, in the unit of the values.
+    pub before: f64,
+    /// Mean from this one to the next (or the end).
+    pub after: f64,
+}
+
+impl Change {
+    /// By which share of the level before it changed; below 0 when it fell.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.after / self.before - 1.0
+    }
+}
+
+/// Changes in the seconds of one run, each level at least 10 s long; `per_s` has one value
+/// for each second. More than 4,000 are looked at in stretches of 2, 4, … seconds, and
+/// changes dated by them.
+#[must_use]
+pub fn in_seconds(per_s: &[f64]) -> Vec<Change> {
+    let mut step = 1;
+    while per_s.len() / step > LONGEST {
+        step *= 2;
+    }
+    let values: Vec<f64> = per_s.chunks(step).map(mean).collect();
+    let mut found = find(&values, SECONDS, true);
+    for change in &mut found {
+        change.at *= step;
+    }
+    found
+}
+
+/// Changes in results of different times, oldest first, each level at least 3 results long.
+/// They are taken to be independent of each other.
+#[must_use]
+pub fn in_history(results: &[f64]) -> Vec<Change> {
+    find(results, RESULTS, false)
+}
+
+fn find(values: &[f64], shortest: usize, depend: bool) -> Vec<Change> {
+    if values.len() < 2 * shortest || values.iter().any(|value| !value.is_finite()) {
+        return Vec::new();
+    }
+    let spread = spread(values);
+    let kept = match values.len() < FILTERED {
+        true => values.to_vec(),
+        false => filtered(values, FAR * spread),
+    };
+    let price = PRICE * spread * spread * (values.len() as f64).ln();
+    let mut cuts = candidates(&kept, price, shortest);
+    let limit = CHANCE * shortest as f64 / values.len() as f64;
+    while let Some((place, p)) = weakest(&kept, &cuts, depend) {
+        if p < limit {
+            break;
+        }
+        cuts.remove(place);
+    }
+    changes(values, &cuts)
+}
+
+/// Standard deviation of single values, told from neighbours, which changes of level
+/// hardly touch; a tenth of the plain one for values that mostly repeat.
+fn spread(values: &[f64]) -> f64 {
+    let steps = values.windows(2).map(|two| (two[1] - two[0]).abs());
+    let typical = median(steps.collect()) / MEDIAN_OF_NORMAL / std::f64::consts::SQRT_2;
+    match typical > 0.0 {
+        true => typical,
+        false => 0.1 * squares(values).sqrt() / (values.len() as f64).sqrt(),
+    }
+}
+
+/// Pulls what stands out from its surroundings back to `far` from their median.
+fn filtered(values: &[f64], far: f64) -> Vec<f64> {
+    let around = |i: usize| {
+        let (from, to) = (i.saturating_sub(AROUND), (i + AROUND + 1).min(values.len()));
+        median(values[from..to].to_vec())
+    };
+    let kept = (0..values.len()).map(|i| {
+        let level = around(i);
+        values[i].clamp(level - far, level + far)
+    });
+    kept.collect()
+}
+
+/// The segmentation with the least squares and prices: the first place of each level but
+/// the first.
+fn candidates(values: &[f64], price: f64, shortest: usize) -> Vec<usize> {
+    let sums = Sums::of(values);
+    let mut best = vec![f64::INFINITY; values.len() + 1];
+    let mut last = vec![0; values.len() + 1];
+    best[0] = -price;
+    for end in shortest..=values.len() {
+        for start in 0..=end - shortest {
+            let cost = best[start] + sums.squares(start, end) + price;
+            if cost < best[end] {
+                (best[end], last[end]) = (cost, start);
+            }
+        }
+    }
+    let mut cuts = Vec::new();
+    let mut end = values.len();
+    while last[end] > 0 {
+        end = last[end];
+        cuts.push(end);
+    }
+    cuts.reverse();
+    cuts
+}
+
+/// Running sums, from which the squares around the mean of any stretch follow.
+struct Sums(Vec<(f64, f64)>);
+
+impl Sums {
+    fn of(values: &[f64]) -> Self {
+        // Around the mean, so that squares do not drown in large numbers.
+        let middle = mean(values);
+        let mut sums = vec![(0.0, 0.0)];
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for value in values {
+            let off = value - middle;
+            (sum, squares) = (sum + off, squares + off * off);
+            sums.push((sum, squares));
+        }
+        Self(sums)
+    }
+
+    fn squares(&self, start: usize, end: usize) -> f64 {
+        let ((sum, squares), (sum_before, squares_before)) = (self.0[end], self.0[start]);
+        squares - squares_before - (sum - sum_before).powi(2) / (end - start) as f64
+    }
+}
+
+/// The candidate that chance explains best: its place among the cuts, and how likely
+/// chance alone makes as large a step there.
+fn weakest(values: &[f64], cuts: &[usize], depend: bool) -> Option<(usize, f64)> {
+    let noise = Noise::of(values, cuts, depend);
+    let levels: Vec<&[f64]> = levels(values, cuts).collect();
+    let steps = levels.windows(2).map(|two| noise.p_value(two[0], two[1]));
+    steps
+        .enumerate()
+        .max_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+/// How the values vary around their levels.
+struct Noise {
+    /// Long-run variance of one value.
+    variance: f64,
+    degrees: f64,
+}
+
+impl Noise {
+    fn of(values: &[f64], cuts: &[usize], depend: bool) -> Self {
+        let (length, levels_count) = (values.len() as f64, cuts.len() as f64 + 1.0);
+        let residuals: Vec<f64> = levels(values, cuts)
+            .flat_map(|level| {
+                let mean = mean(level);
+                level.iter().map(move |value| value - mean)
+            })
+            .collect();
+        let free = length - levels_count;
+        if !depend {
+            return Self {
+                variance: residuals.iter().map(|off| off * off).sum::<f64>() / free,
+                degrees: free,
+            };
+        }
+        let found = first_correlation(&residuals);
+        // Each level that was fitted makes residuals look less alike than they are.
+        let unbiased = match length > 6.0 * levels_count {
+            true => (length * found + levels_count) / (length - 3.0 * levels_count),
+            false => found + 0.2,
+        };
+        let correlation = unbiased.clamp(0.0, MOST_CORRELATION);
+        let shocks = residuals
+            .windows(2)
+            .map(|two| (two[1] - correlation * two[0]).powi(2));
+        let of_shocks = shocks.sum::<f64>() / (free - 1.0).max(1.0);
+        let doubt = 4.0 * (1.0 + correlation) / (length * (1.0 - correlation));
+        Self {
+            variance: of_shocks / (1.0 - correlation).powi(2),
+            degrees: 2.0 / (2.0 / free + doubt),
+        }
+    }
+
+    fn p_value(&self, before: &[f64], after: &[f64]) -> f64 {
+        if self.degrees < 1.0 {
+            return 1.0;
+        }
+        let lengths = 1.0 / before.len() as f64 + 1.0 / after.len() as f64;
+        let t = (mean(after) - mean(before)) / (self.variance * lengths).sqrt();
+        student::p_value(t, self.degrees)
+    }
+}
+
+fn changes(values: &[f64], cuts: &[usize]) -> Vec<Change> {
+    let means: Vec<f64> = levels(values, cuts).map(mean).collect();
+    let steps = cuts.iter().zip(means.windows(2));
+    steps
+        .map(|(at, means)| Change {
+            at: *at,
+            before: means[0],
+            after: means[1],
+        })
+        .collect()
+}
+
+fn levels<'a>(values: &'a [f64], cuts: &'a [usize]) -> impl Iterator<Item = &'a [f64]> {
+    let starts = std::iter::once(0).chain(cuts.iter().copied());
+    let ends = cuts.iter().copied().chain([values.len()]);
+    starts.zip(ends).map(|(start, end)| &values[start..end])
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() % 2 {
+        1 => values[half],
+        _ => f64::midpoint(values[half - 1], values[half]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ripple(i: usize) -> f64 {
+        ((31 * i * i + 7 * i) % 11) as f64 / 5.0 - 1.0
+    }
+
+    #[test]
+    fn a_step_is_found_where_it_is() {
+        let series: Vec<f64> = (0..120)
+            .map(|i| if i < 50 { 100.0 } else { 80.0 } + ripple(i))
+            .collect();
+        let found = in_seconds(&series);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].at, 50);
+        assert!((found[0].share() + 0.2).abs() < 0.01, "{found:?}");
+        // The same over a day.
+        let day: Vec<f64> = (0..80_000)
+            .map(|i| if i < 32_000 { 100.0 } else { 80.0 } + ripple(i))
+            .collect();
+        let found = in_seconds(&day);
+        assert_eq!(
+            found.iter().map(|change| change.at).collect::<Vec<_>>(),
+            [32_000]
+        );
+    }
+
+    #[test]
+    fn a_dip_is_two_changes_and_a_stalled_second_is_none() {
+        let dip = |i: usize| if (60..80).contains(&i) { 70.0 } else { 100.0 };
+        let series: Vec<f64> = (0..150).map(|i| dip(i) + ripple(i)).collect();
+        let places: Vec<usize> = in_seconds(&series).iter().map(|change| change.at).collect();
+        assert_eq!(places, [60, 80]);
+        let mut stalled: Vec<f64> = (0..150).map(|i| 100.0 + ripple(i)).collect();
+        (stalled[40], stalled[41], stalled[90]) = (0.0, 3.0, 0.0);
+        assert_eq!(in_seconds(&stalled), []);
+    }
+
+    /// Flow of the Nile at Aswan in 1871 to 1970 (Cobb, "The problem of the Nile",
+    /// Biometrika 65, 1978): the level fell in 1899, from 1,098 to 850.
+    #[test]
+    fn the_nile_fell_in_1899() {
+        let found = in_history(&NILE);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(1871 + found[0].at, 1899);
+        assert_eq!(
+            (found[0].before.round(), found[0].after.round()),
+            (1098.0, 850.0)
+        );
+        // Years that follow each other resemble each other a little, which changes nothing.
+        assert_eq!(in_seconds(&NILE), found);
+    }
+
+    #[test]
+    fn what_cannot_change_does_not() {
+        assert_eq!(in_seconds(&[5.0; 100]), []);
+        assert_eq!(in_history(&[1.0, 2.0, 3.0]), []);
+        assert_eq!(in_history(&[]), []);
+        assert_eq!(in_history(&[1.0, f64::NAN, 3.0, 4.0, 5.0, 6.0, 7.0]), []);
+        // One result that stands out is no level.
+        assert_eq!(
+            in_history(&[100.0, 101.0, 99.0, 60.0, 100.0, 101.0, 99.0, 100.0]),
+            []
+        );
+    }
+
+    #[rustfmt::skip]
+    const NILE: [f64; 100] = [
+        1120., 1160., 963., 1210., 1160., 1160., 813., 1230., 1370., 1140., 995., 935., 1110.,
+        994., 1020., 960., 1180., 799., 958., 1140., 1100., 1210., 1150., 1250., 1260., 1220.,
+        1030., 1100., 774., 840., 874., 694., 940., 833., 701., 916., 692., 1020., 1050., 969.,
+        831., 726., 456., 824., 702., 1120., 1100., 832., 764., 821., 768., 845., 864., 862.,
+        698., 845., 744., 796., 1040., 759., 781., 865., 845., 944., 984., 897., 822., 1010.,
+        771., 676., 649., 846., 812., 742., 801., 1040., 860., 874., 848., 890., 744., 749.,
+        838., 1050., 918., 986., 797., 923., 975., 815., 1020., 906., 901., 1170., 912., 746.,
+        919., 718., 714., 740.,
+    ];
+}

@@ -1,0 +1,72 @@
+//! How often changes are found that are not there, and those that are.
+
+mod simulate;
+
+use measure::change::{in_history, in_seconds};
+use simulate::{Random, luck};
+
+fn share(runs: usize, mut of: impl FnMut() -> bool) -> f64 {
+    (0..runs).filter(|_| of()).count() as f64 / runs as f64
+}
+
+#[test]
+fn a_series_that_only_wanders_has_none() {
+    const RUNS: usize = 300;
+    let mut random = Random::new(20_240_401);
+    for correlation in [0.0, 0.5, 0.8, 0.9] {
+        for length in [60, 120, 300] {
+            let called = share(RUNS, || {
+                !in_seconds(&random.throughput(0.05, correlation, length)).is_empty()
+            });
+            println!("| {correlation} | {length} | {:.1} |", called * 100.0);
+            assert!(called <= 0.05 + luck(0.05, RUNS), "{called}");
+        }
+    }
+    for length in [6, 8, 12, 20, 50, 100] {
+        let called = share(2000, || {
+            !in_history(&random.throughput(0.02, 0.0, length)).is_empty()
+        });
+        println!("history of {length}: {:.1} %", called * 100.0);
+        assert!(called <= 0.05 + luck(0.05, 2000), "{called}");
+    }
+}
+
+#[test]
+fn steps_are_found() {
+    const RUNS: usize = 200;
+    let mut random = Random::new(20_240_402);
+    let mut found = |length: usize, step: f64| {
+        let found = share(RUNS, || {
+            let mut values = random.throughput(0.05, 0.5, length);
+            values[length / 2..]
+                .iter_mut()
+                .for_each(|value| *value -= 1000.0 * step);
+            let changes = in_seconds(&values);
+            changes.len() == 1 && changes[0].at.abs_diff(length / 2) <= 5
+        });
+        println!(
+            "a step of {step} in {length} s: found in {:.1} %",
+            found * 100.0
+        );
+        found
+    };
+    assert!(found(60, 0.2) > 0.8);
+    assert!(found(120, 0.1) > 0.6);
+    assert!(found(300, 0.1) > 0.8);
+    let mut in_results = |length: usize, step: f64| {
+        let found = share(RUNS, || {
+            let mut values = random.throughput(0.01, 0.0, length);
+            values[length / 2..]
+                .iter_mut()
+                .for_each(|value| *value -= 1000.0 * step);
+            !in_history(&values).is_empty()
+        });
+        println!(
+            "a step of {step} in a history of {length}: found in {:.1} %",
+            found * 100.0
+        );
+        found
+    };
+    assert!(in_results(12, 0.03) > 0.8);
+    assert!(in_results(20, 0.03) > 0.9);
+}
