@@ -1,23 +1,68 @@
-//! Whether two points differ.
+//! One point against another in one number, as `measure` compares them.
 
+use measure::column;
+use measure::compare::{Comparison, LEAST, Measured, NoComparison, Question, Sense, compare};
+use measure::interval::{CONFIDENCE, Estimate};
 use measure::summary::TrialSummary;
 
-use crate::cell::Cell;
+/// What is compared, and which way it is better.
+pub(crate) const NUMBERS: [(&str, Sense); 4] = [
+    ("tps", Sense::HigherIsBetter),
+    ("response_ms.mean", Sense::LowerIsBetter),
+    ("response_ms.p95", Sense::LowerIsBetter),
+    ("response_ms.p99", Sense::LowerIsBetter),
+];
 
-/// Whether what was measured tells two points apart in a column, when `_tests` such
-/// questions are asked at once.
-pub(crate) fn told_apart(
-    one: &[TrialSummary],
-    other: &[TrialSummary],
-    column: &str,
-    _tests: usize,
-) -> bool {
-    let span = |trials: &[TrialSummary]| {
-        let cell = Cell::of(&trials.iter().collect::<Vec<_>>(), column);
-        Some((cell.value()?, cell.half_width()?))
+/// The trials of one point against those of another; what failed on the way does not
+/// count. `interleaved`: whether both are of one study, whose trials took turns.
+pub(crate) fn against(
+    base: &[&TrialSummary],
+    new: &[&TrialSummary],
+    (column, sense): (&str, Sense),
+    interleaved: bool,
+) -> Result<Comparison, NoComparison> {
+    let question = Question {
+        sense,
+        interleaved,
+        least: LEAST,
     };
-    match (span(one), span(other)) {
-        (Some((a, half)), Some((b, other))) => (a - b).abs() > half + other,
-        _ => false,
+    compare(&measured(base, column), &measured(new, column), &question)
+}
+
+/// Whether throughput tells two points apart, however small the difference, when
+/// `questions` such questions are asked at once (Bonferroni's correction).
+pub(crate) fn told_apart(
+    one: &[&TrialSummary],
+    other: &[&TrialSummary],
+    interleaved: bool,
+    questions: usize,
+) -> bool {
+    let found = against(one, other, NUMBERS[0], interleaved);
+    found.is_ok_and(|found| found.p * (questions as f64) < 1.0 - CONFIDENCE)
+}
+
+fn measured(trials: &[&TrialSummary], column: &str) -> Vec<Measured> {
+    let counted = trials.iter().filter(|trial| trial.counts());
+    let measured = counted.filter_map(|trial| {
+        Some(Measured {
+            repeat: trial.repeat,
+            value: with_range(column::value(trial, column)?, trial, column),
+        })
+    });
+    measured.collect()
+}
+
+/// A percentile has no half width: its range is not symmetric. Where one is needed it is
+/// the longer side.
+fn with_range(value: Estimate, trial: &TrialSummary, column: &str) -> Estimate {
+    let range = trial.response_ms.and_then(|times| match column {
+        "response_ms.p95" => times.p95_range,
+        "response_ms.p99" => times.p99_range,
+        _ => None,
+    });
+    let longer = range.map(|range| (value.value - range.low).max(range.high - value.value));
+    Estimate {
+        half_width: value.half_width.or(longer),
+        ..value
     }
 }

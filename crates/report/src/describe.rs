@@ -60,6 +60,13 @@ fn limit(setup: &Setup) -> String {
     let events = setup
         .events
         .map(|events| format!("{} transactions", number::count(events)));
+    if let (Some(until), Some(time)) = (&setup.until, &time) {
+        return format!(
+            "until throughput is known to ±{}, at least {}, at most {time}",
+            number::percent(until.ci),
+            number::seconds(until.least_s)
+        );
+    }
     match (time, events) {
         (Some(time), Some(events)) => format!("{time} or {events}, whichever comes first"),
         (Some(limit), None) | (None, Some(limit)) => limit,

@@ -1,11 +1,13 @@
 //! Everything that a report says, in the order in which it says it; the page and
 //! Markdown write it down.
 
+use measure::ended::Ended;
 use measure::result::RunResult;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::Report;
 use crate::describe::{self, Facts, error_count};
+use crate::doctor::{self, Spoiler};
 use crate::environment;
 use crate::findings::{self, Remark, WarningView};
 use crate::grid::{Grid, heads};
@@ -26,6 +28,9 @@ pub(crate) struct Document<'a> {
     pub(crate) missing: Option<String>,
     pub(crate) ended_early: Vec<Remark>,
     pub(crate) warnings: Vec<WarningView>,
+    pub(crate) spoilers: Vec<Spoiler>,
+    /// What else was found of host and servers.
+    pub(crate) found: Grid,
     /// The study's own tables.
     pub(crate) tables: Vec<Grid>,
     pub(crate) all_trials: Grid,
@@ -49,6 +54,8 @@ impl<'a> Document<'a> {
             missing: findings::missing(result),
             ended_early: findings::ended_early(result),
             warnings: findings::warnings(result),
+            spoilers: doctor::spoilers(result),
+            found: doctor::others(result),
             tables: table::tables(result)
                 .iter()
                 .map(table::PaperTable::grid)
@@ -128,6 +135,29 @@ fn numbers(trial: &TrialSummary) -> Vec<String> {
     ]
 }
 
+/// What ending trials when they were sure has saved.
+fn saved(result: &RunResult) -> Option<String> {
+    let may = result
+        .trials
+        .iter()
+        .filter(|trial| trial.setup.until.is_some());
+    let ended = may.clone().filter_map(|trial| match &trial.ended {
+        Some(ended @ Ended::Sure { .. }) => Some(ended.saved_s()),
+        _ => None,
+    });
+    let saved: Vec<f64> = ended.collect();
+    let longest: f64 = may.clone().filter_map(|trial| trial.setup.time_s).sum();
+    (longest > 0.0).then(|| {
+        format!(
+            "{} of {} trials, {} saved of {} of measurement at most",
+            saved.len(),
+            may.count(),
+            number::duration(saved.iter().sum::<f64>() + 0.0),
+            number::duration(longest)
+        )
+    })
+}
+
 fn verdicts(result: &RunResult) -> Grid {
     let rows = findings::verdicts(result).into_iter();
     let rows = rows.map(|remark| vec![remark.name, remark.what, remark.words]);
@@ -157,6 +187,7 @@ fn setup(result: &RunResult) -> Facts {
             (name, listed(&distinct(values.map(|(_, value)| value))))
         })
         .collect();
+    facts.extend(saved(result).map(|words| ("Ended when sure", words)));
     let order = &result.design.order;
     if !order.is_empty() {
         facts.push(("Order of the trials", order.clone()));

@@ -11,6 +11,7 @@ mod column;
 mod contest;
 pub mod csv;
 mod describe;
+mod doctor;
 mod document;
 mod environment;
 mod figures;

@@ -27,6 +27,7 @@ pub fn page(report: &Report<'_>) -> String {
     paragraph(&mut text, result.description.as_deref().map(plain));
     not_there(&mut text, &document);
     warnings(&mut text, &document);
+    spoilers(&mut text, &document);
 
     heading(&mut text, "Results");
     for grid in &document.tables {
@@ -50,6 +51,9 @@ pub fn page(report: &Report<'_>) -> String {
     }
     heading(&mut text, "Environment");
     facts(&mut text, &document.environment);
+    if !document.found.rows.is_empty() {
+        table(&mut text, &document.found);
+    }
     if !document.settings.is_empty() {
         heading(
             &mut text,
@@ -90,6 +94,28 @@ fn warnings(text: &mut String, document: &Document<'_>) {
     let warnings =
         warnings.map(|warning| format!("{} ({})", plain(&warning.text), plain(&warning.trials)));
     list(text, warnings);
+}
+
+fn spoilers(text: &mut String, document: &Document<'_>) {
+    if !document.spoilers.is_empty() {
+        heading(text, "What may spoil these numbers");
+        let spoilers = document.spoilers.iter().map(|spoiler| {
+            let (name, seen, why) = (&spoiler.name, &spoiler.seen, &spoiler.why);
+            let mend = spoiler
+                .mend
+                .iter()
+                .map(|mend| format!(" Mend: {}", plain(mend)));
+            format!(
+                "**{}** {}: {}. {}{}",
+                plain(name),
+                spoiler.level,
+                plain(seen),
+                plain(why),
+                mend.collect::<String>()
+            )
+        });
+        list(text, spoilers);
+    }
 }
 
 fn heading(text: &mut String, title: &str) {

@@ -45,18 +45,24 @@ pub(super) fn boards(entries: Vec<Entry>) -> Vec<Board> {
     boards.into_iter().map(board).collect()
 }
 
+/// Variants of one result took turns.
+fn told_apart(one: &Entry, other: &Entry, questions: usize) -> bool {
+    let (ours, theirs): (Vec<_>, Vec<_>) =
+        (one.trials.iter().collect(), other.trials.iter().collect());
+    contest::told_apart(&ours, &theirs, one.name == other.name, questions)
+}
+
 /// A rank is shared with the first of it, so that no chain of small differences ties
 /// the first with the last.
 fn places(mut entries: Vec<Entry>) -> Vec<Place> {
     let tps = |entry: &Entry| entry.tps.value().unwrap_or(f64::MIN);
     entries.sort_by(|a, b| tps(b).total_cmp(&tps(a)));
-    let tests = entries.len().saturating_sub(1);
+    let questions = entries.len().saturating_sub(1);
     let mut places: Vec<Place> = Vec::new();
     for (place, entry) in entries.into_iter().enumerate() {
         let last = places.last().map(|known| known.rank);
         let first = places.iter().find(|known| Some(known.rank) == last);
-        let shared = first
-            .filter(|first| !contest::told_apart(&first.entry.trials, &entry.trials, "tps", tests));
+        let shared = first.filter(|first| !told_apart(&first.entry, &entry, questions));
         let rank = shared.map_or(place + 1, |first| first.rank);
         places.push(Place {
             rank,

@@ -1,5 +1,6 @@
 //! Results for the terminal, without colours.
 
+mod doctor;
 mod sheet;
 mod study;
 mod table;
@@ -7,6 +8,7 @@ mod trial;
 mod wrap;
 
 pub use crate::thresholds::misses;
+pub use doctor::{findings, spoilers};
 pub(crate) use sheet::sheet;
 pub use study::{study, thresholds};
 pub use trial::trial;

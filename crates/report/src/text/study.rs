@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use measure::result::RunResult;
 
+use super::doctor::spoilers;
 use super::table::grid;
 use super::wrap::{plain, wrap};
 use crate::document::all_trials;
@@ -47,6 +48,7 @@ pub fn study(result: &RunResult) -> String {
         )
     });
     paragraph(&mut text, warnings.collect());
+    text.push_str(&spoilers(&result.findings));
     text
 }
 

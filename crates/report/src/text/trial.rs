@@ -33,6 +33,9 @@ pub fn trial(summary: &TrialSummary) -> String {
     if let Some(verdict) = &summary.verdict {
         let _ = writeln!(text, "{}", wrap("Verdict: ", &verdict.to_string()));
     }
+    if let Some(ended) = &summary.ended {
+        let _ = writeln!(text, "{}", wrap("Ended: ", &ended.to_string()));
+    }
     if summary.outcome != Outcome::Completed {
         let _ = writeln!(text, "{}", wrap("Ended: ", &summary.outcome.to_string()));
     }
