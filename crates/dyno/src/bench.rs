@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use client::mysql::StatementProtocol;
 use data::Mode;
-use lab::{Database, Lab, Place, Trial};
+use lab::{Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::result::Design;
 use workload::options::Options;
@@ -22,6 +22,10 @@ use crate::thresholds::Thresholds;
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// Length of the measurement where neither time nor events are given.
 const DEFAULT_TIME: Duration = Duration::from_secs(30);
+/// Least length of a measurement that ends when it is sure…
+const DEFAULT_LEAST: Duration = Duration::from_secs(10);
+/// …and its longest.
+const DEFAULT_MAX: Duration = Duration::from_secs(1800);
 
 /// Prepare, warm up, run, report.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
@@ -33,6 +37,12 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     options
         .validate_for(args.workload)
         .map_err(|error| Failure::new(Exit::Usage, error))?;
+    if let (Some(_), Some(longest)) = (args.until_ci, longest_time(args))
+        && longest < least_time(args)
+    {
+        let message = "the least length, --time, is more than the longest, --max-time";
+        return Err(Failure::new(Exit::Usage, message));
+    }
     let database = server::open(&args.url, &access, &lab)?;
     let mut screen = Screen::new(Detail::Seconds);
     screen.line(&format!("{} at {}", database.engine(), database.shown()));
@@ -145,12 +155,16 @@ fn describe(args: &BenchArgs, options: Options, database: Database) -> Trial {
             ProtocolArg::Prepared => StatementProtocol::Prepared,
             ProtocolArg::Text => StatementProtocol::Text,
         },
+        early: args.until_ci.map(|ci| EarlyEnd::Sure {
+            ci,
+            least: least_time(args),
+        }),
         load: LoadSpec {
             users: args.threads,
             // Known once the engine is.
             workers: 1,
             warmup: args.warmup,
-            time: args.time.or(args.events.is_none().then_some(DEFAULT_TIME)),
+            time: longest_time(args),
             events: args.events,
             pace: args.rate.map_or(Pace::Closed, |per_s| Pace::Open {
                 per_s,
@@ -167,6 +181,18 @@ fn describe(args: &BenchArgs, options: Options, database: Database) -> Trial {
             grace: GRACE,
         },
         load_connections: connection.load_connections,
+    }
+}
+
+fn least_time(args: &BenchArgs) -> Duration {
+    args.time.unwrap_or(DEFAULT_LEAST)
+}
+
+/// The length of the measurement, at most.
+fn longest_time(args: &BenchArgs) -> Option<Duration> {
+    match args.until_ci {
+        Some(_) => Some(args.max_time.unwrap_or(DEFAULT_MAX)),
+        None => args.time.or(args.events.is_none().then_some(DEFAULT_TIME)),
     }
 }
 
@@ -190,8 +216,18 @@ fn as_study(args: &BenchArgs, database: &Database) -> String {
         args.threads,
         study::format_duration(args.warmup),
     );
-    let time = args.time.unwrap_or(DEFAULT_TIME);
+    let time = match args.until_ci {
+        Some(_) => least_time(args),
+        None => args.time.unwrap_or(DEFAULT_TIME),
+    };
     text.push_str(&format!("time = \"{}\"\n", study::format_duration(time)));
+    if let Some(ci) = args.until_ci {
+        let max = study::format_duration(args.max_time.unwrap_or(DEFAULT_MAX));
+        text.push_str(&format!(
+            "until = {{ ci = \"{}%\", max = \"{max}\" }}\n",
+            ci * 100.0
+        ));
+    }
     if let Some(events) = args.events {
         text.push_str(&format!("events = {events}\n"));
     }

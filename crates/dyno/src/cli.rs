@@ -74,6 +74,13 @@ pub(crate) struct BenchArgs {
     /// Length of the measurement (30s, 5m, 1h30m). [default: 30s, or none with --events]
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub(crate) time: Option<Duration>,
+    /// End when sure: as soon as the 95 % interval of the mean throughput is within so much
+    /// of it, like 2%. Not before --time [default then: 10s], nor after --max-time.
+    #[arg(long, value_parser = percent, value_name = "PERCENT")]
+    pub(crate) until_ci: Option<f64>,
+    /// Longest measurement with --until-ci. [default: 30m]
+    #[arg(long, value_parser = duration, value_name = "DURATION", requires = "until_ci")]
+    pub(crate) max_time: Option<Duration>,
     /// Load before the measurement, shown but not counted.
     #[arg(long, default_value = "5s", value_parser = duration, value_name = "DURATION")]
     pub(crate) warmup: Duration,
@@ -321,6 +328,15 @@ pub(crate) enum ProtocolArg {
 
 fn duration(text: &str) -> Result<Duration, String> {
     study::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// A share, typed in percent.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if (0.1..=50.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("it is a percentage from 0.1% to 50%, like 2%".to_owned()),
+    }
 }
 
 fn rate(text: &str) -> Result<f64, String> {

@@ -2,7 +2,7 @@
 
 use client::mysql::StatementProtocol;
 use data::Mode;
-use lab::{Database, Lab, Place, Trial};
+use lab::{Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::result::{Design, Table};
 use study::{Engine, Plan, ServerSpec, Study};
@@ -111,12 +111,16 @@ impl Meant {
             load_connections: LOAD_CONNECTIONS,
             preload: load.preload,
             monitors: planned.monitors,
+            early: load.until.map(|until| EarlyEnd::Sure {
+                ci: until.ci,
+                least: load.time,
+            }),
             load: LoadSpec {
                 users: load.threads,
                 // Known once the engine is.
                 workers: 1,
                 warmup: load.warmup,
-                time: Some(load.time),
+                time: Some(load.longest()),
                 events: load.events,
                 pace: pace(load.pace),
                 think: load.think,

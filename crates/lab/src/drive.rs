@@ -45,8 +45,8 @@ pub(crate) fn drive(
             };
             load.spawn(scope)?;
         }
-        let mut hearing = Hearing::new(trial, rig, &barrier, keeper);
-        hearing.listen(&news, &tell, &stop, interrupted);
+        let mut hearing = Hearing::new(trial, rig, &barrier, &stop, keeper);
+        hearing.listen(&news, &tell, interrupted);
         hearing.conclude()
     })
 }

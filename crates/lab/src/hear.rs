@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use load::{Barrier, End, LoadError, LoadOutcome, Stop};
+use measure::ended::Ended;
 use measure::gather::Gather;
 use measure::instance::InstanceSummary;
 use measure::metric::{Metrics, MonitorPoint};
@@ -13,6 +14,7 @@ use measure::setup::{Input, Outcome, StatementKind, Unfinished};
 use measure::slice::{Phase, Second};
 
 use crate::database::Database;
+use crate::early::Early;
 use crate::failure::{Cause, Failure};
 use crate::keeper::Keeper;
 use crate::merge::Merger;
@@ -47,6 +49,8 @@ pub(crate) struct Driven {
     pub(crate) instances: Vec<InstanceSummary>,
     pub(crate) metrics: Metrics,
     pub(crate) unfinished: Unfinished,
+    /// Why the trial ended before its time, where it was meant to.
+    pub(crate) ended: Option<Ended>,
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Failure>,
 }
@@ -62,6 +66,8 @@ pub(crate) struct Hearing<'a> {
     merger: Merger,
     gather: Gather,
     watch: Watch,
+    early: Early,
+    stop: &'a Stop,
     /// What ended the trial too early, and its outcome.
     ended_by: Option<(Outcome, Failure)>,
 }
@@ -87,6 +93,7 @@ impl<'a> Hearing<'a> {
         trial: &'a Trial,
         rig: &'a mut Rig,
         barrier: &'a Barrier,
+        stop: &'a Stop,
         keeper: &'a mut dyn Keeper,
     ) -> Self {
         let kinds = trial.statement_kinds();
@@ -104,6 +111,8 @@ impl<'a> Hearing<'a> {
                 true => Watch::Waiting,
                 false => Watch::Over(Metrics::new()),
             },
+            early: Early::new(trial),
+            stop,
             ended_by: None,
             trial,
             rig,
@@ -119,7 +128,6 @@ impl<'a> Hearing<'a> {
         &mut self,
         news: &Receiver<News>,
         tell: &Sender<News>,
-        stop: &Stop,
         interrupted: &AtomicBool,
     ) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
@@ -133,7 +141,7 @@ impl<'a> Hearing<'a> {
                 self.ended_by = self.dead_server(false);
             }
             if self.ended_by.is_some() || interrupted.load(Ordering::Relaxed) {
-                stop.interrupt();
+                self.stop.interrupt();
             }
         }
         self.stop_watching();
@@ -188,6 +196,9 @@ impl<'a> Hearing<'a> {
     fn merged(&mut self) {
         while let Some(second) = self.merger.next() {
             self.gather.add(&second);
+            if self.early.hear(&second) {
+                self.stop.enough();
+            }
             self.keeper.second(&second, &self.kinds);
         }
     }
@@ -285,6 +296,7 @@ impl<'a> Hearing<'a> {
         Ok(Driven {
             instances: self.instances(&outcome),
             unfinished: self.unfinished(),
+            ended: self.early.ended().filter(|_| outcome == Outcome::Completed),
             gather: self.gather,
             metrics,
             outcome,
@@ -346,6 +358,7 @@ impl<'a> Hearing<'a> {
             instances: Vec::new(),
             metrics: Metrics::new(),
             reset: None,
+            ended: None,
             outcome,
         }
     }

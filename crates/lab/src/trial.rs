@@ -6,6 +6,7 @@ use std::time::Duration;
 use client::mysql::StatementProtocol;
 use data::{Mode, Wanted};
 use load::{Arrivals, LoadSpec, Pace};
+use measure::ended::Until;
 use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
 use measure::summary::TrialSummary;
 use study::EngineSpec;
@@ -14,6 +15,7 @@ use workload::options::Options;
 
 use crate::database::Database;
 use crate::drive;
+use crate::early::EarlyEnd;
 use crate::failure::{Cause, Failure};
 use crate::hear::Driven;
 use crate::keeper::Keeper;
@@ -52,6 +54,8 @@ pub struct Trial {
     pub preload: bool,
     /// Whether host and servers are watched.
     pub monitors: bool,
+    /// When it may end before its time.
+    pub early: Option<EarlyEnd>,
     /// The load of each server; its `workers` are set when the engine is known.
     pub load: LoadSpec,
     /// Worker threads for each server, if the user named a number.
@@ -129,6 +133,7 @@ fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
         instances: driven.instances,
         metrics: driven.metrics,
         reset: rig.reset.clone(),
+        ended: driven.ended,
         outcome: driven.outcome,
     });
     Ran {
@@ -149,6 +154,7 @@ pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),
         reset: None,
+        ended: None,
         outcome: Outcome::Failed {
             reason: failure.message.clone(),
         },
@@ -238,6 +244,13 @@ impl Trial {
             warmup_s: self.load.warmup.as_secs_f64(),
             time_s: self.load.time.map(|time| time.as_secs_f64()),
             events: self.load.events,
+            until: match self.early {
+                Some(EarlyEnd::Sure { ci, least }) => Some(Until {
+                    ci,
+                    least_s: least.as_secs_f64(),
+                }),
+                Some(EarlyEnd::Overloaded { .. }) | None => None,
+            },
             in_process: matches!(
                 self.place,
                 Place::Sqlite | Place::Given(Database::Sqlite(_))

@@ -2,6 +2,7 @@
 //! Markdown write it down.
 
 use measure::ended::Ended;
+use measure::ended::Ended;
 use measure::result::RunResult;
 use measure::summary::{LatencySummary, TrialSummary};
 
@@ -158,6 +159,29 @@ fn saved(result: &RunResult) -> Option<String> {
     })
 }
 
+/// What ending trials when they were sure has saved.
+fn saved(result: &RunResult) -> Option<String> {
+    let may = result
+        .trials
+        .iter()
+        .filter(|trial| trial.setup.until.is_some());
+    let ended = may.clone().filter_map(|trial| match &trial.ended {
+        Some(ended @ Ended::Sure { .. }) => Some(ended.saved_s()),
+        _ => None,
+    });
+    let saved: Vec<f64> = ended.collect();
+    let longest: f64 = may.clone().filter_map(|trial| trial.setup.time_s).sum();
+    (longest > 0.0).then(|| {
+        format!(
+            "{} of {} trials, {} saved of {} of measurement at most",
+            saved.len(),
+            may.count(),
+            number::duration(saved.iter().sum::<f64>() + 0.0),
+            number::duration(longest)
+        )
+    })
+}
+
 fn verdicts(result: &RunResult) -> Grid {
     let rows = findings::verdicts(result).into_iter();
     let rows = rows.map(|remark| vec![remark.name, remark.what, remark.words]);
@@ -187,6 +211,7 @@ fn setup(result: &RunResult) -> Facts {
             (name, listed(&distinct(values.map(|(_, value)| value))))
         })
         .collect();
+    facts.extend(saved(result).map(|words| ("Ended when sure", words)));
     facts.extend(saved(result).map(|words| ("Ended when sure", words)));
     let order = &result.design.order;
     if !order.is_empty() {

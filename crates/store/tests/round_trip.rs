@@ -69,12 +69,14 @@ fn input() -> Input {
             warmup_s: 1.0,
             time_s: Some(12.0),
             events: None,
+            until: None,
             in_process: false,
         },
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),
         reset: None,
         unfinished: Unfinished::default(),
+        ended: None,
         outcome: Outcome::Completed,
     }
 }

@@ -119,6 +119,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
             warmup_s: 10.0,
             time_s: Some(60.0),
             events: None,
+            until: None,
             in_process: false,
         },
         instances: Vec::new(),
@@ -129,6 +130,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
             oldest_ms: Some(4.2),
             cancelled: 0,
         },
+        ended: None,
         outcome: Outcome::Completed,
     };
     let series = seconds.iter().map(SeriesPoint::from).collect();
