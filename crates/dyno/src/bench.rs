@@ -32,7 +32,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
     let thresholds = Thresholds::of_bench(&args.thresholds, args.baseline.as_deref())?;
     let mut lab = Lab::default();
-    let access = server::access(Some(&args.connection))?;
+    let access = server::access(Some(&args.connection.login))?;
     let options = options(args);
     options
         .validate_for(args.workload)
@@ -65,6 +65,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     let places: Vec<_> = database.file().into_iter().collect();
     let mut results = Results::create(args.out.as_deref(), about, &places, screen)?;
+    let server = database.target().map(|target| target.shown());
+    let of: Vec<&str> = server.iter().map(String::as_str).collect();
+    results.look(std::slice::from_ref(&trial), &of);
     let ran = match lab::run_trial(&mut lab, &trial, &mut results, &interrupted) {
         Ok(ran) => ran,
         Err(failure) => {

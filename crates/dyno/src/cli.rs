@@ -37,6 +37,11 @@ pub(crate) enum Command {
         after_help = "Starts nothing and writes nothing.\n\nExample:\n  dyno plan studies/p2-scale-up.toml"
     )]
     Plan(StudyArgs),
+    /// Look for what will spoil a measurement, on this host and in a server.
+    #[command(
+        after_help = "Changes nothing. docs/doctor.md explains every check, with its source.\n\nExamples:\n  dyno doctor\n  dyno doctor mysql://root@127.0.0.1:3306/sbtest\n  dyno doctor --study studies/p2-scale-up.toml"
+    )]
+    Doctor(DoctorArgs),
     /// Write the report of a result again.
     #[command(after_help = "Example:\n  dyno report results/20260101T120000Z-scale-up")]
     Report(ReportArgs),
@@ -129,23 +134,30 @@ pub(crate) struct BenchArgs {
     pub(crate) transaction: TransactionArgs,
 }
 
+/// How to reach a server.
 #[derive(Debug, Args)]
-pub(crate) struct ConnectionArgs {
+pub(crate) struct LoginArgs {
     /// How much TLS.
-    #[arg(long, value_enum, default_value_t = TlsModeArg::Preferred, long_help = "How much TLS: disable; preferred (if the server offers it, unchecked); required (or no connection, unchecked); verify-ca (trusted authority); verify-full (and the right name). Naming --tls-ca without a mode means verify-full.")]
+    #[arg(long, value_enum, default_value_t = TlsModeArg::Preferred, requires = "url", long_help = "How much TLS: disable; preferred (if the server offers it, unchecked); required (or no connection, unchecked); verify-ca (trusted authority); verify-full (and the right name). Naming --tls-ca without a mode means verify-full.")]
     pub(crate) tls_mode: TlsModeArg,
     /// File of trusted authorities (PEM) instead of the system's.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) tls_ca: Option<PathBuf>,
     /// The client's certificate (PEM).
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", requires_all = ["tls_key", "url"])]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The key of the client's certificate (PEM).
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "url"])]
     pub(crate) tls_key: Option<PathBuf>,
     /// Read user and password from a file of my.cnf's form.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) option_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectionArgs {
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
     /// Prepared statements, or the whole text each time.
     #[arg(long, value_enum, default_value_t = ProtocolArg::Prepared)]
     pub(crate) protocol: ProtocolArg,
@@ -253,6 +265,25 @@ pub(crate) struct RunArgs {
     /// Print the result as JSON on stdout; progress goes to stderr.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Look at this server, too: mysql://USER@HOST:PORT/DATABASE. The password is best
+    /// given as DYNO_PASSWORD or in an option file.
+    pub(crate) url: Option<String>,
+    /// Compare with what a study asks for: its servers, users, memory and disk.
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    pub(crate) study: Option<PathBuf>,
+    /// Put another value in place of the study's, like load.threads=64.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value, requires = "study")]
+    pub(crate) overrides: Vec<(String, String)>,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten, next_help_heading = "Connection")]
+    pub(crate) login: LoginArgs,
 }
 
 #[derive(Debug, Args)]

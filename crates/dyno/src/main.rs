@@ -7,6 +7,7 @@
 mod bench;
 mod clean;
 mod cli;
+mod doctor;
 mod failure;
 mod kept;
 mod plan;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::bench(args),
         Command::Run(args) => run::run(args),
         Command::Plan(args) => plan::plan(args),
+        Command::Doctor(args) => doctor::doctor(args),
         Command::Report(args) => report::report(args),
         Command::Rank(args) => rank::rank(args),
         Command::Clean(args) => clean::clean(args),

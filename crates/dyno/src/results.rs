@@ -11,6 +11,7 @@ use measure::slice::Second;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
 
+use crate::doctor;
 use crate::failure::{Exit, Failure};
 use crate::progress::{Length, Screen};
 use crate::report;
@@ -84,6 +85,23 @@ impl Results {
             current: None,
             lost: None,
         }
+    }
+
+    /// Looks at host and servers while nothing is under load, says how many things may
+    /// spoil what will be measured, and keeps what was found. `of` are the words that
+    /// have `dyno doctor` look at the same.
+    pub(crate) fn look(&mut self, trials: &[Trial], of: &[&str]) {
+        let found = doctor::before(trials);
+        if let Some(line) = doctor::in_a_line(&found, of) {
+            self.screen.line(&format!("note: {line}"));
+        }
+        // A result that is gone on with was begun on a host that was looked at, too.
+        for finding in found {
+            if !self.result.findings.contains(&finding) {
+                self.result.findings.push(finding);
+            }
+        }
+        self.result.findings.sort_by_key(|finding| finding.level);
     }
 
     /// Takes the directory away if nothing was measured.
@@ -242,7 +260,10 @@ impl Keeper for Results {
             None => Ok(()),
         };
         self.screen.trial_ended(&summary);
-        self.result.trials.push(summary);
+        // One that is run again stands in its place.
+        let before = |trial: &TrialSummary| trial.number < summary.number;
+        let place = self.result.trials.partition_point(before);
+        self.result.trials.insert(place, summary);
         let written = finished.and_then(|()| self.dir.write_result(&self.result));
         match self.lost.take() {
             Some(lost) => Err(lost),

@@ -22,6 +22,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut results = open(args, &meant, &lab)?;
     leave_out_what_is_whole(&mut trials, &mut results, &meant);
     thresholds.note_what_is_missing(&trials, &results.screen);
+    let study = args.study.study.display().to_string();
+    results.look(&trials, &["--study", &study]);
     let ran = lab::run(&mut lab, &trials, &mut results, &interrupted);
     let ended = ran.map_err(|failure| meant.located(failure));
     results.screen.finish_stage();

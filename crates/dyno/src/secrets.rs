@@ -112,7 +112,8 @@ pub(crate) fn command_line() -> String {
     words.join(" ")
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
     let plain =
         |character: char| character.is_ascii_alphanumeric() || "-_./:=@,%+".contains(character);
     if !word.is_empty() && word.chars().all(plain) {

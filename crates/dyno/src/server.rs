@@ -3,7 +3,7 @@
 use client::mysql::{TlsMode, TlsOptions};
 use lab::{Access, Database, Lab};
 
-use crate::cli::{ConnectionArgs, TlsModeArg};
+use crate::cli::{LoginArgs, TlsModeArg};
 use crate::failure::Failure;
 use crate::secrets::{OptionFile, PASSWORD_VARIABLE};
 
@@ -13,7 +13,7 @@ pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Fa
 }
 
 /// Without a command line of its own, a study has what the environment says.
-pub(crate) fn access(args: Option<&ConnectionArgs>) -> Result<Access, Failure> {
+pub(crate) fn access(args: Option<&LoginArgs>) -> Result<Access, Failure> {
     let file = args.and_then(|args| args.option_file.as_deref());
     let file = file.map(OptionFile::read).transpose()?.unwrap_or_default();
     let user = file.user.or_else(|| std::env::var("USER").ok());
@@ -24,7 +24,7 @@ pub(crate) fn access(args: Option<&ConnectionArgs>) -> Result<Access, Failure> {
     })
 }
 
-fn tls(args: &ConnectionArgs) -> TlsOptions {
+fn tls(args: &LoginArgs) -> TlsOptions {
     // Who names an authority wants it checked.
     let asks_to_check = args.tls_ca.is_some() && args.tls_mode == TlsModeArg::Preferred;
     TlsOptions {
