@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::find_max::FoundMax;
 use crate::finding::Finding;
 use crate::summary::TrialSummary;
 use crate::threshold::Judgement;
@@ -28,6 +29,9 @@ pub struct RunResult {
     pub findings: Vec<Finding>,
     /// What it found, in the order of the trials.
     pub trials: Vec<TrialSummary>,
+    /// What searches for the highest rate found; empty without any.
+    #[serde(default)]
+    pub searches: Vec<FoundMax>,
     /// Whether each threshold was kept at each point; empty without thresholds.
     #[serde(default)]
     pub thresholds: Vec<Judgement>,

@@ -1,0 +1,238 @@
+//! What a search for the highest rate under a limit found.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::knee::knee;
+
+/// A search: its steps, and what came of them. Rates are those of all servers together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundMax {
+    /// The point of the study that it stands for; without the rate.
+    pub point: Vec<(String, String)>,
+    /// How often this point had been in the study then, this time included, from 1.
+    pub repeat: u32,
+    /// What is limited, for example `response_ms.p99`.
+    pub column: String,
+    /// The limit, in milliseconds.
+    pub limit_ms: f64,
+    /// Transactions per second of the closed loop, which shows how much can be done.
+    pub capacity_per_s: Option<f64>,
+    /// Every step, in the order in which they ran.
+    pub steps: Vec<Step>,
+    /// How it ended.
+    pub end: SearchEnd,
+}
+
+/// One trial of a search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The trial's number.
+    pub trial: u32,
+    /// Arrivals per second that were asked for.
+    pub rate_per_s: f64,
+    /// Transactions per second that ended.
+    pub achieved_per_s: Option<f64>,
+    /// The mean response time, in milliseconds.
+    pub mean_ms: Option<f64>,
+    /// What is limited, in milliseconds.
+    pub value_ms: Option<f64>,
+    /// Whether it was a longer trial, to confirm.
+    pub long: bool,
+    /// What came of it.
+    pub judged: StepJudged,
+}
+
+/// What came of one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepJudged {
+    /// The limit was held.
+    Held,
+    /// It was not.
+    TooSlow,
+    /// More arrived than was done, so that response times have no limit at all.
+    Overloaded,
+    /// The load never became steady.
+    Unsteady,
+    /// Nothing was measured.
+    Nothing,
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum SearchEnd {
+    /// The highest rate that holds the limit is known and confirmed.
+    Found {
+        /// That rate.
+        held_per_s: f64,
+        /// The lowest rate that does not.
+        failed_per_s: f64,
+    },
+    /// There were no more trials; this is what was known by then.
+    OutOfTrials {
+        /// The highest rate that held the limit.
+        held_per_s: Option<f64>,
+        /// The lowest rate that did not.
+        failed_per_s: Option<f64>,
+    },
+    /// Not even a small part of the capacity held the limit.
+    NoRate {
+        /// The lowest rate that was tried.
+        failed_per_s: f64,
+    },
+    /// The closed loop did nothing, or a trial failed, or the user asked to stop.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for StepJudged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Held => "held",
+            Self::TooSlow => "too slow",
+            Self::Overloaded => "overloaded",
+            Self::Unsteady => "never steady",
+            Self::Nothing => "nothing measured",
+        })
+    }
+}
+
+impl FoundMax {
+    /// The step that shows what was seen at the highest rate that held: the longest and
+    /// latest one.
+    #[must_use]
+    pub fn held(&self) -> Option<&Step> {
+        let rate = match &self.end {
+            SearchEnd::Found { held_per_s, .. } => Some(*held_per_s),
+            SearchEnd::OutOfTrials { held_per_s, .. } => *held_per_s,
+            SearchEnd::NoRate { .. } | SearchEnd::Stopped { .. } => None,
+        }?;
+        self.at(rate)
+    }
+
+    /// The step at the lowest rate that did not hold.
+    #[must_use]
+    pub fn failed(&self) -> Option<&Step> {
+        let rate = match &self.end {
+            SearchEnd::Found { failed_per_s, .. } | SearchEnd::NoRate { failed_per_s } => {
+                Some(*failed_per_s)
+            }
+            SearchEnd::OutOfTrials { failed_per_s, .. } => *failed_per_s,
+            SearchEnd::Stopped { .. } => None,
+        }?;
+        self.at(rate)
+    }
+
+    fn at(&self, rate_per_s: f64) -> Option<&Step> {
+        let steps = self.steps.iter().rev();
+        let mut steps = steps.filter(|step| step.rate_per_s.total_cmp(&rate_per_s).is_eq());
+        let first = steps.next()?;
+        Some(steps.find(|step| step.long && !first.long).unwrap_or(first))
+    }
+
+    /// The step at which response times begin to climb, by the place that Kneedle finds
+    /// on the curve of the limited number against the achieved rate. Overloaded steps are
+    /// not on the curve: their times depend on how long they ran. `None` with too few
+    /// steps, or on a curve without a bend.
+    #[must_use]
+    pub fn knee(&self) -> Option<&Step> {
+        let on_curve = self.steps.iter().filter(|step| {
+            matches!(step.judged, StepJudged::Held | StepJudged::TooSlow)
+                && step.achieved_per_s.is_some()
+                && step.value_ms.is_some()
+        });
+        let mut steps: Vec<&Step> = on_curve.collect();
+        steps.sort_by(|a, b| {
+            a.achieved_per_s
+                .partial_cmp(&b.achieved_per_s)
+                .unwrap_or(std::cmp::Ordering::Equal)
+        });
+        let points = steps
+            .iter()
+            .filter_map(|step| Some((step.achieved_per_s?, step.value_ms?)));
+        let points: Vec<(f64, f64)> = points.collect();
+        steps.get(knee(&points)?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(trial: u32, rate_per_s: f64, value_ms: f64, judged: StepJudged, long: bool) -> Step {
+        Step {
+            trial,
+            rate_per_s,
+            achieved_per_s: Some(rate_per_s),
+            mean_ms: Some(value_ms / 3.0),
+            value_ms: Some(value_ms),
+            long,
+            judged,
+        }
+    }
+
+    fn found() -> FoundMax {
+        FoundMax {
+            point: Vec::new(),
+            repeat: 1,
+            column: "response_ms.p99".into(),
+            limit_ms: 20.0,
+            capacity_per_s: Some(1000.0),
+            steps: vec![
+                step(2, 700.0, 10.0, StepJudged::Held, false),
+                step(3, 840.0, 900.0, StepJudged::Overloaded, false),
+                step(4, 767.0, 18.5, StepJudged::Held, false),
+                step(5, 803.0, 30.0, StepJudged::TooSlow, false),
+                step(6, 767.0, 19.0, StepJudged::Held, true),
+            ],
+            end: SearchEnd::Found {
+                held_per_s: 767.0,
+                failed_per_s: 803.0,
+            },
+        }
+    }
+
+    #[test]
+    fn what_was_seen_there_is_the_longest_trials() {
+        let found = found();
+        assert_eq!(found.held().map(|step| step.trial), Some(6));
+        assert_eq!(found.failed().map(|step| step.trial), Some(5));
+        let none = FoundMax {
+            end: SearchEnd::Stopped { reason: "x".into() },
+            ..found
+        };
+        assert_eq!((none.held(), none.failed()), (None, None));
+        let json = serde_json::to_string(&none).unwrap();
+        assert_eq!(serde_json::from_str::<FoundMax>(&json).unwrap(), none);
+    }
+
+    #[test]
+    fn the_knee_is_where_times_begin_to_climb() {
+        let mut found = found();
+        // M/M/1 with 1000 transactions per second.
+        let rates = [100.0, 300.0, 500.0, 700.0, 800.0, 900.0, 950.0, 980.0];
+        let steps = (1..).zip(rates);
+        found.steps = steps
+            .map(|(trial, rate)| {
+                step(
+                    trial,
+                    rate,
+                    4605.0 / (1000.0 - rate),
+                    StepJudged::Held,
+                    false,
+                )
+            })
+            .collect();
+        found
+            .steps
+            .push(step(9, 1100.0, 1e6, StepJudged::Overloaded, false));
+        assert_eq!(found.knee().map(|step| step.trial), Some(6));
+        found.steps.truncate(3);
+        assert_eq!(found.knee(), None);
+    }
+}

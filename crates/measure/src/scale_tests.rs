@@ -1,0 +1,117 @@
+use super::*;
+
+fn points(data: &[(f64, f64)]) -> Vec<Point> {
+    let point = |&(size, per_s)| Point { size, per_s };
+    data.iter().map(point).collect()
+}
+
+/// A Sun SPARCcenter 2000 in the SPEC SDM91 benchmark (Gunther, *Performance Analysis for
+/// Computer Systems*): scripts per hour by users.
+const SDM91: [(f64, f64); 7] = [
+    (1.0, 64.9),
+    (18.0, 995.9),
+    (36.0, 1652.4),
+    (72.0, 1853.2),
+    (108.0, 1828.9),
+    (144.0, 1775.0),
+    (216.0, 1702.2),
+];
+
+/// A ray tracer on so many processors (Gunther, *Guerrilla Capacity Planning*).
+const RAY_TRACER: [(f64, f64); 11] = [
+    (1.0, 20.0),
+    (4.0, 78.0),
+    (8.0, 130.0),
+    (12.0, 170.0),
+    (16.0, 190.0),
+    (20.0, 200.0),
+    (24.0, 210.0),
+    (28.0, 230.0),
+    (32.0, 260.0),
+    (48.0, 280.0),
+    (64.0, 310.0),
+];
+
+fn near(found: Estimate, value: f64, half: f64) {
+    assert!((found.value / value - 1.0).abs() < 1e-5, "{found:?}");
+    let found = found.half_width.unwrap();
+    assert!((found / half - 1.0).abs() < 1e-4, "{found} {half}");
+}
+
+/// The R package `usl` publishes a peak at 96.52 users for these; all numbers with their
+/// intervals by scipy 1.17.1, `curve_fit` and `t.ppf(0.975, n - 3)`, those of the peak from
+/// its covariances.
+#[test]
+fn a_published_system_with_a_peak() {
+    let found = scaling(&points(&SDM91)).unwrap();
+    near(found.alone_per_s, 89.995_232_5, 39.462_974);
+    near(found.contention, 0.027_728_475, 0.025_325_99);
+    near(found.coherency, 1.043_654_8e-4, 5.518_26e-5);
+    assert!((found.r_squared - 0.989_561_478).abs() < 1e-8);
+    let peak = found.peak.unwrap();
+    near(peak.size, 96.519_56, 24.954_557);
+    near(peak.per_s, 1883.899, 143.331_98);
+    assert!(peak.is_measured);
+    let amdahl = found.amdahl.unwrap();
+    near(amdahl.alone_per_s, 146.210_553, 111.635_05);
+    near(amdahl.share, 0.073_648_16, 0.065_941_28);
+    let gustafson = found.gustafson.unwrap();
+    near(gustafson.share, 0.994_268_28, 0.012_412_025);
+    assert!((gustafson.r_squared - 0.399_471).abs() < 1e-5);
+}
+
+/// Unbounded, its κ is below 0: Amdahl's law it is, and there is no peak.
+#[test]
+fn a_published_system_without_one() {
+    let found = scaling(&points(&RAY_TRACER)).unwrap();
+    near(found.alone_per_s, 21.848_843, 2.845_293);
+    near(found.contention, 0.057_770_78, 0.011_894_37);
+    assert_eq!(
+        (found.coherency.value, found.coherency.half_width),
+        (0.0, None)
+    );
+    assert_eq!(found.peak, None);
+    assert!((found.r_squared - 0.990_694_925).abs() < 1e-8);
+}
+
+/// Made by the law, so it is found again.
+#[test]
+fn the_law_itself_is_found() {
+    let law = |contention: f64, coherency: f64| -> Vec<Point> {
+        let sizes = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+        let at = |size: f64| Point {
+            size,
+            per_s: universal_law(size, &[2231.0, contention, coherency]).0,
+        };
+        sizes.map(at).to_vec()
+    };
+    let found = scaling(&law(0.1, 0.01)).unwrap();
+    assert!((found.contention.value - 0.1).abs() < 1e-6, "{found:?}");
+    assert!((found.peak.unwrap().size.value - 90.0_f64.sqrt()).abs() < 1e-3);
+    let only_pairs = scaling(&law(-0.001, 0.01)).unwrap();
+    assert_eq!(only_pairs.contention.half_width, None);
+    assert!(only_pairs.peak.unwrap().size.half_width.is_some());
+    assert_eq!(scaling(&law(-0.01, 0.0)), Err(NoLaw::Superlinear));
+    // In proportion.
+    let straight = scaling(&law(0.0, 0.0)).unwrap();
+    assert!(straight.contention.value.abs() < 1e-6 && straight.peak.is_none());
+}
+
+#[test]
+fn what_tells_nothing_is_refused() {
+    let few = scaling(&points(&SDM91[..5]));
+    assert_eq!(few, Err(NoLaw::TooFew { points: 5 }));
+    // Repeats of a size are no further sizes.
+    let twice = [&SDM91[..5], &SDM91[..5]].concat();
+    assert_eq!(scaling(&points(&twice)), Err(NoLaw::TooFew { points: 5 }));
+    let noise: Vec<(f64, f64)> = (1..=8)
+        .map(|i| (f64::from(i), if i % 2 == 0 { 100.0 } else { 900.0 }))
+        .collect();
+    assert!(matches!(
+        scaling(&points(&noise)),
+        Err(NoLaw::BadFit { .. } | NoLaw::NotFound | NoLaw::Serial)
+    ));
+    let mut bad = points(&SDM91);
+    bad[0].per_s = f64::NAN;
+    assert!(matches!(scaling(&bad), Err(NoLaw::BadPoint { .. })));
+}
