@@ -47,7 +47,7 @@ pub(crate) fn name(finding: &Finding) -> String {
 
 /// Why a finding matters, with its source.
 pub(crate) fn why(finding: &Finding) -> String {
-    format!("{} ({})", finding.why, finding.source)
+    format!("{} Source: {}.", finding.why, finding.source)
 }
 
 /// What is to be known besides, and what could not be looked at.

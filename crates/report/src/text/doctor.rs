@@ -17,20 +17,22 @@ pub fn findings(findings: &[Finding]) -> String {
             if place == 0 {
                 let _ = writeln!(text, "{}", title(level));
             }
-            let _ = writeln!(text, "{}", line(finding));
-            if level < Level::Note {
-                let _ = writeln!(text, "{}", indented("why: ", &why(finding)));
-            }
-            // A command stays in one piece, to be copied.
-            if let Some(mend) = &finding.mend {
-                let _ = writeln!(text, "      mend: {}", plain(mend));
-            }
+            text.push_str(&shown(finding));
         }
         if finding::count(findings, level) > 0 {
             text.push('\n');
         }
     }
-    text.push_str(&counts(findings));
+    let of = |level| finding::count(findings, level);
+    let _ = writeln!(
+        text,
+        "{} may spoil, {} for care, {} to be known, {} not looked at, {} passed",
+        of(Level::Spoils),
+        of(Level::Careful),
+        of(Level::Note),
+        of(Level::Unseen),
+        of(Level::Passed)
+    );
     text
 }
 
@@ -62,24 +64,23 @@ fn title(level: Level) -> &'static str {
     }
 }
 
-fn line(finding: &Finding) -> String {
-    indented("", &format!("{}: {}", name(finding), finding.seen))
+fn shown(finding: &Finding) -> String {
+    let words = format!("{}: {}", name(finding), finding.seen);
+    let mut text = indented(2, &wrap("", &words));
+    if finding.level < Level::Note {
+        text.push_str(&indented(6, &wrap("why:  ", &why(finding))));
+    }
+    // A command stays in one piece, to be copied.
+    if let Some(mend) = &finding.mend {
+        text.push_str(&indented(6, &format!("mend: {}", plain(mend))));
+    }
+    text
 }
 
-/// Text under the head of its level.
-fn indented(start: &str, text: &str) -> String {
-    let margin = if start.is_empty() { "  " } else { "      " };
-    wrap(&format!("{margin}{start}"), text)
-}
-
-fn counts(findings: &[Finding]) -> String {
-    let of = |level| finding::count(findings, level);
-    format!(
-        "{} may spoil a measurement, {} call for care, {} to be known; {} could not be looked at, {} passed.\n",
-        of(Level::Spoils),
-        of(Level::Careful),
-        of(Level::Note),
-        of(Level::Unseen),
-        of(Level::Passed)
-    )
+/// Lines that begin after so many blanks.
+fn indented(blanks: usize, lines: &str) -> String {
+    let lines = lines.lines();
+    lines
+        .map(|line| format!("{:blanks$}{line}\n", ""))
+        .collect()
 }

@@ -1,0 +1,112 @@
+//! What was found of a made-up host and its server, in every form.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use measure::finding::{Finding, Level};
+use measure::result::RunResult;
+use measure::series::SeriesPoint;
+use report::Report;
+
+fn finding(id: &str, of: &str, level: Level, seen: &str, mend: Option<&str>) -> Finding {
+    Finding {
+        id: id.into(),
+        of: of.into(),
+        level,
+        seen: seen.into(),
+        why: "It matters to the numbers, and for so long a reason that the line must be broken \
+              where a terminal ends."
+            .into(),
+        source: "paper P1; kernel docs, admin-guide".into(),
+        mend: mend.map(str::to_owned),
+    }
+}
+
+fn findings() -> Vec<Finding> {
+    let server = "mysql://root@127.0.0.1:3306/sbtest";
+    vec![
+        finding(
+            "commit-flush",
+            server,
+            Level::Spoils,
+            "innodb_flush_log_at_trx_commit: 0, no commit waits for the log",
+            Some("SET GLOBAL innodb_flush_log_at_trx_commit = 1;"),
+        ),
+        finding(
+            "transparent-huge-pages",
+            "host",
+            Level::Careful,
+            "/sys/kernel/mm/transparent_hugepage/enabled: always",
+            Some("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
+        ),
+        finding(
+            "virtualisation",
+            "host",
+            Level::Note,
+            "/proc/cpuinfo and /sys/class/dmi: KVM",
+            None,
+        ),
+        finding(
+            "cpu-turbo",
+            "host",
+            Level::Unseen,
+            "/sys/devices/system/cpu/intel_pstate/no_turbo is not there",
+            None,
+        ),
+        finding(
+            "swap-used",
+            "host",
+            Level::Passed,
+            "/proc/meminfo: no swap",
+            None,
+        ),
+    ]
+}
+
+#[test]
+fn the_text_is_as_it_was() {
+    common::golden("doctor.txt", &report::text::findings(&findings()));
+}
+
+fn whole<'a>(result: &'a RunResult, series: &'a [Vec<SeriesPoint>]) -> Report<'a> {
+    Report {
+        result,
+        series,
+        monitors: &[],
+        study: None,
+    }
+}
+
+#[test]
+fn a_report_shows_what_may_spoil_its_numbers() {
+    let (mut result, series) = common::study(&[4]);
+    let title = "What may spoil these numbers";
+    let page = report::html::page(&whole(&result, &series)).unwrap();
+    assert!(!page.contains(title), "there is nothing to show");
+    assert!(!report::text::study(&result).contains(title));
+    result.findings = findings();
+    // Whatever a host calls itself is shown as it is.
+    result.findings[1].seen = "<b>always|*".into();
+    let page = report::html::page(&whole(&result, &series)).unwrap();
+    let markdown = report::markdown::page(&whole(&result, &series));
+    let text = report::text::study(&result);
+    for words in [&page, &markdown, &text] {
+        assert!(words.contains(title) && words.contains("commit-flush"));
+    }
+    assert!(page.contains("&#60;b&#62;always|*") && !page.contains("<b>always"));
+    assert!(markdown.contains("\\<b\\>always\\|\\*"), "{markdown}");
+    assert!(
+        text.contains("careful  transparent-huge-pages: <b>always|*"),
+        "{text}"
+    );
+    assert!(markdown.contains("| virtualisation | note |"), "{markdown}");
+    assert!(page.contains("cpu-turbo") && markdown.contains("cpu-turbo"));
+    assert!(
+        !text.contains("cpu-turbo"),
+        "a terminal shows only what matters"
+    );
+}
