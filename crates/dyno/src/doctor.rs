@@ -35,7 +35,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let findings = examine(&Subject {
         trials: &trials,
         servers: &servers,
-        places: &places(&servers),
+        places: &places(&servers, &trials),
         look: LONG_LOOK,
     });
     match args.json {
@@ -44,13 +44,12 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     }
 }
 
-/// Where results go, and where data is or would be.
-fn places(servers: &[lab::Database]) -> Vec<PathBuf> {
-    let results = std::env::current_dir().ok();
+/// Where data lies that is in no server, or where it would when nothing is named.
+fn places(servers: &[lab::Database], trials: &[Trial]) -> Vec<PathBuf> {
     let files = servers.iter().filter_map(lab::Database::file);
-    let cache = lab::home::place().ok().filter(|_| servers.is_empty());
-    let all = results.into_iter().chain(files.map(ToOwned::to_owned));
-    all.chain(cache).collect()
+    let nothing_named = servers.is_empty() && trials.is_empty();
+    let cache = lab::home::place().ok().filter(|_| nothing_named);
+    files.map(ToOwned::to_owned).chain(cache).collect()
 }
 
 fn json(findings: &[Finding]) -> Result<String, Failure> {

@@ -134,6 +134,20 @@ pub(super) fn run<F>(
     findings.collect()
 }
 
+/// The same checks where there is nothing to look at.
+pub(super) fn unseen<F>(checks: &[Check<F>], of: &str, why: &str) -> Vec<Finding> {
+    let findings = checks.iter().map(|check| Finding {
+        id: check.about.id.to_owned(),
+        of: of.to_owned(),
+        level: Level::Unseen,
+        seen: why.to_owned(),
+        why: check.about.why.to_owned(),
+        source: check.about.source.to_owned(),
+        mend: None,
+    });
+    findings.collect()
+}
+
 fn filled(mend: String, fill: &[(&'static str, String)]) -> String {
     let fill = fill.iter();
     fill.fold(mend, |mend, (word, value)| mend.replace(word, value))

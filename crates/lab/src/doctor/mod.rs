@@ -52,7 +52,7 @@ pub struct Subject<'a> {
     pub trials: &'a [Trial],
     /// Servers that run, besides those of the trials.
     pub servers: &'a [Database],
-    /// Directories that hold data or results, besides those of servers.
+    /// Directories that hold data, besides those of servers and trials.
     pub places: &'a [PathBuf],
     /// How long the host is watched.
     pub look: Duration,
@@ -93,6 +93,10 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Server]) -> V
         HOST,
         check::on_host,
     ));
+    if places.is_empty() {
+        let why = "no data lies on this host, as far as is known";
+        findings.extend(check::unseen(place::CHECKS, HOST, why));
+    }
     for (path, place) in &places {
         let of = path.display().to_string();
         findings.extend(check::run(place::CHECKS, place, &of, check::on_host));

@@ -305,12 +305,10 @@ fn free(place: &Place) -> Seen {
         return Seen::unseen("statvfs does not tell");
     };
     let needed = place.needed_bytes;
-    let seen = format!(
-        "{} of {} are free, the load needs {}",
-        shown_bytes(free),
-        shown_bytes(total),
-        shown_bytes(needed)
-    );
+    let mut seen = format!("{} of {} are free", shown_bytes(free), shown_bytes(total));
+    if needed > 0 {
+        seen.push_str(&format!(", the load needs {}", shown_bytes(needed)));
+    }
     match free {
         _ if needed > free => Seen::spoils(seen),
         _ if free - needed < total / KEPT_FREE => Seen::careful(seen),
