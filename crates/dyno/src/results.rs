@@ -63,6 +63,7 @@ impl Results {
             environment,
             findings: Vec::new(),
             trials: Vec::new(),
+            searches: Vec::new(),
             thresholds: Vec::new(),
         };
         dir.write_result(&result)?;

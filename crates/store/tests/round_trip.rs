@@ -98,6 +98,7 @@ fn write(out: &Path) -> RunResult {
         environment: measure::result::Environment::default(),
         findings: Vec::new(),
         trials: vec![summary],
+        searches: Vec::new(),
         thresholds: Vec::new(),
     };
     dir.write_result(&result).unwrap();

@@ -165,6 +165,7 @@ pub(crate) fn study(threads: &[u32]) -> (RunResult, Vec<Vec<SeriesPoint>>) {
         },
         findings: Vec::new(),
         trials,
+        searches: Vec::new(),
         thresholds: Vec::new(),
     };
     (result, series)
