@@ -63,6 +63,24 @@ pub enum LabError {
         /// The most that works.
         limit: usize,
     },
+    /// `server.directory` is no place for servers' data.
+    #[error("{} {why}", path.display())]
+    UnfitDirectory {
+        /// The directory of the study.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+        /// What to do about that.
+        remedy: &'static str,
+    },
+    /// This host or this user cannot limit a server's CPU time.
+    #[error("no CPU quota can be set: {why}")]
+    NoCpuQuota {
+        /// What is missing.
+        why: String,
+        /// How to get it.
+        remedy: String,
+    },
     /// `DYNO_CACHE_LIMIT` is no size.
     #[error("DYNO_CACHE_LIMIT is {0:?}, which is no size")]
     CacheLimit(String),
@@ -211,13 +229,15 @@ impl LabError {
         let text = match self {
             Self::Io { source, .. } => return io_remedy(source),
             Self::DiskFull { .. } => {
-                "free some space, ask for less data, or name another disk with DYNO_CACHE_DIR"
+                "free some space, ask for less data, or name another disk: DYNO_CACHE_DIR for dyno's cache, server.directory for the servers' data"
             }
             Self::NoCacheDir => "set DYNO_CACHE_DIR to a directory that may fill up",
             Self::Untrusted { .. } | Self::Unreachable { .. } => {
                 "name a directory of your own with DYNO_CACHE_DIR, such as /var/cache/dyno"
             }
             Self::PathTooLong { .. } => "name a shorter directory with DYNO_CACHE_DIR",
+            Self::UnfitDirectory { remedy, .. } => remedy,
+            Self::NoCpuQuota { remedy, .. } => return Some(remedy.clone()),
             Self::CacheLimit(_) => "write it like 20G, 500M or plain bytes",
             Self::NoAccount => "install a server's package, or make a user mysql",
             Self::NoProgram { program, .. } if program == crate::process::SETPRIV => {
@@ -281,7 +301,7 @@ impl LabError {
 fn io_remedy(error: &io::Error) -> Option<String> {
     let text = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space, or name another disk with DYNO_CACHE_DIR"
+            "free some space, or name another disk: DYNO_CACHE_DIR for dyno's cache, server.directory for the servers' data"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "run as a user who may, or name a directory of your own with DYNO_CACHE_DIR"

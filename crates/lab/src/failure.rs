@@ -76,6 +76,8 @@ impl From<LabError> for Failure {
             | LabError::Unreachable { .. }
             | LabError::PathTooLong { .. }
             | LabError::CacheLimit(_)
+            | LabError::UnfitDirectory { .. }
+            | LabError::NoCpuQuota { .. }
             | LabError::ReservedSetting { .. }
             | LabError::BadSetting { .. } => Cause::Usage,
             _ => Cause::Server,

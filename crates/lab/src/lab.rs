@@ -1,6 +1,7 @@
 //! Builds the servers of a trial: theirs, or our own from templates.
 
 use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use crate::database::{Access, Database, mysql_failure};
 use crate::failure::{Cause, Failure};
 use crate::home::Home;
 use crate::keeper::Keeper;
+use crate::platform;
 use crate::rig::{DataFor, MadeFor, Member, Rig, reset};
 use crate::servers::{self, DataDir, Installed};
 use crate::settings;
@@ -34,6 +36,8 @@ pub struct Lab {
 struct Building<'a> {
     spec: &'a EngineSpec,
     trial: &'a Trial,
+    /// Where the servers' data lies; `None`: in the cache.
+    directory: Option<PathBuf>,
     installed: Installed,
     config: Vec<(String, String)>,
     keeper: &'a mut dyn Keeper,
@@ -52,6 +56,23 @@ impl Lab {
         }
         let home = Home::open()?;
         Ok(self.home.get_or_init(|| home))
+    }
+
+    /// Makes sure that this host can give the servers of a study the CPUs and the disk
+    /// that it wants for them.
+    ///
+    /// # Errors
+    /// What is missing, at its place in the study.
+    pub fn check_platform(&self, spec: &EngineSpec) -> Result<(), Failure> {
+        let home = self.home()?;
+        if let Some(cpus) = &spec.cpus {
+            platform::cgroup::check(home, cpus.value).map_err(|error| placed(spec, error))?;
+        }
+        if let Some(directory) = directory_of(spec) {
+            platform::directory::check(directory, home.account())
+                .map_err(|error| placed(spec, error))?;
+        }
+        Ok(())
     }
 
     /// Makes sure that somebody answers at a URL; `sqlite:` alone is a temporary
@@ -135,6 +156,7 @@ impl Lab {
                 tables: trial.options.tables,
                 rows: trial.options.rows,
                 seed: trial.seed,
+                directory: directory_of(spec).map(Path::to_owned),
             },
         };
         let kept = self.kept.take();
@@ -149,8 +171,13 @@ impl Lab {
             None => (None, None),
         };
         let home = self.home()?.clone();
+        let directory = directory_of(spec).map(|directory| {
+            let checked = platform::directory::check(directory, home.account());
+            checked.map_err(|error| placed(spec, error))
+        });
         let mut building = Building {
             spec,
+            directory: directory.transpose()?,
             trial,
             installed: installed(spec)?,
             config: config(spec),
@@ -203,7 +230,15 @@ impl Building<'_> {
                 tell: &mut |news| self.keeper.preparing(&news),
                 interrupted: self.interrupted,
             };
-            let built = template::rebuild(home, &self.installed, &wanted, &self.config, listener);
+            let directory = self.directory.as_deref();
+            let built = template::rebuild(
+                home,
+                &self.installed,
+                &wanted,
+                &self.config,
+                directory,
+                listener,
+            );
             let (built, took) = built.map_err(|error| placed(self.spec, error))?;
             each = took;
             data.push(built);
@@ -226,7 +261,11 @@ impl Building<'_> {
             .map_err(|error| placed(self.spec, error))?;
         self.keeper.stage("copying the data");
         let began = Instant::now();
-        let copies = (1..=self.trial.instances).map(|number| Ok(template.copy(number)?.0));
+        let directory = self.directory.as_deref();
+        let copies = (1..=self.trial.instances).map(|number| {
+            let copy = template.copy_to(number, directory);
+            Ok(copy.map_err(|error| placed(self.spec, error))?.0)
+        });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
         let how = match template.was_built {
             true => ResetHow::BuiltAndCopied,
@@ -253,6 +292,7 @@ impl Building<'_> {
                 config: &self.config,
                 port: port(self.spec, number),
                 connections: self.trial.load.users,
+                cpus: self.spec.cpus.as_ref().map(|cpus| cpus.value),
                 keep: &keep,
                 interrupted: self.interrupted,
             };
@@ -288,6 +328,12 @@ pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
     servers::find(engine, basedir, version).map_err(|error| placed(spec, error))
 }
 
+/// Where the servers of a study have their data; `None`: in the cache.
+fn directory_of(spec: &EngineSpec) -> Option<&Path> {
+    let directory = spec.directory.as_ref();
+    directory.map(|directory| directory.value.as_path())
+}
+
 /// The settings of a study as the server's option file has them.
 #[must_use]
 pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
@@ -315,6 +361,14 @@ fn placed(spec: &EngineSpec, error: crate::error::LabError) -> Failure {
             .find(|(known, _)| servers::same_name(known, name))
             .map(|(_, value)| value.span),
         LabError::WrongVersion { .. } => spec.version.as_ref().map(|version| version.span),
+        LabError::NoCpuQuota { .. } => spec.cpus.as_ref().map(|cpus| cpus.span),
+        LabError::UnfitDirectory { .. } => spec.directory.as_ref().map(|dir| dir.span),
+        LabError::DiskFull { path, .. } => {
+            let directory = spec.directory.as_ref();
+            directory
+                .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
+                .map(|dir| dir.span)
+        }
         LabError::PortTaken { .. } => spec.port.as_ref().map(|port| port.span),
         LabError::NoServer { .. } => match &spec.basedir {
             Some(basedir) => Some(basedir.span),

@@ -44,6 +44,7 @@ pub(crate) struct DataFor {
     pub(crate) tables: u32,
     pub(crate) rows: u64,
     pub(crate) seed: u64,
+    pub(crate) directory: Option<std::path::PathBuf>,
 }
 
 impl Member {

@@ -1,5 +1,5 @@
 //! Removes what dynos that were killed left behind: first their processes, then
-//! their directories.
+//! their directories and what they made elsewhere.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::error::LabError;
 use crate::home::Cleaned;
 use crate::home::lock::Lock;
+use crate::home::outside;
 use crate::process::LOOK;
 
 /// How long a process may take to go after SIGKILL; it may be writing to a slow disk.
@@ -53,7 +54,7 @@ pub(crate) fn remove(root: &Path, dead: Vec<Dead>) -> Result<Cleaned, LabError> 
     let mut cleaned = Cleaned::default();
     for Dead { dir, _lock } in dead {
         cleaned.processes += end_processes(&dir)?;
-        cleaned.bytes += used_bytes(&dir);
+        cleaned.bytes += outside::remove_all(&dir)? + used_bytes(&dir);
         remove_run_dir(root, &dir)?;
         cleaned.run_dirs += 1;
     }
@@ -63,6 +64,7 @@ pub(crate) fn remove(root: &Path, dead: Vec<Dead>) -> Result<Cleaned, LabError> 
 /// Removes a run directory whose lock the caller holds. Its lock goes last and while
 /// nobody looks for dead dynos, or somebody would find a directory without one.
 pub(crate) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
+    outside::remove_all(dir)?;
     let lock = dir.join("lock");
     for entry in fs::read_dir(dir).map_err(LabError::at("read", dir))? {
         let path = entry.map_err(LabError::at("read", dir))?.path();

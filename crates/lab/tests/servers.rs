@@ -272,6 +272,7 @@ fn the_user_can_stop_a_start() {
             config: &[],
             port: None,
             connections: 1,
+            cpus: None,
             keep: keep.path(),
             interrupted: &std::sync::atomic::AtomicBool::new(true),
         },

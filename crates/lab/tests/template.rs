@@ -260,9 +260,10 @@ fn a_rebuild_has_the_same_rows_past_the_cache() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
     let (installed, options) = (installed(Engine::MariaDb), options(2, 700));
     let template = obtain(&home, &installed, &options).unwrap();
-    let (data, took) =
-        quietly(|listener| template::rebuild(&home, &installed, &wanted(&options), &[], listener))
-            .unwrap();
+    let (data, took) = quietly(|listener| {
+        template::rebuild(&home, &installed, &wanted(&options), &[], None, listener)
+    })
+    .unwrap();
     assert!(!took.is_zero());
     let server = start_on(data, &installed, &[], None, keep.path()).unwrap();
     assert_eq!(Some(checksum(&server, 2)), template.checksum);

@@ -80,6 +80,7 @@ impl Builder {
             config: &config,
             port: None,
             connections: CONNECTIONS,
+            cpus: None,
             keep: &home.run_dir().join("kept"),
             interrupted: &NEVER,
         };

@@ -9,9 +9,11 @@
 //! ```
 //!
 //! Whatever a killed dyno leaves is below its run directory, whose lock the kernel
-//! then frees: that is how the next one knows what to sweep.
+//! then frees: that is how the next one knows what to sweep. What it makes elsewhere is
+//! noted there first: see `outside`.
 
 pub(crate) mod lock;
+pub(crate) mod outside;
 mod root;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +27,8 @@ use crate::needs;
 use crate::sweep;
 use crate::template::cache;
 use lock::Lock;
+
+pub(crate) use root::check_reachable;
 
 /// What `DYNO_CACHE_LIMIT` is by default: 20 GiB.
 const CACHE_LIMIT_BYTES: u64 = 20 << 30;

@@ -113,7 +113,7 @@ fn own_dir(path: &Path) -> Result<(), LabError> {
 }
 
 /// Servers of another user must be able to pass through every directory above theirs.
-fn check_reachable(root: &Path, user: &str) -> Result<(), LabError> {
+pub(crate) fn check_reachable(root: &Path, user: &str) -> Result<(), LabError> {
     for dir in root.ancestors() {
         let meta = fs::metadata(dir).map_err(LabError::at("look at", dir))?;
         if meta.mode() & 0o001 == 0 {

@@ -8,6 +8,8 @@ use crate::kernel;
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
+    /// What of the file system is seen there.
+    pub(crate) root: PathBuf,
     pub(crate) point: PathBuf,
     pub(crate) options: String,
     pub(crate) file_system: String,
@@ -28,7 +30,7 @@ pub(crate) fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount>
     over.max_by_key(depth)
 }
 
-pub(super) fn parse(text: &str) -> Vec<Mount> {
+pub(crate) fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
@@ -44,11 +46,16 @@ fn parse_line(line: &str) -> Option<Mount> {
         }
     }
     Some(Mount {
-        point: PathBuf::from(std::ffi::OsStr::from_bytes(&unescape(ours.get(4)?))),
+        root: path(ours.get(3)?),
+        point: path(ours.get(4)?),
         options: options.join(","),
         file_system: (*theirs.first()?).to_owned(),
         source: String::from_utf8_lossy(&unescape(theirs.get(1)?)).into_owned(),
     })
+}
+
+fn path(escaped: &str) -> PathBuf {
+    PathBuf::from(std::ffi::OsStr::from_bytes(&unescape(escaped)))
 }
 
 /// The kernel writes blanks and backslashes as `\040`.
@@ -92,6 +99,7 @@ mod tests {
         let of = |path: &str| holding(&mounts, Path::new(path)).unwrap();
         assert_eq!(of("/srv/my").file_system, "ext4");
         assert_eq!(of("/srv/my data/x").file_system, "tmpfs");
+        assert_eq!(mounts[2].root, Path::new("/@data"));
         assert_eq!(of("/").options, "rw,relatime,discard,resuid=65534");
         assert_eq!(holding(&mounts, Path::new("relative")), None);
     }

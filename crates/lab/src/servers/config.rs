@@ -46,6 +46,7 @@ const RESERVED: [(&str, &str); 15] = [
 pub(super) struct Place<'a> {
     pub(super) number: u32,
     pub(super) dir: &'a Path,
+    pub(super) data: &'a Path,
     pub(super) port: u16,
     pub(super) connections: u32,
 }
@@ -140,7 +141,7 @@ pub(super) fn my_cnf(
     section(
         "A directory, a port and a socket of its own. It has no passwords, so it listens on this host only.",
         &[
-            ("datadir", below("data")),
+            ("datadir", place.data.display().to_string()),
             ("tmpdir", below("tmp")),
             ("socket", below("s.sock")),
             ("pid_file", below("pid")),

@@ -6,30 +6,43 @@ use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
 use crate::home::Home;
+use crate::home::outside::{Kind, Outside};
 
 /// A server's directory below the run directory; it goes away with this value.
 ///
 /// ```text
 /// my.cnf        its configuration: dyno's, for the server to read
 /// own/          the server's, closed to others: s.sock, pid, tmp/
-/// own/data/     its data
+/// own/data/     its data, unless that lies on another disk
 /// ```
 #[derive(Debug)]
 pub struct DataDir {
     home: Home,
     dir: PathBuf,
+    /// Where `data` is instead, which goes too.
+    elsewhere: Option<Outside>,
 }
 
 impl DataDir {
-    /// A new directory; its `data` is still to be made, and then to be handed over.
-    pub(crate) fn new(home: &Home, prefix: &str) -> Result<Self, LabError> {
+    /// A new directory; its `data` is still to be made, and then to be handed over. With
+    /// `elsewhere` that lies in a new directory below this one, which must have been
+    /// checked.
+    pub(crate) fn new(
+        home: &Home,
+        prefix: &str,
+        elsewhere: Option<&Path>,
+    ) -> Result<Self, LabError> {
         let dir = home.new_path(prefix);
         make(&dir, 0o755)?;
-        let new = Self {
+        let mut new = Self {
             home: home.clone(),
             dir,
+            elsewhere: None,
         };
         make(&new.own(), 0o700)?;
+        if let Some(directory) = elsewhere {
+            new.elsewhere = Some(Outside::make(home, Kind::Directory, directory)?);
+        }
         Ok(new)
     }
 
@@ -46,7 +59,10 @@ impl DataDir {
     /// The server's data directory.
     #[must_use]
     pub fn data(&self) -> PathBuf {
-        self.own().join("data")
+        let parent = self.elsewhere.as_ref();
+        parent
+            .map_or_else(|| self.own(), |outside| outside.path().to_owned())
+            .join("data")
     }
 
     /// The server's socket.

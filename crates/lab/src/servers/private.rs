@@ -9,6 +9,7 @@ use std::time::Duration;
 use client::mysql::{Target, TlsMode, TlsOptions};
 
 use crate::error::LabError;
+use crate::platform::cgroup::Group;
 use crate::process;
 use crate::servers::start::{Recipe, Started};
 use crate::servers::{DataDir, log};
@@ -31,28 +32,37 @@ pub struct Private {
 
 /// A process that does not outlive this value.
 #[derive(Debug)]
-pub(super) struct Running(Child);
+pub(super) struct Running {
+    child: Child,
+    /// Limits its CPU time; goes after it.
+    group: Option<Group>,
+}
 
 impl Running {
-    pub(super) fn new(child: Child) -> Self {
-        Self(child)
+    /// A process that has just been started, from now on in this group.
+    pub(super) fn new(child: Child, group: Option<Group>) -> Result<Self, LabError> {
+        let running = Self { child, group };
+        if let Some(group) = &running.group {
+            group.add(running.child.id())?;
+        }
+        Ok(running)
     }
 
     /// How it ended, if it has.
     pub(super) fn ended(&mut self) -> Option<String> {
-        let status = self.0.try_wait().ok().flatten()?;
+        let status = self.child.try_wait().ok().flatten()?;
         Some(process::how_it_ended(status))
     }
 
     /// The same, when it is known to be ending.
     pub(super) fn ended_soon(&mut self) -> Option<String> {
-        process::wait(&mut self.0, NEWS_LIMIT).map(process::how_it_ended)
+        process::wait(&mut self.child, NEWS_LIMIT).map(process::how_it_ended)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        process::kill(&mut self.0);
+        process::kill(&mut self.child);
     }
 }
 
@@ -116,7 +126,7 @@ impl Private {
     /// Its process; `None` after [`Private::kill`].
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.running.as_ref().map(|running| running.0.id())
+        self.running.as_ref().map(|running| running.child.id())
     }
 
     /// Its port on 127.0.0.1.
@@ -214,8 +224,8 @@ impl Private {
         let Some(mut running) = self.running.take() else {
             return Ok(self.data);
         };
-        process::terminate(&mut running.0);
-        match process::wait(&mut running.0, STOP_LIMIT) {
+        process::terminate(&mut running.child);
+        match process::wait(&mut running.child, STOP_LIMIT) {
             Some(status) if status.success() => Ok(self.data),
             Some(status) => {
                 let how = process::how_it_ended(status);

@@ -12,6 +12,7 @@ use client::mysql::{Connection, Error, Target};
 use client::reactor::Reactor;
 
 use crate::error::LabError;
+use crate::platform::cgroup::Group;
 use crate::process::{self, LOOK};
 use crate::servers::config::{Place, check_settings, init_cnf, my_cnf};
 use crate::servers::private::{Private, Running};
@@ -42,6 +43,8 @@ pub struct Wanted<'a> {
     /// The most connections that will be open at once. Use one number for a whole
     /// study: it decides `max_connections`.
     pub connections: u32,
+    /// CPUs that it may use; all without.
+    pub cpus: Option<f64>,
     /// The directory that keeps `my.cnf` and `error.log`, in the result.
     pub keep: &'a Path,
     /// Becomes true when the user wants to stop.
@@ -56,6 +59,7 @@ pub(super) struct Recipe {
     pub(super) config: Vec<(String, String)>,
     pub(super) wanted_port: Option<u16>,
     connections: u32,
+    cpus: Option<f64>,
     keep: PathBuf,
 }
 
@@ -82,6 +86,7 @@ pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabEr
         config: wanted.config.to_vec(),
         wanted_port: wanted.port,
         connections: wanted.connections,
+        cpus: wanted.cpus,
         keep: wanted.keep.to_owned(),
     };
     let started = recipe.start(&wanted.data, wanted.port, wanted.interrupted)?;
@@ -145,7 +150,9 @@ impl Recipe {
         command.arg(format!("--defaults-file={}", data.config().display()));
         let errors = file.try_clone().map_err(LabError::at("write", &path))?;
         command.stdout(file).stderr(errors);
-        let mut running = Running::new(process::spawn(command)?);
+        let group = self.cpus.map(|cpus| Group::new(data.home(), cpus));
+        let group = group.transpose()?;
+        let mut running = Running::new(process::spawn(command)?, group)?;
         let log = || log::read_tail(&path, log_start);
         self.wait_until_ready(&mut running, data, port, &log, interrupted)?;
         Ok(Started {
@@ -160,6 +167,7 @@ impl Recipe {
         let place = Place {
             number: self.number,
             dir: &data.own(),
+            data: &data.data(),
             port,
             connections: self.connections,
         };

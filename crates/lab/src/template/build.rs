@@ -66,10 +66,12 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// The data of a load, in a server's directory of its own.
+    /// The data of a load, in a server's directory of its own, below `directory` where
+    /// there is one.
     pub(super) fn build(
         &self,
         wanted: &Wanted<'_>,
+        directory: Option<&Path>,
         listener: &mut Listener<'_>,
     ) -> Result<Built, LabError> {
         let base = self.base(listener)?;
@@ -77,11 +79,12 @@ impl<'a> Builder<'a> {
         let tables = u64::from(wanted.workload.tables(wanted.options, wanted.users));
         let rows = tables.saturating_mul(wanted.options.rows);
         let needed_bytes = needs::data_bytes(self.installed.engine, rows);
-        let free_bytes = needs::free_bytes(self.home.root())?;
+        let disk = directory.unwrap_or(self.home.root());
+        let free_bytes = needs::free_bytes(disk)?;
         if free_bytes < needed_bytes {
-            return Err(self.disk_full(needed_bytes, free_bytes));
+            return Err(self.disk_full(disk, needed_bytes, free_bytes));
         }
-        match self.load(&base, wanted, listener) {
+        match self.load(&base, wanted, directory, listener) {
             Ok((data, checksum)) => Ok(Built {
                 data,
                 took: base.build_time + begun.elapsed(),
@@ -89,16 +92,17 @@ impl<'a> Builder<'a> {
             }),
             // All that was free was not enough.
             Err(Failure { is_full: true, .. }) => {
-                Err(self.disk_full(needed_bytes.max(free_bytes + FULL_BYTES), free_bytes))
+                let needed_bytes = needed_bytes.max(free_bytes + FULL_BYTES);
+                Err(self.disk_full(disk, needed_bytes, free_bytes))
             }
             Err(failure) => Err(failure.error),
         }
     }
 
-    fn disk_full(&self, needed_bytes: u64, free_bytes: u64) -> LabError {
+    fn disk_full(&self, disk: &Path, needed_bytes: u64, free_bytes: u64) -> LabError {
         LabError::DiskFull {
             what: format!("building the data for {}", self.installed.shown()),
-            path: self.home.root().to_owned(),
+            path: disk.to_owned(),
             needed_bytes,
             free_bytes,
         }
@@ -106,9 +110,9 @@ impl<'a> Builder<'a> {
 
     /// Whether a full disk is behind an error, which it shows as many ones; asked before
     /// the half-built data is removed.
-    fn failure(&self, error: LabError) -> Failure {
+    fn failure(&self, disk: &Path, error: LabError) -> Failure {
         let is_asked_for = matches!(error, LabError::Interrupted);
-        let free_bytes = needs::free_bytes(self.home.root()).unwrap_or(u64::MAX);
+        let free_bytes = needs::free_bytes(disk).unwrap_or(u64::MAX);
         Failure {
             is_full: error.is_disk_full() || (!is_asked_for && free_bytes < FULL_BYTES),
             error,
@@ -119,11 +123,13 @@ impl<'a> Builder<'a> {
         &self,
         base: &Template,
         wanted: &Wanted<'_>,
+        directory: Option<&Path>,
         listener: &mut Listener<'_>,
     ) -> Result<(DataDir, String), Failure> {
-        let data = DataDir::new(self.home, "build").map_err(|error| self.failure(error))?;
-        copy_dir(&base.dir.join("data"), &data.data(), self.home.account())
-            .map_err(|error| self.failure(error))?;
+        let disk = directory.unwrap_or(self.home.root());
+        let failure = |error| self.failure(disk, error);
+        let data = DataDir::new(self.home, "build", directory).map_err(failure)?;
+        copy_dir(&base.dir.join("data"), &data.data(), self.home.account()).map_err(failure)?;
         let keep = data.dir().to_owned();
         let started = servers::start(
             self.installed,
@@ -133,17 +139,16 @@ impl<'a> Builder<'a> {
                 config: &self.loading_settings(),
                 port: None,
                 connections: wanted.connections,
+                cpus: None,
                 keep: &keep,
                 interrupted: listener.interrupted,
             },
         );
-        let mut server = started.map_err(|error| self.failure(error))?;
-        let checksum = fill(&mut server, wanted, listener).map_err(|error| self.failure(error))?;
-        let data = server
-            .stop_and_keep_data()
-            .map_err(|error| self.failure(error))?;
+        let mut server = started.map_err(failure)?;
+        let checksum = fill(&mut server, wanted, listener).map_err(failure)?;
+        let data = server.stop_and_keep_data().map_err(failure)?;
         for name in NOT_KEPT {
-            remove_file(&data.data().join(name)).map_err(|error| self.failure(error))?;
+            remove_file(&data.data().join(name)).map_err(failure)?;
         }
         Ok((data, checksum))
     }
@@ -166,7 +171,7 @@ impl<'a> Builder<'a> {
     /// Fills a new data directory.
     fn initialise(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
         let begun = Instant::now();
-        let data = DataDir::new(self.home, "build")?;
+        let data = DataDir::new(self.home, "build", None)?;
         data.make_own("data")?;
         data.make_own("tmp")?;
         data.hand_over()?;

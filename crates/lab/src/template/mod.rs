@@ -13,7 +13,7 @@ mod build;
 pub(crate) mod cache;
 mod recipe;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub fn obtain(
     let builder = Builder::new(home, installed, config);
     let recipe = Recipe::with_data(installed, config, wanted);
     get(home, &recipe, &mut listener, &mut |listener| {
-        builder.build(wanted, listener)
+        builder.build(wanted, None, listener)
     })
 }
 
@@ -90,7 +90,8 @@ pub fn obtain_empty(
     builder.base(&mut listener)
 }
 
-/// Builds the data for one server anew, past the cache, and says how long that took.
+/// Builds the data for one server anew, past the cache, and says how long that took; it
+/// lies below `directory` where there is one.
 ///
 /// # Errors
 /// As [`obtain`]'s.
@@ -99,10 +100,12 @@ pub fn rebuild(
     installed: &Installed,
     wanted: &Wanted<'_>,
     config: &[(String, String)],
+    directory: Option<&Path>,
     mut listener: Listener<'_>,
 ) -> Result<(DataDir, Duration), LabError> {
     check_settings(config)?;
-    let built = Builder::new(home, installed, config).build(wanted, &mut listener)?;
+    let builder = Builder::new(home, installed, config);
+    let built = builder.build(wanted, directory, &mut listener)?;
     Ok((built.data, built.took))
 }
 
@@ -170,22 +173,35 @@ fn get(
 }
 
 impl Template {
-    /// Copies it for server `number`.
+    /// Copies it for server `number`, in dyno's cache.
+    ///
+    /// # Errors
+    /// As [`Template::copy_to`]'s.
+    pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), LabError> {
+        self.copy_to(number, None)
+    }
+
+    /// Copies it for server `number`, below `directory` where there is one.
     ///
     /// # Errors
     /// When the disk has no room, with the numbers, or the operating system refuses.
-    pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), LabError> {
-        let target = DataDir::new(&self.home, &format!("s{number}."))?;
+    pub fn copy_to(
+        &self,
+        number: u32,
+        directory: Option<&Path>,
+    ) -> Result<(DataDir, Copied), LabError> {
+        let target = DataDir::new(&self.home, &format!("s{number}."), directory)?;
         let copied = copy_dir(&self.dir.join("data"), &target.data(), self.home.account());
         match copied {
             Ok(copied) => Ok((target, copied)),
             Err(error) if error.is_disk_full() => {
                 drop(target);
+                let disk = directory.unwrap_or(self.home.root());
                 Err(LabError::DiskFull {
                     what: format!("the copy of the data for server {number}"),
-                    path: self.home.root().to_owned(),
+                    path: disk.to_owned(),
                     needed_bytes: self.bytes,
-                    free_bytes: needs::free_bytes(self.home.root())?,
+                    free_bytes: needs::free_bytes(disk)?,
                 })
             }
             Err(error) => Err(error),

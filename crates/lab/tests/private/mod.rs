@@ -1,6 +1,8 @@
 //! What the tests of private servers share.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod killed;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -99,6 +101,7 @@ pub(crate) fn start_on(
             config,
             port,
             connections: 10,
+            cpus: None,
             keep,
             interrupted: &NEVER,
         },

@@ -1,0 +1,338 @@
+//! `server.cpus`: a quota of CPU time for a server, by a control group of its own, in
+//! either version of the kernel's interface.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use crate::error::LabError;
+use crate::home::Home;
+use crate::home::outside::{Kind, Outside};
+use crate::kernel;
+use crate::monitors::mounts::{self, Mount};
+
+/// Over how long the kernel adds up CPU time: its own default.
+const PERIOD_US: u64 = 100_000;
+/// The smallest quota that it takes.
+const MIN_QUOTA_US: u64 = 1000;
+/// The kernel's word for a process that is not there.
+const NO_PROCESS: i32 = rustix::io::Errno::SRCH.raw_os_error();
+
+/// Where new groups are made that can have a quota.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Parent {
+    version: Version,
+    dir: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// A control group whose processes may use so many CPUs; it goes away with this value,
+/// when they have ended.
+#[derive(Debug)]
+pub(crate) struct Group {
+    place: Outside,
+}
+
+/// Makes sure that servers can be limited to so many CPUs here: makes such a group, and
+/// removes it.
+pub(crate) fn check(home: &Home, cpus: f64) -> Result<(), LabError> {
+    Group::new(home, cpus).map(drop)
+}
+
+impl Group {
+    /// A new one without processes.
+    pub(crate) fn new(home: &Home, cpus: f64) -> Result<Self, LabError> {
+        Self::below(&parent()?, home, cpus)
+    }
+
+    fn below(parent: &Parent, home: &Home, cpus: f64) -> Result<Self, LabError> {
+        let refused = |error: LabError| parent.refused(&error.to_string());
+        let place = Outside::make(home, Kind::Group, &parent.dir).map_err(refused)?;
+        for (file, text) in limit(parent.version, cpus) {
+            write(&place.path().join(file), &text).map_err(refused)?;
+        }
+        Ok(Self { place })
+    }
+
+    /// Puts a process into it, with all its threads and all that it will start.
+    pub(crate) fn add(&self, pid: u32) -> Result<(), LabError> {
+        match write(&self.place.path().join("cgroup.procs"), &pid.to_string()) {
+            // It has ended; how, is for others to tell.
+            Err(LabError::Io { source, .. }) if source.raw_os_error() == Some(NO_PROCESS) => Ok(()),
+            written => written,
+        }
+    }
+}
+
+/// What is written where.
+fn limit(version: Version, cpus: f64) -> Vec<(&'static str, String)> {
+    // The study's numbers are bounded far below what fits.
+    let quota_us = ((cpus * PERIOD_US as f64).round() as u64).max(MIN_QUOTA_US);
+    match version {
+        Version::One => vec![
+            ("cpu.cfs_period_us", PERIOD_US.to_string()),
+            ("cpu.cfs_quota_us", quota_us.to_string()),
+        ],
+        Version::Two => vec![("cpu.max", format!("{quota_us} {PERIOD_US}"))],
+    }
+}
+
+/// Writes to a file of the kernel, all at once.
+fn write(path: &Path, text: &str) -> Result<(), LabError> {
+    let written = fs::OpenOptions::new().write(true).open(path);
+    written
+        .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
+        .map_err(LabError::at("write", path))
+}
+
+fn parent() -> Result<Parent, LabError> {
+    let groups = kernel::text("/proc/self/cgroup").unwrap_or_default();
+    find(&groups, &mounts::all())
+}
+
+/// Looks for it in a text of `/proc/self/cgroup`. A controller is in one version only.
+fn find(groups: &str, mounts: &[Mount]) -> Result<Parent, LabError> {
+    if let Some(dir) = version_1(groups, mounts) {
+        let version = Version::One;
+        return Ok(Parent { version, dir });
+    }
+    let Some((own, top)) = version_2(groups, mounts) else {
+        return Err(LabError::NoCpuQuota {
+            why: "no control groups are mounted here".to_owned(),
+            remedy: "mount them first: mount -t cgroup2 none /sys/fs/cgroup".to_owned(),
+        });
+    };
+    // A group with processes in it, such as dyno's, shares nothing out to groups below.
+    let mut above = own.ancestors().take_while(|dir| dir.starts_with(&top));
+    let parent = above.find(|dir| names_cpu(&dir.join("cgroup.subtree_control")));
+    let parent = Parent {
+        version: Version::Two,
+        dir: parent.ok_or_else(|| not_shared_out(&own, &top))?.to_owned(),
+    };
+    let procs = parent.dir.join("cgroup.procs");
+    accessat(CWD, &procs, Access::WRITE_OK, AtFlags::EACCESS).map_err(|error| {
+        let why = LabError::at("write", &procs)(error.into());
+        parent.refused(&why.to_string())
+    })?;
+    Ok(parent)
+}
+
+/// This process's group in the hierarchy of version 1 that has the controller.
+fn version_1(groups: &str, mounts: &[Mount]) -> Option<PathBuf> {
+    let has_cpu = |list: &str| list.split(',').any(|name| name == "cpu");
+    let mut lines = groups.lines().filter_map(parse);
+    let (_, own) = lines.find(|(controllers, _)| has_cpu(controllers))?;
+    let mut mounts = mounts.iter();
+    let mount = mounts.find(|m| m.file_system == "cgroup" && has_cpu(&m.options))?;
+    Some(seen_in(mount, own))
+}
+
+/// This process's group in version 2, and the top of what it sees of that.
+fn version_2(groups: &str, mounts: &[Mount]) -> Option<(PathBuf, PathBuf)> {
+    let mut lines = groups.lines().filter_map(parse);
+    let (_, own) = lines.find(|(controllers, _)| controllers.is_empty())?;
+    let mount = mounts.iter().find(|m| m.file_system == "cgroup2")?;
+    Some((seen_in(mount, own), mount.point.clone()))
+}
+
+/// `4:cpu,cpuacct:/a/b` as the controllers and the group.
+fn parse(line: &str) -> Option<(&str, &str)> {
+    line.split_once(':')?.1.split_once(':')
+}
+
+/// Where a group is in a mount, of which a container may see a part only.
+fn seen_in(mount: &Mount, group: &str) -> PathBuf {
+    let below = Path::new(group).strip_prefix(&mount.root);
+    let inside = below.unwrap_or(Path::new("")).components();
+    // Above what this process sees, groups begin with `/..`.
+    let inside: PathBuf = inside
+        .filter(|part| matches!(part, Component::Normal(_)))
+        .collect();
+    let dir = mount.point.join(inside);
+    match dir.is_dir() {
+        true => dir,
+        false => mount.point.clone(),
+    }
+}
+
+fn names_cpu(list: &Path) -> bool {
+    let text = kernel::line(list).unwrap_or_default();
+    text.split_whitespace().any(|name| name == "cpu")
+}
+
+fn not_shared_out(own: &Path, top: &Path) -> LabError {
+    let (why, remedy) = match names_cpu(&top.join("cgroup.controllers")) {
+        true => (
+            format!(
+                "neither {} nor a control group above it shares out the controller cpu",
+                own.display()
+            ),
+            format!(
+                "{}, or as root: echo +cpu > {}",
+                in_a_scope(),
+                top.join("cgroup.subtree_control").display()
+            ),
+        ),
+        false => (
+            format!("there is no controller cpu in {}", top.display()),
+            "in a container, give it that controller; else use a kernel with CFS_BANDWIDTH"
+                .to_owned(),
+        ),
+    };
+    LabError::NoCpuQuota { why, remedy }
+}
+
+impl Parent {
+    /// The kernel let dyno make no such group here.
+    fn refused(&self, why: &str) -> LabError {
+        let dir = self.dir.display();
+        let is_root = rustix::process::geteuid().is_root();
+        let remedy = match (is_root, self.version) {
+            (true, _) => format!(
+                "{dir} must be writable (in a container it often is not), and allow at least as many CPUs itself"
+            ),
+            (false, Version::Two) => format!("run dyno as root, or {}", in_a_scope()),
+            (false, Version::One) => format!(
+                "run dyno as root, or as root give the user a group and start dyno in it: \
+                 mkdir {dir}/mine && chown -R USER {dir}/mine && echo PID > {dir}/mine/cgroup.procs"
+            ),
+        };
+        LabError::NoCpuQuota {
+            why: why.to_owned(),
+            remedy,
+        }
+    }
+}
+
+/// How systemd starts a program in a group whose parent has the controller.
+fn in_a_scope() -> &'static str {
+    match rustix::process::geteuid().is_root() {
+        true => "start dyno with: systemd-run --scope -p Delegate=yes dyno …",
+        false => "start dyno with: systemd-run --user --scope -p Delegate=yes dyno …",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A made-up hierarchy of version 2 with the groups `/a`, `/a/b` and `/a/b/c`.
+    struct Tree {
+        dir: tempfile::TempDir,
+        mounts: Vec<Mount>,
+    }
+
+    impl Tree {
+        fn new(root: &str) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(dir.path(), open).unwrap();
+            let top = dir.path().join("cgroup");
+            let groups = top.join("a/b/c");
+            fs::create_dir_all(&groups).unwrap();
+            for group in groups.ancestors().take(4) {
+                fs::write(group.join("cgroup.procs"), "").unwrap();
+            }
+            let line = format!(
+                "30 23 0:26 {root} {} rw shared:4 - cgroup2 cgroup2 rw\n",
+                top.display()
+            );
+            Self {
+                mounts: mounts::parse(&line),
+                dir,
+            }
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            self.dir.path().join("cgroup").join(path)
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            fs::write(self.path(path), text).unwrap();
+        }
+
+        fn find(&self, own: &str) -> Result<Parent, LabError> {
+            find(&format!("1:name=systemd:/x\n0::{own}\n"), &self.mounts)
+        }
+    }
+
+    #[test]
+    fn version_2_has_new_groups_in_the_nearest_that_shares_cpus_out() {
+        let tree = Tree::new("/");
+        tree.write("a/cgroup.subtree_control", "cpuset cpu memory\n");
+        tree.write("a/b/cgroup.subtree_control", "memory cpuset\n");
+        let found = tree.find("/a/b/c").unwrap();
+        assert_eq!(found.version, Version::Two);
+        assert_eq!(found.dir, tree.path("a"));
+        tree.write("cgroup.subtree_control", "cpu\n");
+        assert_eq!(tree.find("/").unwrap().dir, tree.path(""));
+    }
+
+    /// A container sees its own part as the top, and names it in one way or the other.
+    #[test]
+    fn a_container_does_not_see_what_is_above_it() {
+        let tree = Tree::new("/docker/0a");
+        tree.write("cgroup.subtree_control", "cpu\n");
+        for own in ["/docker/0a", "/", "/../other", "/docker/0a/gone"] {
+            assert_eq!(tree.find(own).unwrap().dir, tree.path(""), "{own}");
+        }
+        tree.write("a/cgroup.subtree_control", "cpu\n");
+        assert_eq!(tree.find("/docker/0a/a/b").unwrap().dir, tree.path("a"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_how_to_get_it() {
+        let shown = |found: Result<Parent, LabError>| {
+            let error = found.unwrap_err();
+            format!("{error}; {}", error.remedy().unwrap())
+        };
+        let tree = Tree::new("/");
+        let none = shown(tree.find("/a"));
+        assert!(none.contains("there is no controller cpu"), "{none}");
+        tree.write("cgroup.controllers", "cpuset cpu io\n");
+        let text = shown(tree.find("/a"));
+        assert!(text.contains("shares out the controller cpu"), "{text}");
+        assert!(text.contains("systemd-run") && text.contains("echo +cpu"));
+        let text = shown(find("0::/\n", &[]));
+        assert!(text.contains("mount -t cgroup2"), "{text}");
+    }
+
+    /// The made-up tree has no `cpu.max`, as a kernel without quotas.
+    #[test]
+    fn a_quota_that_the_kernel_refuses_leaves_no_group() {
+        let tree = Tree::new("/");
+        tree.write("a/cgroup.subtree_control", "cpu\n");
+        let home = Home::open_in(&tree.dir.path().join("cache"), u64::MAX).unwrap();
+        let entries = || fs::read_dir(tree.path("a")).unwrap().count();
+        let before = entries();
+        let error = Group::below(&tree.find("/a").unwrap(), &home, 1.0).unwrap_err();
+        assert!(matches!(error, LabError::NoCpuQuota { .. }));
+        assert!(error.to_string().contains("cpu.max"), "{error}");
+        assert_eq!(entries(), before);
+    }
+
+    #[test]
+    fn version_1_is_taken_where_it_has_the_controller() {
+        let text = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                    32 30 0:28 / /proc/self rw - cgroup cgroup rw,cpu,cpuacct\n\
+                    33 30 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let found = find("4:cpu,cpuacct:/fd\n0::/\n", &mounts::parse(text)).unwrap();
+        assert_eq!(found.version, Version::One);
+        assert_eq!(found.dir, Path::new("/proc/self/fd"));
+    }
+
+    #[test]
+    fn a_quota_is_written_in_each_versions_own_way() {
+        let two = limit(Version::Two, 1.5);
+        assert_eq!(two, [("cpu.max", "150000 100000".to_owned())]);
+        let one = limit(Version::One, 0.001);
+        assert_eq!(one[1], ("cpu.cfs_quota_us", "1000".to_owned()));
+    }
+}

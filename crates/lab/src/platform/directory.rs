@@ -1,0 +1,127 @@
+//! `server.directory`: a place for servers' data on the disk to be tested.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use crate::account::Account;
+use crate::error::LabError;
+use crate::home;
+
+/// Others may write.
+const OPEN: u32 = 0o022;
+/// Nobody may rename or remove what is another's.
+const STICKY: u32 = 0o1000;
+
+/// Makes sure that servers of this account can have their data below a directory; gives
+/// it without symbolic links.
+pub(crate) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabError> {
+    let unfit = |why: String, remedy| LabError::UnfitDirectory {
+        path: directory.to_owned(),
+        why,
+        remedy,
+    };
+    let path = fs::canonicalize(directory).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => unfit(
+            "is not there".to_owned(),
+            "make it, mount its disk, or name another one",
+        ),
+        _ => unfit(
+            format!("cannot be entered: {error}"),
+            "run as a user who may, or name another one",
+        ),
+    })?;
+    let meta = fs::metadata(&path).map_err(LabError::at("look at", &path))?;
+    if !meta.is_dir() {
+        return Err(unfit(
+            "is no directory".to_owned(),
+            "name a directory, or the place where the device is mounted",
+        ));
+    }
+    if meta.mode() & OPEN != 0 && meta.mode() & STICKY == 0 {
+        return Err(unfit(
+            "may be changed by other users, who could lead dyno elsewhere".to_owned(),
+            "take their right to write (chmod go-w), or set its sticky bit (chmod +t)",
+        ));
+    }
+    accessat(
+        CWD,
+        &path,
+        Access::WRITE_OK | Access::EXEC_OK,
+        AtFlags::EACCESS,
+    )
+    .map_err(|error| {
+        unfit(
+            format!("may not be written by dyno: {}", io::Error::from(error)),
+            "run as a user who may, or name another one",
+        )
+    })?;
+    if let Some(user) = account.other_name() {
+        home::check_reachable(&path, user).map_err(|error| match error {
+            LabError::Unreachable { .. } => unfit(
+                format!("cannot be used: {error}"),
+                "let other users pass through it (chmod o+x), or name another one",
+            ),
+            error => error,
+        })?;
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn checked(path: &Path) -> Result<PathBuf, String> {
+        let account = Account::for_servers().unwrap();
+        check(path, &account).map_err(|error| format!("{error}; {}", error.remedy().unwrap()))
+    }
+
+    #[test]
+    fn a_directory_is_used_under_its_real_name() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let (real, link) = (dir.path().join("a b"), dir.path().join("link"));
+        fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        assert_eq!(checked(&link).unwrap(), fs::canonicalize(&real).unwrap());
+        for usual in ["/tmp", "/var/tmp", "/dev/shm"] {
+            checked(Path::new(usual)).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_one_is_said_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let with_mode = |name: &str, mode| {
+            let path = dir.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        let (open, closed) = (with_mode("open", 0o777), with_mode("closed", 0o700));
+        for (path, said) in [
+            (dir.path().join("none"), "is not there; make it"),
+            (file.clone(), "is no directory; name a directory"),
+            (file.join("below"), "cannot be entered: Not a directory"),
+            (open, "may be changed by other users"),
+            (PathBuf::from("/proc/self"), "may not be written by dyno"),
+        ] {
+            let error = checked(&path).unwrap_err();
+            assert!(error.contains(said), "{}: {error}", path.display());
+        }
+        let closed = checked(&closed);
+        if Account::for_servers().unwrap().other_name().is_some() {
+            assert!(closed.unwrap_err().contains("chmod o+x"));
+        } else {
+            closed.unwrap();
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Servers with a quota of CPU time, and with their data on another disk: that it holds,
+//! and that nothing of it stays, whatever ends them.
+//!
+//! Quotas need root, or a group that was given away: without either only their error is
+//! tested.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod private;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use lab::error::LabError;
+use lab::home::{Home, clean_in};
+use lab::servers::{self, DataDir, Engine, Private};
+use lab::template;
+use workload::options::Options;
+
+use private::killed::{Dyno, dyno};
+use private::{
+    NEVER, empty, empty_data, entries, installed, is_running, kept_home, open_dir, options,
+    quietly, value, wait_until, wanted,
+};
+
+/// What a dyno does that is to be killed; nothing in a test run.
+#[test]
+fn a_dyno() {
+    private::killed::play(|home, does, place| {
+        let keep = home.root().with_file_name("keep");
+        let installed = installed(Engine::MariaDb);
+        match does {
+            "limited" => {
+                let server = limited(home, 0.5, &keep).unwrap();
+                private::killed::ready();
+                std::thread::sleep(Duration::from_secs(600));
+                drop(server);
+            }
+            "elsewhere" => {
+                let copied = empty(home, &installed, &[]).copy_to(1, Some(place));
+                let server =
+                    private::start_on(copied.unwrap().0, &installed, &[], None, &keep).unwrap();
+                private::killed::ready();
+                std::thread::sleep(Duration::from_secs(600));
+                drop(server);
+            }
+            _ => {
+                let many = options(8, 2_000_000);
+                rebuilt(home, &many, place).unwrap();
+            }
+        }
+    });
+}
+
+/// Data that was loaded on this disk.
+fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Duration), LabError> {
+    let installed = installed(Engine::MariaDb);
+    let wanted = wanted(options);
+    quietly(|listener| template::rebuild(home, &installed, &wanted, &[], Some(place), listener))
+}
+
+/// A server that may use so many CPUs.
+fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Private, LabError> {
+    let installed = installed(Engine::MariaDb);
+    servers::start(
+        &installed,
+        servers::Wanted {
+            number: 1,
+            data: empty_data(home, &installed),
+            config: &[],
+            port: None,
+            connections: 10,
+            cpus: Some(cpus),
+            keep,
+            interrupted: &NEVER,
+        },
+    )
+}
+
+/// The same, unless this user has no right to it: then the error says how to get it.
+fn limited_if_allowed(home: &Home, cpus: f64, keep: &Path) -> Option<Private> {
+    match limited(home, cpus, keep) {
+        Ok(server) => Some(server),
+        Err(error @ LabError::NoCpuQuota { .. }) if !rustix::process::geteuid().is_root() => {
+            assert!(error.remedy().is_some_and(|remedy| remedy.contains("root")));
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The control groups that the run of this home has made and not removed.
+fn groups(run: &Path) -> Vec<PathBuf> {
+    let name = format!("dyno-{}-", run.file_name().unwrap().to_str().unwrap());
+    let mut todo = vec![PathBuf::from("/sys/fs/cgroup")];
+    let mut found = Vec::new();
+    while let Some(dir) = todo.pop() {
+        // Groups of others come and go meanwhile.
+        let below = fs::read_dir(dir).into_iter().flatten().flatten();
+        for entry in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            if entry.file_name().to_string_lossy().starts_with(&name) {
+                found.push(entry.path());
+            }
+            todo.push(entry.path());
+        }
+    }
+    found
+}
+
+/// User and system time of a process so far.
+fn cpu_time(pid: u32) -> Duration {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = text
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
+}
+
+/// How often the kernel has held a group back.
+fn throttled(group: &Path) -> u64 {
+    let text = fs::read_to_string(group.join("cpu.stat")).unwrap();
+    let mut lines = text.lines();
+    let count = lines.find_map(|line| line.strip_prefix("nr_throttled "));
+    count.unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_busy_server_uses_its_quota_and_no_more() {
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let Some(server) = limited_if_allowed(&home, 0.5, keep.path()) else {
+        return;
+    };
+    let [group] = groups(home.run_dir()).try_into().unwrap();
+    let target = server.target("sbtest").unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let target = target.clone();
+            scope.spawn(move || {
+                // Until the server is gone.
+                let endless = "SELECT BENCHMARK(1000000000000, SHA2('a', 512))";
+                let reactor = client::reactor::Reactor::new().unwrap();
+                let asked = reactor.block_on(async {
+                    let mut connection = client::mysql::Connection::open(&target).await?;
+                    connection.rows(endless).await
+                });
+                assert!(asked.unwrap().is_err());
+            });
+        }
+        let pid = server.pid().unwrap();
+        // Busy, and so busy that it would use more.
+        wait_until("the quota's end", || throttled(&group) > 0);
+        let (before, begun) = (cpu_time(pid), Instant::now());
+        std::thread::sleep(Duration::from_secs(4));
+        let used = cpu_time(pid) - before;
+        let share = used.as_secs_f64() / begun.elapsed().as_secs_f64();
+        assert!(share < 0.65, "{share} of a CPU");
+        // On a host with anything left for it, it gets what it may have.
+        eprintln!("used {share:.3} of a CPU");
+        assert!(share > 0.05, "{share} of a CPU");
+        drop(server);
+    });
+    assert!(!group.exists());
+}
+
+#[test]
+fn a_group_goes_with_its_server_however_that_ends() {
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let Some(server) = limited_if_allowed(&home, 1.5, keep.path()) else {
+        return;
+    };
+    let there = || groups(home.run_dir());
+    assert_eq!(there().len(), 1);
+    let pid = server.pid().unwrap().to_string();
+    let members = fs::read_to_string(there()[0].join("cgroup.procs")).unwrap();
+    assert_eq!(members.lines().collect::<Vec<_>>(), [pid]);
+    server.stop().unwrap();
+    assert!(there().is_empty());
+
+    let mut server = limited(&home, 1.5, keep.path()).unwrap();
+    server.kill();
+    assert!(there().is_empty());
+    server.restart(&NEVER).unwrap();
+    assert_eq!(there().len(), 1);
+    drop(server);
+    assert!(there().is_empty());
+
+    let data = empty_data(&home, &installed(Engine::MariaDb));
+    let refused = servers::start(
+        &installed(Engine::MariaDb),
+        servers::Wanted {
+            number: 1,
+            data,
+            config: &private::config(&[("no_such_setting", "1")]),
+            port: None,
+            connections: 1,
+            cpus: Some(1.0),
+            keep: keep.path(),
+            interrupted: &NEVER,
+        },
+    );
+    let error = refused.unwrap_err();
+    assert!(matches!(error, LabError::RejectedSetting { .. }), "{error}");
+    assert!(there().is_empty());
+}
+
+#[test]
+fn a_killed_dynos_group_goes_with_the_next_sweep() {
+    let dir = open_dir();
+    let home = kept_home();
+    if limited_if_allowed(&home, 1.0, dir.path()).is_none() {
+        return;
+    }
+    let root = dir.path().join("cache");
+    let one = dyno(&root, "limited", dir.path());
+    let run = one.run_dir();
+    assert_eq!(groups(&run).len(), 1);
+    one.kill();
+    assert_eq!(groups(&run).len(), 1);
+    assert_eq!(clean_in(&root, false).unwrap().run_dirs, 1);
+    assert!(groups(&run).is_empty());
+}
+
+/// A place for data with something of somebody else's in it, owned by nobody but dyno.
+fn disk() -> tempfile::TempDir {
+    let disk = open_dir();
+    fs::create_dir(disk.path().join("theirs")).unwrap();
+    fs::write(disk.path().join("theirs/file"), "x").unwrap();
+    disk
+}
+
+fn assert_only_theirs(disk: &Path) {
+    assert_eq!(entries(disk), [disk.join("theirs")]);
+    assert_eq!(fs::read(disk.join("theirs/file")).unwrap(), b"x");
+}
+
+#[test]
+fn data_lies_in_the_directory_and_goes_with_its_server() {
+    for engine in private::BOTH {
+        let (home, keep, disk) = (kept_home(), tempfile::tempdir().unwrap(), disk());
+        // Option files have rules of their own for such names.
+        let place = disk.path().join("a #1; b");
+        fs::create_dir(&place).unwrap();
+        let installed = installed(engine);
+        let template = empty(&home, &installed, &[]);
+        let (data, _) = template.copy_to(1, Some(&place)).unwrap();
+        let (other, _) = template.copy_to(2, Some(&place)).unwrap();
+        assert_eq!(entries(&place).len(), 2);
+        drop(other);
+        let server = private::start_on(data, &installed, &[], None, keep.path()).unwrap();
+        assert!(server.data_dir().starts_with(&place));
+        let there = value(&server, "SELECT @@datadir");
+        assert_eq!(Path::new(&there), server.data_dir(), "{engine}");
+        value(&server, "SELECT COUNT(*) FROM information_schema.tables");
+
+        let own = &entries(&place)[0];
+        let run = home.run_dir().file_name().unwrap().to_str().unwrap();
+        let name = own.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(&format!("dyno-{run}-")), "{name}");
+        // dyno's own, with the server's in it.
+        let me = rustix::process::geteuid().as_raw();
+        assert_eq!(fs::metadata(own).unwrap().uid(), me);
+        let servers = fs::metadata(server.data_dir()).unwrap();
+        assert_eq!(servers.uid() != me, rustix::process::geteuid().is_root());
+        assert_eq!(servers.mode() & 0o077, 0);
+
+        server.stop().unwrap();
+        assert!(entries(&place).is_empty());
+        fs::remove_dir(&place).unwrap();
+        assert_only_theirs(disk.path());
+    }
+}
+
+#[test]
+fn a_rebuild_lies_there_too() {
+    let (home, keep, disk) = (kept_home(), tempfile::tempdir().unwrap(), disk());
+    let (installed, options) = (installed(Engine::MariaDb), options(1, 500));
+    let (data, _) = rebuilt(&home, &options, disk.path()).unwrap();
+    let server = private::start_on(data, &installed, &[], None, keep.path()).unwrap();
+    assert!(server.data_dir().starts_with(disk.path()));
+    assert_eq!(value(&server, "SELECT COUNT(*) FROM sbtest1"), "500");
+    drop(server);
+    assert_only_theirs(disk.path());
+}
+
+#[test]
+fn nothing_lies_there_after_a_kill_and_a_sweep() {
+    for does in ["elsewhere", "rebuild"] {
+        let (dir, disk) = (open_dir(), disk());
+        let root = dir.path().join("cache");
+        let one: Dyno = match does {
+            "elsewhere" => dyno(&root, does, disk.path()),
+            // In the middle of its work.
+            _ => private::killed::start(&root, does, disk.path()),
+        };
+        wait_until("the data", || {
+            let made = entries(disk.path());
+            made.len() == 2 && made.iter().any(|dir| dir.join("data/ibdata1").exists())
+        });
+        let servers = private::processes_below(&root);
+        one.kill();
+        for pid in servers {
+            wait_until("the server's end", || !is_running(pid));
+        }
+        assert_eq!(entries(disk.path()).len(), 2);
+        let cleaned = clean_in(&root, true).unwrap();
+        assert!(cleaned.run_dirs == 1 && cleaned.bytes > 1 << 20);
+        assert_only_theirs(disk.path());
+    }
+}
+
+/// A disk that is not there any more keeps nobody from going on.
+#[test]
+fn a_place_that_is_gone_is_no_error_for_the_sweep() {
+    let (dir, disk) = (open_dir(), disk());
+    let root = dir.path().join("cache");
+    dyno(&root, "elsewhere", disk.path()).kill();
+    fs::remove_dir_all(disk.path()).unwrap();
+    assert_eq!(clean_in(&root, false).unwrap().run_dirs, 1);
+    assert!(entries(&root.join("run")).is_empty());
+}
