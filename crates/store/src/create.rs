@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use measure::result::{Environment, RunResult};
+use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
 use crate::atomic;
@@ -61,8 +62,8 @@ impl ResultDir {
         Self::locked(path.to_owned())
     }
 
-    /// Opens a result that was cut off, to go on with it, with the trials that are
-    /// whole, in order; those that are not are taken away.
+    /// Opens a result that was cut off, to go on with it, with the trials that came to
+    /// their end, in order; the others are taken away.
     ///
     /// # Errors
     /// As [`ResultDir::open`]'s, and when a trial is damaged or cannot be removed.
@@ -71,8 +72,8 @@ impl ResultDir {
         let mut whole = Vec::new();
         for trial in read::trial_dirs(path)? {
             match read::read_trial(&trial)? {
-                Some(summary) => whole.push(summary),
-                None => fs::remove_dir_all(&trial).map_err(StoreError::at("remove", &trial))?,
+                Some(summary) if summary.outcome == Outcome::Completed => whole.push(summary),
+                _ => fs::remove_dir_all(&trial).map_err(StoreError::at("remove", &trial))?,
             }
         }
         Ok((dir, whole))
@@ -81,9 +82,12 @@ impl ResultDir {
     /// The results in the place where they go by default, oldest first.
     ///
     /// # Errors
-    /// When there is no such place.
+    /// When they cannot be listed.
     pub fn in_default_place() -> Result<Vec<PathBuf>, StoreError> {
         let parent = Path::new(DEFAULT_PARENT);
+        if !parent.exists() {
+            return Ok(Vec::new());
+        }
         let entries = fs::read_dir(parent).map_err(StoreError::at("read", parent))?;
         let paths = entries.map(|entry| Ok(entry.map_err(StoreError::at("read", parent))?.path()));
         let mut paths = paths.collect::<Result<Vec<_>, StoreError>>()?;

@@ -16,8 +16,8 @@
 //!   report.html, report.md, results.csv, tables.csv
 //! ```
 //!
-//! A trial with its `trial.json` is whole. One without was cut off, and a resumed
-//! study runs it again.
+//! A trial with its `trial.json` was ended. One without was cut off; a resumed study
+//! runs it again, and so one that failed or was interrupted.
 //!
 //! The files ending in `.jsonl` only grow; all others are written beside their
 //! place and moved there, so they are whole or absent.

@@ -1,0 +1,213 @@
+//! What a dyno leaves that is killed in the middle of any phase: nothing that `dyno
+//! clean`, or the next run, does not remove.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use common::{Cache, Program, Running, entries, wait_until};
+use rustix::process::Signal;
+
+const TINY: &str = "title = \"tiny\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
+                    [load]\nworkload = \"oltp_read_only\"\nthreads = 2\nwarmup = \"0s\"\ntime = \"1s\"\n";
+
+/// A run to be killed, in a place of its own.
+struct Victim {
+    cache: Cache,
+    dyno: Running,
+}
+
+impl Victim {
+    fn start(words: &str) -> Self {
+        let cache = Cache::new();
+        let dyno = Program::study(TINY).args(words).cache(&cache).start();
+        Self { cache, dyno }
+    }
+
+    /// Kills dyno as soon as `holds`, which must come while it still runs.
+    #[track_caller]
+    fn killed_when(self, what: &str, mut holds: impl FnMut(&Cache, &Path) -> bool) -> Killed {
+        let Self { cache, dyno } = self;
+        let out = dyno.dir().join("out");
+        wait_until(what, || holds(&cache, &out));
+        let ports = cache.ports();
+        dyno.signal(Signal::KILL);
+        let done = dyno.wait();
+        assert_eq!(done.code(), None, "{what} came too late: {}", done.shown());
+        Killed { cache, ports }
+    }
+}
+
+/// What it left.
+struct Killed {
+    cache: Cache,
+    ports: Vec<u16>,
+}
+
+impl Killed {
+    /// `dyno clean` leaves nothing, and finds nothing when it is called again.
+    fn is_cleaned(self) {
+        let clean = || {
+            Program::new()
+                .args("clean")
+                .cache(&self.cache)
+                .run()
+                .succeeds()
+        };
+        assert_eq!(self.cache.runs().len(), 1, "{:?}", self.cache.in_runs());
+        let first = clean();
+        assert!(first.stdout.contains("freed"), "{}", first.shown());
+        self.leaves_nothing();
+        assert!(clean().stdout.contains("nothing was left behind"));
+    }
+
+    /// The next run leaves nothing either, and is not disturbed.
+    fn is_swept_by_the_next_run(self) {
+        let next = Program::study(TINY).cache(&self.cache).run().succeeds();
+        assert!(next.trial().transactions.count > 0);
+        self.leaves_nothing();
+    }
+
+    fn leaves_nothing(&self) {
+        self.cache.assert_nothing_left();
+        for port in &self.ports {
+            TcpListener::bind(("127.0.0.1", *port)).unwrap_or_else(|e| panic!("port {port}: {e}"));
+        }
+    }
+}
+
+fn first_trial(out: &Path) -> Option<PathBuf> {
+    store::trial_dirs(out).ok()?.into_iter().next()
+}
+
+/// Whether the first trial has told of a second of this phase.
+fn tells_of(out: &Path, phase: &str) -> bool {
+    let text = first_trial(out).map(|dir| std::fs::read_to_string(dir.join("series.jsonl")));
+    text.is_some_and(|text| text.unwrap_or_default().contains(phase))
+}
+
+/// A directory whose name begins with `build` in which `path` exists.
+fn is_built(cache: &Cache, path: &str) -> bool {
+    let is_build = |dir: &PathBuf| dir.display().to_string().contains("/build");
+    cache
+        .in_runs()
+        .iter()
+        .any(|dir| is_build(dir) && dir.join(path).exists())
+}
+
+#[test]
+fn while_a_data_directory_is_initialised() {
+    let victim = Victim::start("");
+    let killed = victim.killed_when("the initialising program", |cache, _| {
+        cache
+            .processes()
+            .iter()
+            .any(|p| p.words.contains("/build0/"))
+    });
+    assert!(killed.cache.templates().is_empty());
+    killed.is_cleaned();
+}
+
+#[test]
+fn while_a_template_is_loaded() {
+    let many = "--set data.tables=4 --set data.rows=500000";
+    let loaded = |cache: &Cache, _: &Path| is_built(cache, "own/data/sbtest/sbtest1.ibd");
+    let killed = Victim::start(many).killed_when("the first table", loaded);
+    killed.is_cleaned();
+    let killed = Victim::start(many).killed_when("the first table", loaded);
+    killed.is_swept_by_the_next_run();
+}
+
+#[test]
+fn while_the_data_is_copied() {
+    let victim = Victim::start("--set topology.instances=16");
+    let killed = victim.killed_when("the second copy", |cache, _| {
+        cache.server_dir(2).is_some() && cache.server(1).is_none()
+    });
+    killed.is_cleaned();
+}
+
+#[test]
+fn while_servers_start() {
+    let victim = Victim::start("--set topology.instances=4");
+    let killed = victim.killed_when("the first server's process", |cache, _| {
+        cache.server(1).is_some() && cache.server(4).is_none()
+    });
+    killed.is_cleaned();
+}
+
+/// Connections of this host to a port, from /proc/net/tcp: state 01 is ESTABLISHED.
+fn connections(port: u16) -> usize {
+    let text = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let peer = format!("0100007F:{port:04X}");
+    let is_one = |line: &&str| {
+        let mut words = line.split_whitespace().skip(2);
+        (words.next(), words.next()) == (Some(peer.as_str()), Some("01"))
+    };
+    text.lines().filter(is_one).count()
+}
+
+#[test]
+fn while_users_connect() {
+    let victim = Victim::start("--set load.threads=1000 --set load.warmup=1h");
+    let killed = victim.killed_when("some connections of many", |cache, out| {
+        let port = cache.server(1).and(cache.ports().pop());
+        port.is_some_and(|port| connections(port) >= 10) && !tells_of(out, "warmup")
+    });
+    killed.is_cleaned();
+}
+
+#[test]
+fn in_the_warm_up() {
+    let victim = Victim::start("--set load.warmup=1h --set topology.instances=2");
+    let killed = victim.killed_when("a second of the warm-up", |_, out| tells_of(out, "warmup"));
+    assert_eq!(killed.ports.len(), 2);
+    killed.is_cleaned();
+}
+
+#[test]
+fn while_it_measures() {
+    let words = "--set load.time=1h --set topology.instances=2";
+    let measures = |_: &Cache, out: &Path| tells_of(out, "measure");
+    let killed = Victim::start(words).killed_when("a second of the measurement", measures);
+    killed.cache.wait_for_no_process();
+    killed.is_cleaned();
+    let killed = Victim::start(words).killed_when("a second of the measurement", measures);
+    killed.is_swept_by_the_next_run();
+}
+
+#[test]
+fn between_two_trials() {
+    let victim = Victim::start("--set sweep.load.threads=[1,2,3,4]");
+    let killed = victim.killed_when("the end of the first trial", |_, out| {
+        first_trial(out).is_some_and(|dir| dir.join("trial.json").exists())
+    });
+    killed.is_cleaned();
+}
+
+/// The page is the last thing that is written; what it is made of was there before.
+#[test]
+fn while_the_report_is_written() {
+    let Victim { cache, mut dyno } = Victim::start("");
+    dyno.says("results: ");
+    dyno.signal(Signal::KILL);
+    let done = dyno.wait();
+    let clean = Program::new().args("clean").cache(&cache).run();
+    clean.succeeds();
+    cache.assert_nothing_left();
+    assert!(done.trial().transactions.count > 0);
+    let out = done.out();
+    let report = Program::new().arg("report").arg(&out.display().to_string());
+    report.run().succeeds();
+    let half = |path: &PathBuf| path.extension().is_some_and(|end| end == "tmp");
+    assert!(!entries(&out).iter().any(half), "{:?}", entries(&out));
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.trim_end().ends_with("</html>"));
+}
