@@ -7,6 +7,7 @@
 mod bench;
 mod clean;
 mod cli;
+mod disks;
 mod doctor;
 mod failure;
 mod kept;

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use data::Mode;
-use lab::needs::{self, Asked, Available, Needs};
+use lab::needs::{self, Asked, Needs};
 use lab::{Lab, Place, Trial, shown_bytes};
 
 use crate::cli::StudyArgs;
+use crate::disks::{self, Demand};
 use crate::failure::{Exit, Failure};
 use crate::results::print;
 use crate::study_file::Meant;
@@ -19,7 +20,7 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let trials = meant.trials(&lab)?;
     let budget = Budget::of(&meant, &lab, &trials)?;
     print(&budget.table(&meant, &trials))?;
-    budget.refuse()
+    budget.refuse(&meant)
 }
 
 /// Refuses a study for which this host has too little disk or memory.
@@ -28,18 +29,21 @@ pub(crate) fn refuse_what_cannot_be(
     lab: &Lab,
     trials: &[Trial],
 ) -> Result<(), Failure> {
-    Budget::of(meant, lab, trials)?.refuse()
+    Budget::of(meant, lab, trials)?.refuse(meant)
 }
 
 /// What the trials need, and what is there.
 struct Budget {
     /// Of each trial.
     needs: Vec<Needs>,
-    available: Available,
+    /// Of each disk, the cache's first.
+    disks: Vec<Demand>,
+    available_memory_bytes: u64,
 }
 
 impl Budget {
-    /// Also makes sure that every server that is asked for is installed.
+    /// Also makes sure that every server that is asked for is installed, and that there
+    /// are the CPUs and the disk that are asked for.
     fn of(meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Self, Failure> {
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
@@ -51,21 +55,13 @@ impl Budget {
                 false => without_build(needs),
             })
         });
+        let mut needs = needs.collect::<Result<Vec<_>, Failure>>()?;
+        let disks = disks::demands(lab, trials, &mut needs);
         Ok(Self {
-            needs: needs.collect::<Result<_, Failure>>()?,
-            available: needs::available(lab.home()?)?,
+            disks: disks.map_err(|failure| meant.located(failure))?,
+            needs,
+            available_memory_bytes: needs::available_memory()?,
         })
-    }
-
-    /// The most that one trial needs beside what those before it leave behind.
-    fn disk_bytes(&self) -> u64 {
-        let mut kept = 0;
-        let with_kept = self.needs.iter().map(|needs| {
-            let at_once = kept + needs.disk_bytes;
-            kept += needs.template_bytes;
-            at_once
-        });
-        with_kept.max().unwrap_or(0)
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -77,32 +73,21 @@ impl Budget {
         self.needs.iter().map(|needs| needs.time).sum()
     }
 
-    fn refuse(&self) -> Result<(), Failure> {
-        let there = &self.available;
-        for (what, needed, there, remedy) in [
-            (
-                "disk",
-                self.disk_bytes(),
-                there.disk_bytes,
-                "ask for fewer rows or instances, free some space, or name another disk with DYNO_CACHE_DIR",
-            ),
-            (
-                "memory",
-                self.memory_bytes(),
-                there.memory_bytes,
-                "ask for fewer instances or a smaller innodb_buffer_pool_size",
-            ),
-        ] {
-            if needed > there {
-                let message = format!(
-                    "the study needs {} of {what}, and {} are there",
-                    shown_bytes(needed),
-                    shown_bytes(there)
-                );
-                return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
-            }
+    fn refuse(&self, meant: &Meant) -> Result<(), Failure> {
+        for disk in &self.disks {
+            disk.check().map_err(|failure| meant.located(failure))?;
         }
-        Ok(())
+        let (needed, there) = (self.memory_bytes(), self.available_memory_bytes);
+        if needed <= there {
+            return Ok(());
+        }
+        let message = format!(
+            "the study needs {} of memory, and {} are there",
+            shown_bytes(needed),
+            shown_bytes(there)
+        );
+        let remedy = "ask for fewer instances or a smaller innodb_buffer_pool_size";
+        Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
     }
 
     fn table(&self, meant: &Meant, trials: &[Trial]) -> String {
@@ -131,12 +116,11 @@ impl Budget {
             plan.order
         ));
         text.push_str(&shown_sizes(plan));
+        text.extend(self.disks.iter().map(Demand::line));
         text.push_str(&format!(
-            "disk:   {} at most, {} are there\nmemory: {} at most, {} are there",
-            shown_bytes(self.disk_bytes()),
-            shown_bytes(self.available.disk_bytes),
+            "memory: {} at most, {} are there",
             shown_bytes(self.memory_bytes()),
-            shown_bytes(self.available.memory_bytes)
+            shown_bytes(self.available_memory_bytes)
         ));
         text
     }
@@ -169,6 +153,7 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
         });
     };
     let installed = lab::installed(spec)?;
+    lab.check_platform(spec)?;
     let config = lab::config(spec);
     let cached = lab::template::cached(
         lab.home()?,

@@ -3,6 +3,7 @@
 use lab::{Lab, Trial};
 
 use crate::cli::RunArgs;
+use crate::disks;
 use crate::failure::{Exit, Failure};
 use crate::plan;
 use crate::progress::{Detail, Screen};
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut lab = Lab::default();
     let mut trials = meant.trials(&lab)?;
     plan::refuse_what_cannot_be(&meant, &lab, &trials)?;
-    let mut results = open(args, &meant, &lab)?;
+    let mut results = open(args, &meant, &lab, &trials)?;
     leave_out_what_is_whole(&mut trials, &mut results, &meant);
     thresholds.note_what_is_missing(&trials, &results.screen);
     let study = args.study.study.display().to_string();
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// The result directory: a new one, or one that was cut off.
-fn open(args: &RunArgs, meant: &Meant, lab: &Lab) -> Result<Results, Failure> {
+fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Results, Failure> {
     let screen = Screen::new(Detail::Bar);
     let plan = &meant.plan;
     if args.resume {
@@ -55,7 +56,13 @@ fn open(args: &RunArgs, meant: &Meant, lab: &Lab) -> Result<Results, Failure> {
         study: &meant.text,
         design: meant.design(),
     };
-    Results::create(args.out.as_deref(), about, &[lab.home()?.root()], screen)
+    let mut places = vec![lab.home()?.root()];
+    for directory in trials.iter().filter_map(disks::directory) {
+        if !places.contains(&directory.as_path()) {
+            places.push(directory);
+        }
+    }
+    Results::create(args.out.as_deref(), about, &places, screen)
 }
 
 /// The latest result of this study in the place where results go by default.

@@ -1,11 +1,12 @@
 //! What a trial needs of this host, and what there is: looked at before anything starts.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use crate::error::LabError;
-use crate::home::Home;
 use crate::servers::{Engine, same_name};
 
 /// A row of the load's tables with its index entry and the pages' fill, in bytes. Loaded
@@ -23,6 +24,8 @@ const LOAD_ROWS_PER_S: u64 = 100_000;
 const COPY_BYTES_PER_S: u64 = 500_000_000;
 /// Start and stop of a server.
 const START: Duration = Duration::from_secs(2);
+/// The kernel's number for files in memory.
+const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 /// The most of a file of the kernel that is read.
 const KERNEL_BYTES: usize = 64 * 1024;
 
@@ -52,20 +55,11 @@ pub struct Needs {
     pub time: Duration,
     /// Of that, building a template that is not in the cache.
     pub build_time: Duration,
-    /// On the disk of the cache at once: all copies, and a template that is still to be built.
+    /// On disks at once: all copies, and in the cache a template that is still to be built.
     pub disk_bytes: u64,
     /// Of that, what stays after the trial: the template.
     pub template_bytes: u64,
     /// In memory, of all servers.
-    pub memory_bytes: u64,
-}
-
-/// What this host has left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Available {
-    /// On the disk of the cache.
-    pub disk_bytes: u64,
-    /// For new processes without swapping, within the limits of this process's cgroup.
     pub memory_bytes: u64,
 }
 
@@ -96,15 +90,38 @@ pub fn of(asked: &Asked<'_>) -> Needs {
     }
 }
 
-/// What is there for servers below `home`.
+/// The file system under a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disk {
+    /// The directory.
+    pub path: PathBuf,
+    /// What this user may still write there.
+    pub free_bytes: u64,
+    /// It keeps files in memory.
+    pub is_memory: bool,
+    device: u64,
+}
+
+/// Looks at the file system under a directory.
 ///
 /// # Errors
-/// When the operating system does not tell.
-pub fn available(home: &Home) -> Result<Available, LabError> {
-    Ok(Available {
-        disk_bytes: free_bytes(home.root())?,
-        memory_bytes: available_memory()?,
+/// When there is no such directory, or the operating system does not tell.
+pub fn disk(path: &Path) -> Result<Disk, LabError> {
+    let failed = |error: Errno| LabError::at("look at the disk of", path)(error.into());
+    Ok(Disk {
+        path: path.to_owned(),
+        free_bytes: free_bytes(path)?,
+        is_memory: rustix::fs::statfs(path).map_err(failed)?.f_type == TMPFS,
+        device: rustix::fs::stat(path).map_err(failed)?.st_dev,
     })
+}
+
+impl Disk {
+    /// Whether both are one file system, with one free space.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.device == other.device
+    }
 }
 
 /// What a server's data directory takes that holds so many rows.
@@ -191,7 +208,12 @@ pub(crate) fn free_bytes(path: &Path) -> Result<u64, LabError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-pub(crate) fn available_memory() -> Result<u64, LabError> {
+/// What is left for new processes without swapping, within the limits of this process's
+/// cgroup.
+///
+/// # Errors
+/// When the operating system does not tell.
+pub fn available_memory() -> Result<u64, LabError> {
     let path = Path::new("/proc/meminfo");
     let text = fs::read_to_string(path).map_err(LabError::at("read", path))?;
     let host = mem_available(&text)
@@ -358,5 +380,10 @@ mod tests {
         );
         assert!(available_memory().unwrap() > 1 << 20);
         assert!(free_bytes(Path::new("/proc/self/root")).unwrap() > 0);
+        let (shm, root) = (disk(Path::new("/dev/shm")), disk(Path::new("/")));
+        let (shm, root) = (shm.unwrap(), root.unwrap());
+        assert!(shm.is_memory && !root.is_same(&shm));
+        let again = disk(Path::new("/proc/self/root")).unwrap();
+        assert!(root.is_same(&again));
     }
 }

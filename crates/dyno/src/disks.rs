@@ -1,0 +1,112 @@
+//! What a study needs of each disk: of the cache's, and of those that it names.
+
+use lab::needs::{Disk, Needs, disk};
+use lab::{Cause, Lab, Place, Trial, shown_bytes};
+use study::{Span, Spanned};
+
+/// What the trials need of a disk at once, at most.
+pub(crate) struct Demand {
+    pub(crate) disk: Disk,
+    pub(crate) needed_bytes: u64,
+    /// Where the study names it; `None` for the cache's.
+    span: Option<Span>,
+}
+
+/// For the cache's disk, which comes first, and for each other one. Adds to the needs of
+/// a trial what its data takes of the memory, where its disk is none.
+pub(crate) fn demands(
+    lab: &Lab,
+    trials: &[Trial],
+    needs: &mut [Needs],
+) -> Result<Vec<Demand>, lab::Failure> {
+    let mut demands = vec![Demand {
+        disk: disk(lab.home()?.root())?,
+        needed_bytes: 0,
+        span: None,
+    }];
+    let mut kept_bytes = 0;
+    for (trial, needs) in trials.iter().zip(needs) {
+        let at = place_of(trial, &mut demands)?;
+        let data_bytes = needs.disk_bytes - needs.template_bytes;
+        if demands[at].disk.is_memory {
+            needs.memory_bytes += data_bytes;
+        }
+        kept_bytes += needs.template_bytes;
+        demands[0].grow(kept_bytes);
+        demands[at].grow(if at == 0 { kept_bytes } else { 0 } + data_bytes);
+    }
+    Ok(demands)
+}
+
+/// Which of the disks has the data of a trial; a new one if none of them.
+fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Failure> {
+    let Some(directory) = directory(trial) else {
+        return Ok(0);
+    };
+    let disk = disk(&directory.value)?;
+    let known = demands.iter().position(|known| known.disk.is_same(&disk));
+    Ok(known.unwrap_or_else(|| {
+        demands.push(Demand {
+            disk,
+            needed_bytes: 0,
+            span: Some(directory.span),
+        });
+        demands.len() - 1
+    }))
+}
+
+/// Where the servers of a trial have their data, if not in the cache.
+pub(crate) fn directory(trial: &Trial) -> Option<&Spanned<std::path::PathBuf>> {
+    match &trial.place {
+        Place::Private(spec) => spec.directory.as_ref(),
+        _ => None,
+    }
+}
+
+impl Demand {
+    fn grow(&mut self, bytes: u64) {
+        self.needed_bytes = self.needed_bytes.max(bytes);
+    }
+
+    /// Refuses it where there is less.
+    pub(crate) fn check(&self) -> Result<(), lab::Failure> {
+        if self.needed_bytes <= self.disk.free_bytes {
+            return Ok(());
+        }
+        let there = format!(
+            "{} of disk{}, and {} are there",
+            shown_bytes(self.needed_bytes),
+            self.place(),
+            shown_bytes(self.disk.free_bytes)
+        );
+        let other = match self.span {
+            Some(_) => "server.directory",
+            None => "DYNO_CACHE_DIR",
+        };
+        let failure = lab::Failure::new(Cause::Usage, format!("the study needs {there}"));
+        let failure = failure.remedy(Some(format!(
+            "ask for fewer rows or instances, free some space, or name another disk with {other}"
+        )));
+        Err(match self.span {
+            Some(span) => failure.at(span),
+            None => failure,
+        })
+    }
+
+    /// Its line of the plan.
+    pub(crate) fn line(&self) -> String {
+        format!(
+            "disk:   {} at most{}, {} are there\n",
+            shown_bytes(self.needed_bytes),
+            self.place(),
+            shown_bytes(self.disk.free_bytes)
+        )
+    }
+
+    fn place(&self) -> String {
+        match self.span {
+            Some(_) => format!(" in {}", self.disk.path.display()),
+            None => String::new(),
+        }
+    }
+}
