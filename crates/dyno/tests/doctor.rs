@@ -171,6 +171,33 @@ fn a_study_is_examined_before_its_servers_are_there() {
 }
 
 #[test]
+fn what_a_study_varies_is_no_fault_of_it() {
+    let text = "title = \"t\"\n[server]\nengine = \"mysql\"\nconfig = { innodb_doublewrite = \"OFF\" }\n\
+        [load]\ntime = \"5s\"\n\
+        [sweep]\n\"server.config.innodb_flush_log_at_trx_commit\" = [0, 1]\n";
+    let program = doctor("--study study.toml --json");
+    std::fs::write(program.dir().join("study.toml"), text).unwrap();
+    let findings = findings(&program.run().succeeds());
+    let of = |id: &str| {
+        findings
+            .iter()
+            .filter(|finding| finding.id == id)
+            .collect::<Vec<_>>()
+    };
+    let commits = of("commit-flush");
+    let levels: Vec<Level> = commits.iter().map(|finding| finding.level).collect();
+    assert_eq!(levels, [Level::Note, Level::Passed]);
+    assert!(
+        commits[0].seen.ends_with("which the study varies"),
+        "{commits:?}"
+    );
+    // What both servers have is said once.
+    let both = of("doublewrite");
+    assert_eq!((both.len(), both[0].level), (1, Level::Careful));
+    assert_eq!(both[0].of.matches("mysql of ").count(), 2, "{both:?}");
+}
+
+#[test]
 fn what_cannot_be_looked_at_ends_it() {
     doctor("mysql://root@127.0.0.1:1/x")
         .run()

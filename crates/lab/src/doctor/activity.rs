@@ -111,7 +111,7 @@ fn others(activity: &Activity) -> Seen {
         .collect();
     let most = match named.is_empty() {
         true => String::new(),
-        false => format!(", most of it by {}", named.join(", ")),
+        false => format!("; busiest: {}", named.join(", ")),
     };
     let seen = format!(
         "/proc/stat: others took {share:.0} % of {} CPUs for {:.1} s{most}",
@@ -199,7 +199,7 @@ mod tests {
             busiest: vec![("rustc (4711)".into(), 60.0), ("sshd (2)".into(), 2.0)],
             ..sampled()
         };
-        let words = "/proc/stat: others took 31 % of 2 CPUs for 1.0 s, most of it by rustc (4711) 60 % of one, sshd (2) 2 % of one";
+        let words = "/proc/stat: others took 31 % of 2 CPUs for 1.0 s; busiest: rustc (4711) 60 % of one, sshd (2) 2 % of one";
         assert_eq!(others(&busy), Seen::spoils(words));
         let some = Activity {
             others_pct: Some(6.0),

@@ -21,7 +21,7 @@ mod read;
 mod reference;
 mod server;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -169,6 +169,8 @@ fn servers(subject: &Subject<'_>) -> Vec<Server> {
 /// The servers that trials are going to start, told apart by the first trial of each.
 fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Server> {
     let mut programs: Vec<(&EngineSpec, Result<Installed, String>)> = Vec::new();
+    let specs = planned.iter().map(|(spec, ..)| *spec);
+    let varied = varied(&specs.collect::<Vec<_>>());
     let mut servers = Vec::new();
     for (spec, trial, asked) in planned {
         let same = |known: &EngineSpec| {
@@ -188,14 +190,25 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Server> {
             _ => format!("{} of {}", spec.engine.name(), trial.label),
         };
         let mut server = read::server::planned(name, spec, &found, *asked, data_dir(trial));
-        let keys = trial
-            .point
-            .iter()
-            .filter_map(|(key, _)| key.strip_prefix("server.config."));
-        server.varied = keys.map(crate::servers::plain_name).collect();
+        server.varied.clone_from(&varied);
         servers.push(server);
     }
     servers
+}
+
+/// Settings of which servers of one engine have different values, be it in a sweep or in
+/// variants.
+fn varied(specs: &[&EngineSpec]) -> BTreeSet<String> {
+    let of =
+        |spec: &EngineSpec| -> BTreeMap<String, String> { read::server::of_study(spec).collect() };
+    let all: Vec<BTreeMap<String, String>> = specs.iter().map(|spec| of(spec)).collect();
+    let names = all.iter().flat_map(|settings| settings.keys());
+    let differs = |name: &&String| {
+        let mut values = all.iter().map(|settings| settings.get(*name));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    };
+    names.filter(differs).cloned().collect()
 }
 
 /// Findings that say the same of several things as one.

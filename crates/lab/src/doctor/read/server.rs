@@ -47,6 +47,7 @@ pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> O
         },
         version: version.to_owned(),
         settings: said.map(|said| said.settings),
+        chosen: BTreeSet::new(),
         varied: BTreeSet::new(),
         planned: false,
         memory_bytes: here.then(memory_bytes).flatten(),
@@ -131,6 +132,7 @@ pub(in crate::doctor) fn planned(
             Ok(_) => Ok(settings(engine, version, spec, &asked)),
             Err(why) => Err(why.clone()),
         },
+        chosen: of_study(spec).map(|(name, _)| name).collect(),
         varied: BTreeSet::new(),
         planned: true,
         memory_bytes: memory_bytes(),
@@ -154,13 +156,17 @@ fn settings(
     let users = u32::try_from(asked.users).unwrap_or(u32::MAX);
     let connections = allowed_connections(users).to_string();
     settings.insert("max_connections".to_owned(), connections);
-    for (name, value) in &spec.config {
+    settings.extend(of_study(spec));
+    settings
+}
+
+/// The settings that a study makes, as the server names them.
+pub(in crate::doctor) fn of_study(spec: &EngineSpec) -> impl Iterator<Item = (String, String)> {
+    spec.config.iter().map(|(name, value)| {
         let name = plain_name(name);
-        let (name, value) = match name.strip_prefix("skip_") {
+        match name.strip_prefix("skip_") {
             Some(switch) => (switch.to_owned(), "OFF".to_owned()),
             None => (name, value.value.clone()),
-        };
-        settings.insert(name, value);
-    }
-    settings
+        }
+    })
 }

@@ -25,7 +25,9 @@ pub(super) struct Server {
     /// In numbers, `10.11.14`.
     pub(super) version: String,
     pub(super) settings: Result<BTreeMap<String, String>, String>,
-    /// Settings that the study varies on purpose.
+    /// Settings that the study makes.
+    pub(super) chosen: BTreeSet<String>,
+    /// Settings of which the study's servers have different values.
     pub(super) varied: BTreeSet<String>,
     /// Whether it is only planned.
     pub(super) planned: bool,
@@ -176,6 +178,14 @@ impl Server {
         version >= (major, minor)
     }
 
+    /// A size as this server's settings are written.
+    fn size(&self, bytes: u64) -> String {
+        match self.planned {
+            true => format!("\"{}M\"", bytes >> 20),
+            false => bytes.to_string(),
+        }
+    }
+
     fn is_varied(&self, mend: Mend) -> bool {
         matches!(mend, Mend::Setting { name, .. } if self.varied.contains(name))
     }
@@ -221,6 +231,7 @@ mod tests {
                 Engine::MySql => "9.7.0".into(),
             },
             settings: Ok(settings.collect()),
+            chosen: BTreeSet::new(),
             varied: BTreeSet::new(),
             planned: false,
             memory_bytes: Some(16 << 30),

@@ -89,11 +89,13 @@ fn memory(server: &Server) -> Seen {
     let good = memory / 4 * 3 / server.servers.max(1);
     let found = match percent {
         _ if percent > MOST_PCT => Seen::spoils(seen),
-        _ if percent > GOOD_PCT || pool <= DEFAULT_BYTES => Seen::careful(seen),
+        _ if percent > GOOD_PCT => Seen::careful(seen),
         50.. => return Seen::passed(seen),
+        // Who asks for a small one in a study means it.
+        _ if pool <= DEFAULT_BYTES && !server.chosen.contains(POOL) => Seen::careful(seen),
         _ => Seen::note(seen),
     };
-    found.with("NEEDED", good)
+    found.with("NEEDED", server.size(good / DEFAULT_BYTES * DEFAULT_BYTES))
 }
 
 fn data(server: &Server) -> Seen {
@@ -107,13 +109,14 @@ fn data(server: &Server) -> Seen {
             shown_bytes(pool)
         ));
     };
+    let needed = (data + data / 4).next_multiple_of(DEFAULT_BYTES);
     let seen = format!(
         "{POOL}: {}, data of {}",
         shown_bytes(pool),
         shown_bytes(data)
     );
     match data > pool {
-        true => Seen::note(seen).with("NEEDED", data + data / 4),
+        true => Seen::note(seen).with("NEEDED", server.size(needed)),
         false => Seen::passed(seen),
     }
 }
@@ -162,6 +165,13 @@ mod tests {
             [Note, Careful, Careful]
         );
         assert_eq!([judge("1536M", 8), judge("2G", 8)], [Passed, Spoils]);
+        let mut small = with(Engine::MySql, &[(POOL, "16M")]);
+        (small.planned, small.chosen) = (true, [POOL.to_owned()].into());
+        assert_eq!(
+            memory(&small),
+            Seen::note("innodb_buffer_pool_size: 16.0 MiB, 0 % of 16.0 GiB of memory")
+                .with("NEEDED", "\"12288M\"")
+        );
         let mut far = with(Engine::MySql, &[(POOL, "12G")]);
         far.memory_bytes = None;
         assert_eq!(memory(&far).level(), Unseen);

@@ -107,11 +107,15 @@ fn log(server: &Server) -> Seen {
     let newer = "innodb_redo_log_capacity";
     let older = "innodb_log_file_size";
     let files = server.number("innodb_log_files_in_group").unwrap_or(1);
-    // MySQL keeps the older setting, which then means nothing.
-    let (name, bytes) = match (server.number(newer), server.number(older)) {
+    // MySQL keeps the older setting, which then means nothing; a study for both engines
+    // may have the newer one for MariaDB, too, which ignores it.
+    let capacity = server
+        .number(newer)
+        .filter(|_| server.engine == Engine::MySql);
+    let (name, bytes) = match (capacity, server.number(older)) {
         (Some(bytes), _) => (newer, bytes),
         (None, Some(bytes)) => (older, bytes.saturating_mul(files.max(1))),
-        (None, None) => return server.unseen(newer),
+        (None, None) => return server.unseen(older),
     };
     let seen = format!("{name}: {}", shown_bytes(bytes));
     match bytes {
@@ -205,7 +209,8 @@ mod tests {
             ("innodb_log_file_size", "48M"),
             ("innodb_redo_log_capacity", "2G"),
         ];
-        assert_eq!(level(log, &both), Passed);
+        assert_eq!(log(&with(Engine::MySql, &both)).level(), Passed);
+        assert_eq!(log(&with(Engine::MariaDb, &both)).level(), Careful);
         let two = [
             ("innodb_log_file_size", "512M"),
             ("innodb_log_files_in_group", "2"),
