@@ -53,7 +53,7 @@ struct Killed {
 
 impl Killed {
     /// `dyno clean` leaves nothing, and finds nothing when it is called again.
-    fn is_cleaned(self) {
+    fn cleans_up(self) {
         let clean = || {
             Program::new()
                 .args("clean")
@@ -69,7 +69,7 @@ impl Killed {
     }
 
     /// The next run leaves nothing either, and is not disturbed.
-    fn is_swept_by_the_next_run(self) {
+    fn next_run_sweeps(self) {
         let next = Program::study(TINY).cache(&self.cache).run().succeeds();
         assert!(next.trial().transactions.count > 0);
         self.leaves_nothing();
@@ -112,7 +112,7 @@ fn while_a_data_directory_is_initialised() {
             .any(|p| p.words.contains("/build0/"))
     });
     assert!(killed.cache.templates().is_empty());
-    killed.is_cleaned();
+    killed.cleans_up();
 }
 
 #[test]
@@ -120,9 +120,9 @@ fn while_a_template_is_loaded() {
     let many = "--set data.tables=4 --set data.rows=500000";
     let loaded = |cache: &Cache, _: &Path| is_built(cache, "own/data/sbtest/sbtest1.ibd");
     let killed = Victim::start(many).killed_when("the first table", loaded);
-    killed.is_cleaned();
+    killed.cleans_up();
     let killed = Victim::start(many).killed_when("the first table", loaded);
-    killed.is_swept_by_the_next_run();
+    killed.next_run_sweeps();
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn while_the_data_is_copied() {
     let killed = victim.killed_when("the second copy", |cache, _| {
         cache.server_dir(2).is_some() && cache.server(1).is_none()
     });
-    killed.is_cleaned();
+    killed.cleans_up();
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn while_servers_start() {
     let killed = victim.killed_when("the first server's process", |cache, _| {
         cache.server(1).is_some() && cache.server(4).is_none()
     });
-    killed.is_cleaned();
+    killed.cleans_up();
 }
 
 /// Connections of this host to a port, from /proc/net/tcp: state 01 is ESTABLISHED.
@@ -161,7 +161,7 @@ fn while_users_connect() {
         let port = cache.server(1).and(cache.ports().pop());
         port.is_some_and(|port| connections(port) >= 10) && !tells_of(out, "warmup")
     });
-    killed.is_cleaned();
+    killed.cleans_up();
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn in_the_warm_up() {
     let victim = Victim::start("--set load.warmup=1h --set topology.instances=2");
     let killed = victim.killed_when("a second of the warm-up", |_, out| tells_of(out, "warmup"));
     assert_eq!(killed.ports.len(), 2);
-    killed.is_cleaned();
+    killed.cleans_up();
 }
 
 #[test]
@@ -178,9 +178,9 @@ fn while_it_measures() {
     let measures = |_: &Cache, out: &Path| tells_of(out, "measure");
     let killed = Victim::start(words).killed_when("a second of the measurement", measures);
     killed.cache.wait_for_no_process();
-    killed.is_cleaned();
+    killed.cleans_up();
     let killed = Victim::start(words).killed_when("a second of the measurement", measures);
-    killed.is_swept_by_the_next_run();
+    killed.next_run_sweeps();
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn between_two_trials() {
     let killed = victim.killed_when("the end of the first trial", |_, out| {
         first_trial(out).is_some_and(|dir| dir.join("trial.json").exists())
     });
-    killed.is_cleaned();
+    killed.cleans_up();
 }
 
 /// The page is the last thing that is written; what it is made of was there before.

@@ -60,9 +60,12 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
     found
 }
 
+/// The titles of a page, and of each table its heads and the names of its rows.
+type Shape = (Vec<String>, Vec<(Vec<String>, Vec<String>)>);
+
 /// What a report looks like whatever its numbers are: headings, and the heads and
 /// first cells of tables that have a row for each trial.
-fn shape(out: &Path) -> (Vec<String>, Vec<(Vec<String>, Vec<String>)>) {
+fn shape(out: &Path) -> Shape {
     let page = std::fs::read_to_string(out.join("report.md")).unwrap();
     let headings = page.lines().filter(|line| line.starts_with("## "));
     // What is warned of depends on the numbers.

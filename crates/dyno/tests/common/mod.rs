@@ -10,11 +10,14 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
     clippy::print_stderr,
     reason = "test support: the panic is the test's failure message"
 )]
 
 mod cache;
+mod disk;
+mod made;
 mod program;
 mod proxy;
 mod servers;
@@ -23,6 +26,8 @@ mod sysbench;
 mod tables;
 
 pub use cache::{Cache, Process, entries, port_in};
+pub use disk::SmallDisk;
+pub use made::keep;
 pub use program::{Finished, Program, Running};
 pub use proxy::Proxy;
 pub use servers::{LAZY_DISK, database, mariadb, mysql, server_checksum};

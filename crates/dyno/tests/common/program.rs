@@ -1,6 +1,9 @@
 //! dyno itself: started in a directory of its own, watched, ended.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -15,6 +18,9 @@ use tempfile::TempDir;
 
 use super::{Cache, PATIENCE, wait_until};
 
+/// The user and the group `nobody`.
+const NOBODY: u32 = 65534;
+
 /// A command line of dyno; results go to `out` in a new directory.
 pub struct Program {
     command: Command,
@@ -25,7 +31,21 @@ impl Program {
     /// `dyno` with nothing else.
     pub fn new() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dyno"));
+        Self::of(Command::new(env!("CARGO_BIN_EXE_dyno")), dir)
+    }
+
+    /// The same as user `nobody`, who may not read what root has built.
+    pub fn as_nobody() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let own = dir.path().join("dyno");
+        std::fs::copy(env!("CARGO_BIN_EXE_dyno"), &own).unwrap();
+        let mut command = Command::new(own);
+        command.uid(NOBODY).gid(NOBODY);
+        Self::of(command, dir)
+    }
+
+    fn of(mut command: Command, dir: TempDir) -> Self {
         command
             .current_dir(dir.path())
             .env_remove("DYNO_PASSWORD")

@@ -1,0 +1,281 @@
+//! Servers that are not there, do not start, or die in the middle: a study says so in
+//! the server's own words, and goes on with the next trial.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use common::{Cache, Finished, Program, wait_until};
+use measure::setup::Outcome;
+use rustix::process::Signal;
+
+const USAGE: i32 = 2;
+const SERVER: i32 = 3;
+
+/// A study of one short trial, with these lines more.
+fn study(server: &str, rest: &str) -> Program {
+    Program::study(&format!(
+        "title = \"t\"\n[data]\nrows = 100\n[load]\nworkload = \"oltp_read_only\"\n\
+         warmup = \"0s\"\ntime = \"1s\"\n[server]\n{server}\n{rest}\n"
+    ))
+}
+
+/// How each trial ended: `None` if it is whole.
+fn reasons(done: &Finished) -> Vec<Option<String>> {
+    let reason = |outcome| match outcome {
+        Outcome::Completed => None,
+        Outcome::Failed { reason } => Some(reason),
+        other => panic!("{other:?}"),
+    };
+    let trials = done.result().trials.into_iter();
+    trials.map(|trial| reason(trial.outcome)).collect()
+}
+
+/// The second of these trials failed for this reason, and the third was run.
+#[track_caller]
+fn only_the_second_failed(done: &Finished, words: &[&str]) {
+    let reasons = reasons(done);
+    assert_eq!(reasons.len(), 3, "{}", done.shown());
+    assert_eq!(
+        (&reasons[0], &reasons[2]),
+        (&None, &None),
+        "{}",
+        done.shown()
+    );
+    let reason = reasons[1].as_deref().unwrap();
+    for word in words {
+        assert!(reason.contains(word), "{word:?} is not in {reason}");
+    }
+    let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
+    assert!(
+        page.contains(words[0]),
+        "the report tells of the failed trial"
+    );
+}
+
+#[test]
+fn a_server_that_is_not_installed() {
+    let place = tempfile::tempdir().unwrap();
+    let empty = place.path().display().to_string();
+    for (engine, package) in [
+        ("mariadb", "mariadb-server"),
+        ("mysql", "mysql-server-core"),
+    ] {
+        let server = format!("engine = \"{engine}\"\nbasedir = \"{empty}\"");
+        let done = study(&server, "").run();
+        done.fails(
+            SERVER,
+            &["study.toml:10:11", &empty, package, "install-servers.sh"],
+        );
+    }
+    // MySQL stands nowhere but where the script has put it.
+    std::os::unix::fs::symlink("/usr/bin/setpriv", place.path().join("setpriv")).unwrap();
+    let done = study("engine = \"mysql\"", "")
+        .env("DYNO_SERVERS", &empty)
+        .env("PATH", &empty)
+        .run();
+    done.fails(
+        SERVER,
+        &["there is no MySQL server", "on PATH", "mysql-server-core"],
+    );
+}
+
+#[test]
+fn a_server_of_another_version() {
+    let done = study("engine = \"mariadb\"\nversion = \"9.1\"", "").run();
+    let done = done.fails(
+        SERVER,
+        &["study.toml:10:11", "MariaDB 9.1", "there is only 1"],
+    );
+    assert!(!done.out().exists());
+}
+
+#[test]
+fn a_setting_that_the_server_refuses_costs_its_trial_only() {
+    let variants = "[[variant]]\nname = \"one\"\n\
+        [[variant]]\nname = \"two\"\nserver.config.innodb_buffer_pool_sise = \"64M\"\n\
+        [[variant]]\nname = \"three\"\n";
+    let done = study("engine = \"mariadb\"", variants).run();
+    let words = ["innodb_buffer_pool_sise", "unknown variable"];
+    let done = done.fails(SERVER, &words);
+    let done = done.fails(SERVER, &["study.toml:14:41", "[2/3] two  failed"]);
+    only_the_second_failed(&done, &words);
+    let refused = study("engine = \"mariadb\"", "config.datadir = \"/tmp\"").run();
+    refused.fails(
+        USAGE,
+        &["study.toml:10:8", "datadir", "a directory of its own"],
+    );
+}
+
+#[test]
+fn a_setting_that_the_server_does_not_know_any_more_is_noted_once() {
+    let config = "engine = \"mariadb\"\nconfig = { loose_innodb_buffer_pool_instances = 8 }";
+    let done = study(config, "[topology]\ninstances = 2").run().succeeds();
+    let notes = done
+        .stderr
+        .matches("'innodb-buffer-pool-instances' was removed");
+    assert_eq!(notes.count(), 1, "{}", done.shown());
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let own = format!("(process {})", std::process::id());
+    let done = study(&format!("engine = \"mariadb\"\nport = {port}"), "").run();
+    let text = format!("port {port} is taken");
+    done.fails(
+        SERVER,
+        &["study.toml:10:8", &text, &own, "leave server.port out"],
+    );
+}
+
+/// A program that is a server but for the trial whose settings tell it to die.
+fn mortal() -> tempfile::TempDir {
+    let found = lab::servers::find(lab::servers::Engine::MariaDb, None, None).unwrap();
+    let dir = tempfile::Builder::new()
+        .permissions(std::fs::Permissions::from_mode(0o755))
+        .tempdir()
+        .unwrap();
+    let program = dir.path().join("mariadbd");
+    let text = format!(
+        "#!/bin/sh\ncase \"$1\" in --defaults-file=*)\n\
+         if grep -qs ^loose_die \"${{1#*=}}\"; then\n\
+         echo '2026-01-01 [ERROR] the disk hangs upside down' >&2; exit 7\nfi;;\nesac\n\
+         exec {} \"$@\"\n",
+        found.program.display()
+    );
+    std::fs::write(&program, text).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    dir
+}
+
+#[test]
+fn a_server_that_dies_at_its_start() {
+    let bin = mortal();
+    let path = std::env::var("PATH").unwrap();
+    let variants = "[[variant]]\nname = \"one\"\n\
+        [[variant]]\nname = \"two\"\nserver.config.loose_die = 1\n\
+        [[variant]]\nname = \"three\"\n";
+    let done = study("engine = \"mariadb\"", variants)
+        .env("PATH", &format!("{}:{path}", bin.path().display()))
+        .run();
+    let words = ["server 1", "exit code 7", "the disk hangs upside down"];
+    let done = done.fails(SERVER, &words);
+    only_the_second_failed(&done, &words);
+    let log = second_trial(&done).join("servers/1/error.log");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("upside down"), "{log}");
+}
+
+fn second_trial(done: &Finished) -> PathBuf {
+    store::trial_dirs(&done.out()).unwrap()[1].clone()
+}
+
+fn tells_of_a_second(trial: Option<&PathBuf>) -> bool {
+    let series = trial.map(|dir| dir.join("series.jsonl"));
+    let text = series.and_then(|path| std::fs::read_to_string(path).ok());
+    text.is_some_and(|text| text.contains("measure"))
+}
+
+#[test]
+fn a_server_that_is_killed_in_the_middle_of_a_trial() {
+    let place = Cache::new();
+    let rest = "[topology]\ninstances = 2\n[sweep]\n\"load.threads\" = [1, 2, 3]\n";
+    let program = study("engine = \"mariadb\"", rest).args("--set load.time=3s");
+    let dyno = program.cache(&place).start();
+    let out = dyno.dir().join("out");
+    wait_until("a second of trial 2", || {
+        tells_of_a_second(store::trial_dirs(&out).unwrap_or_default().get(1))
+    });
+    let pid = place.server(2).unwrap().cast_signed();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    let words = [
+        "server 2",
+        "was killed by signal 9",
+        "ready for connections",
+    ];
+    let done = dyno.wait().fails(SERVER, &words);
+    only_the_second_failed(&done, &words);
+    // What it gave until then is kept.
+    let dir = second_trial(&done);
+    let trial = store::read_trial(&dir).unwrap().unwrap();
+    assert!(trial.transactions.count > 0);
+    assert!(!store::read_series(&dir).unwrap().is_empty());
+    for name in ["my.cnf", "error.log"] {
+        assert!(dir.join("servers/2").join(name).exists(), "{name}");
+    }
+    place.assert_nothing_left();
+}
+
+/// One word of each kind; the study crate proves the rest.
+#[test]
+fn studies_that_make_no_sense() {
+    let server = "engine = \"mariadb\"";
+    for (rest, texts) in [
+        (
+            "[topology]\ninstances = 0",
+            ["study.toml:11:13", "from 1 to 64"],
+        ),
+        (
+            "[topology]\ninstances = \"two\"",
+            ["study.toml:11:13", "a whole number"],
+        ),
+        (
+            "[topology]\ninstnaces = 2",
+            ["study.toml:11:1", "did you mean `instances`?"],
+        ),
+        (
+            "[sweep]\n\"load.threads\" = []",
+            ["study.toml:11:18", "has no values"],
+        ),
+        (
+            "[sweep]\n\"load.thraeds\" = [1]",
+            ["study.toml:11:1", "\"load.threads\""],
+        ),
+        (
+            "[sweep]\n\"load.threads\" = [1]\nload.threads = [2]",
+            ["study.toml:12:6", "stands twice"],
+        ),
+        (
+            "[sweep]\n\"load.time\" = [\"1x\"]",
+            ["study.toml:11:16", "unit"],
+        ),
+        (
+            "[report]\ntables = [{ rows = \"load.threads\", columns = [\"tsp\"] }]\n\
+             [sweep]\n\"load.threads\" = [1]",
+            ["study.toml:11:47", "did you mean `tps`?"],
+        ),
+    ] {
+        for command in ["run", "plan"] {
+            let program = study(server, rest);
+            let study = program.dir().join("study.toml").display().to_string();
+            let done = Program::new().arg(command).arg(&study).run();
+            done.fails(USAGE, &texts);
+            drop(program);
+        }
+    }
+    let url = study(
+        "url = \"mysql://root@127.0.0.1/x\"",
+        "[topology]\ninstances = 2",
+    )
+    .run();
+    let url = url.fails(USAGE, &["study.toml:11:13", "one address is one server"]);
+    assert!(!url.out().exists());
+    study("engine = \"sqlite\"\nport = 3501", "")
+        .run()
+        .fails(USAGE, &["study.toml:10:1", "server.port"]);
+    study(server, "")
+        .args("--set sizes=paper")
+        .run()
+        .fails(USAGE, &["there is no size `paper`"]);
+}
