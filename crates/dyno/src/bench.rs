@@ -8,6 +8,7 @@ use data::Mode;
 use lab::{Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::result::Design;
+use study::{FindMax, Limited};
 use workload::options::Options;
 
 use crate::cli::{ArrivalsArg, BenchArgs, PrepareArg, ProtocolArg};
@@ -22,6 +23,8 @@ use crate::thresholds::Thresholds;
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// Length of the measurement where neither time nor events are given.
 const DEFAULT_TIME: Duration = Duration::from_secs(30);
+/// Length of a step of a search.
+const DEFAULT_STEP: Duration = Duration::from_secs(10);
 /// Least length of a measurement that ends when it is sure…
 const DEFAULT_LEAST: Duration = Duration::from_secs(10);
 /// …and its longest.
@@ -44,7 +47,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Usage, message));
     }
     let database = server::open(&args.url, &access, &lab)?;
-    let mut screen = Screen::new(Detail::Seconds);
+    let mut screen = Screen::new(match args.find_max {
+        true => Detail::Bar,
+        false => Detail::Seconds,
+    });
     screen.line(&format!("{} at {}", database.engine(), database.shown()));
     let title = format!("{} on {}", args.workload, database.engine());
     let study = as_study(args, &database);
@@ -58,7 +64,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         description: None,
         study: &study,
         design: Design {
-            trials: 1,
+            trials: if args.find_max { lab::most_trials() } else { 1 },
             repeats: 1,
             ..Design::default()
         },
@@ -68,6 +74,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let server = database.target().map(|target| target.shown());
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
     results.look(std::slice::from_ref(&trial), &of);
+    if args.find_max {
+        return search(&mut lab, &trial, results, args.json, &interrupted);
+    }
     let ran = match lab::run_trial(&mut lab, &trial, &mut results, &interrupted) {
         Ok(ran) => ran,
         Err(failure) => {
@@ -81,6 +90,37 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     // What ended the load says more than what that led to.
     let ended = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
     ended.and(judged).and(concluded).and(results.outcome())
+}
+
+/// Searches the highest rate, and tells what was found.
+fn search(
+    lab: &mut Lab,
+    trial: &Trial,
+    mut results: Results,
+    as_json: bool,
+    interrupted: &AtomicBool,
+) -> Result<(), Failure> {
+    results.screen.line(&format!(
+        "searching the highest rate: at most {} trials, {} under load",
+        lab::most_trials(),
+        study::format_duration(trial.load_time())
+    ));
+    let ran = lab::find_max(
+        lab,
+        std::slice::from_ref(trial),
+        &[],
+        &mut results,
+        interrupted,
+    );
+    results.screen.finish_stage();
+    if results.trials().is_empty() {
+        results.discard_if_empty();
+        return Ok(ran?);
+    }
+    let searched = results.searched();
+    let concluded = results.conclude(&results.as_text(), as_json);
+    // What ended the search says more than what that led to.
+    Ok(ran?).and(searched).and(concluded)
 }
 
 /// Has the data in the database, and no more.
@@ -162,6 +202,7 @@ fn describe(args: &BenchArgs, options: Options, database: Database) -> Trial {
             ci,
             least: least_time(args),
         }),
+        find_max: find_max(args),
         load: LoadSpec {
             users: args.threads,
             // Known once the engine is.
@@ -187,6 +228,17 @@ fn describe(args: &BenchArgs, options: Options, database: Database) -> Trial {
     }
 }
 
+/// The search that was asked for.
+fn find_max(args: &BenchArgs) -> Option<FindMax> {
+    let limits = [
+        (Limited::P99, args.p99),
+        (Limited::P95, args.p95),
+        (Limited::Mean, args.mean),
+    ];
+    let mut limits = limits.into_iter();
+    limits.find_map(|(of, limit)| Some(FindMax { of, limit: limit? }))
+}
+
 fn least_time(args: &BenchArgs) -> Duration {
     args.time.unwrap_or(DEFAULT_LEAST)
 }
@@ -194,6 +246,7 @@ fn least_time(args: &BenchArgs) -> Duration {
 /// The length of the measurement, at most.
 fn longest_time(args: &BenchArgs) -> Option<Duration> {
     match args.until_ci {
+        _ if args.find_max => Some(args.time.unwrap_or(DEFAULT_STEP)),
         Some(_) => Some(args.max_time.unwrap_or(DEFAULT_MAX)),
         None => args.time.or(args.events.is_none().then_some(DEFAULT_TIME)),
     }
@@ -220,6 +273,7 @@ fn as_study(args: &BenchArgs, database: &Database) -> String {
         study::format_duration(args.warmup),
     );
     let time = match args.until_ci {
+        _ if args.find_max => args.time.unwrap_or(DEFAULT_STEP),
         Some(_) => least_time(args),
         None => args.time.unwrap_or(DEFAULT_TIME),
     };
@@ -229,6 +283,13 @@ fn as_study(args: &BenchArgs, database: &Database) -> String {
         text.push_str(&format!(
             "until = {{ ci = \"{}%\", max = \"{max}\" }}\n",
             ci * 100.0
+        ));
+    }
+    if let Some(find) = find_max(args) {
+        let limit = study::format_duration(find.limit);
+        text.push_str(&format!(
+            "find_max = {{ {} = \"{limit}\" }}\n",
+            find.of.name()
         ));
     }
     if let Some(events) = args.events {

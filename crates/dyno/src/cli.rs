@@ -24,7 +24,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Benchmark one server: prepare its data, warm up, run, report.
     #[command(
-        after_help = "Examples:\n  dyno bench mysql://root@127.0.0.1:3306/sbtest --threads 64 --time 60s\n  dyno bench 'mysql://root@localhost/sbtest?socket=/run/mysqld/mysqld.sock' --workload oltp_point_select\n  dyno bench sqlite: --threads 4 --time 10s\n  dyno bench mysql://bench@db1/sbtest --rate 500 --option-file ~/.my.cnf"
+        after_help = "Examples:\n  dyno bench mysql://root@127.0.0.1:3306/sbtest --threads 64 --time 60s\n  dyno bench 'mysql://root@localhost/sbtest?socket=/run/mysqld/mysqld.sock' --workload oltp_point_select\n  dyno bench sqlite: --threads 4 --time 10s\n  dyno bench mysql://bench@db1/sbtest --find-max --p99 20ms\n  dyno bench mysql://bench@db1/sbtest --rate 500 --option-file ~/.my.cnf"
     )]
     Bench(Box<BenchArgs>),
     /// Run a study: one file that describes an experiment.
@@ -45,6 +45,11 @@ pub(crate) enum Command {
     /// Write the report of a result again.
     #[command(after_help = "Example:\n  dyno report results/20260101T120000Z-scale-up")]
     Report(ReportArgs),
+    /// Hold one result, or one variant of a study, against another.
+    #[command(
+        after_help = "Examples:\n  dyno compare results/hardware results/vm --out vm-against-hardware\n  dyno compare results/pool-sizes --base 1G --new 4G"
+    )]
+    Compare(CompareArgs),
     /// Rank results: leader boards by category and number of servers.
     #[command(
         after_help = "Each variant of each result stands at its best point in throughput, or at the one that --point\nchooses. The category of a result is the directory that it lies in.\n\nExample:\n  dyno rank results/pcie/* results/sata/* --out boards"
@@ -86,6 +91,19 @@ pub(crate) struct BenchArgs {
     /// Longest measurement with --until-ci. [default: 30m]
     #[arg(long, value_parser = duration, value_name = "DURATION", requires = "until_ci")]
     pub(crate) max_time: Option<Duration>,
+    /// Search the highest rate of arrivals that keeps --p99 (or --p95, --mean), by trials of
+    /// --time [default then: 10s] each.
+    #[arg(long, requires = "limit", conflicts_with_all = ["rate", "arrivals", "events", "until_ci", "thresholds"])]
+    pub(crate) find_max: bool,
+    /// With --find-max: 99 % of the response times are below this, like 20ms.
+    #[arg(long, value_parser = limit, value_name = "DURATION", group = "limit", requires = "find_max")]
+    pub(crate) p99: Option<Duration>,
+    /// The same for 95 % of the response times.
+    #[arg(long, value_parser = limit, value_name = "DURATION", group = "limit", requires = "find_max")]
+    pub(crate) p95: Option<Duration>,
+    /// The same for the mean response time.
+    #[arg(long, value_parser = limit, value_name = "DURATION", group = "limit", requires = "find_max")]
+    pub(crate) mean: Option<Duration>,
     /// Load before the measurement, shown but not counted.
     #[arg(long, default_value = "5s", value_parser = duration, value_name = "DURATION")]
     pub(crate) warmup: Duration,
@@ -170,7 +188,7 @@ pub(crate) struct ConnectionArgs {
     /// Error codes that do not stop the load, like 1062,1290.
     #[arg(long, value_delimiter = ',', value_name = "CODES")]
     pub(crate) ignore_errors: Vec<u32>,
-    /// Do not sample host and server each second, nor ask the server for its settings.
+    /// Do not sample host and server each second, nor ask the server for anything but its work.
     #[arg(long)]
     pub(crate) no_monitors: bool,
     /// Do not run the workers under SCHED_BATCH.
@@ -293,6 +311,31 @@ pub(crate) struct ReportArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The result directory to compare with; alone, its variants are compared.
+    #[arg(value_name = "BASE")]
+    pub(crate) base_result: PathBuf,
+    /// The result directory to be compared.
+    #[arg(value_name = "NEW")]
+    pub(crate) new_result: Option<PathBuf>,
+    /// Take only this variant of BASE.
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) base: Option<String>,
+    /// Take only this variant of NEW.
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) new: Option<String>,
+    /// Also write compare.html, compare.md and compare.csv to a directory, which must be new.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the comparison as JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Compare results of different work, too.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RankArgs {
     /// Result directories.
     #[arg(required = true, value_name = "RESULT")]
@@ -359,6 +402,14 @@ pub(crate) enum ProtocolArg {
 
 fn duration(text: &str) -> Result<Duration, String> {
     study::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// A limit of response times.
+fn limit(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("no response time is below zero".to_owned()),
+        limit => Ok(limit),
+    }
 }
 
 /// A share, typed in percent.

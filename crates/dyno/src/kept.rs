@@ -34,6 +34,16 @@ impl Kept {
         })
     }
 
+    /// The name of its directory.
+    pub(crate) fn name(&self) -> String {
+        name(Some(&self.path))
+    }
+
+    /// The name of the directory that it lies in.
+    pub(crate) fn parent(&self) -> String {
+        name(self.path.parent())
+    }
+
     /// Reads several, none of them twice.
     pub(crate) fn read_all(paths: &[PathBuf], screen: &Screen) -> Result<Vec<Self>, Failure> {
         let mut all: Vec<Self> = Vec::new();
@@ -48,6 +58,11 @@ impl Kept {
         }
         Ok(all)
     }
+}
+
+fn name(path: Option<&Path>) -> String {
+    let name = path.and_then(Path::file_name).unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Names each file that could not be read; what goes on is without it.

@@ -7,6 +7,7 @@
 mod bench;
 mod clean;
 mod cli;
+mod compare;
 mod disks;
 mod doctor;
 mod failure;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::plan(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Report(args) => report::report(args),
+        Command::Compare(args) => compare::compare(args),
         Command::Rank(args) => rank::rank(args),
         Command::Clean(args) => clean::clean(args),
     };

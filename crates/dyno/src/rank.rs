@@ -1,7 +1,5 @@
 //! `dyno rank RESULT…`: leader boards.
 
-use std::path::Path;
-
 use ::report::rank::{Entrant, Ranking};
 
 use crate::cli::RankArgs;
@@ -19,7 +17,10 @@ pub(crate) fn rank(args: &RankArgs) -> Result<(), Failure> {
             kept::same_work(first, other, args.force, &screen)?;
         }
     }
-    let names: Vec<(String, String)> = all.iter().map(|kept| names(&kept.path)).collect();
+    let names: Vec<(String, String)> = all
+        .iter()
+        .map(|kept| (kept.parent(), kept.name()))
+        .collect();
     let competing = names.iter().any(|(category, _)| *category != names[0].0);
     let entrants = names
         .iter()
@@ -45,13 +46,4 @@ pub(crate) fn rank(args: &RankArgs) -> Result<(), Failure> {
         screen.line(&format!("boards:  {}", out.join("rank.html").display()));
     }
     Ok(())
-}
-
-/// Of a result the directory that it lies in, and its own.
-fn names(path: &Path) -> (String, String) {
-    let name = |path: Option<&Path>| {
-        let name = path.and_then(Path::file_name).unwrap_or_default();
-        name.to_string_lossy().into_owned()
-    };
-    (name(path.parent()), name(Some(path)))
 }

@@ -1,9 +1,10 @@
 //! What a run leaves: its directory, the report, and the summary on stdout.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lab::{Cause, Keeper, Trial};
+use measure::find_max::FoundMax;
 use measure::metric::MonitorPoint;
 use measure::result::{Design, RunResult};
 use measure::setup::StatementKind;
@@ -25,6 +26,8 @@ pub(crate) struct Results {
     pub(crate) screen: Screen,
     /// The trial under way.
     current: Option<Files>,
+    /// What was noted; each server of each trial may say the same.
+    noted: BTreeSet<String>,
     /// What could not be kept.
     lost: Option<lab::Failure>,
 }
@@ -53,7 +56,9 @@ impl Results {
         screen: Screen,
     ) -> Result<Self, Failure> {
         let environment = lab::fingerprint(env!("CARGO_PKG_VERSION"), &command_line(), places);
-        let dir = ResultDir::create(out, about.title, about.study, &environment)?;
+        // Nothing is measured yet: whatever fails is the place that was given.
+        let dir = ResultDir::create(out, about.title, about.study, &environment)
+            .map_err(|error| Failure::new(Exit::Usage, error))?;
         let result = RunResult {
             schema_version: SCHEMA_VERSION,
             title: about.title.to_owned(),
@@ -71,10 +76,13 @@ impl Results {
     }
 
     /// Goes on with a result that was cut off.
-    pub(crate) fn resume(dir: &Path, screen: Screen) -> Result<Self, Failure> {
+    pub(crate) fn resume(dir: &Path, design: Design, screen: Screen) -> Result<Self, Failure> {
         let mut result = store::read_result(dir)?;
         let (dir, whole) = ResultDir::resume(dir)?;
         result.trials = whole;
+        result.design = design;
+        // A search that goes on is told of when it is over.
+        result.searches.clear();
         Ok(Self::with(dir, result, screen))
     }
 
@@ -84,6 +92,7 @@ impl Results {
             result,
             screen,
             current: None,
+            noted: BTreeSet::new(),
             lost: None,
         }
     }
@@ -140,6 +149,13 @@ impl Results {
     /// All of it for a terminal.
     pub(crate) fn as_text(&self) -> String {
         ::report::text::study(&self.result)
+    }
+
+    /// The searches are over: no more trials are planned than were run.
+    pub(crate) fn searched(&mut self) -> Result<(), Failure> {
+        let trials = self.result.trials.len();
+        self.result.design.trials = u32::try_from(trials).unwrap_or(u32::MAX);
+        Ok(self.dir.write_result(&self.result)?)
     }
 
     /// Shows what was found, then writes the report: a disk that is full has the
@@ -214,7 +230,9 @@ impl Keeper for Results {
     }
 
     fn note(&mut self, text: &str) {
-        self.screen.line(&format!("note: {text}"));
+        if self.noted.insert(text.to_owned()) {
+            self.screen.line(&format!("note: {text}"));
+        }
     }
 
     fn preparing(&mut self, news: &data::Progress) {
@@ -270,6 +288,15 @@ impl Keeper for Results {
             Some(lost) => Err(lost),
             None => written.map_err(kept_so_far),
         }
+    }
+
+    fn searching(&mut self, line: &str) {
+        self.screen.line(line);
+    }
+
+    fn found(&mut self, found: FoundMax) -> Result<(), lab::Failure> {
+        self.result.searches.push(found);
+        self.dir.write_result(&self.result).map_err(kept_so_far)
     }
 }
 

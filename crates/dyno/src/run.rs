@@ -21,21 +21,38 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut trials = meant.trials(&lab)?;
     plan::refuse_what_cannot_be(&meant, &lab, &trials)?;
     let mut results = open(args, &meant, &lab, &trials)?;
-    leave_out_what_is_whole(&mut trials, &mut results, &meant);
+    if !meant.searches() {
+        leave_out_what_is_whole(&mut trials, &results);
+    }
+    announce(&trials, &results, &meant);
     thresholds.note_what_is_missing(&trials, &results.screen);
     let study = args.study.study.display().to_string();
     results.look(&trials, &["--study", &study]);
-    let ran = lab::run(&mut lab, &trials, &mut results, &interrupted);
+    let ran = match meant.searches() {
+        true => {
+            let known = results.trials().to_vec();
+            lab::find_max(&mut lab, &trials, &known, &mut results, &interrupted)
+        }
+        false => lab::run(&mut lab, &trials, &mut results, &interrupted),
+    };
     let ended = ran.map_err(|failure| meant.located(failure));
     results.screen.finish_stage();
     if results.trials().is_empty() {
         results.discard_if_empty();
         return ended;
     }
+    let searched = match meant.searches() {
+        true => results.searched(),
+        false => Ok(()),
+    };
     let judged = results.judge(&thresholds);
     let concluded = results.conclude(&results.as_text(), args.json);
     // What ended the run says more than what that led to.
-    ended.and(judged).and(concluded).and(results.outcome())
+    ended
+        .and(searched)
+        .and(judged)
+        .and(concluded)
+        .and(results.outcome())
 }
 
 /// The result directory: a new one, or one that was cut off.
@@ -48,7 +65,7 @@ fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Re
             None => newest(&meant.text)?,
         };
         same_study(&store::read_study(&dir)?, meant, &dir)?;
-        return Results::resume(&dir, screen);
+        return Results::resume(&dir, meant.design(), screen);
     }
     let about = About {
         title: &plan.title,
@@ -90,23 +107,37 @@ fn same_study(stored: &str, meant: &Meant, dir: &std::path::Path) -> Result<(), 
     Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
 }
 
-fn leave_out_what_is_whole(trials: &mut Vec<Trial>, results: &mut Results, meant: &Meant) {
+fn leave_out_what_is_whole(trials: &mut Vec<Trial>, results: &Results) {
     let whole: Vec<u32> = results.trials().iter().map(|trial| trial.number).collect();
-    let planned = trials.len();
     trials.retain(|trial| !whole.contains(&trial.number));
+}
+
+/// Says what will run, for how long, and where its results go.
+fn announce(trials: &[Trial], results: &Results, meant: &Meant) {
     let screen = &results.screen;
     screen.line(&meant.plan.title);
     let time: std::time::Duration = trials.iter().map(Trial::load_time).sum();
-    let left = match planned - trials.len() {
-        0 => format!("{planned} trials"),
-        done => format!(
-            "{} of {planned} trials are left, {done} are there",
-            trials.len()
-        ),
+    let time = study::format_duration(time);
+    let planned = meant.plan.trials.len();
+    let (what, about) = match planned - trials.len() {
+        _ if meant.searches() => {
+            let most = lab::most_trials();
+            (
+                format!("{planned} searches of at most {most} trials each"),
+                "at most",
+            )
+        }
+        0 => (format!("{planned} trials"), "about"),
+        done => {
+            let left = trials.len();
+            (
+                format!("{left} of {planned} trials are left, {done} are there"),
+                "about",
+            )
+        }
     };
     screen.line(&format!(
-        "{left}, about {} under load; results go to {}",
-        study::format_duration(time),
+        "{what}, {about} {time} under load; results go to {}",
         results.path().display()
     ));
 }

@@ -43,8 +43,12 @@ impl Meant {
     /// What is planned, for the record.
     pub(crate) fn design(&self) -> Design {
         let plan = &self.plan;
+        let planned = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
         Design {
-            trials: u32::try_from(plan.trials.len()).unwrap_or(u32::MAX),
+            trials: match self.searches() {
+                true => planned.saturating_mul(lab::most_trials()),
+                false => planned,
+            },
             repeats: plan.repeats,
             axes: plan.axes.clone(),
             order: plan.order.to_string(),
@@ -57,6 +61,12 @@ impl Meant {
                 })
                 .collect(),
         }
+    }
+
+    /// Whether each trial of the plan is a search of its own.
+    pub(crate) fn searches(&self) -> bool {
+        let trials = &self.plan.trials;
+        trials.iter().any(|trial| trial.load.find_max.is_some())
     }
 
     /// The trials, with every server that runs already reached once.
@@ -115,6 +125,7 @@ impl Meant {
                 ci: until.ci,
                 least: load.time,
             }),
+            find_max: load.find_max,
             load: LoadSpec {
                 users: load.threads,
                 // Known once the engine is.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use measure::find_max::FoundMax;
 use measure::metric::MonitorPoint;
 use measure::setup::StatementKind;
 use measure::slice::Second;
@@ -57,4 +58,13 @@ pub trait Keeper {
     /// # Errors
     /// When something of it could not be kept.
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
+
+    /// How a search for the highest rate goes, in a line.
+    fn searching(&mut self, line: &str);
+
+    /// A search is over.
+    ///
+    /// # Errors
+    /// When what it found could not be kept.
+    fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
 }

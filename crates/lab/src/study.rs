@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::setup::Outcome;
+use measure::summary::TrialSummary;
 
 use crate::failure::{Cause, Failure};
 use crate::keeper::Keeper;
@@ -27,28 +28,29 @@ pub fn run(
             let message = "interrupted between two trials";
             return Err(Failure::new(Cause::Interrupted, message));
         }
-        if let Some(failure) = attempt(lab, trial, keeper, interrupted)? {
+        if let (_, Some(failure)) = attempt(lab, trial, keeper, interrupted)? {
             first.get_or_insert(failure);
         }
     }
     first.map_or(Ok(()), Err)
 }
 
-/// Runs one trial; gives why it failed, if the study can go on.
-fn attempt(
+/// Runs one trial; gives what came of it, and why it failed, if the study can go on.
+pub(crate) fn attempt(
     lab: &mut Lab,
     trial: &Trial,
     keeper: &mut dyn Keeper,
     interrupted: &AtomicBool,
-) -> Result<Option<Failure>, Failure> {
+) -> Result<(TrialSummary, Option<Failure>), Failure> {
     match trial::run(lab, trial, keeper, interrupted) {
         Ok(ran) => match ran.failure {
             Some(failure) if ends_study(&failure, &ran.summary.outcome) => Err(failure),
-            failure => Ok(failure),
+            failure => Ok((ran.summary, failure)),
         },
         Err(failure) if failure.cause == Cause::Server => {
-            keeper.end(trial::failed(trial, &failure))?;
-            Ok(Some(failure))
+            let summary = trial::failed(trial, &failure);
+            keeper.end(summary.clone())?;
+            Ok((summary, Some(failure)))
         }
         Err(failure) => Err(failure),
     }

@@ -10,6 +10,7 @@ use measure::ended::Until;
 use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
 use measure::summary::TrialSummary;
 use study::EngineSpec;
+use study::FindMax;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
@@ -17,6 +18,7 @@ use crate::database::Database;
 use crate::drive;
 use crate::early::EarlyEnd;
 use crate::failure::{Cause, Failure};
+use crate::find_max;
 use crate::hear::Driven;
 use crate::keeper::Keeper;
 use crate::lab::Lab;
@@ -56,6 +58,8 @@ pub struct Trial {
     pub monitors: bool,
     /// When it may end before its time.
     pub early: Option<EarlyEnd>,
+    /// The search that takes its place.
+    pub find_max: Option<FindMax>,
     /// The load of each server; its `workers` are set when the engine is known.
     pub load: LoadSpec,
     /// Worker threads for each server, if the user named a number.
@@ -185,10 +189,14 @@ impl Trial {
         }
     }
 
-    /// The longest time under load.
+    /// The longest time under load; of a search that of all its steps.
     #[must_use]
     pub fn load_time(&self) -> Duration {
-        self.load.warmup + self.load.time.unwrap_or_default()
+        let (warmup, time) = (self.load.warmup, self.load.time.unwrap_or_default());
+        match self.find_max {
+            Some(_) => find_max::longest(warmup, time),
+            None => warmup + time,
+        }
     }
 
     /// The kinds of its statements, as they are stored.

@@ -3,7 +3,11 @@
 
 mod simulate;
 
+use measure::gather::summarize;
 use measure::interval::{Estimate, estimate};
+use measure::quantile::Range;
+use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
+use measure::slice::{Phase, Second, Slice};
 use simulate::{Random, luck, seconds};
 
 const RUNS: usize = 1000;
@@ -88,6 +92,117 @@ fn so_do_those_of_short_runs() {
                 found.width
             );
             assert!(found.misled <= 0.07 + luck(0.07, RUNS), "{}", found.misled);
+        }
+    }
+}
+
+fn input() -> Input {
+    Input {
+        number: 1,
+        repeat: 1,
+        label: String::new(),
+        point: Vec::new(),
+        setup: Setup {
+            workload: String::new(),
+            engine: String::new(),
+            server: String::new(),
+            tls: None,
+            instances: 1,
+            threads: 1,
+            workers: 1,
+            tables: 1,
+            rows: 1,
+            key_range: 1,
+            distribution: String::new(),
+            seed: 1,
+            protocol: Protocol::Prepared,
+            arrivals: "closed loop".into(),
+            think_s: 0.0,
+            preload: false,
+            warmup_s: 0.0,
+            time_s: None,
+            events: None,
+            until: None,
+            in_process: false,
+        },
+        instances: Vec::new(),
+        metrics: std::collections::BTreeMap::new(),
+        reset: None,
+        ended: None,
+        unfinished: Unfinished::default(),
+        outcome: Outcome::Completed,
+    }
+}
+
+/// One second of transactions whose times are lognormal around a level.
+fn second(random: &mut Random, number: u64, level: f64, spread: f64) -> Second {
+    let mut slice = Slice::new(1);
+    for _ in 0..100 {
+        let time_ns = 5e6 * (level + spread * random.normal()).exp();
+        slice.response.record(time_ns as u64);
+    }
+    Second {
+        start_ns: number * 1_000_000_000,
+        end_ns: (number + 1) * 1_000_000_000,
+        phase: Phase::Measure,
+        slice,
+        backlog: None,
+        workers: Vec::new(),
+    }
+}
+
+/// The level of response times wanders from second to second, so that slow transactions
+/// come together; all of them are lognormal, with percentiles that are known.
+#[test]
+fn ranges_of_percentiles_hold_them() {
+    const TRIALS: usize = 150;
+    let mut random = Random::new(20_240_119);
+    let kinds = [StatementKind {
+        name: "point_select".into(),
+        class: Class::Read,
+    }];
+    for (level_spread, correlation) in [(0.0, 0.0), (0.2, 0.5), (0.2, 0.8)] {
+        for length in [60, 120] {
+            let (mut p95, mut p99) = (Ranges::default(), Ranges::default());
+            for _ in 0..TRIALS {
+                let levels = random.wander(correlation, length);
+                let seconds: Vec<Second> = (0..)
+                    .zip(levels)
+                    .map(|(i, level)| second(&mut random, i, level_spread * level, 0.5))
+                    .collect();
+                let times = summarize(input(), &kinds, &seconds).response_ms.unwrap();
+                let sigma = f64::hypot(level_spread, 0.5);
+                p95.add(times.p95_range, 5.0 * (1.644_854 * sigma).exp());
+                p99.add(times.p99_range, 5.0 * (2.326_348 * sigma).exp());
+            }
+            for (name, found) in [("p95", p95), ("p99", p99)] {
+                println!(
+                    "| {name} | {level_spread} | {correlation} | {length} | {:.1} | {:.1} | ±{:.1} |",
+                    100.0 * found.given as f64 / TRIALS as f64,
+                    100.0 * found.held as f64 / found.given as f64,
+                    100.0 * found.width / found.given as f64
+                );
+                let share = found.held as f64 / found.given as f64;
+                assert!(share >= 0.93 - luck(0.93, found.given), "{share}");
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Ranges {
+    given: usize,
+    held: usize,
+    /// Sum of half widths, as shares of the percentile.
+    width: f64,
+}
+
+impl Ranges {
+    fn add(&mut self, range: Option<Range>, truth: f64) {
+        if let Some(Range { low, high }) = range {
+            self.given += 1;
+            self.held += usize::from((low..=high).contains(&truth));
+            self.width += (high - low) / 2.0 / truth;
         }
     }
 }

@@ -2,11 +2,11 @@
 //! Markdown write it down.
 
 use measure::ended::Ended;
-use measure::ended::Ended;
 use measure::result::RunResult;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::Report;
+use crate::compare::SideBySide;
 use crate::describe::{self, Facts, error_count};
 use crate::doctor::{self, Spoiler};
 use crate::environment;
@@ -17,6 +17,7 @@ use crate::list::{distinct, listed};
 use crate::number;
 use crate::provenance;
 use crate::settings::{self, Setting};
+use crate::sheet::Section;
 use crate::table;
 use crate::thresholds;
 
@@ -34,6 +35,8 @@ pub(crate) struct Document<'a> {
     pub(crate) found: Grid,
     /// The study's own tables.
     pub(crate) tables: Vec<Grid>,
+    /// What the study was made to answer besides.
+    pub(crate) answers: Vec<Section>,
     pub(crate) all_trials: Grid,
     pub(crate) verdicts: Grid,
     /// Whether the thresholds were kept, in a sentence and one by one.
@@ -61,6 +64,7 @@ impl<'a> Document<'a> {
                 .iter()
                 .map(table::PaperTable::grid)
                 .collect(),
+            answers: answers(result),
             all_trials: all_trials(result),
             verdicts: verdicts(result),
             kept: thresholds::lead(result),
@@ -72,6 +76,12 @@ impl<'a> Document<'a> {
             study: report.study.filter(|study| !study.trim().is_empty()),
         }
     }
+}
+
+/// What two variants cost against each other.
+pub(crate) fn answers(result: &RunResult) -> Vec<Section> {
+    let variants = SideBySide::of_variants(result).filter(|both| !both.is_empty());
+    variants.iter().map(SideBySide::section).collect()
 }
 
 /// A row for each trial.
@@ -159,29 +169,6 @@ fn saved(result: &RunResult) -> Option<String> {
     })
 }
 
-/// What ending trials when they were sure has saved.
-fn saved(result: &RunResult) -> Option<String> {
-    let may = result
-        .trials
-        .iter()
-        .filter(|trial| trial.setup.until.is_some());
-    let ended = may.clone().filter_map(|trial| match &trial.ended {
-        Some(ended @ Ended::Sure { .. }) => Some(ended.saved_s()),
-        _ => None,
-    });
-    let saved: Vec<f64> = ended.collect();
-    let longest: f64 = may.clone().filter_map(|trial| trial.setup.time_s).sum();
-    (longest > 0.0).then(|| {
-        format!(
-            "{} of {} trials, {} saved of {} of measurement at most",
-            saved.len(),
-            may.count(),
-            number::duration(saved.iter().sum::<f64>() + 0.0),
-            number::duration(longest)
-        )
-    })
-}
-
 fn verdicts(result: &RunResult) -> Grid {
     let rows = findings::verdicts(result).into_iter();
     let rows = rows.map(|remark| vec![remark.name, remark.what, remark.words]);
@@ -211,7 +198,6 @@ fn setup(result: &RunResult) -> Facts {
             (name, listed(&distinct(values.map(|(_, value)| value))))
         })
         .collect();
-    facts.extend(saved(result).map(|words| ("Ended when sure", words)));
     facts.extend(saved(result).map(|words| ("Ended when sure", words)));
     let order = &result.design.order;
     if !order.is_empty() {

@@ -1,6 +1,6 @@
 //! The keys in which trials differ, their values in order, and what they are called.
 
-use measure::result::RunResult;
+use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 
 use crate::number::ABSENT;
@@ -55,6 +55,24 @@ pub(crate) fn values<'a>(trials: &[&'a TrialSummary], key: &str) -> Vec<&'a str>
         });
     }
     values
+}
+
+/// The key that results are best shown against: that of the rows of the first table,
+/// else the one with most values, the last of several. `None` when none has two.
+pub(crate) fn main<'a>(
+    tables: &'a [Table],
+    trials: &[&TrialSummary],
+    axes: &[&'a str],
+) -> Option<&'a str> {
+    let count = |key: &str| values(trials, key).len();
+    let rows = tables.first().map(|table| table.rows.as_str());
+    if let Some(rows) = rows.filter(|rows| axes.contains(rows) && count(rows) > 1) {
+        return Some(rows);
+    }
+    let most = axes.iter().copied().rev();
+    most.max_by_key(|key| (*key != VARIANT, count(key)))
+        .filter(|key| count(key) > 1)
+        .or_else(|| axes.iter().copied().find(|key| count(key) > 1))
 }
 
 /// Values for each of some keys, and the trials that have them.

@@ -8,6 +8,7 @@
 
 mod cell;
 mod column;
+pub mod compare;
 mod contest;
 pub mod csv;
 mod describe;

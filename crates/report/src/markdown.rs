@@ -8,6 +8,7 @@ use crate::Report;
 use crate::document::Document;
 use crate::grid::Grid;
 
+use sheet::section;
 pub(crate) use sheet::sheet;
 
 /// The whole report but its figures.
@@ -32,6 +33,12 @@ pub fn page(report: &Report<'_>) -> String {
     heading(&mut text, "Results");
     for grid in &document.tables {
         table(&mut text, grid);
+    }
+    for answer in &document.answers {
+        section(&mut text, answer);
+    }
+    if !document.answers.is_empty() {
+        heading(&mut text, "All trials");
     }
     table(&mut text, &document.all_trials);
     if !document.verdicts.rows.is_empty() {

@@ -196,6 +196,17 @@ pub enum Limited {
     P99,
 }
 
+impl Limited {
+    /// The word for it in a study.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+        }
+    }
+}
+
 /// The keys that limit a search.
 pub(crate) const LIMITS: [(&str, Limited); 3] = [
     ("load.find_max.p99", Limited::P99),

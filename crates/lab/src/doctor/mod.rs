@@ -146,6 +146,8 @@ fn servers(subject: &Subject<'_>) -> Vec<Server> {
     for trial in subject.trials {
         let asked = Asked::of(trial);
         match &trial.place {
+            // Without monitors the server is asked for nothing but its work.
+            Place::Given(_) if !trial.monitors => {}
             Place::Given(database) => {
                 let (_, known) = given.entry(database.shown()).or_insert((database, None));
                 *known = Some(known.map_or(asked, |known| known.most(asked)));

@@ -45,7 +45,7 @@ struct Line {
 pub(crate) fn sweep(result: &RunResult) -> Option<Sweep> {
     let trials: Vec<&TrialSummary> = result.trials.iter().collect();
     let axes = keys::axes(result);
-    let key = main_axis(result, &trials, &axes)?;
+    let key = keys::main(&result.design.tables, &trials, &axes)?;
     let x = keys::values(&trials, key);
     let others: Vec<&str> = axes.iter().copied().filter(|other| *other != key).collect();
     let lines = keys::groups(&trials, &others).into_iter().map(|group| {
@@ -61,27 +61,6 @@ pub(crate) fn sweep(result: &RunResult) -> Option<Sweep> {
             .iter()
             .any(|trial| trial.metrics.contains_key("cpu.user")),
     })
-}
-
-/// The key of the rows of the study's first table, else the key with most values.
-fn main_axis<'a>(
-    result: &'a RunResult,
-    trials: &[&TrialSummary],
-    axes: &[&'a str],
-) -> Option<&'a str> {
-    let values = |key: &str| keys::values(trials, key).len();
-    let rows = result
-        .design
-        .tables
-        .first()
-        .map(|table| table.rows.as_str());
-    if let Some(rows) = rows.filter(|rows| axes.contains(rows) && values(rows) > 1) {
-        return Some(rows);
-    }
-    let most = axes.iter().copied().rev();
-    most.max_by_key(|key| (*key != keys::VARIANT, values(key)))
-        .filter(|key| values(key) > 1)
-        .or_else(|| axes.iter().copied().find(|key| values(key) > 1))
 }
 
 fn line(name: String, trials: &[&TrialSummary], key: &str, x: &[&str]) -> Line {

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use measure::result::RunResult;
 
 use super::doctor::spoilers;
+use super::sheet::section;
 use super::table::grid;
 use super::wrap::{plain, wrap};
-use crate::document::all_trials;
+use crate::document::{all_trials, answers};
 use crate::findings;
 use crate::table;
 
@@ -20,6 +21,9 @@ pub fn study(result: &RunResult) -> String {
     for table in table::tables(result) {
         let table = table.grid();
         let _ = write!(text, "\n{}\n{}", wrap("", &table.caption), grid(&table, 0));
+    }
+    for answer in answers(result) {
+        text.push_str(&section(&answer));
     }
     let _ = write!(text, "\n{}", grid(&all_trials(result), 0));
 

@@ -1,0 +1,190 @@
+//! `dyno compare BASE NEW`: what one costs against the other.
+
+use std::collections::BTreeMap;
+
+use ::report::compare::{Side, SideBySide, variants};
+use study::{ServerSpec, Study};
+
+use crate::cli::CompareArgs;
+use crate::failure::{Exit, Failure};
+use crate::kept::{self, Kept};
+use crate::progress::{Detail, Screen};
+use crate::results::print;
+
+/// Holds two results against each other, or two variants of one.
+pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let screen = Screen::new(Detail::Bar);
+    let base = Kept::read(&args.base_result, &screen)?;
+    let both = match &args.new_result {
+        Some(new) => two_results(args, &base, &Kept::read(new, &screen)?, &screen)?,
+        None => two_variants(args, &base)?,
+    };
+    if both.is_empty() {
+        let [base, new] = both.names();
+        let message = format!("{base} and {new} have no point in common");
+        return Err(Failure::new(Exit::Usage, message).remedy(Some(
+            "compare results of the same study, or of studies that vary the same keys",
+        )));
+    }
+    let json = || {
+        both.json()
+            .map_err(|error| Failure::new(Exit::Internal, error))
+    };
+    match args.json {
+        true => print(&json()?)?,
+        false => print(both.text().trim_end())?,
+    }
+    if let Some(out) = &args.out {
+        let page = both.html();
+        let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
+        let files = [
+            ("compare.html", page.as_str()),
+            ("compare.md", &both.markdown()),
+            ("compare.csv", &both.csv()),
+            ("compare.json", &json()?),
+        ];
+        store::write_files(out, &files)?;
+        screen.line(&format!("compared: {}", out.join("compare.html").display()));
+    }
+    Ok(())
+}
+
+fn two_results(
+    args: &CompareArgs,
+    base: &Kept,
+    new: &Kept,
+    screen: &Screen,
+) -> Result<SideBySide, Failure> {
+    if base.path == new.path {
+        let message = format!("{} is given twice", args.base_result.display());
+        return Err(Failure::new(Exit::Usage, message).remedy(Some(
+            "give it once, with --base and --new for two of its variants",
+        )));
+    }
+    kept::same_work(base, new, args.force, screen)?;
+    let (mut ours, mut theirs) = (base.name(), new.name());
+    if ours == theirs {
+        ours = args.base_result.display().to_string();
+        theirs = args
+            .new_result
+            .as_deref()
+            .map_or(theirs, |path| path.display().to_string());
+    }
+    for (kept, variant) in [(base, &args.base), (new, &args.new)] {
+        if let Some(variant) = variant {
+            known(kept, variant)?;
+        }
+    }
+    let meant = meant((base, args.base.as_deref()), (new, args.new.as_deref()));
+    Ok(SideBySide::of(
+        &Side {
+            name: &ours,
+            result: &base.result,
+            variant: args.base.as_deref(),
+        },
+        &Side {
+            name: &theirs,
+            result: &new.result,
+            variant: args.new.as_deref(),
+        },
+        &meant,
+    ))
+}
+
+/// Both named, or the two that there are.
+fn two_variants(args: &CompareArgs, kept: &Kept) -> Result<SideBySide, Failure> {
+    let there = variants(&kept.result);
+    let (base, new) = match (&args.base, &args.new, there.as_slice()) {
+        (Some(base), Some(new), _) => (base.as_str(), new.as_str()),
+        (None, None, [base, new]) => (*base, *new),
+        (Some(one), None, [base, new]) => (one.as_str(), if one == base { *new } else { *base }),
+        (None, Some(one), [base, new]) => (if one == new { *base } else { *new }, one.as_str()),
+        (_, _, []) => {
+            let message = format!("{} has no variants to compare", kept.path.display());
+            return Err(Failure::new(Exit::Usage, message)
+                .remedy(Some("give a second result: dyno compare BASE NEW")));
+        }
+        _ => {
+            let message = format!(
+                "{} has the variants {}",
+                kept.path.display(),
+                there.join(", ")
+            );
+            return Err(Failure::new(Exit::Usage, message)
+                .remedy(Some("name two of them with --base and --new")));
+        }
+    };
+    known(kept, base)?;
+    known(kept, new)?;
+    if base == new {
+        let message = format!("the variant {base} is given twice");
+        return Err(Failure::new(Exit::Usage, message)
+            .remedy(Some("name two variants with --base and --new")));
+    }
+    let meant = meant((kept, Some(base)), (kept, Some(new)));
+    let side = |variant| Side {
+        name: variant,
+        result: &kept.result,
+        variant: Some(variant),
+    };
+    Ok(SideBySide::of(&side(base), &side(new), &meant))
+}
+
+fn known(kept: &Kept, variant: &str) -> Result<(), Failure> {
+    let there = variants(&kept.result);
+    if there.contains(&variant) {
+        return Ok(());
+    }
+    let message = format!("{} has no variant {variant}", kept.path.display());
+    let remedy = match there.is_empty() {
+        true => "it has no variants at all: leave out --base and --new".to_owned(),
+        false => format!("it has {}", there.join(", ")),
+    };
+    Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
+}
+
+/// The servers' settings that the studies of two sides set differently.
+fn meant(base: (&Kept, Option<&str>), new: (&Kept, Option<&str>)) -> Vec<String> {
+    let side = |(kept, variant): (&Kept, Option<&str>)| {
+        let study = kept.study.as_deref().unwrap_or_default();
+        settings(study, variant)
+    };
+    differing(&side(base), &side(new))
+}
+
+/// Each setting with the values that it has in the trials of a variant.
+type Settings = BTreeMap<String, Vec<String>>;
+
+fn differing(base: &Settings, new: &Settings) -> Vec<String> {
+    let names = base.keys().chain(new.keys());
+    let mut names: Vec<String> = names
+        .filter(|name| base.get(*name) != new.get(*name))
+        .cloned()
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Of a study that cannot be read, such as that of a benchmark, nothing is known.
+fn settings(text: &str, variant: Option<&str>) -> Settings {
+    let plan = Study::parse("study.toml", text).and_then(|study| study.plan());
+    let trials = plan.map_or(Vec::new(), |plan| plan.trials);
+    let mut settings = Settings::new();
+    for trial in trials {
+        let ServerSpec::Engine(spec) = trial.server else {
+            continue;
+        };
+        if variant.is_some() && trial.variant.as_deref() != variant {
+            continue;
+        }
+        for (name, value) in &spec.config {
+            let values = settings.entry(name.to_lowercase().replace('-', "_"));
+            let values = values.or_default();
+            if !values.contains(&value.value) {
+                values.push(value.value.clone());
+            }
+        }
+    }
+    settings
+}

@@ -1,0 +1,308 @@
+//! Searches the highest rate of arrivals at which response times hold a limit: first a
+//! closed loop, which shows how much can be done at all, then one open loop after the
+//! other. Each is a trial of its own.
+
+mod search;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use load::{Arrivals, Pace};
+use measure::column;
+use measure::ended::Ended;
+use measure::find_max::{FoundMax, SearchEnd, Step, StepJudged};
+use measure::steady::Steady;
+use measure::summary::TrialSummary;
+use measure::warning::Warning;
+use study::{FindMax, Limited};
+
+use crate::early::EarlyEnd;
+use crate::failure::{Cause, Failure};
+use crate::keeper::Keeper;
+use crate::lab::Lab;
+use crate::study::attempt;
+use crate::trial::{Place, Trial};
+use search::{LONG, MOST_LENGTHS, MOST_TRIALS, Next, Search, Seen};
+
+/// The key whose values tell the steps of a search apart.
+const RATE: &str = "load.rate";
+/// What the closed loop has for a rate.
+const CLOSED: &str = "closed loop";
+/// An achieved rate may be lower than the asked one by this share, and by…
+const SHORTFALL: f64 = 0.02;
+/// …so many standard deviations of what arrives at random.
+const DEVIATIONS: f64 = 4.0;
+
+/// Trials of a search, at most.
+#[must_use]
+pub fn most_trials() -> u32 {
+    MOST_TRIALS as u32
+}
+
+/// Time under load of a search, at most.
+pub(crate) fn longest(warmup: Duration, step: Duration) -> Duration {
+    warmup
+        .saturating_mul(most_trials())
+        .saturating_add(step.saturating_mul(MOST_LENGTHS))
+}
+
+/// Runs the search of each trial that has one. The trials of all searches are numbered in
+/// the order in which they run; those that are `known` from a run that was cut off are not
+/// run again.
+///
+/// # Errors
+/// The first failure, told once all searches are over; at once when the user asked to
+/// stop or the results cannot be kept.
+pub fn find_max(
+    lab: &mut Lab,
+    trials: &[Trial],
+    known: &[TrialSummary],
+    keeper: &mut dyn Keeper,
+    interrupted: &AtomicBool,
+) -> Result<(), Failure> {
+    let mut number = 1;
+    let mut first = None;
+    let searches = trials.iter();
+    let searches = searches.filter_map(|trial| Some((trial, trial.find_max?)));
+    for (trial, wanted) in searches {
+        let mut driving = Driving {
+            lab,
+            trial,
+            wanted,
+            known,
+            keeper,
+            interrupted,
+            number,
+            found: FoundMax {
+                point: trial.point.clone(),
+                repeat: trial.repeat,
+                column: limited(wanted.of).to_owned(),
+                limit_ms: wanted.limit.as_secs_f64() * 1e3,
+                capacity_per_s: None,
+                steps: Vec::new(),
+                end: SearchEnd::Stopped {
+                    reason: "it did not come to its end".to_owned(),
+                },
+            },
+        };
+        let ended = driving.search();
+        number = driving.number;
+        let mut found = driving.found;
+        let halt = match ended {
+            Ok(end) => {
+                found.end = end;
+                None
+            }
+            Err(halt) => {
+                let (Halt::Search(failure) | Halt::All(failure)) = &halt;
+                found.end = SearchEnd::Stopped {
+                    reason: failure.message.clone(),
+                };
+                Some(halt)
+            }
+        };
+        keeper.found(found)?;
+        match halt {
+            Some(Halt::All(failure)) => return Err(failure),
+            Some(Halt::Search(failure)) => drop(first.get_or_insert(failure)),
+            None => {}
+        }
+    }
+    first.map_or(Ok(()), Err)
+}
+
+/// The column that is limited.
+fn limited(of: Limited) -> &'static str {
+    match of {
+        Limited::Mean => "response_ms.mean",
+        Limited::P95 => "response_ms.p95",
+        Limited::P99 => "response_ms.p99",
+    }
+}
+
+/// What ends a search before it has found the rate.
+enum Halt {
+    /// Another one may find its own.
+    Search(Failure),
+    /// No other one is to begin.
+    All(Failure),
+}
+
+/// A search under way.
+struct Driving<'a> {
+    lab: &'a mut Lab,
+    trial: &'a Trial,
+    wanted: FindMax,
+    known: &'a [TrialSummary],
+    keeper: &'a mut dyn Keeper,
+    interrupted: &'a AtomicBool,
+    /// Of the next trial.
+    number: u32,
+    found: FoundMax,
+}
+
+impl Driving<'_> {
+    fn search(&mut self) -> Result<SearchEnd, Halt> {
+        let closed = self.run(&self.closed())?;
+        let capacity = closed.transactions.per_s.map(|tps| tps.value);
+        let Some(capacity) = capacity.filter(|capacity| *capacity > 0.0) else {
+            let message = "the closed loop ended no transaction, so there is no rate to begin with";
+            let remedy = "give it more time, or look at what the server waits for";
+            let failure = Failure::new(Cause::Server, message).remedy(Some(remedy));
+            return Err(Halt::Search(failure));
+        };
+        self.found.capacity_per_s = Some(capacity);
+        let mut search = Search::new(capacity, self.found.limit_ms);
+        loop {
+            let (rate, long) = match search.next() {
+                Next::Try(rate) => (rate, false),
+                Next::Confirm(rate) => (rate, true),
+                Next::End(end) => return Ok(end),
+            };
+            let summary = self.run(&self.step(rate, long))?;
+            let step = judged(&summary, &self.found, rate, long);
+            search.heard(rate, long, seen(&step));
+            self.keeper.searching(&told(&step, &self.found, &search));
+            self.found.steps.push(step);
+        }
+    }
+
+    /// Runs a trial, or takes what it gave when it ran before.
+    fn run(&mut self, trial: &Trial) -> Result<TrialSummary, Halt> {
+        self.number += 1;
+        if let Some(known) = self.known.iter().find(|known| known.number == trial.number) {
+            if known.point == trial.point {
+                return Ok(known.clone());
+            }
+            let message = format!(
+                "trial {} of the result is not one of this search",
+                known.number
+            );
+            let remedy = "run the search anew, without --resume";
+            let failure = Failure::new(Cause::Usage, message).remedy(Some(remedy));
+            return Err(Halt::All(failure));
+        }
+        if self.interrupted.load(Ordering::Relaxed) {
+            let message = "interrupted between two trials";
+            return Err(Halt::All(Failure::new(Cause::Interrupted, message)));
+        }
+        let ran = attempt(self.lab, trial, self.keeper, self.interrupted);
+        match ran.map_err(Halt::All)? {
+            (_, Some(failure)) => Err(Halt::Search(failure)),
+            (summary, None) => Ok(summary),
+        }
+    }
+
+    /// The closed loop, as the study has it.
+    fn closed(&self) -> Trial {
+        Trial {
+            number: self.number,
+            label: labelled(&self.trial.label, CLOSED),
+            point: self.point(CLOSED),
+            find_max: None,
+            ..self.trial.clone()
+        }
+    }
+
+    /// An open loop with so many arrivals in a second, over all servers.
+    fn step(&self, rate: f64, long: bool) -> Trial {
+        let each = rate / f64::from(self.trial.instances);
+        let same = self.found.steps.iter();
+        let same = same.filter(|step| step.rate_per_s.total_cmp(&rate).is_eq());
+        let mut trial = Trial {
+            number: self.number,
+            label: labelled(&self.trial.label, &format!("rate={rate}")),
+            point: self.point(&rate.to_string()),
+            repeat: same.count() as u32 + 1,
+            early: Some(EarlyEnd::Overloaded {
+                longest: self.wanted.limit,
+            }),
+            find_max: None,
+            ..self.trial.clone()
+        };
+        // The closed loop has looked for the data.
+        if let Place::Given(_) = trial.place {
+            trial.mode = None;
+        }
+        let load = &mut trial.load;
+        load.pace = Pace::Open {
+            per_s: each,
+            arrivals: Arrivals::Poisson,
+        };
+        // A second step at a rate meets other arrivals.
+        load.seed = load.seed.wrapping_add(u64::from(self.number));
+        if long {
+            load.time = load.time.map(|time| time.saturating_mul(LONG));
+        }
+        trial
+    }
+
+    fn point(&self, rate: &str) -> Vec<(String, String)> {
+        let mut point = self.trial.point.clone();
+        point.push((RATE.to_owned(), rate.to_owned()));
+        point
+    }
+}
+
+/// A study of one trial calls it nothing.
+fn labelled(label: &str, step: &str) -> String {
+    match label {
+        "" | "single" | "bench" => step.to_owned(),
+        label => format!("{label}, {step}"),
+    }
+}
+
+fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> Step {
+    let number = |column| column::value(summary, column).map(|estimate| estimate.value);
+    let value = number(&found.column);
+    Step {
+        trial: summary.number,
+        rate_per_s: rate,
+        achieved_per_s: number("tps"),
+        mean_ms: number("response_ms.mean"),
+        value_ms: value,
+        long,
+        judged: match value {
+            _ if is_overloaded(summary, rate) => StepJudged::Overloaded,
+            None => StepJudged::Nothing,
+            Some(value) if value >= found.limit_ms => StepJudged::TooSlow,
+            Some(_) if matches!(summary.steady, Some(Steady::Never { .. })) => StepJudged::Unsteady,
+            Some(_) => StepJudged::Held,
+        },
+    }
+}
+
+/// Whether more arrived than was done, beyond what chance does to both.
+fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
+    let told = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
+    let arrived = rate * summary.measured_s;
+    let least = arrived * (1.0 - SHORTFALL) - DEVIATIONS * arrived.sqrt();
+    matches!(summary.ended, Some(Ended::Overloaded { .. }))
+        || summary.warnings.iter().any(told)
+        || (summary.transactions.count as f64) < least
+}
+
+fn seen(step: &Step) -> Seen {
+    match (step.judged, step.value_ms) {
+        (StepJudged::Held | StepJudged::TooSlow, Some(value)) => Seen::Value(value),
+        (StepJudged::Unsteady, Some(value)) => Seen::Unsteady(value),
+        _ => Seen::Failed,
+    }
+}
+
+/// `766.8/s: response_ms.p99 18.3 of 20 ms, held; the highest rate is between …`
+fn told(step: &Step, found: &FoundMax, search: &Search) -> String {
+    let rate = step.rate_per_s;
+    let value = step
+        .value_ms
+        .map_or("none".to_owned(), |ms| format!("{ms:.1}"));
+    let (column, limit) = (&found.column, found.limit_ms);
+    let between = match (search.held(), search.failed()) {
+        (Some(held), Some(failed)) => format!("between {held} and {failed}/s"),
+        (Some(held), None) => format!("above {held}/s"),
+        (None, Some(failed)) => format!("below {failed}/s"),
+        (None, None) => "not known yet".to_owned(),
+    };
+    let judged = step.judged;
+    format!("  {rate}/s: {column} {value} of {limit} ms, {judged}; the highest rate is {between}")
+}

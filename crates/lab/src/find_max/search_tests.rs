@@ -1,0 +1,249 @@
+use std::collections::BinaryHeap;
+
+use super::*;
+
+/// A source of numbers that is the same everywhere (SplitMix64, as its author published
+/// it).
+struct Random(u64);
+
+impl Random {
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn exponential(&mut self, per_s: f64) -> f64 {
+        -(1.0 - self.unit()).ln() / per_s
+    }
+}
+
+/// `servers` of them, each with `per_s` transactions of exponential length, and one
+/// queue: M/M/c. Gives the 99th percentile of the response times, in seconds, of the
+/// arrivals in `length_s` behind a warm-up, and how many wait at the end.
+fn m_m_c(random: &mut Random, rate: f64, servers: usize, per_s: f64, length_s: f64) -> (f64, f64) {
+    let warmup_s = length_s / 2.0;
+    let mut free: BinaryHeap<std::cmp::Reverse<u64>> =
+        (0..servers).map(|_| std::cmp::Reverse(0)).collect();
+    let (mut now_s, mut times) = (0.0, Vec::new());
+    let mut last_start_s = 0.0;
+    while now_s < warmup_s + length_s {
+        now_s += random.exponential(rate);
+        let std::cmp::Reverse(free_ns) = free.pop().unwrap();
+        let start_s = f64::max(now_s, free_ns as f64 / 1e9);
+        let end_s = start_s + random.exponential(per_s);
+        free.push(std::cmp::Reverse((end_s * 1e9) as u64));
+        last_start_s = start_s;
+        if now_s >= warmup_s {
+            times.push(end_s - now_s);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    let p99 = times[times.len() * 99 / 100];
+    (p99, (last_start_s - now_s).max(0.0) * rate)
+}
+
+/// The share of responses that take longer than `t_s` (Erlang C; Gross & Harris,
+/// *Fundamentals of Queueing Theory*, the waiting time of M/M/c).
+fn longer(t_s: f64, rate: f64, servers: usize, per_s: f64) -> f64 {
+    let (c, a) = (servers as f64, rate / per_s);
+    let mut inverse = 1.0;
+    for n in 1..=servers {
+        inverse = 1.0 + inverse * n as f64 / a;
+    }
+    let blocked = 1.0 / inverse;
+    let waits = blocked / (1.0 - a / c * (1.0 - blocked));
+    let spare = c - 1.0 - a;
+    let served = (-per_s * t_s).exp();
+    served * (1.0 + waits * (1.0 - (-per_s * t_s * spare).exp()) / spare)
+}
+
+/// The rate at which exactly 1 % of the responses take longer than `limit_s`.
+fn exact(limit_s: f64, servers: usize, per_s: f64) -> f64 {
+    let (mut low, mut high) = (0.0, per_s * servers as f64 * 0.999_999);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        match longer(limit_s, middle, servers, per_s) < 0.01 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+/// Runs a search against a simulated server; gives its end and its steps.
+fn find(seed: u64, servers: usize, per_s: f64, limit_s: f64) -> (SearchEnd, Search) {
+    let mut random = Random(seed);
+    let mut search = Search::new(per_s * servers as f64, limit_s);
+    for _ in 0..MOST_TRIALS {
+        let (rate, long) = match search.next() {
+            Next::Try(rate) => (rate, false),
+            Next::Confirm(rate) => (rate, true),
+            Next::End(end) => return (end, search),
+        };
+        let length_s = if long { 3.0 * 20.0 } else { 20.0 };
+        let (p99, waiting) = m_m_c(&mut random, rate, servers, per_s, length_s);
+        let is_overloaded = waiting > 0.05 * rate * length_s;
+        let seen = if is_overloaded {
+            Seen::Failed
+        } else {
+            Seen::Value(p99)
+        };
+        search.heard(rate, long, seen);
+    }
+    panic!("the search never ends: {search:?}")
+}
+
+#[test]
+fn the_rate_of_a_simulated_server_is_found() {
+    for (servers, per_s, limit_s) in [(1, 1000.0, 0.02), (4, 250.0, 0.05), (16, 100.0, 0.06)] {
+        let exact = exact(limit_s, servers, per_s);
+        let mut near = 0;
+        for seed in 0..20 {
+            let (end, search) = find(seed, servers, per_s, limit_s);
+            let (held, failed) = (search.held().unwrap(), search.failed().unwrap());
+            assert!(held < failed, "{search:?}");
+            if let SearchEnd::Found { held_per_s, .. } = end {
+                near += usize::from((held_per_s / exact - 1.0).abs() < 0.1);
+            }
+        }
+        assert!(near >= 18, "{near} of 20 within 10 % of {exact}");
+    }
+}
+
+#[test]
+fn the_formula_is_that_of_one_server() {
+    // M/M/1: responses are exponential with what the server has to spare.
+    let exact = exact(0.02, 1, 1000.0);
+    let by_hand = 1000.0 - 100_f64.ln() / 0.02;
+    assert!((exact - by_hand).abs() < 0.01, "{exact} {by_hand}");
+}
+
+#[test]
+fn no_rate_will_do_where_a_single_transaction_takes_too_long() {
+    let (end, search) = find(1, 4, 10.0, 0.02);
+    let SearchEnd::NoRate { failed_per_s } = end else {
+        panic!("{end:?}")
+    };
+    assert!(failed_per_s <= 40.0 * LEAST * 1.01, "{failed_per_s}");
+    assert!(search.tried.len() <= MOST_SHORT);
+}
+
+/// The rates that a search tries when it sees what `of` says.
+fn path(limit: f64, of: impl Fn(f64, usize) -> Seen) -> (Vec<(f64, bool)>, SearchEnd) {
+    let mut search = Search::new(1000.0, limit);
+    let mut path = Vec::new();
+    loop {
+        let (rate, long) = match search.next() {
+            Next::Try(rate) => (rate, false),
+            Next::Confirm(rate) => (rate, true),
+            Next::End(end) => return (path, end),
+        };
+        search.heard(rate, long, of(rate, path.len()));
+        path.push((rate, long));
+        assert!(path.len() < MOST_TRIALS);
+    }
+}
+
+#[test]
+fn steps_go_up_by_factors_then_halve_them() {
+    let (path, end) = path(20.0, |rate, _| match rate <= 777.0 {
+        true => Seen::Value(5.0),
+        false => Seen::Failed,
+    });
+    let rates: Vec<f64> = path.iter().map(|(rate, _)| *rate).collect();
+    assert_eq!(rates, [700.0, 840.0, 766.8, 802.6, 766.8]);
+    assert!(path.last().unwrap().1 && path.iter().filter(|(_, long)| *long).count() == 1);
+    let wanted = SearchEnd::Found {
+        held_per_s: 766.8,
+        failed_per_s: 802.6,
+    };
+    assert_eq!(end, wanted);
+}
+
+#[test]
+fn what_is_near_the_limit_is_tried_once_more() {
+    let (path, _) = path(20.0, |rate, place| match (rate as u32, place) {
+        (700, 0) => Seen::Value(19.0),
+        (700, _) => Seen::Value(22.0),
+        (0..=699, _) => Seen::Value(3.0),
+        _ => Seen::Failed,
+    });
+    // The mean of 19 and 22 does not hold the limit.
+    assert_eq!(path[..3], [(700.0, false), (700.0, false), (350.0, false)]);
+    let twice = path.iter().filter(|(rate, _)| *rate == 700.0).count();
+    assert_eq!(twice, 2);
+}
+
+#[test]
+fn an_unsteady_step_gets_a_second_chance() {
+    let (calm, _) = path(20.0, |rate, place| match (rate < 800.0, place) {
+        (true, 0) => Seen::Unsteady(5.0),
+        (true, _) => Seen::Value(5.0),
+        (false, _) => Seen::Failed,
+    });
+    assert_eq!(calm[..3], [(700.0, false), (700.0, false), (840.0, false)]);
+    let (restless, end) = path(20.0, |_, _| Seen::Unsteady(5.0));
+    assert!(matches!(
+        end,
+        SearchEnd::OutOfTrials { .. } | SearchEnd::NoRate { .. }
+    ));
+    assert!(restless.len() <= MOST_SHORT);
+}
+
+#[test]
+fn a_rate_that_cannot_be_confirmed_does_not_hold() {
+    let mut search = Search::new(1000.0, 20.0);
+    let mut confirmed = Vec::new();
+    let end = loop {
+        match search.next() {
+            Next::Try(rate) => {
+                let seen = if rate < 790.0 {
+                    Seen::Value(5.0)
+                } else {
+                    Seen::Failed
+                };
+                search.heard(rate, false, seen);
+            }
+            Next::Confirm(rate) => {
+                // The first time the longer trial shows more.
+                let value = if confirmed.is_empty() { 30.0 } else { 10.0 };
+                confirmed.push(rate);
+                search.heard(rate, true, Seen::Value(value));
+            }
+            Next::End(end) => break end,
+        }
+    };
+    let SearchEnd::Found {
+        held_per_s,
+        failed_per_s,
+    } = end
+    else {
+        panic!("{end:?}")
+    };
+    assert_eq!(failed_per_s, confirmed[0]);
+    assert_eq!(held_per_s, confirmed[1]);
+    assert!(held_per_s < failed_per_s && failed_per_s <= held_per_s * NEAR);
+}
+
+#[test]
+fn a_search_ends_with_its_trials() {
+    // Everything holds: the rate only goes up.
+    let (path, end) = path(20.0, |_, _| Seen::Value(1.0));
+    assert_eq!(path.len(), MOST_SHORT);
+    assert!(matches!(
+        end,
+        SearchEnd::OutOfTrials {
+            held_per_s: Some(_),
+            failed_per_s: None
+        }
+    ));
+}
+
+#[test]
+fn rates_have_four_digits() {
+    assert_eq!(rounded(1234.567), 1235.0);
+    assert_eq!(rounded(0.123_456), 0.1235);
+    assert_eq!(rounded(987_654.0), 987_700.0);
+}

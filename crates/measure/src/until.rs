@@ -1,0 +1,108 @@
+//! When a trial may end because its throughput is known well enough.
+//!
+//! Who looks at an interval again and again and stops when it is narrow, stops too early:
+//! it is most likely to look narrow when it happens to be too narrow. That bias vanishes
+//! for long runs (Chow and Robbins, "On the asymptotic theory of fixed-width sequential
+//! confidence intervals for the mean", Annals of Mathematical Statistics 36, 1965; Glynn
+//! and Whitt, "The asymptotic validity of sequential stopping rules for stochastic
+//! simulations", Annals of Applied Probability 2, 1992), but not for ours. So there is a
+//! least length; it is looked at only each time that the run is a tenth longer (as
+//! Heidelberger and Welch, "Simulation run length control in the presence of an initial
+//! transient", Operations Research 31, 1983, do with longer steps); and two looks in a row
+//! have to agree, in both of which the run is steady. `benches/RESULTS.md` has how often
+//! what is then said is true.
+
+use crate::ended::Until;
+use crate::interval::{Part, estimate};
+use crate::steady::Steady;
+
+/// Seconds before the first look, at least.
+pub const FIRST_LOOK: usize = 20;
+/// Between two looks the run becomes longer by this share.
+const STEP: f64 = 0.1;
+
+/// Half of the 95 % interval of the mean throughput, as a share of it, when that is known
+/// as well as the rule wants it; `None` as long as it is not.
+///
+/// `measured` are the seconds of the measurement so far, each with its transactions and
+/// its length, `warmup` those before it. To be asked once a second: it takes less than a
+/// millisecond after ten minutes.
+#[must_use]
+pub fn sure(rule: &Until, warmup: &[Part], measured: &[Part]) -> Option<f64> {
+    let first = FIRST_LOOK.max(rule.least_s.ceil() as usize);
+    let (before, last) = last_looks(first, measured.len())?;
+    let narrow = |look: usize| {
+        let reached = estimate(&measured[..look])?.relative()?;
+        (reached <= rule.ci && is_steady(warmup, &measured[..look])).then_some(reached)
+    };
+    // The first look that is not narrow enough ends it.
+    narrow(last).filter(|_| narrow(before).is_some())
+}
+
+/// The rule in words, for a report.
+#[must_use]
+pub fn in_words(rule: &Until) -> String {
+    format!(
+        "until mean throughput is known to ±{:.1} %: looked at after {} s and each time the \
+         run is a tenth longer, and ended when two looks in a row find the 95 % interval that \
+         narrow and the run steady",
+        rule.ci * 100.0,
+        rule.least_s.max(FIRST_LOOK as f64)
+    )
+}
+
+/// What is not steady has no mean that more seconds would not change.
+fn is_steady(warmup: &[Part], seen: &[Part]) -> bool {
+    let warmup_s = warmup.iter().map(|second| second.weight).sum::<f64>();
+    // A phase ends some milliseconds late.
+    matches!(Steady::of(warmup, seen), Some(Steady::From { s }) if s <= warmup_s + 1.0)
+}
+
+/// The two latest lengths, in seconds, at which it was to be looked.
+fn last_looks(first: usize, length: usize) -> Option<(usize, usize)> {
+    let (mut before, mut last) = (None, first);
+    loop {
+        let next = ((last as f64 * (1.0 + STEP)).ceil() as usize).max(last + 1);
+        if next > length {
+            break;
+        }
+        (before, last) = (Some(last), next);
+    }
+    before.map(|before| (before, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_a_tenth_apart_and_start_late() {
+        assert_eq!(last_looks(30, 0), None);
+        assert_eq!(last_looks(30, 32), None);
+        assert_eq!(last_looks(30, 33), Some((30, 33)));
+        assert_eq!(last_looks(30, 36), Some((30, 33)));
+        assert_eq!(last_looks(30, 37), Some((33, 37)));
+        assert_eq!(last_looks(60, 65), None);
+        let late = last_looks(30, 100_000).unwrap();
+        assert!(late.1 <= 100_000 && late.1 > 90_000, "{late:?}");
+    }
+
+    #[test]
+    fn it_is_sure_of_what_hardly_varies_and_never_of_what_drifts() {
+        let part = |total| Part { total, weight: 1.0 };
+        let level = |i: usize| 1000.0 + ((31 * i * i + 7 * i) % 11) as f64;
+        let flat: Vec<Part> = (0..60).map(|i| part(level(i))).collect();
+        let rule = |ci, least_s| Until { ci, least_s };
+        assert_eq!(sure(&rule(0.02, 1.0), &[], &flat[..21]), None);
+        let reached = sure(&rule(0.02, 1.0), &[], &flat[..22]).unwrap();
+        assert!(reached < 0.005, "{reached}");
+        assert_eq!(sure(&rule(0.02, 60.0), &[], &flat), None);
+        assert_eq!(sure(&rule(1e-6, 1.0), &[], &flat), None);
+        let drift: Vec<Part> = (0..60).map(|i| part(level(i) + 5.0 * i as f64)).collect();
+        assert_eq!(sure(&rule(0.2, 1.0), &[], &drift), None);
+        let words = in_words(&rule(0.02, 1.0));
+        assert!(
+            words.starts_with("until mean throughput is known to ±2.0 %: looked at after 20 s")
+        );
+    }
+}

@@ -1,0 +1,169 @@
+//! What differs between two sides besides their numbers.
+
+use std::collections::BTreeMap;
+
+use measure::result::RunResult;
+use measure::setup::Setup;
+use measure::summary::TrialSummary;
+use serde::Serialize;
+
+use super::Side;
+use crate::describe;
+use crate::environment;
+use crate::keys::{self, VARIANT};
+use crate::list::{distinct, listed};
+use crate::number::ABSENT;
+
+/// Settings that each server has for itself.
+const OWN: [&str; 14] = [
+    "basedir",
+    "bind_address",
+    "datadir",
+    "general_log_file",
+    "hostname",
+    "log_bin_basename",
+    "log_error",
+    "mysqlx_port",
+    "mysqlx_socket",
+    "pid_file",
+    "port",
+    "server_uuid",
+    "slow_query_log_file",
+    "socket",
+];
+
+/// Where something that differs was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Of {
+    /// The host and its places.
+    Environment,
+    /// What was driven, with what.
+    Setup,
+    /// A setting of the servers.
+    Setting,
+}
+
+/// Something that differs.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Difference {
+    pub(crate) of: Of,
+    pub(crate) name: String,
+    pub(crate) base: String,
+    pub(crate) new: String,
+    /// Whether the two are of one study, which then says so itself.
+    #[serde(skip)]
+    together: bool,
+}
+
+impl Difference {
+    /// Whether the studies wanted it: `settings` are those that they set differently.
+    pub(super) fn is_meant(&self, settings: &[String]) -> bool {
+        match self.of {
+            Of::Environment => false,
+            Of::Setup => self.together,
+            Of::Setting => settings.contains(&self.name),
+        }
+    }
+}
+
+/// All of it: what was driven, the servers' settings, the host.
+pub(super) fn all(base: &Side<'_>, new: &Side<'_>, merged: &RunResult) -> Vec<Difference> {
+    let together = std::ptr::eq(base.result, new.result);
+    let trials = on_both(merged);
+    let of_side = |side: &Side<'_>| -> Vec<&TrialSummary> {
+        let trials = trials.iter().copied();
+        trials
+            .filter(|trial| keys::value(trial, VARIANT) == side.name)
+            .collect()
+    };
+    let sides = [of_side(base), of_side(new)];
+    let host = |side: &Side<'_>| -> Facts {
+        let facts = environment::facts(&side.result.environment).into_iter();
+        facts.filter(|(name, _)| name != "Started").collect()
+    };
+    let found = [
+        (Of::Setup, sides.each_ref().map(|side| setup(side))),
+        (Of::Setting, sides.each_ref().map(|side| settings(side))),
+        (Of::Environment, [host(base), host(new)]),
+    ];
+    let found = found.into_iter();
+    found
+        .flat_map(|(of, [base, new])| differing(of, &base, &new, together))
+        .collect()
+}
+
+/// Names and values.
+type Facts = Vec<(String, String)>;
+
+fn differing(of: Of, base: &Facts, new: &Facts, together: bool) -> Vec<Difference> {
+    let value = |facts: &Facts, name: &str| {
+        let found = facts.iter().find(|(known, _)| known == name);
+        found.map_or(ABSENT.to_owned(), |(_, value)| value.clone())
+    };
+    let names = distinct(base.iter().chain(new).map(|(name, _)| name.as_str()));
+    let pairs = names.into_iter().map(|name| Difference {
+        of,
+        name: name.to_owned(),
+        base: value(base, name),
+        new: value(new, name),
+        together,
+    });
+    pairs.filter(|pair| pair.base != pair.new).collect()
+}
+
+/// The trials of the points that both sides have; a point that is missing on one is no
+/// difference of the set-up.
+fn on_both(merged: &RunResult) -> Vec<&TrialSummary> {
+    let trials: Vec<&TrialSummary> = merged.trials.iter().collect();
+    let axes = keys::axes(merged);
+    let others: Vec<&str> = axes.into_iter().filter(|key| *key != VARIANT).collect();
+    let groups = keys::groups(&trials, &others).into_iter();
+    let both = groups.filter(|group| keys::values(&group.trials, VARIANT).len() > 1);
+    let both: Vec<&TrialSummary> = both.flat_map(|group| group.trials).collect();
+    if both.is_empty() { trials } else { both }
+}
+
+/// What was driven; of several values all.
+fn setup(trials: &[&TrialSummary]) -> Facts {
+    let facts: Vec<describe::Facts> = trials.iter().map(|trial| of_one(&trial.setup)).collect();
+    let names = facts.first().into_iter().flatten().enumerate();
+    let facts = names.map(|(place, (name, _))| {
+        let values = facts.iter().filter_map(|facts| facts.get(place));
+        let mut values = distinct(values.map(|(_, value)| value.as_str()));
+        values.sort_unstable();
+        ((*name).to_owned(), listed(&values))
+    });
+    facts.collect()
+}
+
+/// A private server gets another port each time.
+fn of_one(setup: &Setup) -> describe::Facts {
+    let mut facts = describe::setup(setup);
+    for (name, value) in &mut facts {
+        if *name == "Server"
+            && let Some((host, _)) = value.split_once("@127.0.0.1:")
+        {
+            *value = format!("{host}@127.0.0.1");
+        }
+    }
+    facts
+}
+
+/// The settings that are not their defaults.
+fn settings(trials: &[&TrialSummary]) -> Facts {
+    let instances = trials.iter().flat_map(|trial| &trial.instances);
+    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, value) in instances.flat_map(|instance| &instance.settings) {
+        let known = values.entry(name).or_default();
+        if !known.contains(&value.as_str()) {
+            known.push(value);
+        }
+    }
+    values.retain(|name, _| !OWN.contains(name));
+    let facts = values.into_iter().map(|(name, mut values)| {
+        values.sort_unstable();
+        (name.to_owned(), listed(&values))
+    });
+    facts.collect()
+}

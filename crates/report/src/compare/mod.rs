@@ -1,0 +1,168 @@
+//! What one side of an experiment costs against the other: two results, or two variants
+//! of one.
+//!
+//! ```text
+//! sides -> merged (one result with both as variants) -> points -> sheet, csv, json
+//! ```
+
+mod differences;
+mod merged;
+mod points;
+mod show;
+mod table;
+mod words;
+
+use measure::result::RunResult;
+use serde::Serialize;
+
+use crate::Report;
+use crate::figures::Figures;
+use crate::html::{self, ReportError};
+use crate::sheet::Section;
+use crate::{keys, markdown, text};
+use differences::Difference;
+use points::Matched;
+
+/// One of two.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// What it found.
+    pub result: &'a RunResult,
+    /// The variant that is meant; `None` for the whole result.
+    pub variant: Option<&'a str>,
+}
+
+/// Two sides, point by point.
+#[derive(Debug, Serialize)]
+pub struct SideBySide {
+    /// What the first is called…
+    pub(crate) base: String,
+    /// …and the second.
+    pub(crate) new: String,
+    /// Every point that either side has.
+    pub(crate) points: Vec<Matched>,
+    /// What differs as it was meant to: the settings of the variants.
+    pub(crate) meant: Vec<Difference>,
+    /// What else differs.
+    pub(crate) besides: Vec<Difference>,
+    /// What to know before it is believed.
+    pub(crate) cautions: Vec<String>,
+    /// Both as variants of one result, for the figures.
+    #[serde(skip)]
+    merged: RunResult,
+}
+
+impl SideBySide {
+    /// Holds `new` against `base`; `meant` are the names of settings that a study sets
+    /// differently for the two.
+    #[must_use]
+    pub fn of(base: &Side<'_>, new: &Side<'_>, meant: &[String]) -> Self {
+        let together = std::ptr::eq(base.result, new.result);
+        let merged = merged::merge(base, new);
+        let points = points::matched(&merged, base.name, new.name, together);
+        let differences = differences::all(base, new, &merged);
+        let (meant, besides) = differences
+            .into_iter()
+            .partition(|difference| difference.is_meant(meant));
+        Self {
+            base: base.name.to_owned(),
+            new: new.name.to_owned(),
+            cautions: words::cautions(base, new, &points),
+            points,
+            meant,
+            besides,
+            merged,
+        }
+    }
+
+    /// Of a study with exactly two variants; `None` of any other.
+    pub(crate) fn of_variants(result: &RunResult) -> Option<Self> {
+        let variants = variants(result);
+        let [base, new] = variants.as_slice() else {
+            return None;
+        };
+        let side = |variant| Side {
+            name: variant,
+            result,
+            variant: Some(variant),
+        };
+        Some(Self::of(&side(base), &side(new), &[]))
+    }
+
+    /// What the two are called.
+    #[must_use]
+    pub fn names(&self) -> [&str; 2] {
+        [&self.base, &self.new]
+    }
+
+    /// Whether no point is on both sides.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let mut points = self.points.iter();
+        !points.any(|point| point.is_on_both())
+    }
+
+    /// For a terminal.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text::sheet(&show::sheet(self))
+    }
+
+    /// For where a page cannot be shown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        markdown::sheet(&show::sheet(self))
+    }
+
+    /// A line for each number of each point; nothing is rounded.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        show::csv(self)
+    }
+
+    /// For programs.
+    ///
+    /// # Errors
+    /// When it cannot be written down; no input is known that does that.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self)
+    }
+
+    /// As a page that needs nothing else.
+    ///
+    /// # Errors
+    /// When the page cannot be put together; no input is known that does that.
+    pub fn html(&self) -> Result<String, ReportError> {
+        let figures = Figures::of(&Report {
+            result: &self.merged,
+            series: &[],
+            monitors: &[],
+            study: None,
+        });
+        let version = &self.merged.environment.dyno_version;
+        html::sheet(&show::sheet(self), version, Some(figures.overview_json()?))
+    }
+
+    /// Whether the monitors saw the CPUs.
+    pub(crate) fn has_cpu(&self) -> bool {
+        let mut trials = self.merged.trials.iter();
+        trials.any(|trial| trial.metrics.contains_key("cpu.user"))
+    }
+
+    /// The table and the verdicts, for the report of a study.
+    pub(crate) fn section(&self) -> Section {
+        show::section(self)
+    }
+}
+
+/// The variants of a study, in its order.
+#[must_use]
+pub fn variants(result: &RunResult) -> Vec<&str> {
+    let trials: Vec<_> = result.trials.iter().collect();
+    match keys::axes(result).contains(&keys::VARIANT) {
+        true => keys::values(&trials, keys::VARIANT),
+        false => Vec::new(),
+    }
+}

@@ -1,0 +1,97 @@
+//! The table of the virtualisation paper: a column for each point; of each number the
+//! two sides, and the difference.
+
+use measure::interval::Estimate;
+
+use super::SideBySide;
+use super::points::{Matched, Number};
+use crate::grid::{Grid, heads};
+use crate::number;
+
+/// Most points side by side; more make another table.
+const MOST_COLUMNS: usize = 8;
+
+/// The numbers of the table, as the paper calls them.
+const SHOWN: [(&str, &str, &str); 2] = [
+    ("tps", "tps", "TPS delta %"),
+    ("response_ms.mean", "latency ms", "latency delta %"),
+];
+
+/// The keys of a point that are not the table's columns, with their values.
+type Rest<'a> = &'a [(String, String)];
+
+/// A table for each combination of the keys that are not its columns.
+pub(super) fn grids(both: &SideBySide) -> Vec<Grid> {
+    let mut groups: Vec<(Rest<'_>, Vec<&Matched>)> = Vec::new();
+    for point in &both.points {
+        let rest = point.point.get(1..).unwrap_or_default();
+        match groups.iter_mut().find(|(known, _)| *known == rest) {
+            Some((_, points)) => points.push(point),
+            None => groups.push((rest, vec![point])),
+        }
+    }
+    let grids = groups.iter().flat_map(|(rest, points)| {
+        let blocks = points.chunks(MOST_COLUMNS);
+        blocks.map(|block| grid(both, rest, block))
+    });
+    grids.collect()
+}
+
+fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
+    let key = points.first().and_then(|point| point.point.first());
+    let key = key.map_or("", |(key, _)| key.rsplit('.').next().unwrap_or(key));
+    let mut titles = vec![key.to_owned()];
+    titles.extend(points.iter().map(|point| match point.point.first() {
+        Some((_, value)) => value.clone(),
+        None => "all".to_owned(),
+    }));
+    let mut rows = Vec::new();
+    for (column, what, delta) in SHOWN {
+        let row = |name: String, of: &dyn Fn(&Number) -> String| {
+            let cells = points.iter().map(|point| {
+                let number = point.numbers.iter().find(|number| number.column == column);
+                number.map_or(number::ABSENT.to_owned(), of)
+            });
+            [vec![name], cells.collect()].concat()
+        };
+        rows.push(row(format!("{} {what}", both.base), &|number| {
+            number::estimate(number.base)
+        }));
+        rows.push(row(format!("{} {what}", both.new), &|number| {
+            number::estimate(number.new)
+        }));
+        rows.push(row(delta.to_owned(), &cost));
+    }
+    Grid {
+        caption: caption(both, key, rest),
+        heads: heads(titles),
+        keys: 1,
+        rows,
+        ..Grid::default()
+    }
+}
+
+fn caption(both: &SideBySide, key: &str, rest: Rest<'_>) -> String {
+    let rest = rest.iter().map(|(key, value)| format!(", {key} = {value}"));
+    let by = match key {
+        "" => String::new(),
+        key => format!("By {key}{}. ", rest.collect::<String>()),
+    };
+    format!(
+        "{by}Delta is what {new} costs, as the paper has it: ({base} − {new}) / {base}, so that \
+         lost throughput and longer latency have opposite signs. ± is half of a 95 % confidence \
+         interval.",
+        base = both.base,
+        new = both.new
+    )
+}
+
+/// The paper counts what is lost, so a change of -4.69 % is 4.69.
+fn cost(number: &Number) -> String {
+    let change = number.comparison.map(|found| found.change_pct);
+    let lost = change.map(|change| Estimate {
+        value: 0.0 - change.value,
+        ..change
+    });
+    number::estimate_to(lost, 2)
+}

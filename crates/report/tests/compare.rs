@@ -1,0 +1,298 @@
+//! Two sides against each other, on results made without a server: those of the
+//! virtualisation paper.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use common::golden;
+use common::made::{Made, made};
+use measure::result::{RunResult, Table};
+use measure::setup::Outcome;
+use report::compare::{Side, SideBySide};
+
+/// Threads, throughput and latency of hardware and virtual machine, as the paper has them.
+const PAPER: [(&str, [f64; 2], [f64; 2]); 4] = [
+    ("4", [320.0, 38.0], [305.0, 39.0]),
+    ("8", [330.0, 52.0], [316.0, 54.0]),
+    ("16", [329.0, 114.0], [313.0, 123.0]),
+    ("32", [324.0, 318.0], [305.0, 333.0]),
+];
+
+/// One side, each point so many times.
+fn platform(side: usize, repeats: u32) -> RunResult {
+    let mut trials = Vec::new();
+    for repeat in 1..=repeats {
+        let luck = 1.0 + (f64::from(repeat) - f64::from(repeats + 1) / 2.0) * 0.002;
+        for (threads, hardware, machine) in &PAPER {
+            let [tps, mean_ms] = if side == 0 { *hardware } else { *machine };
+            trials.push((threads, repeat, tps * luck, mean_ms / luck));
+        }
+    }
+    let made_trials: Vec<Made<'_>> = trials
+        .iter()
+        .map(|(_, repeat, tps, mean_ms)| Made {
+            point: &[],
+            repeat: *repeat,
+            tps: *tps,
+            mean_ms: *mean_ms,
+        })
+        .collect();
+    let mut result = made("What does virtualisation cost?", &made_trials);
+    for (trial, (threads, ..)) in result.trials.iter_mut().zip(&trials) {
+        trial.point = vec![("load.threads".into(), (**threads).into())];
+        trial.setup.threads = threads.parse().unwrap();
+    }
+    result.design.axes = vec!["load.threads".into()];
+    result
+}
+
+fn compare(base: &RunResult, new: &RunResult) -> SideBySide {
+    let side = |name, result| Side {
+        name,
+        result,
+        variant: None,
+    };
+    SideBySide::of(&side("HW", base), &side("VM", new), &[])
+}
+
+/// The text on one line.
+fn unwrapped(both: &SideBySide) -> String {
+    let text = both.text();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_papers_table_is_printed_in_its_shape() {
+    let (hardware, machine) = (platform(0, 5), platform(1, 5));
+    let both = compare(&hardware, &machine);
+    golden("compare.txt", &both.text());
+    let text = both.text();
+    let row = |name: &str| -> Vec<&str> {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        let cells = line[name.len()..].split("  ").map(str::trim);
+        let cells = cells.filter(|cell| !cell.is_empty());
+        cells.map(|cell| cell.split(" ±").next().unwrap()).collect()
+    };
+    assert_eq!(row("threads "), ["4", "8", "16", "32"]);
+    assert_eq!(row("HW tps "), ["320.0", "330.0", "329.0", "324.0"]);
+    assert_eq!(row("VM tps "), ["305.0", "316.0", "313.0", "305.0"]);
+    assert_eq!(row("TPS delta % "), ["4.69", "4.24", "4.86", "5.86"]);
+    assert_eq!(
+        row("latency delta % "),
+        ["-2.63", "-3.85", "-7.89", "-4.72"]
+    );
+    let words = unwrapped(&both);
+    for said in [
+        "Throughput: slower at 4 of 4 points by 4.24 to 5.86 %; -4.91 ±",
+        "Mean response time: slower at 4 of 4 points by 2.63 to 7.89 %",
+        "Nothing that dyno looks at.",
+    ] {
+        assert!(words.contains(said), "{said}\n{text}");
+    }
+    let markdown = both.markdown();
+    assert!(
+        markdown.contains("| threads | 4 | 8 | 16 | 32 |"),
+        "{markdown}"
+    );
+    let csv = both.csv();
+    assert!(csv.contains("\r\n4,tps,320,"), "{csv}");
+    let html = both.html().unwrap();
+    for place in [
+        "id=\"sweep-tps\"",
+        "id=\"sweep-ms\"",
+        "id=\"curves\"",
+        "TPS delta %",
+    ] {
+        assert!(html.contains(place), "{place}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&both.json().unwrap()).unwrap();
+    let change = &json["points"][0]["numbers"][0]["comparison"]["change_pct"]["value"];
+    assert!((change.as_f64().unwrap() + 4.6875).abs() < 1e-9, "{change}");
+}
+
+#[test]
+fn what_is_missing_on_a_side_is_shown_as_missing() {
+    let (hardware, mut machine) = (platform(0, 3), platform(1, 3));
+    machine.trials.retain(|trial| trial.setup.threads != 16);
+    machine.trials[0].outcome = Outcome::Failed {
+        reason: "no memory".into(),
+    };
+    let both = compare(&hardware, &machine);
+    let words = unwrapped(&both);
+    for said in [
+        "VM has nothing at threads=16.",
+        "VM: threads=4, repeat 1 failed, and is in no number: no memory",
+        "VM: 9 of 12 planned trials were run",
+        "slower at 3 of 3 points",
+    ] {
+        assert!(words.contains(said), "{said}\n{}", both.text());
+    }
+    assert!(words.contains("one side has no trial with this number"));
+    let line = both.text();
+    let line = line
+        .lines()
+        .find(|line| line.starts_with("VM tps"))
+        .unwrap();
+    assert!(line.contains('–'), "{line}");
+}
+
+#[test]
+fn single_runs_say_that_they_say_little() {
+    let both = compare(&platform(0, 1), &platform(1, 1));
+    let words = unwrapped(&both);
+    assert!(words.contains("there is no interval over repeats, so the one within the run is used"));
+    assert!(words.contains("within single runs: what differs from run to run is not in it"));
+    assert!(
+        words.contains("Throughput: slower at 4 of 4 points"),
+        "{words}"
+    );
+}
+
+#[test]
+fn the_same_twice_shows_no_difference() {
+    let (one, other) = (platform(0, 5), platform(0, 5));
+    let both = compare(&one, &other);
+    let words = unwrapped(&both);
+    assert!(
+        words.contains("Throughput: no difference shown at 4 of 4 points; +0.00"),
+        "{words}"
+    );
+    assert!(
+        !words.contains("slower") && !words.contains("faster"),
+        "{words}"
+    );
+}
+
+#[test]
+fn what_else_differs_is_listed() {
+    let (mut hardware, mut machine) = (platform(0, 3), platform(1, 3));
+    machine.environment.virtualisation = Some("KVM".into());
+    machine.environment.started = "2025-01-01T00:00:00Z".into();
+    for (result, pool, port) in [(&mut hardware, "1G", "3501"), (&mut machine, "4G", "3502")] {
+        for trial in &mut result.trials {
+            let mut instance = common::scale_up::scale_up(1).result.trials[0].instances[0].clone();
+            instance.settings = vec![
+                ("innodb_buffer_pool_size".into(), pool.into()),
+                ("innodb_io_capacity".into(), port.into()),
+                ("port".into(), port.into()),
+            ];
+            trial.instances = vec![instance];
+        }
+    }
+    machine
+        .trials
+        .iter_mut()
+        .for_each(|trial| trial.setup.warmup_s = 99.0);
+    let side = |name, result| Side {
+        name,
+        result,
+        variant: None,
+    };
+    let meant = ["innodb_buffer_pool_size".to_owned()];
+    let both = SideBySide::of(&side("HW", &hardware), &side("VM", &machine), &meant);
+    let text = both.text();
+    let (meant, besides) = text.split_once("What else differs\n").unwrap();
+    let (_, meant) = meant.split_once("What was meant to differ\n").unwrap();
+    assert!(meant.contains("innodb_buffer_pool_size") && !meant.contains("io_capacity"));
+    for word in [
+        "Virtualisation",
+        "KVM",
+        "innodb_io_capacity",
+        "Warm-up",
+        "99 s",
+    ] {
+        assert!(besides.contains(word), "{word}\n{text}");
+    }
+    for word in ["Started", "port "] {
+        assert!(!besides.contains(word), "{word}\n{text}");
+    }
+}
+
+#[test]
+fn other_work_is_told() {
+    let (one, mut other) = (platform(0, 1), platform(1, 1));
+    assert_eq!(report::unlike(&one, &other), Vec::<String>::new());
+    for trial in &mut other.trials {
+        trial.setup.distribution = "zipfian".into();
+        trial.setup.protocol = measure::setup::Protocol::Text;
+    }
+    assert_eq!(
+        report::unlike(&one, &other),
+        [
+            "distribution: uniform / zipfian",
+            "statements: prepared / text"
+        ]
+    );
+}
+
+/// Two variants of one study, whose trials took turns on a host that gets slower.
+#[test]
+fn variants_of_one_study_are_compared_in_pairs() {
+    let mut trials = Vec::new();
+    for repeat in 1..=5_u32 {
+        for (variant, factor) in [("ext4", 1.0), ("xfs", 0.95)] {
+            let tps = (1000.0 - 100.0 * f64::from(repeat)) * factor;
+            trials.push((
+                variant,
+                Made {
+                    point: &[],
+                    repeat,
+                    tps,
+                    mean_ms: 16_000.0 / tps,
+                },
+            ));
+        }
+    }
+    let names: Vec<&str> = trials.iter().map(|(variant, _)| *variant).collect();
+    let all: Vec<Made<'_>> = trials.into_iter().map(|(_, made)| made).collect();
+    let mut result = made("File systems", &all);
+    result.design.axes = vec!["variant".into()];
+    result.design.tables = vec![Table {
+        rows: "variant".into(),
+        columns: vec!["tps".into()],
+    }];
+    for (trial, name) in result.trials.iter_mut().zip(names) {
+        trial.point = vec![("variant".into(), name.into())];
+    }
+    let report = report::Report {
+        result: &result,
+        series: &[],
+        monitors: &[],
+        study: None,
+    };
+    for text in [
+        report::text::study(&result),
+        report::markdown::page(&report),
+        report::html::page(&report).unwrap(),
+    ] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "xfs against ext4",
+            "TPS delta %",
+            "5.00",
+            "over 5 pairs of repeats",
+            "slower",
+        ] {
+            assert!(text.contains(words), "{words}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn hostile_words_stay_words_in_a_comparison() {
+    let bad = "</script><img src=x>|\u{1b}[2J";
+    let (one, other) = (platform(0, 1), platform(1, 1));
+    let side = |name, result| Side {
+        name,
+        result,
+        variant: None,
+    };
+    let both = SideBySide::of(&side("HW", &one), &side(bad, &other), &[]);
+    let html = both.html().unwrap();
+    assert!(!html.contains("<img") && html.matches("</script>").count() == 3);
+    assert!(!both.text().contains('\u{1b}'));
+}
