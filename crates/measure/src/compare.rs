@@ -115,6 +115,9 @@ impl fmt::Display for Decision {
             Self::Faster => f.write_str("faster"),
             Self::Slower => f.write_str("slower"),
             Self::NoDifferenceShown => f.write_str("no difference shown"),
+            Self::TooNoisy {
+                repeats_needed: MOST_REPEATS..,
+            } => f.write_str("too noisy to tell (would need 10,000 repeats or more)"),
             Self::TooNoisy { repeats_needed } => write!(
                 f,
                 "too noisy to tell (would need about {repeats_needed} repeats)"

@@ -85,6 +85,10 @@ fn noise_is_no_answer_and_says_how_much_would_be() {
     };
     assert!(repeats_needed > 100, "{repeats_needed}");
     assert!(found.decision.to_string().contains("would need about"));
+    let hopeless = Decision::TooNoisy {
+        repeats_needed: MOST_REPEATS,
+    };
+    assert!(hopeless.to_string().contains("10,000 repeats or more"));
     // Less than matters, and known to be.
     let same = compare(&trials(&A), &trials(&A.map(|value| value * 1.005)), &TPS).unwrap();
     assert_eq!(same.decision, Decision::NoDifferenceShown);

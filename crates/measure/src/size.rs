@@ -2,10 +2,17 @@
 //!
 //! servers = ceil(need / (what one gives x efficiency)), as in SanDisk's white paper on
 //! scaling up, then out, with MySQL (2012), for every number of instances on a server that
-//! was measured. Efficiency stands for what is lost when many servers share the work, and
-//! for the headroom that nobody plans away.
+//! was measured. Efficiency is the paper's: how much of the performance of one each further
+//! server adds. It stands for what is lost when many share the work, and for the headroom
+//! that nobody plans away.
 
 use serde::{Deserialize, Serialize};
+
+use crate::interval::Estimate;
+use crate::scale::Scaling;
+
+/// How far a number of servers may be above a whole one by the rounding of its parts.
+const ROUNDING: f64 = 1e-9;
 
 /// What one server gives.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,7 +20,7 @@ pub struct Capacity {
     /// Instances on the server, at least 1.
     pub instances: u32,
     /// All of them together, in transactions per second.
-    pub per_s: f64,
+    pub per_s: Estimate,
 }
 
 /// What is needed.
@@ -21,10 +28,21 @@ pub struct Capacity {
 pub struct Need {
     /// Transactions per second.
     pub per_s: f64,
-    /// Share of its measured throughput (above 0, up to 1) that is asked of a server.
-    pub efficiency: f64,
+    /// Share of its measured throughput (above 0, up to 1) that each server adds; without
+    /// an interval it is taken as it is.
+    pub efficiency: Estimate,
     /// Price of one server, in any currency.
     pub price: Option<f64>,
+}
+
+/// Numbers of servers that the intervals leave open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    /// At least so many.
+    pub fewest: u64,
+    /// At most so many; `None` when the interval reaches down to a server that gives
+    /// nothing.
+    pub most: Option<u64>,
 }
 
 /// Servers with so many instances each.
@@ -33,9 +51,12 @@ pub struct Choice {
     /// Instances on each server.
     pub instances: u32,
     /// What one server gives, in transactions per second.
-    pub per_s: f64,
+    pub per_s: Estimate,
     /// Servers that are needed.
     pub servers: u64,
+    /// Where the 95 % interval of what a server adds leaves their number; `None` without
+    /// an interval.
+    pub range: Option<Range>,
     /// Share of the servers, and so of their cost, that is saved against one instance on
     /// each (0 to 1; below 0 when it takes more); `None` when that was not measured.
     pub saved: Option<f64>,
@@ -66,27 +87,72 @@ pub fn plan(measured: &[Capacity], need: &Need) -> Result<Vec<Choice>, NoPlan> {
     if !(need.per_s.is_finite() && need.per_s > 0.0) {
         return Err(NoPlan::Need(need.per_s));
     }
-    if !(need.efficiency > 0.0 && need.efficiency <= 1.0) {
-        return Err(NoPlan::Efficiency(need.efficiency));
+    if !(need.efficiency.value > 0.0 && need.efficiency.value <= 1.0) {
+        return Err(NoPlan::Efficiency(need.efficiency.value));
     }
-    let servers = |of: &Capacity| (need.per_s / (of.per_s * need.efficiency)).ceil() as u64;
-    let alone = measured
-        .iter()
-        .find(|of| of.instances == 1 && of.per_s > 0.0);
+    let gives = |of: &&Capacity| of.per_s.value > 0.0;
+    let alone = measured.iter().filter(gives).find(|of| of.instances == 1);
+    let alone = alone.map(|alone| servers(need.per_s, added(alone, need).value));
     let choices: Vec<Choice> = measured
         .iter()
-        .filter(|of| of.per_s > 0.0)
-        .map(|of| Choice {
-            instances: of.instances,
-            per_s: of.per_s,
-            servers: servers(of),
-            saved: alone.map(|alone| 1.0 - servers(of) as f64 / servers(alone) as f64),
-            price: need.price.map(|price| price * servers(of) as f64),
+        .filter(gives)
+        .map(|of| {
+            let added = added(of, need);
+            let servers = servers(need.per_s, added.value);
+            Choice {
+                instances: of.instances,
+                per_s: of.per_s,
+                servers,
+                range: range(need.per_s, added),
+                saved: alone.map(|alone| 1.0 - servers as f64 / alone as f64),
+                price: need.price.map(|price| price * servers as f64),
+            }
         })
         .collect();
     match choices.is_empty() {
         true => Err(NoPlan::Nothing),
         false => Ok(choices),
+    }
+}
+
+/// What each server adds, in transactions per second. The errors of the two parts are taken
+/// to be independent.
+fn added(of: &Capacity, need: &Need) -> Estimate {
+    let (per_s, share) = (of.per_s, need.efficiency);
+    let of_share = per_s.value * share.half_width.unwrap_or(0.0);
+    let half_width = per_s
+        .half_width
+        .map(|half| (share.value * half).hypot(of_share));
+    Estimate {
+        value: per_s.value * share.value,
+        half_width,
+    }
+}
+
+fn range(need_per_s: f64, added: Estimate) -> Option<Range> {
+    let half = added.half_width?;
+    let least = added.value - half;
+    Some(Range {
+        fewest: servers(need_per_s, added.value + half),
+        most: (least > 0.0).then(|| servers(need_per_s, least)),
+    })
+}
+
+fn servers(need_per_s: f64, added_per_s: f64) -> u64 {
+    (need_per_s / added_per_s * (1.0 - ROUNDING)).ceil() as u64
+}
+
+/// The efficiency that the law of scaling over the instances of one server suggests for
+/// several servers: 1 − σ, which is what each further one adds in Gustafson's reading of
+/// the serial share, where the work grows with the servers, as it does when each brings its
+/// own instances. κ is left out: it is what pairs of instances pay for sharing caches,
+/// memory and a kernel, which servers do not share. A stand-in for a measurement of several
+/// servers: what their network costs is in no number of one server.
+#[must_use]
+pub fn efficiency(law: &Scaling) -> Estimate {
+    Estimate {
+        value: 1.0 - law.contention.value,
+        half_width: law.contention.half_width,
     }
 }
 
@@ -100,15 +166,33 @@ pub fn best(choices: &[Choice]) -> Option<&Choice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scale::{self, Point};
+
+    fn exact(value: f64) -> Estimate {
+        Estimate {
+            value,
+            half_width: None,
+        }
+    }
+
+    fn sure(value: f64, half: f64) -> Estimate {
+        Estimate {
+            value,
+            half_width: Some(half),
+        }
+    }
 
     fn capacity(instances: u32, per_s: f64) -> Capacity {
-        Capacity { instances, per_s }
+        Capacity {
+            instances,
+            per_s: exact(per_s),
+        }
     }
 
     fn need(per_s: f64) -> Need {
         Need {
             per_s,
-            efficiency: 0.9,
+            efficiency: exact(0.9),
             price: Some(10_000.0),
         }
     }
@@ -120,7 +204,7 @@ mod tests {
         let measured = [capacity(1, 2231.0), capacity(6, 5700.0)];
         let choices = plan(&measured, &need(17_000.0)).unwrap();
         assert_eq!((choices[0].servers, choices[1].servers), (9, 4));
-        assert_eq!(choices[0].saved, Some(0.0));
+        assert_eq!((choices[0].range, choices[0].saved), (None, Some(0.0)));
         assert_eq!(
             format!("{:.0} %", choices[1].saved.unwrap() * 100.0),
             "56 %"
@@ -129,13 +213,62 @@ mod tests {
         assert_eq!(best(&choices).map(|best| best.instances), Some(6));
     }
 
+    /// By hand: 17,000 / (0.9 x (4,800 ± 100)) is 3.935, 3.855 to 4.019.
+    #[test]
+    fn an_interval_is_carried_into_the_number_of_servers() {
+        let of = |per_s, efficiency| {
+            let measured = [Capacity {
+                instances: 6,
+                per_s,
+            }];
+            let need = Need {
+                efficiency,
+                ..need(17_000.0)
+            };
+            plan(&measured, &need).unwrap()[0]
+        };
+        let range = |fewest, most| Some(Range { fewest, most });
+        let narrow = of(sure(4800.0, 100.0), exact(0.9));
+        assert_eq!((narrow.servers, narrow.range), (4, range(4, Some(5))));
+        // The law's own error, 0.1 of 0.9, makes it 4,320 ± 488: 3.54 to 4.44.
+        assert_eq!(
+            of(sure(4800.0, 100.0), sure(0.9, 0.1)).range,
+            range(4, Some(5))
+        );
+        assert_eq!(of(sure(4800.0, 9000.0), exact(0.9)).range, range(2, None));
+        assert_eq!(of(exact(4800.0), sure(0.9, 0.1)).range, None);
+    }
+
+    #[test]
+    fn no_server_is_added_for_the_rounding_of_numbers() {
+        let measured = [capacity(1, 1000.0 * 1.1)];
+        let need = Need {
+            efficiency: exact(0.7),
+            ..need(3.0 * 770.0)
+        };
+        assert_eq!(plan(&measured, &need).unwrap()[0].servers, 3);
+    }
+
+    /// Throughput made by the law with σ = 0.1 and κ = 0.01.
+    #[test]
+    fn the_law_says_what_a_further_server_adds() {
+        let of = |size: f64| Point {
+            size,
+            per_s: 2000.0 * size / (1.0 + 0.1 * (size - 1.0) + 0.01 * size * (size - 1.0)),
+        };
+        let points: Vec<Point> = (1..=8).map(|size| of(f64::from(size))).collect();
+        let found = efficiency(&scale::scaling(&points).unwrap());
+        assert!((found.value - 0.9).abs() < 1e-6, "{found:?}");
+        assert!(found.half_width.is_some());
+    }
+
     #[test]
     fn what_cannot_be_planned_says_why() {
         let six = [capacity(6, 5700.0)];
         assert_eq!(plan(&six, &need(17_000.0)).unwrap()[0].saved, None);
         assert_eq!(plan(&six, &need(0.0)), Err(NoPlan::Need(0.0)));
         let greedy = Need {
-            efficiency: 1.5,
+            efficiency: exact(1.5),
             ..need(1.0)
         };
         assert_eq!(plan(&six, &greedy), Err(NoPlan::Efficiency(1.5)));
