@@ -7,6 +7,7 @@ use client::mysql::StatementProtocol;
 use data::Mode;
 use lab::{Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
+use measure::ended::Until;
 use measure::result::Design;
 use study::{FindMax, Limited};
 use workload::options::Options;
@@ -26,7 +27,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(30);
 /// Length of a step of a search.
 const DEFAULT_STEP: Duration = Duration::from_secs(10);
 /// Least length of a measurement that ends when it is sure…
-const DEFAULT_LEAST: Duration = Duration::from_secs(10);
+const DEFAULT_LEAST: Duration = Duration::from_secs(measure::until::FIRST_LOOK as u64);
 /// …and its longest.
 const DEFAULT_MAX: Duration = Duration::from_secs(1800);
 
@@ -198,9 +199,11 @@ fn describe(args: &BenchArgs, options: Options, database: Database) -> Trial {
             ProtocolArg::Prepared => StatementProtocol::Prepared,
             ProtocolArg::Text => StatementProtocol::Text,
         },
-        early: args.until_ci.map(|ci| EarlyEnd::Sure {
-            ci,
-            least: least_time(args),
+        early: args.until_ci.map(|ci| {
+            EarlyEnd::Sure(Until {
+                ci,
+                least_s: least_time(args).as_secs_f64(),
+            })
         }),
         find_max: find_max(args),
         load: LoadSpec {

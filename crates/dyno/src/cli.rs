@@ -84,8 +84,9 @@ pub(crate) struct BenchArgs {
     /// Length of the measurement (30s, 5m, 1h30m). [default: 30s, or none with --events]
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub(crate) time: Option<Duration>,
-    /// End when sure: as soon as the 95 % interval of the mean throughput is within so much
-    /// of it, like 2%. Not before --time [default then: 10s], nor after --max-time.
+    /// End when sure: once the 95 % interval of the mean throughput is, two looks in a row,
+    /// within so much of it, like 2%, and the run steady. Not before --time nor 20s, and not
+    /// after --max-time.
     #[arg(long, value_parser = percent, value_name = "PERCENT")]
     pub(crate) until_ci: Option<f64>,
     /// Longest measurement with --until-ci. [default: 30m]

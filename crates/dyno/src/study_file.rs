@@ -4,6 +4,7 @@ use client::mysql::StatementProtocol;
 use data::Mode;
 use lab::{Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
+use measure::ended::Until;
 use measure::result::{Design, Table};
 use study::{Engine, Plan, ServerSpec, Study};
 use workload::distribution::Distribution;
@@ -121,9 +122,11 @@ impl Meant {
             load_connections: LOAD_CONNECTIONS,
             preload: load.preload,
             monitors: planned.monitors,
-            early: load.until.map(|until| EarlyEnd::Sure {
-                ci: until.ci,
-                least: load.time,
+            early: load.until.map(|until| {
+                EarlyEnd::Sure(Until {
+                    ci: until.ci,
+                    least_s: load.time.as_secs_f64(),
+                })
             }),
             find_max: load.find_max,
             load: LoadSpec {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use measure::ended::Ended;
-use measure::interval::{self, MIN_POINTS, Part};
+use measure::ended::{Ended, Until};
+use measure::interval::Part;
 use measure::slice::{Phase, Second};
+use measure::until::sure;
 
 use crate::trial::Trial;
 
@@ -12,12 +13,7 @@ use crate::trial::Trial;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EarlyEnd {
     /// When the mean throughput is known well enough.
-    Sure {
-        /// Half of its 95 % interval, as a share of it.
-        ci: f64,
-        /// Not before the measurement is so long.
-        least: Duration,
-    },
+    Sure(Until),
     /// When it is clear that more arrives than is done.
     Overloaded {
         /// A wait that is longer than this is too long.
@@ -34,6 +30,7 @@ pub(crate) struct Early {
     rule: Option<EarlyEnd>,
     at_most_s: f64,
     users: u64,
+    warmup: Vec<Part>,
     seconds: Vec<Part>,
     backlogs: Vec<u64>,
     ended: Option<Ended>,
@@ -45,6 +42,7 @@ impl Early {
             rule: trial.early,
             at_most_s: trial.load.time.map_or(f64::INFINITY, |t| t.as_secs_f64()),
             users: u64::from(trial.load.users) * u64::from(trial.instances),
+            warmup: Vec::new(),
             seconds: Vec::new(),
             backlogs: Vec::new(),
             ended: None,
@@ -58,19 +56,26 @@ impl Early {
 
     /// A second of all loads together is over; says whether the trial may end.
     pub(crate) fn hear(&mut self, second: &Second) -> bool {
-        let Some(rule) = self.rule.filter(|_| second.phase == Phase::Measure) else {
+        let Some(rule) = self.rule else {
             return false;
         };
-        self.seconds.push(Part {
+        let part = Part {
             total: second.slice.response.count() as f64,
             weight: second.end_ns.saturating_sub(second.start_ns) as f64 / 1e9,
-        });
-        self.backlogs.extend(second.backlog);
-        if self.ended.is_none() {
-            self.ended = match rule {
-                EarlyEnd::Sure { ci, least } => self.sure(ci, least),
-                EarlyEnd::Overloaded { longest } => self.overloaded(longest),
-            };
+        };
+        match second.phase {
+            Phase::Warmup => self.warmup.push(part),
+            Phase::Measure => {
+                self.seconds.push(part);
+                self.backlogs.extend(second.backlog);
+                if self.ended.is_none() {
+                    self.ended = match rule {
+                        EarlyEnd::Sure(until) => self.sure(&until),
+                        EarlyEnd::Overloaded { longest } => self.overloaded(longest),
+                    };
+                }
+            }
+            Phase::Drain => {}
         }
         self.ended.is_some()
     }
@@ -79,14 +84,11 @@ impl Early {
         self.seconds.iter().map(|second| second.weight).sum()
     }
 
-    fn sure(&self, ci: f64, least: Duration) -> Option<Ended> {
+    /// What is sure only in the last second is not sure before its time.
+    fn sure(&self, until: &Until) -> Option<Ended> {
         let after_s = self.after_s();
-        // A second may be a little shorter than a second.
-        if self.seconds.len() < MIN_POINTS || after_s + 0.05 < least.as_secs_f64() {
-            return None;
-        }
-        let reached = interval::estimate(&self.seconds)?.relative()?;
-        (reached <= ci && after_s < self.at_most_s).then_some(Ended::Sure {
+        let reached = sure(until, &self.warmup, &self.seconds)?;
+        (after_s < self.at_most_s).then_some(Ended::Sure {
             after_s,
             at_most_s: self.at_most_s,
             reached,
@@ -116,6 +118,7 @@ impl Early {
 #[cfg(test)]
 mod tests {
     use measure::slice::Slice;
+    use measure::until::FIRST_LOOK;
 
     use super::*;
 
@@ -124,6 +127,7 @@ mod tests {
             rule: Some(rule),
             at_most_s: 60.0,
             users: 4,
+            warmup: Vec::new(),
             seconds: Vec::new(),
             backlogs: Vec::new(),
             ended: None,
@@ -155,22 +159,36 @@ mod tests {
 
     #[test]
     fn a_trial_goes_on_until_it_is_sure_and_its_least_time_is_over() {
-        let sure = |ci, least| EarlyEnd::Sure {
-            ci,
-            least: Duration::from_secs(least),
-        };
-        let calm = |n: u64| second(1000 + n % 3, None);
-        assert_eq!(ends(early(sure(0.02, 30)), (0..50).map(calm)), Some(30));
-        let soon = ends(early(sure(0.02, 1)), (0..50).map(calm)).unwrap();
-        assert!((MIN_POINTS..20).contains(&soon), "{soon}");
+        let sure = |ci, least_s| EarlyEnd::Sure(Until { ci, least_s });
+        let calm = |n: u64| second(1000 + (31 * n * n + 7 * n) % 11, None);
+        let soon = ends(early(sure(0.02, 1.0)), (0..90).map(calm)).unwrap();
+        assert!((FIRST_LOOK..30).contains(&soon), "{soon}");
+        let later = ends(early(sure(0.02, 40.0)), (0..90).map(calm)).unwrap();
+        assert!((40..50).contains(&later), "{later}");
         let wild = |n: u64| second(if n % 7 < 3 { 200 } else { 1000 }, None);
-        assert_eq!(ends(early(sure(0.01, 1)), (0..50).map(wild)), None);
-        // The warm-up teaches nothing.
-        let warmup = |n| Second {
-            phase: Phase::Warmup,
-            ..calm(n)
+        assert_eq!(ends(early(sure(0.001, 1.0)), (0..90).map(wild)), None);
+        // It does not end before its time in its last second.
+        assert_eq!(ends(early(sure(0.02, 55.0)), (0..60).map(calm)), None);
+    }
+
+    #[test]
+    fn the_warm_up_is_no_measurement_but_shows_what_is_not_steady() {
+        let sure = EarlyEnd::Sure(Until {
+            ci: 0.5,
+            least_s: 1.0,
+        });
+        let of = |phase, n: u64| Second {
+            phase,
+            ..second(1000 + (31 * n * n + 7 * n) % 11, None)
         };
-        assert_eq!(ends(early(sure(0.5, 1)), (0..50).map(warmup)), None);
+        let warmup = (0..90).map(|n| of(Phase::Warmup, n));
+        assert_eq!(ends(early(sure), warmup), None);
+        let mut heard = early(sure);
+        for n in 0..40 {
+            assert!(!heard.hear(&of(Phase::Warmup, n)));
+        }
+        let measured = (0..30).map(|n| of(Phase::Measure, n));
+        assert!(ends(heard, measured).is_some_and(|second| second >= FIRST_LOOK));
     }
 
     #[test]

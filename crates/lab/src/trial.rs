@@ -6,7 +6,6 @@ use std::time::Duration;
 use client::mysql::StatementProtocol;
 use data::{Mode, Wanted};
 use load::{Arrivals, LoadSpec, Pace};
-use measure::ended::Until;
 use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
 use measure::summary::TrialSummary;
 use study::EngineSpec;
@@ -253,16 +252,24 @@ impl Trial {
             time_s: self.load.time.map(|time| time.as_secs_f64()),
             events: self.load.events,
             until: match self.early {
-                Some(EarlyEnd::Sure { ci, least }) => Some(Until {
-                    ci,
-                    least_s: least.as_secs_f64(),
-                }),
+                Some(EarlyEnd::Sure(until)) => Some(until),
                 Some(EarlyEnd::Overloaded { .. }) | None => None,
             },
+            cpus: self.spec().and_then(|spec| Some(spec.cpus.as_ref()?.value)),
+            directory: self
+                .spec()
+                .and_then(|spec| Some(spec.directory.as_ref()?.value.display().to_string())),
             in_process: matches!(
                 self.place,
                 Place::Sqlite | Place::Given(Database::Sqlite(_))
             ),
+        }
+    }
+
+    fn spec(&self) -> Option<&EngineSpec> {
+        match &self.place {
+            Place::Private(spec) => Some(spec),
+            Place::Given(_) | Place::Sqlite => None,
         }
     }
 

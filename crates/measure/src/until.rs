@@ -16,7 +16,8 @@ use crate::ended::Until;
 use crate::interval::{Part, estimate};
 use crate::steady::Steady;
 
-/// Seconds before the first look, at least.
+/// Seconds before the first look, at least. Less would end calm trials a little sooner
+/// and be wrong more often where seconds hang together (`benches/RESULTS.md`).
 pub const FIRST_LOOK: usize = 20;
 /// Between two looks the run becomes longer by this share.
 const STEP: f64 = 0.1;
@@ -25,17 +26,19 @@ const STEP: f64 = 0.1;
 /// as well as the rule wants it; `None` as long as it is not.
 ///
 /// `measured` are the seconds of the measurement so far, each with its transactions and
-/// its length, `warmup` those before it. To be asked once a second: it takes less than a
-/// millisecond after ten minutes.
+/// its length, `warmup` those before it. To be asked after each second: it looks only when
+/// the time has come, which takes a millisecond or so after ten minutes.
 #[must_use]
 pub fn sure(rule: &Until, warmup: &[Part], measured: &[Part]) -> Option<f64> {
     let first = FIRST_LOOK.max(rule.least_s.ceil() as usize);
     let (before, last) = last_looks(first, measured.len())?;
+    if last < measured.len() {
+        return None;
+    }
     let narrow = |look: usize| {
         let reached = estimate(&measured[..look])?.relative()?;
         (reached <= rule.ci && is_steady(warmup, &measured[..look])).then_some(reached)
     };
-    // The first look that is not narrow enough ends it.
     narrow(last).filter(|_| narrow(before).is_some())
 }
 
@@ -44,8 +47,8 @@ pub fn sure(rule: &Until, warmup: &[Part], measured: &[Part]) -> Option<f64> {
 pub fn in_words(rule: &Until) -> String {
     format!(
         "until mean throughput is known to ±{:.1} %: looked at after {} s and each time the \
-         run is a tenth longer, and ended when two looks in a row find the 95 % interval that \
-         narrow and the run steady",
+         measurement is a tenth longer, and ended when two looks in a row find the 95 % interval \
+         that narrow and the load steady",
         rule.ci * 100.0,
         rule.least_s.max(FIRST_LOOK as f64)
     )

@@ -10,7 +10,7 @@ pub(crate) type Facts = Vec<(&'static str, String)>;
 
 /// The set-up as names and values.
 pub(crate) fn setup(setup: &Setup) -> Facts {
-    vec![
+    let mut facts = vec![
         ("Workload", setup.workload.clone()),
         ("Engine", setup.engine.clone()),
         ("Server", setup.server.clone()),
@@ -29,7 +29,11 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Seed", setup.seed.to_string()),
         ("Warm-up", warm_up(setup)),
         ("Measurement", limit(setup)),
-    ]
+    ];
+    let cpus = setup.cpus.map(|cpus| format!("{cpus} at most"));
+    facts.extend(cpus.map(|cpus| ("CPUs of each server", cpus)));
+    facts.extend(setup.directory.clone().map(|path| ("Data below", path)));
+    facts
 }
 
 fn warm_up(setup: &Setup) -> String {
@@ -61,11 +65,7 @@ fn limit(setup: &Setup) -> String {
         .events
         .map(|events| format!("{} transactions", number::count(events)));
     if let (Some(until), Some(time)) = (&setup.until, &time) {
-        return format!(
-            "until throughput is known to ±{}, at least {}, at most {time}",
-            number::percent(until.ci),
-            number::seconds(until.least_s)
-        );
+        return format!("{}; at most {time}", measure::until::in_words(until));
     }
     match (time, events) {
         (Some(time), Some(events)) => format!("{time} or {events}, whichever comes first"),
