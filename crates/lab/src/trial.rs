@@ -255,21 +255,10 @@ impl Trial {
                 Some(EarlyEnd::Sure(until)) => Some(until),
                 Some(EarlyEnd::Overloaded { .. }) | None => None,
             },
-            cpus: self.spec().and_then(|spec| Some(spec.cpus.as_ref()?.value)),
-            directory: self
-                .spec()
-                .and_then(|spec| Some(spec.directory.as_ref()?.value.display().to_string())),
             in_process: matches!(
                 self.place,
                 Place::Sqlite | Place::Given(Database::Sqlite(_))
             ),
-        }
-    }
-
-    fn spec(&self) -> Option<&EngineSpec> {
-        match &self.place {
-            Place::Private(spec) => Some(spec),
-            Place::Given(_) | Place::Sqlite => None,
         }
     }
 

@@ -10,7 +10,7 @@ pub(crate) type Facts = Vec<(&'static str, String)>;
 
 /// The set-up as names and values.
 pub(crate) fn setup(setup: &Setup) -> Facts {
-    let mut facts = vec![
+    vec![
         ("Workload", setup.workload.clone()),
         ("Engine", setup.engine.clone()),
         ("Server", setup.server.clone()),
@@ -29,11 +29,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Seed", setup.seed.to_string()),
         ("Warm-up", warm_up(setup)),
         ("Measurement", limit(setup)),
-    ];
-    let cpus = setup.cpus.map(|cpus| format!("{cpus} at most"));
-    facts.extend(cpus.map(|cpus| ("CPUs of each server", cpus)));
-    facts.extend(setup.directory.clone().map(|path| ("Data below", path)));
-    facts
+    ]
 }
 
 fn warm_up(setup: &Setup) -> String {
