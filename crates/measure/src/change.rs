@@ -6,8 +6,8 @@
 //! and Eckley, 2012, finds the same with less work on long series). Its price assumes
 //! independent values, so on seconds that depend on each other it proposes a change for
 //! every wiggle. Therefore each candidate has to pass a test: the difference of the levels
-//! beside it against what a series with this long-run variance shows by chance, at 1 %
-//! over all places where a change might be. The variance is that of the residuals, as a
+//! beside it against what a series with this long-run variance shows by chance, at a level
+//! shared by all places where a change might be. The variance is that of the residuals, as a
 //! first-order autoregression. The weakest candidate that fails is taken out and the rest
 //! is judged anew, since its step is now part of the noise (backward elimination; Bai and
 //! Perron, "Estimating and testing linear models with multiple structural changes",
@@ -21,15 +21,39 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::interval::{Part, ratio};
 use crate::long_run::first_correlation;
 use crate::student;
 
-/// Fewest seconds that are a level.
-const SECONDS: usize = 10;
-/// Fewest results that are a level.
-const RESULTS: usize = 3;
-/// How likely (0 to 1) a series without a change shows one, over all its places.
-const CHANCE: f64 = 0.01;
+/// What is looked for in a kind of series.
+struct Rule {
+    /// Fewest values that are a level.
+    shortest: usize,
+    /// How likely (0 to 1) a series without a change may show one, over all its places, if
+    /// its noise were known.
+    chance: f64,
+    /// Whether a value depends on the one before it.
+    depend: bool,
+}
+
+/// How much seconds depend on each other has to be told from few of them, so the level of
+/// the test is five times as strict as what is promised: of simulated series that only
+/// wander, 1 % show a change (2 % when a minute's seconds correlate by 0.9).
+const SECONDS: Rule = Rule {
+    shortest: 10,
+    chance: 0.002,
+    depend: true,
+};
+/// Of simulated histories without a change, at most 2 % show one.
+const RESULTS: Rule = Rule {
+    shortest: 3,
+    chance: 0.01,
+    depend: false,
+};
+/// A level that moves by less than this share of itself is not worth a word.
+const MATTERS: f64 = 0.05;
+/// A second that was cut shorter is none.
+const LEAST_S: f64 = 0.5;
 /// A candidate costs so many variances times the logarithm of the length.
 const PRICE: f64 = 3.0;
 /// A value further from the median around it, in standard deviations, is pulled back.
@@ -74,7 +98,7 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<Change> {
         step *= 2;
     }
     let values: Vec<f64> = per_s.chunks(step).map(mean).collect();
-    let mut found = find(&values, SECONDS, true);
+    let mut found = find(&values, &SECONDS);
     for change in &mut found {
         change.at *= step;
     }
@@ -85,10 +109,51 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<Change> {
 /// They are taken to be independent of each other.
 #[must_use]
 pub fn in_history(results: &[f64]) -> Vec<Change> {
-    find(results, RESULTS, false)
+    find(results, &RESULTS)
 }
 
-fn find(values: &[f64], shortest: usize, depend: bool) -> Vec<Change> {
+/// A change of the throughput of a trial, as it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LevelChange {
+    /// When, in seconds from the load's start.
+    pub at_s: f64,
+    /// Mean from the change before to this one, in transactions per second.
+    pub before_per_s: f64,
+    /// Mean from this one to the next.
+    pub after_per_s: f64,
+}
+
+impl LevelChange {
+    /// By which share of the level before it changed; below 0 when it fell.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.after_per_s / self.before_per_s - 1.0
+    }
+}
+
+/// Changes by at least 5 % in the seconds of a measurement, each with its transactions and
+/// its length in seconds, that began so many seconds after the load.
+#[must_use]
+pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
+    let whole: Vec<&Part> = measured
+        .iter()
+        .filter(|part| part.weight >= LEAST_S)
+        .collect();
+    let rates: Option<Vec<f64>> = whole.iter().map(|part| ratio(&[**part])).collect();
+    let found = in_seconds(&rates.unwrap_or_default());
+    let at_s = |at: usize| begin_s + whole[..at].iter().map(|part| part.weight).sum::<f64>();
+    let dated = found.iter().map(|change| LevelChange {
+        at_s: at_s(change.at),
+        before_per_s: change.before,
+        after_per_s: change.after,
+    });
+    dated
+        .filter(|change| change.share().abs() >= MATTERS)
+        .collect()
+}
+
+fn find(values: &[f64], rule: &Rule) -> Vec<Change> {
+    let shortest = rule.shortest;
     if values.len() < 2 * shortest || values.iter().any(|value| !value.is_finite()) {
         return Vec::new();
     }
@@ -99,8 +164,8 @@ fn find(values: &[f64], shortest: usize, depend: bool) -> Vec<Change> {
     };
     let price = PRICE * spread * spread * (values.len() as f64).ln();
     let mut cuts = candidates(&kept, price, shortest);
-    let limit = CHANCE * shortest as f64 / values.len() as f64;
-    while let Some((place, p)) = weakest(&kept, &cuts, depend) {
+    let limit = rule.chance * shortest as f64 / values.len() as f64;
+    while let Some((place, p)) = weakest(&kept, &cuts, rule.depend) {
         if p < limit {
             break;
         }
@@ -331,6 +396,28 @@ mod tests {
         );
         // Years that follow each other resemble each other a little, which changes nothing.
         assert_eq!(in_seconds(&NILE), found);
+    }
+
+    #[test]
+    fn a_change_is_told_by_the_clock_and_only_when_it_matters() {
+        let part = |i: usize, weight: f64| Part {
+            total: weight * (if i < 50 { 100.0 } else { 80.0 } + ripple(i)),
+            weight,
+        };
+        let mut parts: Vec<Part> = (0..120).map(|i| part(i, 1.0)).collect();
+        parts.push(part(120, 0.01));
+        let found = in_measurement(10.0, &parts);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].at_s, 60.0);
+        assert!((found[0].share() + 0.2).abs() < 0.01, "{found:?}");
+        let by_three = |i: usize| Part {
+            total: if i < 50 { 100.0 } else { 97.0 } + 0.1 * ripple(i),
+            weight: 1.0,
+        };
+        let parts: Vec<Part> = (0..120).map(by_three).collect();
+        let rates: Vec<f64> = parts.iter().map(|part| part.total).collect();
+        assert_eq!(in_seconds(&rates).len(), 1);
+        assert_eq!(in_measurement(0.0, &parts), []);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Which warnings a trial deserves.
 
+use crate::change::{LevelChange, in_measurement};
 use crate::gather::Brief;
-use crate::interval::MIN_POINTS;
+use crate::interval::{MIN_POINTS, Part};
 use crate::little::Little;
 use crate::setup::Outcome;
-use crate::steady::Steady;
+use crate::steady::{Restless, Steady};
 use crate::summary::TrialSummary;
 use crate::warning::Warning;
 
@@ -31,6 +32,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
     found.extend(short(summary, seconds));
     found.extend((summary.setup.warmup_s <= 0.0).then_some(Warning::NoWarmup));
     found.extend(steady(summary).or_else(|| unsteady(seconds)));
+    found.extend(level_changed(summary, seconds));
     found.extend(unsure(summary));
     found.extend(stalled(seconds));
     found.extend(misses(summary));
@@ -39,7 +41,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
     // Where arrivals wait for ever longer, more arrived than ended.
     let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
     if !found.iter().any(overloaded) {
-        found.extend(little(summary, seconds));
+        found.extend(summary.little.and_then(off));
     }
     found
 }
@@ -91,11 +93,14 @@ fn backlog(seconds: &[Brief]) -> Option<f64> {
 
 /// Of a load that ran to its end with all its users: at a limit of transactions they leave
 /// one by one.
-fn little(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
+pub(crate) fn little(summary: &TrialSummary, seconds: &[Brief]) -> Option<Little> {
     if summary.outcome != Outcome::Completed || summary.setup.events.is_some() {
         return None;
     }
-    let found = Little::of(summary, backlog(seconds))?;
+    Little::of(summary, backlog(seconds))
+}
+
+fn off(found: Little) -> Option<Warning> {
     (!found.holds()).then_some(Warning::LittlesLaw {
         users: found.users,
         accounted: found.accounted,
@@ -118,6 +123,28 @@ fn steady(summary: &TrialSummary) -> Option<Warning> {
             warmup_s,
         }),
     }
+}
+
+/// What a late end of the warm-up changed is told by that; and a drift is no staircase.
+fn level_changed(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
+    let warmup_s = summary.setup.warmup_s;
+    let parts: Vec<Part> = seconds.iter().map(Brief::throughput).collect();
+    let mut changes = in_measurement(warmup_s, &parts);
+    match summary.steady {
+        Some(Steady::From { s }) if s > warmup_s + 1.0 => {
+            changes.retain(|change| change.at_s > s);
+        }
+        Some(Steady::Never {
+            reason: Restless::Drift { .. },
+        }) if is_staircase(&changes) => changes.clear(),
+        _ => {}
+    }
+    (!changes.is_empty()).then_some(Warning::LevelChanged { changes })
+}
+
+fn is_staircase(changes: &[LevelChange]) -> bool {
+    let up = changes.iter().filter(|change| change.share() > 0.0).count();
+    changes.len() > 1 && (up == 0 || up == changes.len())
 }
 
 /// Whoever ended it earlier did not wait until it was sure.

@@ -251,6 +251,41 @@ fn a_warm_up_that_was_too_short() {
 }
 
 #[test]
+fn a_change_of_level_is_dated() {
+    let level = |number: u64| match number {
+        45.. => 78 + number % 3,
+        _ => 99 + number % 3,
+    };
+    let seconds: Vec<Second> = (10..80).map(|n| second(n, level(n))).collect();
+    let mut input = input();
+    input.setup.warmup_s = 10.0;
+    let found = summarize(input, &kinds(), &seconds).warnings;
+    let told = found
+        .iter()
+        .map(ToString::to_string)
+        .find(|text| text.contains("changed"));
+    let told = told.unwrap_or_else(|| panic!("{found:?}"));
+    assert!(
+        told.contains("at 45 s from 100 to 79 transactions/s"),
+        "{told}"
+    );
+}
+
+/// A line looks like steps that all go its way.
+#[test]
+fn a_drift_is_no_staircase() {
+    let seconds: Vec<Second> = (0..120).map(|n| second(n, 100 + 2 * n)).collect();
+    let found = warnings(input(), &seconds);
+    let changed = |warning: &Warning| matches!(warning, Warning::LevelChanged { .. });
+    assert!(!found.iter().any(changed), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .any(|warning| warning.to_string().contains("rose by"))
+    );
+}
+
+#[test]
 fn time_that_no_transaction_shows() {
     let mut input = input();
     input.setup.think_s = 0.0;
@@ -269,6 +304,13 @@ fn warnings_are_read_back() {
     let reason = Restless::Drift { share: -0.25 };
     for warning in [
         Warning::NeverSteady { reason },
+        Warning::LevelChanged {
+            changes: vec![LevelChange {
+                at_s: 43.0,
+                before_per_s: 812.0,
+                after_per_s: 640.0,
+            }],
+        },
         Warning::WarmupTooShort {
             steady_from_s: 10.0,
             warmup_s: 5.0,

@@ -41,6 +41,16 @@ pub(crate) struct Brief {
     pub(crate) workers: Vec<Busy>,
 }
 
+impl Brief {
+    /// Its transactions, and its length in seconds.
+    pub(crate) fn throughput(&self) -> Part {
+        Part {
+            total: self.transactions as f64,
+            weight: self.seconds,
+        }
+    }
+}
+
 /// The summary of a whole trial from all its seconds.
 #[must_use]
 pub fn summarize(input: Input, kinds: &[StatementKind], seconds: &[Second]) -> TrialSummary {
@@ -131,12 +141,14 @@ impl Gather {
             instances: input.instances,
             steady: Steady::of(&self.warmup, &self.throughputs()),
             metrics: input.metrics,
+            little: None,
             verdict: None,
             reset: input.reset,
             ended: input.ended,
             outcome: input.outcome,
             warnings: Vec::new(),
         };
+        summary.little = check::little(&summary, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);
         // Whoever did not watch does not judge.
         summary.verdict = (!summary.metrics.is_empty()).then(|| judge(&summary));
@@ -145,11 +157,7 @@ impl Gather {
 
     /// Transactions and length of each second that was measured.
     fn throughputs(&self) -> Vec<Part> {
-        let part = |second: &Brief| Part {
-            total: second.transactions as f64,
-            weight: second.seconds,
-        };
-        self.seconds.iter().map(part).collect()
+        self.seconds.iter().map(Brief::throughput).collect()
     }
 
     fn rate(&self, count: impl Fn(&Brief) -> u64) -> Rate {

@@ -84,6 +84,30 @@ pub struct Scaling {
     pub gustafson: Option<Serial>,
 }
 
+impl Scaling {
+    /// Throughput with so many users by the Universal Scalability Law, in transactions per
+    /// second.
+    #[must_use]
+    pub fn per_s(&self, size: f64) -> f64 {
+        let all = [self.alone_per_s, self.contention, self.coherency];
+        universal_law(size, &all.map(|parameter| parameter.value)).0
+    }
+
+    /// The same by Amdahl's law.
+    #[must_use]
+    pub fn amdahl_per_s(&self, size: f64) -> Option<f64> {
+        let law = self.amdahl?;
+        Some(amdahl_law(size, &[law.alone_per_s.value, law.share.value]).0)
+    }
+
+    /// The same by Gustafson's law.
+    #[must_use]
+    pub fn gustafson_per_s(&self, size: f64) -> Option<f64> {
+        let law = self.gustafson?;
+        Some(gustafson_law(size, &[law.alone_per_s.value, law.share.value]).0)
+    }
+}
+
 /// Why there is no law.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoLaw {

@@ -58,6 +58,11 @@ fn a_published_system_with_a_peak() {
     let gustafson = found.gustafson.unwrap();
     near(gustafson.share, 0.994_268_28, 0.012_412_025);
     assert!((gustafson.r_squared - 0.399_471).abs() < 1e-5);
+    // λ 72 / (1 + σ 71 + κ 72 · 71) of the parameters above, by Python.
+    assert!((found.per_s(72.0) - 1_850.147).abs() < 1e-2);
+    let amdahl_at_1 = found.amdahl_per_s(1.0).unwrap();
+    assert!((amdahl_at_1 - amdahl.alone_per_s.value).abs() < 1e-9);
+    assert!(found.gustafson_per_s(216.0).unwrap() > found.gustafson_per_s(1.0).unwrap());
 }
 
 /// Unbounded, its κ is below 0: Amdahl's law it is, and there is no peak.

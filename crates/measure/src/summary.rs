@@ -8,6 +8,7 @@ use crate::ended::Ended;
 use crate::instance::{InstanceSummary, Reset};
 use crate::interval::{Estimate, Part, estimate};
 use crate::latency::Latency;
+use crate::little::Little;
 use crate::metric::Metrics;
 use crate::quantile::Range;
 use crate::setup::{Class, Outcome, Setup, Unfinished};
@@ -73,6 +74,10 @@ pub struct TrialSummary {
     /// results of before this was looked for.
     #[serde(default)]
     pub steady: Option<Steady>,
+    /// Whether users, throughput and response time fit each other; `None` where that
+    /// cannot be said, and in results of before this was kept.
+    #[serde(default)]
+    pub little: Option<Little>,
     /// What the monitors saw over the measure phase.
     #[serde(default)]
     pub metrics: Metrics,

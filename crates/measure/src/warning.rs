@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::change::LevelChange;
 use crate::interval::MIN_POINTS;
 use crate::steady::Restless;
 
@@ -81,6 +82,11 @@ pub enum Warning {
         first_per_s: f64,
         /// Mean of the last third, in transactions per second.
         last_per_s: f64,
+    },
+    /// Throughput changed its level while it was measured.
+    LevelChanged {
+        /// In the order of time, at least one.
+        changes: Vec<LevelChange>,
     },
     /// Seconds in which no transaction ended.
     Stalled {
@@ -191,6 +197,7 @@ impl fmt::Display for Warning {
                 "not steady: {first_per_s:.1} transactions/s in the first third, {last_per_s:.1} in \
                  the last. Lengthen the warm-up or the measurement, and look at the series."
             ),
+            Self::LevelChanged { changes } => levels_text(f, changes),
             Self::Stalled { seconds } => write!(
                 f,
                 "no transaction ended in {seconds} of the seconds. Look for lock waits, \
@@ -220,6 +227,29 @@ impl fmt::Display for Warning {
             ),
         }
     }
+}
+
+fn levels_text(f: &mut fmt::Formatter<'_>, changes: &[LevelChange]) -> fmt::Result {
+    const MOST: usize = 4;
+    let told = changes.iter().take(MOST).map(|change| {
+        let LevelChange {
+            at_s,
+            before_per_s,
+            after_per_s,
+        } = change;
+        format!("at {at_s:.0} s from {before_per_s:.0} to {after_per_s:.0}")
+    });
+    let told: Vec<String> = told.collect();
+    let rest = match changes.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(", and {more} times more"),
+    };
+    write!(
+        f,
+        "throughput changed its level {} transactions/s{rest}, and the mean is over all of it. Look \
+         at what server and host did then: a full log or cache, a checkpoint, another program.",
+        told.join(", ")
+    )
 }
 
 fn misses_text(f: &mut fmt::Formatter<'_>, share: f64, range: u64, rows: u64) -> fmt::Result {

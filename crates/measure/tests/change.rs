@@ -9,25 +9,34 @@ fn share(runs: usize, mut of: impl FnMut() -> bool) -> f64 {
     (0..runs).filter(|_| of()).count() as f64 / runs as f64
 }
 
+/// What `change` promises of seconds: 1 %, and 2 % where they wander for long.
 #[test]
 fn a_series_that_only_wanders_has_none() {
-    const RUNS: usize = 300;
+    const RUNS: usize = 1000;
     let mut random = Random::new(20_240_401);
-    for correlation in [0.0, 0.5, 0.8, 0.9] {
-        for length in [60, 120, 300] {
+    for correlation in [0.0, 0.3, 0.5, 0.7, 0.8, 0.9] {
+        for length in [30, 60, 120, 300, 600] {
             let called = share(RUNS, || {
                 !in_seconds(&random.throughput(0.05, correlation, length)).is_empty()
             });
             println!("| {correlation} | {length} | {:.1} |", called * 100.0);
-            assert!(called <= 0.05 + luck(0.05, RUNS), "{called}");
+            let wanders = correlation > 0.75 && length < 120;
+            let promised = if wanders { 0.02 } else { 0.01 };
+            assert!(called <= promised + luck(promised, RUNS), "{called}");
         }
     }
+}
+
+#[test]
+fn a_history_without_a_change_has_none() {
+    const RUNS: usize = 2000;
+    let mut random = Random::new(20_240_403);
     for length in [6, 8, 12, 20, 50, 100] {
-        let called = share(2000, || {
+        let called = share(RUNS, || {
             !in_history(&random.throughput(0.02, 0.0, length)).is_empty()
         });
         println!("history of {length}: {:.1} %", called * 100.0);
-        assert!(called <= 0.05 + luck(0.05, 2000), "{called}");
+        assert!(called <= 0.02 + luck(0.02, RUNS), "{called}");
     }
 }
 
@@ -50,9 +59,9 @@ fn steps_are_found() {
         );
         found
     };
-    assert!(found(60, 0.2) > 0.8);
+    assert!(found(60, 0.2) > 0.7);
     assert!(found(120, 0.1) > 0.6);
-    assert!(found(300, 0.1) > 0.8);
+    assert!(found(300, 0.1) > 0.85);
     let mut in_results = |length: usize, step: f64| {
         let found = share(RUNS, || {
             let mut values = random.throughput(0.01, 0.0, length);

@@ -5,7 +5,7 @@
 
 use measure::interval::Part;
 use rand::SeedableRng;
-use rand_distr::{Distribution, StandardNormal};
+use rand_distr::{Distribution, StandardNormal, StandardUniform};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(crate) struct Random(Xoshiro256PlusPlus);
@@ -15,6 +15,11 @@ impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         println!("seed {seed}");
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// Evenly from 0 to below 1.
+    pub(crate) fn chance(&mut self) -> f64 {
+        StandardUniform.sample(&mut self.0)
     }
 
     pub(crate) fn normal(&mut self) -> f64 {
