@@ -1,0 +1,291 @@
+"""Finds out how far dyno's comparison can be trusted; called by sure.sh, which says how."""
+
+import argparse
+import collections
+import contextlib
+import dataclasses
+import datetime
+import json
+import math
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from results import put, say, spread
+from server import Server, busy_s, cpu_s, fail
+
+HERE = pathlib.Path(__file__).resolve().parent
+WORK = pathlib.Path(os.environ["WORK"]).resolve()
+REPEATS = 5
+SHARE = 0.05
+Z = statistics.NormalDist().inv_cdf(0.975)
+
+
+@dataclasses.dataclass
+class Experiment:
+    name: str
+    warmup_s: int
+    time_s: int
+    studies: int
+    # By how much each variant's throughput is lowered; None is no proxy at all.
+    shares: dict
+
+
+EXPERIMENTS = {
+    "aa": Experiment("A/A", 1, 4, 24, {"a": None, "b": None}),
+    "slow": Experiment("Slowdown", 2, 20, 15, {"a": 0, "b": SHARE}),
+}
+
+
+class Proxy:
+    """A hop before the server that takes a share of the throughput."""
+
+    def __init__(self, server, share):
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "--", WORK / "slow_proxy", f"127.0.0.1:{server.port}", str(share)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        port = int(self.process.stdout.readline() or fail("the proxy did not start"))
+        self.address = server.url().replace(f":{server.port}/", f":{port}/")
+
+    def url(self):
+        return self.address
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Host:
+    """CPU time of everything, and of what belongs to the experiment."""
+
+    def __init__(self, server, proxies):
+        self.pids = [server.process.pid, *(proxy.process.pid for proxy in proxies)]
+        self.began = self.read()
+
+    def read(self):
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ours = sum(sum(cpu_s(pid)) for pid in self.pids) + children.ru_utime + children.ru_stime
+        return time.monotonic(), busy_s() - ours
+
+    def others(self):
+        """CPUs that others have taken on average."""
+        (began, before), (now, after) = self.began, self.read()
+        return max(0.0, (after - before) / (now - began))
+
+
+class Bench:
+    """One server, and the studies of one experiment on it, each with its own outcome."""
+
+    def __init__(self, place, experiment, quick):
+        self.place = place
+        self.experiment = experiment
+        self.time_s = 2 if quick else experiment.time_s
+        # A server runs as another user, who must get there.
+        place.chmod(0o755)
+        (place / "server").mkdir()
+        self.stack = contextlib.ExitStack()
+        self.server = Server(place / "server")
+        self.stack.callback(self.server.stop)
+        self.proxies = {}
+        for variant, share in experiment.shares.items():
+            if share is not None:
+                self.proxies[variant] = Proxy(self.server, share)
+                self.stack.callback(self.proxies[variant].stop)
+        # What is loaded once is found by every trial of every study.
+        self.dyno("bench", self.server.url(), "--prepare", "only", "--tables", 4, "--rows", 25_000)
+
+    def dyno(self, *arguments):
+        """Its standard output."""
+        run = subprocess.run(["setpriv", "--pdeathsig", "KILL", "--", WORK / "dyno", *map(str, arguments)],
+                             env={**os.environ, "DYNO_CACHE_DIR": str(self.place / "cache")}, cwd=self.place,
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if run.returncode:
+            fail(f"dyno {arguments[0]} ended with {run.returncode}:\n{run.stderr[-2000:]}")
+        return run.stdout
+
+    def text(self, number):
+        variants = "".join(
+            f'[[variant]]\nname = "{name}"\nserver.url = "{self.proxies.get(name, self.server).url()}"\n'
+            for name in self.experiment.shares)
+        # Each study has its own order.
+        return (f'title = "{self.experiment.name} {number}"\n[data]\ntables = 4\nrows = 25_000\n'
+                f'[load]\nthreads = 1\nwarmup = "{self.experiment.warmup_s}s"\ntime = "{self.time_s}s"\n'
+                f'repeats = {REPEATS}\norder = "random"\norder_seed = {number}\n{variants}')
+
+    def study(self, number):
+        """Runs a study and compares its variants; what came of it."""
+        path = self.place / f"study-{number}.toml"
+        path.write_text(self.text(number))
+        out = self.place / f"out-{number}"
+        began, host = time.monotonic(), Host(self.server, self.proxies.values())
+        self.dyno("run", path, "--out", out)
+        trials = json.loads((out / "result.json").read_text())["trials"]
+        if any(trial["outcome"]["how"] != "completed" for trial in trials) or len(trials) != 2 * REPEATS:
+            fail(f"study {number} did not complete all of its trials")
+        tps = collections.defaultdict(list)
+        for trial in trials:
+            tps[dict(trial["point"])["variant"]].append(trial["transactions"]["per_s"]["value"])
+        (point,) = json.loads(self.dyno("compare", out, "--base", "a", "--new", "b", "--json"))["points"]
+        return {
+            "number": number,
+            "ended": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M:%S}",
+            "took_s": round(time.monotonic() - began, 1),
+            "others": round(host.others(), 3),
+            "dyno": self.dyno("--version").strip(),
+            "server": self.server.version(),
+            "time_s": self.time_s,
+            "tps": tps,
+            "numbers": {number["column"]: number["comparison"] for number in point["numbers"]},
+        }
+
+
+def outcomes(path):
+    """What is kept; a last line that was cut off by a kill is no outcome."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    found = []
+    for line in lines:
+        with contextlib.suppress(json.JSONDecodeError):
+            found.append(json.loads(line))
+    return found
+
+
+def decision(outcome, column="tps"):
+    return outcome["numbers"][column]["decision"]["decision"]
+
+
+def run(experiment, path, count, quick):
+    """Goes on until there are so many studies."""
+    done = len(outcomes(path))
+    say(f"{experiment.name}: {done} of {count} studies are there")
+    if done >= count:
+        return
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="dyno-sure-", dir="/var/tmp") as place:
+        bench = Bench(pathlib.Path(place), experiment, quick)
+        with bench.stack:
+            for number in range(done + 1, count + 1):
+                found = bench.study(number)
+                with path.open("a") as log:
+                    log.write(json.dumps(found) + "\n")
+                change = found["numbers"]["tps"]["change_pct"]
+                left_s = (time.monotonic() - began) / (number - done) * (count - number)
+                say(f"{experiment.name} {number}/{count}: tps {change['value']:+.2f} ± {change['half_width']:.2f} %, "
+                    f"{decision(found)}; others {found['others']:.2f} CPUs; {left_s / 60:.0f} min left")
+
+
+def wilson(count, of):
+    """The 95 % interval of a share (Wilson, Journal of the American Statistical Association 22, 1927)."""
+    share, square = count / of, Z * Z / of
+    middle = (share + square / 2) / (1 + square)
+    half = Z * math.sqrt(share * (1 - share) / of + square / of / 4) / (1 + square)
+    return middle - half, middle + half
+
+
+def row(what, found, is_so, goal=""):
+    """How many of the studies it holds for."""
+    count = sum(map(is_so, found))
+    share = count / len(found)
+    low, high = wilson(count, len(found))
+    met = {"": "", "≤": f"≤ 5 % {'met' if share <= 0.05 else '**missed**'}",
+           "≥": f"≥ 80 % {'met' if share >= 0.8 else '**missed**'}"}[goal]
+    return f"| {what} | {count} of {len(found)} | {100 * share:.0f} % ({100 * low:.0f}–{100 * high:.0f}) | {met} |"
+
+
+def called(outcome):
+    """Whether any of its numbers is called different."""
+    return any(decision(outcome, column) in ("faster", "slower") for column in outcome["numbers"])
+
+
+def holds(value):
+    def is_so(outcome):
+        change = outcome["numbers"]["tps"]["change_pct"]
+        return abs(change["value"] - value) <= change["half_width"]
+    return is_so
+
+
+def report(kept):
+    aa, slow = kept["aa"], kept["slow"]
+    rows, spreads = [], []
+    if aa:
+        rows += [row("A/A: any of the four numbers is called different", aa, called, "≤"),
+                 row("A/A: throughput is called different", aa, lambda o: decision(o) in ("faster", "slower"), "≤"),
+                 row("A/A: the 95 % interval of the change in throughput holds 0", aa, holds(0.0))]
+    if slow:
+        rows += [row("slowdown: throughput is called slower", slow, lambda o: decision(o) == "slower", "≥"),
+                 row("slowdown: throughput is called too noisy to tell", slow, lambda o: decision(o) == "too_noisy"),
+                 row(f"slowdown: the 95 % interval of the change holds -{100 * SHARE:.0f} %", slow, holds(-100 * SHARE))]
+    for name, found in (("A/A", aa), ("slowdown", slow)):
+        if found:
+            changes = [outcome["numbers"]["tps"]["change_pct"] for outcome in found]
+            values = [change["value"] for change in changes]
+            error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+            spreads.append(
+                f"| {name} | {REPEATS} x 2 x {found[0]['time_s']} s | {statistics.mean(values):+.2f} ± {error:.2f} | "
+                f"{spread([change['half_width'] for change in changes], 1)} | "
+                f"{spread([statistics.mean(outcome['tps']['a']) for outcome in found], 0)} | "
+                f"{spread([outcome['others'] for outcome in found], 2)} |")
+    last = (aa + slow)[-1]
+    return [
+        "## How far a comparison can be trusted", "",
+        "Real studies of two variants on one private MariaDB, compared by `dyno compare` as users see it: "
+        f"{REPEATS} repeats, shuffled in blocks, one virtual user, read-write. A/A: both variants are the same server "
+        f"by the same address. Slowdown: both go through the same proxy, which takes {100 * SHARE:.0f} % of the throughput "
+        "of the second: it delays each request in proportion to the time since the one before, so that the share stays "
+        "what it is when the host's pace changes. Verdicts are those shown: throughput, mean, p95 and p99 of the response "
+        "time together (Holm), differences below 2 % not called any.", "",
+        "| what | studies | share (its 95 % interval) | goal |", "|---|---|---|---|", *rows, "",
+        "| experiment | a study | change in throughput, mean of all ± standard error, % | half of its interval in a study, % "
+        "| tps of the base | other processes, CPUs |", "|---|---|---|---|---|---|", *spreads, "",
+        "Medians (lowest–highest). What other processes took disturbs what is measured: it makes intervals wider and must "
+        "not make false alarms.", "",
+        f"{last['ended'][:10]}; {os.cpu_count()} CPUs shared by server, proxy and dyno; {last['dyno']}, "
+        f"MariaDB {last['server'].split('-')[0]}.",
+    ]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="benches/sure.sh", description="See benches/sure.sh --help.")
+    parser.add_argument("what", choices=[*EXPERIMENTS, "report"])
+    parser.add_argument("studies", nargs="?", type=int)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    if args.studies is not None and (args.what == "report" or args.studies < 1):
+        parser.error("a number of studies, at least 1, belongs to an experiment")
+    return args
+
+
+def main():
+    args = arguments()
+    # A terminated script still ends what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        if args.what in EXPERIMENTS:
+            experiment = EXPERIMENTS[args.what]
+            count = args.studies or (2 if args.quick else experiment.studies)
+            run(experiment, WORK / f"{args.what}.jsonl", count, args.quick)
+        kept = {name: outcomes(WORK / f"{name}.jsonl") for name in EXPERIMENTS}
+    finally:
+        if args.quick:
+            shutil.rmtree(WORK)
+    if not any(kept.values()):
+        fail(f"no study is kept in {WORK}: run some first")
+    lines = report(kept)
+    out = args.out or (str(HERE / "RESULTS.md") if args.what == "report" else "-")
+    if out == "-":
+        print("\n".join(lines))
+        return
+    path = pathlib.Path(out)
+    path.write_text(put(path.read_text() if path.exists() else "", "sure", lines, "sure.sh"))
+    say(f"written: {path}")
+
+
+if __name__ == "__main__":
+    main()
