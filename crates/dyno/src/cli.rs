@@ -55,6 +55,11 @@ pub(crate) enum Command {
         after_help = "Each variant of each result stands at its best point in throughput, or at the one that --point\nchooses. The category of a result is the directory that it lies in.\n\nExample:\n  dyno rank results/pcie/* results/sata/* --out boards"
     )]
     Rank(RankArgs),
+    /// How many servers a load needs, from what one gave with one instance and more.
+    #[command(
+        after_help = "Servers = need / (throughput of one x efficiency), rounded up, for every number of instances\nthat was measured, each at its best point. Without --efficiency it is 1 - contention of the\nscalability law that fits the result, which takes six numbers of instances.\n\nExample:\n  dyno size results/scale-up --need 17000 --efficiency 0.9 --price 12000"
+    )]
+    Size(SizeArgs),
     /// Remove what a killed run left behind: its servers and their directories.
     #[command(
         after_help = "Leaves alone what belongs to a dyno that runs. Every run does the same when it begins."
@@ -325,7 +330,8 @@ pub(crate) struct CompareArgs {
     /// Take only this variant of NEW.
     #[arg(long, value_name = "VARIANT")]
     pub(crate) new: Option<String>,
-    /// Also write compare.html, compare.md and compare.csv to a directory, which must be new.
+    /// Also write compare.html, compare.md, compare.csv and compare.json to a directory, which
+    /// must be new.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print the comparison as JSON on stdout.
@@ -350,6 +356,31 @@ pub(crate) struct RankArgs {
     /// Rank results of different work, too.
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SizeArgs {
+    /// The result directory, best of a study that varies topology.instances.
+    pub(crate) result: PathBuf,
+    /// The load, in transactions a second.
+    #[arg(long, value_parser = above_zero, value_name = "TPS")]
+    pub(crate) need: f64,
+    /// Share of what one server gives that each server adds, like 0.9 or 90%. [default: from
+    /// the law of scaling that fits the result]
+    #[arg(long, value_parser = share, value_name = "SHARE")]
+    pub(crate) efficiency: Option<f64>,
+    /// Price of one server, in any currency.
+    #[arg(long, value_parser = above_zero)]
+    pub(crate) price: Option<f64>,
+    /// Only points that have this value instead of the best ones, like load.threads=16.
+    #[arg(long = "point", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) point: Vec<(String, String)>,
+    /// Also write size.html, size.md, size.csv and size.json to a directory, which must be new.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the plan as JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -419,6 +450,26 @@ fn percent(text: &str) -> Result<f64, String> {
     match number.parse::<f64>() {
         Ok(percent) if (0.1..=50.0).contains(&percent) => Ok(percent / 100.0),
         _ => Err("it is a percentage from 0.1% to 50%, like 2%".to_owned()),
+    }
+}
+
+/// A share above 0 and up to 1, as such or in percent.
+fn share(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse::<f64>(),
+    };
+    match number {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("it is a share above 0 and up to 1, like 0.9 or 90%".to_owned()),
+    }
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    match text.trim().replace(['_', ','], "").parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= 1e15 => Ok(number),
+        _ => Err("it is a number above 0".to_owned()),
     }
 }
 

@@ -21,6 +21,7 @@ mod run;
 mod secrets;
 mod server;
 mod signals;
+mod size;
 mod study_file;
 mod thresholds;
 
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::report(args),
         Command::Compare(args) => compare::compare(args),
         Command::Rank(args) => rank::rank(args),
+        Command::Size(args) => size::size(args),
         Command::Clean(args) => clean::clean(args),
     };
     match done {

@@ -156,11 +156,13 @@ pub fn efficiency(law: &Scaling) -> Estimate {
     }
 }
 
-/// The choice with the fewest servers; of several the one with the fewest instances.
+/// The choice with the fewest servers; of several the one whose servers give the most.
 #[must_use]
 pub fn best(choices: &[Choice]) -> Option<&Choice> {
-    let cost = |choice: &&Choice| (choice.servers, choice.instances);
-    choices.iter().min_by_key(cost)
+    choices.iter().min_by(|one, other| {
+        let most = other.per_s.value.total_cmp(&one.per_s.value);
+        one.servers.cmp(&other.servers).then(most)
+    })
 }
 
 #[cfg(test)]
@@ -201,7 +203,11 @@ mod tests {
     /// and 2,231 with one, at 0.90: four or nine, and "more than 50 %" saved.
     #[test]
     fn it_is_the_papers_plan() {
-        let measured = [capacity(1, 2231.0), capacity(6, 5700.0)];
+        let measured = [
+            capacity(1, 2231.0),
+            capacity(6, 5700.0),
+            capacity(8, 5500.0),
+        ];
         let choices = plan(&measured, &need(17_000.0)).unwrap();
         assert_eq!((choices[0].servers, choices[1].servers), (9, 4));
         assert_eq!((choices[0].range, choices[0].saved), (None, Some(0.0)));

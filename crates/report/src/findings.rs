@@ -243,6 +243,21 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
     ))
 }
 
+/// Each trial that is in no number, and why; and those that are missing.
+pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
+    let early = ended_early(result).into_iter();
+    let early = early.filter(|remark| remark.what != ended(&Outcome::Interrupted));
+    let early = early.map(|remark| {
+        format!(
+            "{} {}, and is in no number: {}",
+            remark.name, remark.what, remark.words
+        )
+    });
+    early
+        .chain(absent(result).map(|words| format!("{words}.")))
+        .collect()
+}
+
 /// A warning and the trials that have it.
 #[derive(Debug)]
 pub(crate) struct WarningView {

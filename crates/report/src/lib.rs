@@ -31,6 +31,7 @@ pub mod rank;
 mod section;
 mod settings;
 mod sheet;
+pub mod size;
 mod table;
 pub mod text;
 mod thresholds;

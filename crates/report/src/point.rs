@@ -55,6 +55,22 @@ pub(crate) fn having<'a>(
     trials.iter().copied().filter(|trial| has(trial)).collect()
 }
 
+/// The first key of `wanted` that stands for none of `axes`: it was meant to say something.
+pub(crate) fn unknown<'a>(wanted: &'a [(String, String)], axes: &[&str]) -> Option<&'a str> {
+    let meant = |key: &str| axes.iter().any(|axis| is_meant(axis, key, axes));
+    let mut keys = wanted.iter().map(|(key, _)| key.as_str());
+    keys.find(|key| !meant(key))
+}
+
+/// ` at threads=16`, or nothing.
+pub(crate) fn at(wanted: &[(String, String)]) -> String {
+    let pairs = wanted.iter().map(|(key, value)| format!("{key}={value}"));
+    match wanted.is_empty() {
+        true => String::new(),
+        false => format!(" at {}", pairs.collect::<Vec<_>>().join(", ")),
+    }
+}
+
 /// Whether `key` as typed stands for `axis`.
 pub(crate) fn is_meant(axis: &str, key: &str, axes: &[&str]) -> bool {
     key == axis || key == keys::short(axis, axes)

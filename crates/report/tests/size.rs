@@ -1,67 +1,204 @@
-//! The report of a hundred trials: small enough, and quick to write.
+//! How many servers a load needs, on results made without a server: those of the paper on
+//! scaling up, then out.
 
 #![allow(
     clippy::unwrap_used,
-    clippy::print_stdout,
     reason = "a test file: its helpers may fail loudly too"
 )]
 
 mod common;
 
-use std::time::Instant;
+use common::golden;
+use common::made::{Made, made};
+use measure::result::RunResult;
+use measure::setup::Outcome;
+use report::size::{Question, SizeError, Sizing};
 
-use common::scale_up::{Left, STUDY, scale_up};
-use measure::metric::bracketed;
-use report::Report;
+/// Throughput and response time by number of instances. Throughput with one and with six is
+/// the paper's; the rest only has the shape that it tells of.
+const PAPER: [(u32, f64, f64); 8] = [
+    (1, 2231.0, 7.2),
+    (2, 3620.0, 8.8),
+    (3, 4640.0, 10.3),
+    (4, 5260.0, 12.2),
+    (5, 5600.0, 14.3),
+    (6, 5700.0, 16.8),
+    (7, 5640.0, 19.9),
+    (8, 5510.0, 23.2),
+];
 
-/// The size of the page, and how long it took.
-fn page(left: &Left) -> usize {
-    let start = Instant::now();
-    let page = report::html::page(&Report {
-        result: &left.result,
-        series: &left.series,
-        monitors: &left.monitors,
-        study: Some(STUDY),
-    })
-    .unwrap();
-    let written = start.elapsed();
-    println!(
-        "{} trials: {} bytes in {written:?}",
-        left.result.trials.len(),
-        page.len()
+/// The paper's server, each point so many times.
+fn server(points: &[(u32, f64, f64)], repeats: u32) -> RunResult {
+    let mut trials = Vec::new();
+    for repeat in 1..=repeats {
+        let luck = 1.0 + (f64::from(repeat) - f64::from(repeats + 1) / 2.0) * 0.01;
+        trials.extend(points.iter().map(|(_, tps, mean_ms)| Made {
+            point: &[],
+            repeat,
+            tps: tps * luck,
+            mean_ms: mean_ms / luck,
+        }));
+    }
+    let mut result = made("How many instances should share a server?", &trials);
+    let numbers = points.iter().map(|(instances, ..)| *instances).cycle();
+    for (trial, instances) in result.trials.iter_mut().zip(numbers) {
+        trial.setup.instances = instances;
+        trial.point = vec![("topology.instances".into(), instances.to_string())];
+    }
+    result.design.axes = vec!["topology.instances".into()];
+    result
+}
+
+fn question(efficiency: Option<f64>) -> Question<'static> {
+    Question {
+        need_per_s: 17_000.0,
+        efficiency,
+        price: None,
+        point: &[],
+    }
+}
+
+fn unwrapped(sizing: &Sizing) -> String {
+    let text = sizing.text();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// 4 servers of six instances, 9 of one, 56 % saved.
+#[test]
+fn it_is_the_papers_plan() {
+    let question = Question {
+        price: Some(12_000.0),
+        ..question(Some(0.9))
+    };
+    let sizing = Sizing::of(&server(&PAPER, 1), &question).unwrap();
+    golden("size.txt", &sizing.text());
+    assert!(unwrapped(&sizing).contains(
+        "17,000 transactions per second need 4 servers of 6 instances each, instead of 9 servers \
+         of one instance: 56 % saved. They cost 48,000 instead of 108,000. As many with 4 \
+         instances each have less to spare and answer in 12.20 instead of 16.80 ms."
+    ));
+    assert!(unwrapped(&sizing).contains("17,000 / (5,700 × 0.9) = 3.31, rounded up to 4"));
+    let csv = sizing.csv();
+    let six = csv.lines().find(|line| line.starts_with("6,")).unwrap();
+    assert!(six.starts_with("6,,5700,22.8,16.8,"), "{six}");
+    assert!(
+        six.ends_with("1,0.9,,4,4,4,0.5555555555555556,48000"),
+        "{six}"
     );
-    if let Some(dir) = std::env::var_os("REPORT_OUT") {
-        std::fs::write(std::path::Path::new(&dir).join("hundred.html"), &page).unwrap();
-    }
-    page.len()
+    assert!(sizing.markdown().contains("| 1 | 2,231 ± 9 |"));
+    let page = sizing.html().unwrap();
+    assert!(page.contains("id=\"sweep-tps\"") && page.contains("56 % saved"));
+    let json: serde_json::Value = serde_json::from_str(&sizing.json().unwrap()).unwrap();
+    assert_eq!(json["choices"][5]["servers"], 4);
+    assert_eq!(json["law"], serde_json::Value::Null);
 }
 
-/// One to eight servers of some 60 metrics each and more, on a host of four cores.
+/// Three repeats that differ by 1 %: 4,800 ± 119, so 3.84 to 4.04 servers.
 #[test]
-fn a_hundred_trials_are_under_ten_megabytes() {
-    assert!(page(&scale_up(13)) < 10_000_000);
+fn an_interval_that_changes_the_number_is_shown() {
+    let points = [(1, 2231.0, 7.2), (6, 4800.0, 20.0)];
+    let sizing = Sizing::of(&server(&points, 3), &question(Some(0.9))).unwrap();
+    let text = unwrapped(&sizing);
+    assert!(
+        text.contains("need 4 servers of 6 instances each (4 to 5)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("4,800 ± 119") && text.contains("4 (4 to 5) 56"),
+        "{text}"
+    );
+    assert!(
+        text.contains("1 2,231 ± 55") && !text.contains("One trial"),
+        "{text}"
+    );
 }
 
-/// Many cores make many metrics, which are not drawn second by second.
 #[test]
-fn many_cores_and_long_trials_are_too() {
-    let mut left = scale_up(13);
-    for (trial, points) in left.result.trials.iter_mut().zip(&mut left.monitors) {
-        for share in ["cpu.user", "cpu.system", "cpu.iowait", "cpu.idle"] {
-            let known = trial.metrics[share];
-            for core in 0..128 {
-                trial
-                    .metrics
-                    .insert(bracketed(share, &core.to_string()), known);
-            }
-        }
-        let minute = points.clone();
-        for repeat in 1..5 {
-            points.extend(minute.iter().cloned().map(|mut point| {
-                point.t_s += 71.0 * f64::from(repeat);
-                point
-            }));
-        }
+fn without_an_efficiency_it_comes_from_the_law() {
+    let sizing = Sizing::of(&server(&PAPER, 3), &question(None)).unwrap();
+    let text = unwrapped(&sizing);
+    for words in [
+        "is 1 − σ of the Universal Scalability Law",
+        "was not measured",
+        "--efficiency",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
     }
-    assert!(page(&left) < 10_000_000);
+    let json: serde_json::Value = serde_json::from_str(&sizing.json().unwrap()).unwrap();
+    let number = |pointer: &str| json.pointer(pointer).unwrap().as_f64().unwrap();
+    let (efficiency, sigma) = (number("/efficiency/value"), number("/law/contention/value"));
+    assert!((efficiency - (1.0 - sigma)).abs() < 1e-12 && efficiency < 1.0);
+    assert!(number("/efficiency/half_width") > 0.0);
+}
+
+#[test]
+fn what_tells_no_efficiency_wants_one() {
+    let refused = |result: &RunResult| {
+        let error = Sizing::of(result, &question(None)).unwrap_err();
+        assert!(error.wants_efficiency(), "{error}");
+        // With one there is a plan all the same.
+        Sizing::of(result, &question(Some(0.9))).unwrap();
+        error.to_string()
+    };
+    let words = refused(&server(&PAPER[..1], 3));
+    assert!(
+        words.contains("only trials with one instance at once"),
+        "{words}"
+    );
+    let words = refused(&server(&PAPER[..3], 3));
+    assert!(words.contains("3 different sizes are too few"), "{words}");
+    let flat = PAPER.map(|(instances, _, mean_ms)| (instances, 2231.0, mean_ms));
+    assert!(!refused(&server(&flat, 1)).is_empty());
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let mut result = server(&PAPER, 1);
+    result.design.trials = 9;
+    result.trials[0].outcome = Outcome::Failed {
+        reason: "the server died".into(),
+    };
+    result.trials[7].setup.arrivals = "open loop, poisson, 5,500/s".into();
+    let text = unwrapped(&Sizing::of(&result, &question(Some(0.9))).unwrap());
+    for words in [
+        "What sharing a server saves is not known: one instance alone was not measured.",
+        "instances=1 failed, and is in no number: the server died",
+        "8 of 9 planned trials were run: trial 9 is missing.",
+        "With 8 at once the load was open",
+        "One trial each with 2, 3, 4, 5, 6, 7, 8 at once",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    let wrong = [("threads".to_owned(), "4".to_owned())];
+    let asked = Question {
+        point: &wrong,
+        ..question(Some(0.9))
+    };
+    let error = Sizing::of(&result, &asked).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the result does not vary `threads`; it varies topology.instances"
+    );
+    for trial in &mut result.trials {
+        trial.transactions.per_s = None;
+    }
+    let nothing = Sizing::of(&result, &question(Some(0.9))).unwrap_err();
+    assert_eq!(nothing, SizeError::Nothing(Vec::new()));
+}
+
+#[test]
+fn hostile_words_stay_words_in_a_plan() {
+    let mut result = server(&PAPER, 1);
+    let bad = "</script><img src=x>|\u{1b}[2J";
+    result.design.axes.push("load.threads".into());
+    let more = result.trials.clone();
+    result.trials.extend(more);
+    for (trial, value) in result.trials.iter_mut().zip(0_u32..) {
+        let value = if value < 8 { bad } else { "2" };
+        trial.point.push(("load.threads".into(), value.into()));
+    }
+    let sizing = Sizing::of(&result, &question(Some(0.9))).unwrap();
+    let html = sizing.html().unwrap();
+    assert!(!html.contains("<img") && html.matches("</script>").count() == 3);
+    assert!(!sizing.text().contains('\u{1b}'));
 }

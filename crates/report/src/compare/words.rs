@@ -135,20 +135,13 @@ fn one_sided(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String>
     base.into_iter().chain(new).collect()
 }
 
-/// Trials that are in no number.
+/// Trials that are in no number, with the side that they are of.
 fn left_out(side: &Side<'_>, together: bool) -> Vec<String> {
-    let name = match together {
-        true => String::new(),
-        false => format!("{}: ", side.name),
-    };
-    let early = findings::ended_early(side.result);
-    let early = early.iter().filter(|remark| remark.what != "interrupted");
-    let early = early.map(|remark| {
-        format!(
-            "{name}{} {}, and is in no number: {}",
-            remark.name, remark.what, remark.words
-        )
-    });
-    let missing = findings::absent(side.result).map(|words| format!("{name}{words}."));
-    early.chain(missing).collect()
+    let words = findings::left_out(side.result).into_iter();
+    match together {
+        true => words.collect(),
+        false => words
+            .map(|words| format!("{}: {words}", side.name))
+            .collect(),
+    }
 }

@@ -34,11 +34,10 @@ pub(super) fn check_keys(
 ) -> Result<(), RankError> {
     let axes = entrants.iter().flat_map(|one| keys::axes(one.result));
     let known = distinct(axes);
-    let meant = |key: &str| known.iter().any(|axis| point::is_meant(axis, key, &known));
-    match point.iter().find(|(key, _)| !meant(key)) {
+    match point::unknown(point, &known) {
         None => Ok(()),
-        Some((key, _)) => Err(RankError::NoSuchKey {
-            key: key.clone(),
+        Some(key) => Err(RankError::NoSuchKey {
+            key: key.to_owned(),
             known: match known.is_empty() {
                 true => "nothing".to_owned(),
                 false => known.join(", "),
@@ -54,7 +53,8 @@ pub(super) fn entries(
     cautions: &mut Vec<String>,
 ) -> Vec<Entry> {
     let result = entrant.result;
-    cautions.extend(incomplete(entrant));
+    let left_out = findings::left_out(result).into_iter();
+    cautions.extend(left_out.map(|words| format!("{}: {words}", entrant.name)));
     let axes = keys::axes(result);
     let all: Vec<&TrialSummary> = result.trials.iter().collect();
     let trials = point::having(&all, &axes, point);
@@ -84,10 +84,10 @@ pub(super) fn entries(
         }
     }
     if trials.is_empty() {
-        let at = super::in_words(point);
         cautions.push(format!(
-            "{} is not ranked: it has no point {at}.",
-            entrant.name
+            "{} is not ranked: it has no point{}.",
+            entrant.name,
+            point::at(point)
         ));
     }
     entries
@@ -122,22 +122,6 @@ fn entry(entrant: &Entrant<'_>, instances: u32, description: String, best: &Poin
         p99: Cell::of(&best.trials, "response_ms.p99"),
         peak_ms: peaks.map(|times| times.max).max_by(f64::total_cmp),
     }
-}
-
-/// What is not there of a result.
-fn incomplete(entrant: &Entrant<'_>) -> Vec<String> {
-    let early = findings::ended_early(entrant.result);
-    let early = early.iter().filter(|remark| remark.what != "interrupted");
-    let early = early.map(|remark| {
-        let name = entrant.name;
-        format!(
-            "{name}: {} {}, and is in no number: {}",
-            remark.name, remark.what, remark.words
-        )
-    });
-    let missing = findings::absent(entrant.result);
-    let missing = missing.map(|words| format!("{}: {words}.", entrant.name));
-    early.chain(missing).collect()
 }
 
 /// Two of the same description get the names of their directories, too.

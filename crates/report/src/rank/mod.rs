@@ -11,7 +11,7 @@ mod show;
 use measure::result::RunResult;
 
 use crate::html::{self, ReportError};
-use crate::{markdown, text};
+use crate::{markdown, point, text};
 use board::Board;
 
 /// A result that takes part.
@@ -46,23 +46,11 @@ pub enum RankError {
         known: String,
     },
     /// Nothing is left to rank.
-    #[error("no result has a trial that counts{}", at(.point))]
+    #[error("no result has a trial that counts{}", point::at(.point))]
     Nothing {
         /// As asked.
         point: Vec<(String, String)>,
     },
-}
-
-fn at(point: &[(String, String)]) -> String {
-    match point.is_empty() {
-        true => String::new(),
-        false => format!(" at {}", in_words(point)),
-    }
-}
-
-fn in_words(point: &[(String, String)]) -> String {
-    let pairs = point.iter().map(|(key, value)| format!("{key}={value}"));
-    pairs.collect::<Vec<_>>().join(", ")
 }
 
 impl Ranking {

@@ -1,0 +1,120 @@
+//! `dyno size` on result directories: the paper on scaling up, then out.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+#[path = "../../report/tests/common/mod.rs"]
+mod results;
+
+use std::fs;
+
+use common::{Finished, Program, keep};
+use results::made::{Made, made};
+use tempfile::TempDir;
+
+/// A result with so many tps for each number of instances, below `out`.
+fn kept(points: &[(&'static str, f64)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let pairs: Vec<_> = points
+        .iter()
+        .map(|(instances, _)| [("topology.instances", *instances)])
+        .collect();
+    let trials = points.iter().zip(&pairs).map(|((_, tps), point)| Made {
+        point,
+        repeat: 1,
+        tps: *tps,
+        mean_ms: 16_000.0 / tps,
+    });
+    let trials: Vec<Made<'_>> = trials.collect();
+    keep(&folder.path().join("out"), &made("Scale up", &trials), "");
+    folder
+}
+
+fn size(folder: &TempDir, words: &str) -> Finished {
+    let out = folder.path().join("out");
+    let program = Program::new().arg("size").arg(&out.display().to_string());
+    program.args(words).run()
+}
+
+/// 4 servers of six instances, 9 of one, 56 % saved.
+#[test]
+fn the_papers_plan_comes_from_a_directory() {
+    let folder = kept(&[("1", 2231.0), ("6", 5700.0)]);
+    let words = "--need 17_000 --efficiency 90% --price 12000 --out plan";
+    let done = size(&folder, words).succeeds();
+    for words in [
+        "4 servers of 6 instances each, instead of 9 servers",
+        "56 % saved",
+        "48,000",
+        "One trial each with 1, 6 at once",
+    ] {
+        let text = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "{words}\n{}", done.shown());
+    }
+    let read = |name: &str| fs::read_to_string(done.dir().join("plan").join(name)).unwrap();
+    assert!(read("size.html").contains("56 % saved"));
+    assert!(read("size.md").contains("| 6 | 5,700 ± 23 |"));
+    assert!(read("size.csv").contains("\n6,,5700,"));
+    let json = size(
+        &folder,
+        "--need 17000 --efficiency 0.9 --price 12000 --json",
+    )
+    .succeeds();
+    assert_eq!(json.stdout.trim(), read("size.json").trim());
+    let words = format!(
+        "--need 1 --efficiency 1 --out {}",
+        folder.path().join("out").display()
+    );
+    size(&folder, &words).fails(2, &["is not empty"]);
+}
+
+/// Throughput that the scalability law with σ = 0.1 and κ = 0.01 gives.
+#[test]
+fn the_efficiency_comes_from_the_law_or_is_asked_for() {
+    let law = ["1", "2", "3", "4", "6", "8"].map(|instances| {
+        let n: f64 = instances.parse().unwrap();
+        let cost = 1.0 + 0.1 * (n - 1.0) + 0.01 * n * (n - 1.0);
+        (instances, 2000.0 * n / cost)
+    });
+    let done = size(&kept(&law), "--need 17000").succeeds();
+    assert!(
+        done.stdout.contains("efficiency of 0.900"),
+        "{}",
+        done.shown()
+    );
+    let asks = |points: &[(&'static str, f64)], text: &str| {
+        size(&kept(points), "--need 17000").fails(2, &[text, "like --efficiency 0.9"]);
+    };
+    asks(&law[..5], "5 different sizes are too few");
+    asks(&law[..1], "only trials with one instance at once");
+    asks(
+        &law.map(|(instances, _)| (instances, 2000.0)),
+        "cannot be taken from how the server scales",
+    );
+}
+
+#[test]
+fn what_cannot_be_sized_is_refused_with_its_reason() {
+    let folder = kept(&[("1", 2231.0), ("6", 5700.0)]);
+    let fails = |words: &str, texts: &[&str]| {
+        size(&folder, words).fails(2, texts);
+    };
+    fails("", &["--need"]);
+    fails("--need 0 --efficiency 0.9", &["a number above 0"]);
+    fails("--need inf --efficiency 0.9", &["a number above 0"]);
+    fails("--need 1 --efficiency 0", &["a share above 0 and up to 1"]);
+    fails(
+        "--need 1 --efficiency 110%",
+        &["a share above 0 and up to 1"],
+    );
+    fails(
+        "--need 1 --efficiency 0.9 --point threads=4",
+        &["does not vary `threads`; it varies topology.instances"],
+    );
+    fails(
+        "--need 1 --efficiency 0.9 --point instances=5",
+        &["no trial gave a throughput that counts at instances=5"],
+    );
+}

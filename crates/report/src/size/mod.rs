@@ -1,0 +1,213 @@
+//! How many servers a load needs, from what one of them gave with one instance and more.
+//!
+//! ```text
+//! result -> rows (the best point of each number of instances) -> plan -> sheet, csv, json
+//! ```
+
+mod rows;
+mod show;
+
+use measure::interval::Estimate;
+use measure::result::{Design, RunResult};
+use measure::scale::{NoLaw, Point, Scaling, scaling};
+use measure::size::{Capacity, Need, NoPlan, efficiency, plan};
+use serde::Serialize;
+
+use crate::Report;
+use crate::figures::Figures;
+use crate::html::{self, ReportError};
+use crate::keys;
+use crate::{findings, markdown, point, text};
+use rows::{INSTANCES, Row};
+
+/// What is asked of a result.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The load, in transactions per second.
+    pub need_per_s: f64,
+    /// Share of what one server gives that each server adds (above 0, up to 1); `None`:
+    /// what the law of scaling over the instances suggests.
+    pub efficiency: Option<f64>,
+    /// Price of one server, in any currency.
+    pub price: Option<f64>,
+    /// Only points with these values, each a key and its value.
+    pub point: &'a [(String, String)],
+}
+
+/// The plan, and what to know before it is believed.
+#[derive(Debug, Serialize)]
+pub struct Sizing {
+    need_per_s: f64,
+    price: Option<f64>,
+    /// Share of what one server gives that each server adds.
+    efficiency: Estimate,
+    /// Where the efficiency is from; `None` when it was given.
+    law: Option<Scaling>,
+    choices: Vec<Row>,
+    cautions: Vec<String>,
+    /// What the plan rests on, for the figures.
+    #[serde(skip)]
+    measured: RunResult,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SizeError {
+    /// The result does not vary the key.
+    #[error("the result does not vary `{key}`; it varies {known}")]
+    NoSuchKey {
+        /// As asked.
+        key: String,
+        /// What there is.
+        known: String,
+    },
+    /// Nothing is left to plan with.
+    #[error("no trial gave a throughput that counts{}", point::at(.0))]
+    Nothing(Vec<(String, String)>),
+    /// There are no two numbers of instances.
+    #[error(
+        "only trials with {0} at once on the server were measured, so nothing says how it scales \
+         and what a further server would add"
+    )]
+    NoSweep(String),
+    /// The efficiency cannot be taken from the law.
+    #[error("the efficiency cannot be taken from how the server scales: {0}")]
+    NoLaw(#[from] NoLaw),
+    /// The question makes no sense.
+    #[error(transparent)]
+    NoPlan(#[from] NoPlan),
+}
+
+impl SizeError {
+    /// Whether an efficiency that is given would do.
+    #[must_use]
+    pub fn wants_efficiency(&self) -> bool {
+        matches!(self, Self::NoSweep(_) | Self::NoLaw(_))
+    }
+}
+
+impl Sizing {
+    /// Plans with the best point in throughput of each number of instances.
+    ///
+    /// # Errors
+    /// When nothing was measured, need or efficiency make no sense, or no efficiency is
+    /// given and none can be taken from how the server scales.
+    pub fn of(result: &RunResult, question: &Question<'_>) -> Result<Self, SizeError> {
+        let axes = keys::axes(result);
+        if let Some(key) = point::unknown(question.point, &axes) {
+            return Err(SizeError::NoSuchKey {
+                key: key.to_owned(),
+                known: match axes.is_empty() {
+                    true => "nothing".to_owned(),
+                    false => axes.join(", "),
+                },
+            });
+        }
+        let mut choices = rows::rows(result, question.point);
+        if choices.is_empty() {
+            return Err(SizeError::Nothing(question.point.to_vec()));
+        }
+        let law = match question.efficiency {
+            Some(_) => None,
+            None => Some(law(&choices)?),
+        };
+        let given = Estimate {
+            value: question.efficiency.unwrap_or(1.0),
+            half_width: None,
+        };
+        let need = Need {
+            per_s: question.need_per_s,
+            efficiency: law.as_ref().map_or(given, efficiency),
+            price: question.price,
+        };
+        let capacities = choices.iter().map(|row| Capacity {
+            instances: row.choice.instances,
+            per_s: row.choice.per_s,
+        });
+        let capacities: Vec<Capacity> = capacities.collect();
+        for (row, choice) in choices.iter_mut().zip(plan(&capacities, &need)?) {
+            row.choice = choice;
+        }
+        let mut cautions = rows::cautions(&choices);
+        cautions.extend(findings::left_out(result));
+        Ok(Self {
+            need_per_s: need.per_s,
+            price: need.price,
+            efficiency: need.efficiency,
+            law,
+            measured: measured(result, &choices),
+            choices,
+            cautions,
+        })
+    }
+
+    /// For a terminal.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text::sheet(&show::sheet(self))
+    }
+
+    /// For where a page cannot be shown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        markdown::sheet(&show::sheet(self))
+    }
+
+    /// A line for each number of instances; no number is rounded.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        show::csv(self)
+    }
+
+    /// For programs.
+    ///
+    /// # Errors
+    /// When it cannot be written down; no input is known that does that.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self)
+    }
+
+    /// As a page that needs nothing else.
+    ///
+    /// # Errors
+    /// When the page cannot be put together; no input is known that does that.
+    pub fn html(&self) -> Result<String, ReportError> {
+        let figures = Figures::of(&Report {
+            result: &self.measured,
+            series: &[],
+            monitors: &[],
+            study: None,
+        });
+        let version = &self.measured.environment.dyno_version;
+        html::sheet(&show::sheet(self), version, Some(figures.overview_json()?))
+    }
+}
+
+fn law(rows: &[Row]) -> Result<Scaling, SizeError> {
+    if let [only] = rows {
+        return Err(SizeError::NoSweep(show::instances(only.choice.instances)));
+    }
+    let points = rows.iter().flat_map(|row| {
+        let size = f64::from(row.choice.instances);
+        row.each_per_s().map(move |per_s| Point { size, per_s })
+    });
+    Ok(scaling(&points.collect::<Vec<_>>())?)
+}
+
+/// The trials of the plan, as a sweep over nothing but the number of instances.
+fn measured(result: &RunResult, rows: &[Row]) -> RunResult {
+    let mut trials: Vec<_> = rows.iter().flat_map(|row| row.trials.clone()).collect();
+    for trial in &mut trials {
+        trial.point = vec![(INSTANCES.to_owned(), trial.setup.instances.to_string())];
+    }
+    RunResult {
+        schema_version: result.schema_version,
+        environment: result.environment.clone(),
+        design: Design {
+            axes: vec![INSTANCES.to_owned()],
+            ..Design::default()
+        },
+        trials,
+        ..RunResult::default()
+    }
+}

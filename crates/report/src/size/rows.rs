@@ -1,0 +1,114 @@
+//! What a server gave with each number of instances.
+
+use measure::interval::Estimate;
+use measure::result::RunResult;
+use measure::size::Choice;
+use measure::summary::TrialSummary;
+use serde::Serialize;
+
+use crate::cell::Cell;
+use crate::keys;
+use crate::point;
+
+/// The key that varies how many instances run at once.
+pub(super) const INSTANCES: &str = "topology.instances";
+
+/// One number of instances.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    #[serde(flatten)]
+    pub(super) choice: Choice,
+    /// At which of several points; empty when there is one.
+    pub(super) at: String,
+    /// Trials that the throughput is the mean of.
+    pub(super) n: usize,
+    /// Mean response time at that throughput, in milliseconds.
+    pub(super) mean_ms: Option<Estimate>,
+    /// Its 99th percentile, in milliseconds.
+    pub(super) p99_ms: Option<Estimate>,
+    #[serde(skip)]
+    pub(super) trials: Vec<TrialSummary>,
+}
+
+impl Row {
+    /// Throughput of each trial, in transactions per second.
+    pub(super) fn each_per_s(&self) -> impl Iterator<Item = f64> {
+        let per_s = self.trials.iter().map(|trial| trial.transactions.per_s);
+        per_s.flatten().map(|per_s| per_s.value)
+    }
+}
+
+/// The best point of each number of instances that gave anything, from few to many; none of
+/// them is planned with yet.
+pub(super) fn rows(result: &RunResult, wanted: &[(String, String)]) -> Vec<Row> {
+    let axes = keys::axes(result);
+    let all: Vec<&TrialSummary> = result.trials.iter().collect();
+    let trials = point::having(&all, &axes, wanted);
+    let mut numbers: Vec<u32> = trials.iter().map(|trial| trial.setup.instances).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let rows = numbers.into_iter().filter_map(|instances| {
+        let such = trials.iter().copied();
+        let such: Vec<_> = such.filter(|t| t.setup.instances == instances).collect();
+        let varied = axes.iter().copied();
+        let varied: Vec<&str> = varied
+            .filter(|key| keys::values(&such, key).len() > 1)
+            .collect();
+        let points = point::points(&such, &varied, &axes);
+        row(instances, point::best(&points)?)
+    });
+    rows.collect()
+}
+
+fn row(instances: u32, best: &point::Point<'_>) -> Option<Row> {
+    let per_s = best.tps.estimate.filter(|per_s| per_s.value > 0.0)?;
+    let counted = best.trials.iter().filter(|trial| trial.counts());
+    Some(Row {
+        choice: Choice {
+            instances,
+            per_s,
+            servers: 0,
+            range: None,
+            saved: None,
+            price: None,
+        },
+        at: best.name.clone(),
+        n: best.tps.n,
+        mean_ms: Cell::of(&best.trials, "response_ms.mean").estimate,
+        p99_ms: Cell::of(&best.trials, "response_ms.p99").estimate,
+        trials: counted.map(|trial| (*trial).clone()).collect(),
+    })
+}
+
+/// What to know of the measurements before the plan is believed.
+pub(super) fn cautions(rows: &[Row]) -> Vec<String> {
+    let named = |holds: &dyn Fn(&Row) -> bool| {
+        let such = rows.iter().filter(|row| holds(row));
+        let such: Vec<String> = such.map(|row| row.choice.instances.to_string()).collect();
+        (!such.is_empty()).then(|| such.join(", "))
+    };
+    let is_sure = |row: &Row| row.choice.per_s.half_width.is_some();
+    let single = named(&|row| row.n == 1 && is_sure(row)).map(|instances| {
+        format!(
+            "One trial each with {instances} at once: the interval comes from within the trial \
+             and does not hold what varies from one run to the next. Repeat them (load.repeats)."
+        )
+    });
+    let unsure = named(&|row| !is_sure(row)).map(|instances| {
+        format!(
+            "Too little was measured with {instances} at once for any interval, so nothing says \
+             by how much their number of servers may be wrong. Measure for longer, or repeat."
+        )
+    });
+    let given = |trial: &TrialSummary| trial.setup.arrivals != CLOSED;
+    let open = named(&|row| row.trials.iter().any(given)).map(|instances| {
+        format!(
+            "With {instances} at once the load was open: its throughput is what arrived, and the \
+             server may give more. Find its highest rate (find_max), or use a closed loop."
+        )
+    });
+    single.into_iter().chain(unsure).chain(open).collect()
+}
+
+/// What a set-up calls a load without a rate.
+const CLOSED: &str = "closed loop";

@@ -1,0 +1,294 @@
+//! The plan as it is shown.
+
+use measure::scale::Scaling;
+use measure::size::{Choice, best};
+
+use super::Sizing;
+use super::rows::Row;
+use crate::csv::Csv;
+use crate::grid::{Grid, heads};
+use crate::number;
+use crate::sheet::{Place, Section, Sheet};
+
+/// What the cells of the table are.
+const CELLS: &str = "For each number of instances on a server: what all of them gave together, and \
+                     how many such servers the load needs. ± is half of a 95 % confidence interval, \
+                     over the n trials where there are several, else over the seconds of the one. \
+                     In parentheses: where that interval leaves the number of servers. Saved is \
+                     against servers with one instance each.";
+
+pub(super) fn sheet(sizing: &Sizing) -> Sheet {
+    Sheet {
+        title: format!("Servers for {} tps", typed(sizing.need_per_s)),
+        lead: lead(sizing),
+        cautions: sizing.cautions.clone(),
+        sections: vec![Section {
+            words: words(sizing),
+            grids: vec![grid(sizing)],
+            figures: figures(sizing),
+            ..Section::default()
+        }],
+    }
+}
+
+/// `one instance`, `6 instances`.
+pub(super) fn instances(number: u32) -> String {
+    match number {
+        1 => "one instance".to_owned(),
+        several => format!("{several} instances"),
+    }
+}
+
+/// `9 servers of one instance`, `4 servers of 6 instances each`.
+fn servers(choice: &Choice) -> String {
+    let servers = match choice.servers {
+        1 => "1 server".to_owned(),
+        several => format!("{} servers", number::count(several)),
+    };
+    let each = match choice.servers > 1 && choice.instances > 1 {
+        true => " each",
+        false => "",
+    };
+    format!("{servers} of {}{each}", instances(choice.instances))
+}
+
+/// A number as somebody gives it: `17,000`, `0.9`.
+fn typed(value: f64) -> String {
+    let text = number::value(value);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+fn best_of(sizing: &Sizing) -> Option<Choice> {
+    let choices: Vec<Choice> = sizing.choices.iter().map(|row| row.choice).collect();
+    best(&choices).copied()
+}
+
+fn lead(sizing: &Sizing) -> String {
+    let Some(best) = best_of(sizing) else {
+        return String::new();
+    };
+    let need = typed(sizing.need_per_s);
+    let open = left_open(&best).map_or(String::new(), |open| format!(" ({open})"));
+    let mut choices = sizing.choices.iter().map(|row| &row.choice);
+    let alone = choices.find(|choice| choice.instances == 1);
+    let against = match alone {
+        None => ". What sharing a server saves is not known: one instance alone was not \
+                 measured"
+            .to_owned(),
+        Some(_) if sizing.choices.len() == 1 => {
+            ". What sharing a server saves is not known: more than one instance was not measured"
+                .to_owned()
+        }
+        Some(alone) if alone.servers == best.servers => {
+            ". More instances on each save nothing".to_owned()
+        }
+        Some(alone) => format!(
+            ", instead of {}: {} % saved",
+            servers(alone),
+            percent(&best)
+        ),
+    };
+    let price = best.price.map(|price| match alone {
+        Some(alone) if alone.servers != best.servers => format!(
+            " They cost {} instead of {}.",
+            typed(price),
+            alone.price.map(typed).unwrap_or_default()
+        ),
+        _ => format!(" They cost {}.", typed(price)),
+    });
+    format!(
+        "{need} transactions per second need {}{open}{against}.{}{}",
+        servers(&best),
+        price.unwrap_or_default(),
+        sooner(sizing, &best).unwrap_or_default()
+    )
+}
+
+/// Of those that need no more servers, the one that answers soonest.
+fn sooner(sizing: &Sizing, best: &Choice) -> Option<String> {
+    let mean = |row: &Row| row.mean_ms.map(|mean| mean.value);
+    let rows = sizing.choices.iter();
+    let best_ms = mean(rows.clone().find(|row| row.choice == *best)?)?;
+    let others = rows.filter(|row| row.choice.servers == best.servers);
+    let others = others.filter_map(|row| Some((row, mean(row)?)));
+    let (row, ms) = others.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    (ms < best_ms).then(|| {
+        format!(
+            " As many with {} each have less to spare and answer in {} instead of {} ms.",
+            instances(row.choice.instances),
+            number::value(ms),
+            number::value(best_ms)
+        )
+    })
+}
+
+fn words(sizing: &Sizing) -> Vec<String> {
+    let efficiency = sizing.efficiency;
+    let sum = best_of(sizing).map_or(String::new(), |best| {
+        let exact = sizing.need_per_s / (best.per_s.value * efficiency.value);
+        format!(
+            ": {} / ({} × {}) = {exact:.2}, rounded up to {}",
+            typed(sizing.need_per_s),
+            number::value(best.per_s.value),
+            typed(efficiency.value),
+            number::count(best.servers)
+        )
+    });
+    vec![
+        format!("Servers = need / (throughput of one × efficiency){sum}."),
+        match &sizing.law {
+            None => format!(
+                "The efficiency of {} was given: the share of its throughput that each server \
+                 adds to the others'.",
+                typed(efficiency.value)
+            ),
+            Some(law) => from_law(sizing, law),
+        },
+    ]
+}
+
+fn from_law(sizing: &Sizing, law: &Scaling) -> String {
+    format!(
+        "The efficiency of {} is 1 − σ of the Universal Scalability Law that fits these numbers of \
+         instances (σ {}, κ {}, R² {:.3}): it takes servers to wait for each other as the instances \
+         on one server do. How several servers do was not measured; where that is known, or \
+         headroom is wanted, give it with --efficiency.",
+        number::estimate(Some(sizing.efficiency)),
+        number::estimate_to(Some(law.contention), 4),
+        number::estimate_to(Some(law.coherency), 4),
+        law.r_squared
+    )
+}
+
+/// What the interval leaves open, where that is more than one number.
+fn left_open(choice: &Choice) -> Option<String> {
+    let range = choice.range?;
+    match range.most {
+        None => Some(format!("at least {}", number::count(range.fewest))),
+        Some(most) if most == range.fewest => None,
+        Some(most) => Some(format!(
+            "{} to {}",
+            number::count(range.fewest),
+            number::count(most)
+        )),
+    }
+}
+
+fn percent(choice: &Choice) -> String {
+    let saved = choice.saved.map(|saved| 100.0 * saved);
+    saved.map_or(number::ABSENT.to_owned(), |saved| format!("{saved:.0}"))
+}
+
+fn grid(sizing: &Sizing) -> Grid {
+    let at = sizing.choices.iter().any(|row| !row.at.is_empty());
+    let mut titles = vec!["instances"];
+    titles.extend(at.then_some("best at"));
+    let keys = titles.len();
+    titles.extend(["tps", "mean ms", "p99 ms", "n", "servers", "saved %"]);
+    titles.extend(sizing.price.map(|_| "price"));
+    let rows = sizing.choices.iter().map(|row| {
+        let choice = &row.choice;
+        let mut cells = vec![choice.instances.to_string()];
+        cells.extend(at.then(|| row.at.clone()));
+        cells.extend([
+            number::estimate(Some(choice.per_s)),
+            number::estimate(row.mean_ms),
+            number::estimate(row.p99_ms),
+            row.n.to_string(),
+            servers_cell(choice),
+            percent(choice),
+        ]);
+        cells.extend(choice.price.map(typed));
+        cells
+    });
+    Grid {
+        caption: CELLS.to_owned(),
+        heads: heads(titles),
+        keys,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+fn servers_cell(choice: &Choice) -> String {
+    let servers = number::count(choice.servers);
+    match left_open(choice) {
+        Some(open) => format!("{servers} ({open})"),
+        None => servers,
+    }
+}
+
+fn figures(sizing: &Sizing) -> Vec<Place> {
+    let place = |id, what: &str, caption: &str| Place {
+        id,
+        label: format!("{what} by the number of instances; the values are in the table."),
+        caption: caption.to_owned(),
+    };
+    let places = [
+        place(
+            "sweep-tps",
+            "Line chart of the throughput",
+            "Throughput of one server by its number of instances. Bars are 95 % confidence \
+             intervals.",
+        ),
+        place(
+            "sweep-ms",
+            "Line chart of the response time",
+            "Response time by the number of instances, from the intended start of a transaction.",
+        ),
+    ];
+    match sizing.choices.len() {
+        1 => Vec::new(),
+        _ => places.into(),
+    }
+}
+
+pub(super) fn csv(sizing: &Sizing) -> String {
+    let mut csv = Csv::default();
+    for name in [
+        "instances",
+        "at",
+        "tps",
+        "tps.half_width",
+        "response_ms.mean",
+        "response_ms.mean.half_width",
+        "response_ms.p99",
+        "response_ms.p99.half_width",
+        "n",
+        "efficiency",
+        "efficiency.half_width",
+        "servers",
+        "servers.fewest",
+        "servers.most",
+        "saved",
+        "price",
+    ] {
+        csv.text(name);
+    }
+    csv.end_line();
+    for row in &sizing.choices {
+        line(&mut csv, sizing, row);
+    }
+    csv.text
+}
+
+fn line(csv: &mut Csv, sizing: &Sizing, row: &Row) {
+    let choice = &row.choice;
+    let whole = |number: u64| number as f64;
+    csv.number(Some(f64::from(choice.instances)));
+    csv.text(&row.at);
+    for estimate in [Some(choice.per_s), row.mean_ms, row.p99_ms] {
+        csv.estimate(estimate);
+    }
+    csv.number(Some(row.n as f64));
+    csv.estimate(Some(sizing.efficiency));
+    csv.number(Some(whole(choice.servers)));
+    csv.number(choice.range.map(|range| whole(range.fewest)));
+    csv.number(choice.range.and_then(|range| range.most).map(whole));
+    csv.number(choice.saved);
+    csv.number(choice.price);
+    csv.end_line();
+}
