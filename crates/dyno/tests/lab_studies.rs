@@ -235,7 +235,13 @@ fn p5_scale_out_on_mariadb() {
 #[test]
 fn each_study_has_its_papers_sizes() {
     for (name, rows, last) in [
+        (
+            "p1-two-platforms",
+            10_000_000,
+            "two cores, threads=32, repeat 3",
+        ),
         ("p2-scale-up", 25_000, "instances=8"),
+        ("p3-devices", 10_000_000, "second, repeat 3"),
         ("p4-simultaneous", 1_000_000, "instances=6, threads=32"),
         ("p5-baseline", 25_000_000, "threads=32"),
         ("p5-scale-out", 25_000_000, "instances=4"),

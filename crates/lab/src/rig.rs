@@ -90,6 +90,10 @@ impl Rig {
                 Some(server) => Some(server.data_dir()),
                 None => member.database.file().map(ToOwned::to_owned),
             },
+            group_dir: member
+                .server
+                .as_ref()
+                .and_then(|server| Some(server.group_dir()?.to_owned())),
             target: member.database.target().cloned(),
         };
         Watched {

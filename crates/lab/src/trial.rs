@@ -255,10 +255,19 @@ impl Trial {
                 Some(EarlyEnd::Sure(until)) => Some(until),
                 Some(EarlyEnd::Overloaded { .. }) | None => None,
             },
+            cpus: self.spec().and_then(|spec| Some(spec.cpus.as_ref()?.value)),
+            directory: self.spec().and_then(data_place),
             in_process: matches!(
                 self.place,
                 Place::Sqlite | Place::Given(Database::Sqlite(_))
             ),
+        }
+    }
+
+    fn spec(&self) -> Option<&EngineSpec> {
+        match &self.place {
+            Place::Private(spec) => Some(spec),
+            Place::Given(_) | Place::Sqlite => None,
         }
     }
 
@@ -275,6 +284,14 @@ impl Trial {
             }
         }
     }
+}
+
+/// Below which directory private servers have their data.
+fn data_place(spec: &EngineSpec) -> Option<String> {
+    let named = spec.directory.as_ref();
+    let place = named.map(|directory| directory.value.clone());
+    let place = place.or_else(|| crate::home::place().ok());
+    place.map(|place| place.display().to_string())
 }
 
 fn stored_kind(kind: workload::kind::Kind) -> StatementKind {

@@ -29,6 +29,7 @@ fn watched(number: u32, server: &Server) -> WatchedServer {
         number,
         pid: server.pid(),
         data_dir: Some(server.data_dir()),
+        group_dir: None,
         target: Some(target(&server.url("sbtest"))),
     }
 }
@@ -183,6 +184,7 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
         number: 2,
         pid: None,
         data_dir: None,
+        group_dir: None,
         target: Some(target(&url)),
     };
     let (monitors, points) = watch(vec![watched(1, &server), other]);

@@ -34,6 +34,8 @@ fn input() -> Input {
             time_s: Some(60.0),
             events: None,
             until: None,
+            cpus: None,
+            directory: None,
             in_process: false,
         },
         instances: Vec::new(),

@@ -10,6 +10,8 @@ use facts::Facts;
 
 /// CPUs that are busy for more of the time (in %) have nothing left to give.
 const CPU_FULL_PCT: f64 = 90.0;
+/// A quota of CPU time that is used up in more of its periods (in %) holds a server back.
+const QUOTA_USED_PCT: f64 = 50.0;
 /// A wait that takes more of the response time (0 to 1) is what the trial was bound by.
 const WAIT_SHARE: f64 = 0.5;
 /// A device with requests for more of the time (in %) may be full…
@@ -29,7 +31,7 @@ const MOST: f64 = 0.5;
 #[must_use]
 pub fn judge(trial: &TrialSummary) -> Verdict {
     let facts = Facts::of(trial);
-    let rules = [generator, rate, cpu, locks, io_waits, full_disk];
+    let rules = [generator, rate, quota, cpu, locks, io_waits, full_disk];
     rules
         .iter()
         .find_map(|rule| rule(&facts))
@@ -78,6 +80,20 @@ fn rate(facts: &Facts<'_>) -> Option<Verdict> {
         bound: Bound::Nothing,
         evidence: evidence(),
     })
+}
+
+/// CPU time that the servers were not allowed to use, however much of it is left.
+fn quota(facts: &Facts<'_>) -> Option<Verdict> {
+    let throttled = facts.metric("server.throttled");
+    let throttled = throttled.filter(|percent| *percent > QUOTA_USED_PCT)?;
+    let mut text = format!("the servers' CPU time was used up in {throttled:.0} % of its periods");
+    if let Some(cpus) = facts.trial.setup.cpus {
+        text += &format!(", at {cpus} CPUs each");
+    }
+    if let Some(busy) = facts.cpu_busy_pct {
+        text += &format!("; the host's CPUs {busy:.0} % busy");
+    }
+    verdict(Bound::CpuQuota, text)
 }
 
 fn cpu(facts: &Facts<'_>) -> Option<Verdict> {

@@ -285,6 +285,23 @@ fn a_trial_without_transactions_has_no_shares() {
     expect(&trial, Bound::Nothing, "CPUs 20 % busy, disks 3 % busy");
 }
 
+/// Who is stopped at a quota could use more, on an idle host as on a full one.
+#[test]
+fn a_quota_that_is_used_up_holds_back() {
+    for (idle, busy) in [(80.0, 20), (1.0, 99)] {
+        let mut trial = trial(&IDLE);
+        trial.setup.cpus = Some(0.5);
+        set(&mut trial, "cpu.idle", idle);
+        set(&mut trial, "server.throttled", 97.0);
+        let said = format!(
+            "used up in 97 % of its periods, at 0.5 CPUs each; the host's CPUs {busy} % busy"
+        );
+        expect(&trial, Bound::CpuQuota, &said);
+        set(&mut trial, "server.throttled", 40.0);
+        assert_ne!(judge(&trial).bound, Bound::CpuQuota);
+    }
+}
+
 /// The page and the rules name the same thresholds.
 #[test]
 fn docs_verdicts_md_names_the_thresholds() {
@@ -293,6 +310,10 @@ fn docs_verdicts_md_names_the_thresholds() {
     let rows = [
         ("a worker ran", SATURATED * 100.0),
         ("CPUs busy", CPU_FULL_PCT),
+        (
+            "periods in which a quota of CPU time is used up",
+            QUOTA_USED_PCT,
+        ),
         ("waits of the response time", WAIT_SHARE * 100.0),
         ("disk busy", DISK_FULL_PCT),
         ("something waits for IO", IO_PRESSURE_PCT),
@@ -311,6 +332,7 @@ fn docs_verdicts_md_names_the_thresholds() {
     for bound in [
         Bound::Generator,
         Bound::Cpu,
+        Bound::CpuQuota,
         Bound::IoReads,
         Bound::IoLog,
         Bound::IoWrites,

@@ -73,6 +73,12 @@ pub struct Setup {
     /// When it may end before its limit.
     #[serde(default)]
     pub until: Option<Until>,
+    /// CPUs that each server could use, where dyno limited them.
+    #[serde(default)]
+    pub cpus: Option<f64>,
+    /// Below which directory they had their data, where dyno started them.
+    #[serde(default)]
+    pub directory: Option<String>,
     /// The engine runs inside the workers, whose CPU time is then its own.
     #[serde(default)]
     pub in_process: bool,

@@ -14,6 +14,8 @@ pub enum Bound {
     Generator,
     /// The host's CPUs were busy.
     Cpu,
+    /// The servers used up the CPU time that was allowed to them.
+    CpuQuota,
     /// Pages had to be read from the disk.
     IoReads,
     /// Commits waited for the log.
@@ -31,6 +33,7 @@ impl fmt::Display for Bound {
         f.write_str(match self {
             Self::Generator => "Generator-bound",
             Self::Cpu => "CPU-bound",
+            Self::CpuQuota => "CPU-bound by the quota",
             Self::IoReads => "IO-bound by reads",
             Self::IoLog => "IO-bound by the log",
             Self::IoWrites => "IO-bound by writes",

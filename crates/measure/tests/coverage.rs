@@ -198,6 +198,8 @@ fn input() -> Input {
             time_s: None,
             events: None,
             until: None,
+            cpus: None,
+            directory: None,
             in_process: false,
         },
         instances: Vec::new(),

@@ -10,7 +10,7 @@ pub(crate) type Facts = Vec<(&'static str, String)>;
 
 /// The set-up as names and values.
 pub(crate) fn setup(setup: &Setup) -> Facts {
-    vec![
+    let mut facts = vec![
         ("Workload", setup.workload.clone()),
         ("Engine", setup.engine.clone()),
         ("Server", setup.server.clone()),
@@ -29,7 +29,16 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Seed", setup.seed.to_string()),
         ("Warm-up", warm_up(setup)),
         ("Measurement", limit(setup)),
-    ]
+    ];
+    if let Some(directory) = &setup.directory {
+        let cpus = setup.cpus.map(|cpus| format!("{cpus} at most"));
+        facts.push((
+            "CPUs of each server",
+            cpus.unwrap_or_else(|| "all".to_owned()),
+        ));
+        facts.push(("Data below", directory.clone()));
+    }
+    facts
 }
 
 fn warm_up(setup: &Setup) -> String {

@@ -70,6 +70,8 @@ fn input() -> Input {
             time_s: Some(12.0),
             events: None,
             until: None,
+            cpus: None,
+            directory: None,
             in_process: false,
         },
         instances: Vec::new(),

@@ -102,7 +102,9 @@ pub(crate) fn key_of_override(name: &str) -> String {
         );
     }
     match name.split('.').next() {
-        Some(VARIANT) => return "variants stand in the file; set the keys that they set".into(),
+        Some(VARIANT) => {
+            return "variants stand in the file; set a key of one with variant.NAME.KEY".into();
+        }
         Some(SIZES) => {
             return "sizes stand in the file; choose one with sizes=NAME, or set its keys".into();
         }
@@ -110,6 +112,17 @@ pub(crate) fn key_of_override(name: &str) -> String {
     }
     let section = name.rsplit_once('.').map_or("", |(section, _)| section);
     key(section, name)
+}
+
+/// Help for an override of a variant that the study does not have.
+pub(crate) fn variant_of_override(names: &[&str]) -> String {
+    match names {
+        [] => "this study has no variants: they stand in the file".into(),
+        names => format!(
+            "write variant.NAME.KEY; the study has the variants {}",
+            names.join(", ")
+        ),
+    }
 }
 
 /// The key in which trials may differ that `name` most likely meant.

@@ -181,6 +181,59 @@ fn an_override_speaks_instead_of_variants_too() {
 }
 
 #[test]
+fn an_override_can_be_for_one_variant() {
+    let plan = plan(
+        VARIANTS,
+        &[
+            ("variant.small pool.name", "a.b"),
+            ("variant.small pool.data.rows", "70"),
+            (
+                "variant.'small pool'.server.config.innodb_buffer_pool_size",
+                "1G",
+            ),
+            ("variant.\"mine\".server.engine", "mysql"),
+            ("data.rows", "60"),
+        ],
+    );
+    let [plain, _, small, .., mine] = plan.trials.as_slice() else {
+        panic!("too few")
+    };
+    assert_eq!((plain.data.rows, small.data.rows), (60, 70));
+    assert_eq!(small.variant.as_deref(), Some("a.b"));
+    assert_eq!(config(small)[0].1, "1G");
+    assert_eq!(config(plain)[0].1, "256M");
+    assert_eq!(engine(mine).engine, Engine::MySql);
+
+    for (key, value, said) in [
+        (
+            "variant.large.data.rows",
+            "1",
+            "has the variants as it is, small pool, mine",
+        ),
+        ("variant.mine", "1", "write variant.NAME.KEY"),
+        ("variant.mine.name", "small pool", "two variants have"),
+        ("variant.mine.data.row", "1", "did you mean `data.rows`?"),
+        ("variant.mine.load.repeats", "2", "a variant cannot set"),
+        (
+            "variant.mine.load.threads",
+            "2",
+            "is swept, and set by a variant too",
+        ),
+        ("variant.mine.data.rows", "x", "a whole number"),
+    ] {
+        let error = fails(VARIANTS, &[(key, value)]);
+        assert!(error.contains(said) && error.contains("--set"), "{error}");
+        assert!(!error.contains("\n\n"), "one fault, told once: {error}");
+    }
+    let error = fails(SMALLEST, &[("variant.mine.data.rows", "1")]);
+    assert!(error.contains("this study has no variants"), "{error}");
+    // A longer name is meant before one that it begins with.
+    let text = format!("{SMALLEST}[[variant]]\nname = \"a\"\n[[variant]]\nname = \"a.data\"\n");
+    let two = self::plan(&text, &[("variant.a.data.data.rows", "5")]);
+    assert_eq!(two.trials[1].data.rows, 5);
+}
+
+#[test]
 fn settings_of_the_server_are_axes() {
     let text = format!(
         "{SMALLEST}server.config.a.b = 1\n[sweep]\nserver.config.innodb_flush-method = [\"fsync\", \"O_DIRECT\"]\n\
@@ -418,7 +471,7 @@ fn overrides_are_read_as_the_key_wants() {
         ("server.config", "x", "takes a table of settings"),
         ("server.confg.x", "1", "did you mean"),
         ("variant", "a", "variants stand in the file"),
-        ("variant.name", "a", "variants stand in the file"),
+        ("variant.name", "a", "this study has no variants"),
         ("sweep.server.config.port", "[1]", "server.port"),
         (
             "monitors.enabled",

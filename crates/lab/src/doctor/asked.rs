@@ -26,6 +26,8 @@ pub struct Asked {
     pub private_servers: u64,
     /// Buffer pools of the servers that dyno starts at once, in bytes.
     pub pool_bytes: u64,
+    /// The quota of CPU time of one server, in thousandths of a CPU; 0 without one.
+    pub cpu_thousandths: u64,
     /// On the disk of the cache at once, in bytes.
     pub disk_bytes: u64,
 }
@@ -58,6 +60,7 @@ impl Asked {
         match &trial.place {
             Place::Private(spec) => Self {
                 private_servers: servers,
+                cpu_thousandths: spec.cpus.as_ref().map_or(0, thousandths),
                 pool_bytes: servers.saturating_mul(needs::pool_bytes(&crate::lab::config(spec))),
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked
@@ -82,7 +85,13 @@ impl Asked {
             data_bytes: self.data_bytes.max(other.data_bytes),
             private_servers: self.private_servers.max(other.private_servers),
             pool_bytes: self.pool_bytes.max(other.pool_bytes),
+            cpu_thousandths: self.cpu_thousandths.max(other.cpu_thousandths),
             disk_bytes: self.disk_bytes.max(other.disk_bytes),
         }
     }
+}
+
+/// The study's numbers are bounded far below what fits.
+fn thousandths(cpus: &study::Spanned<f64>) -> u64 {
+    (cpus.value * 1000.0).round() as u64
 }

@@ -15,6 +15,8 @@ pub(super) struct Container {
     pub(super) empty_drives: Vec<String>,
     /// Limits of control groups: the kernel's name of the limit, and its value.
     pub(super) limits: Vec<(String, String)>,
+    /// CPUs for dyno and all that it starts.
+    pub(super) cpus: u64,
     pub(super) asked: Option<Asked>,
 }
 
@@ -50,6 +52,16 @@ pub(super) const CHECKS: &[Check<Container>] = &[
             ),
         },
         judge: cpu,
+    },
+    Check {
+        about: About {
+            id: "server-quota",
+            worst: Level::Careful,
+            why: "A quota of more CPUs than there are limits nothing.",
+            source: "kernel docs, scheduler/sched-bwc (quota over period)",
+            mend: Mend::Words("ask for fewer with server.cpus, or leave it out"),
+        },
+        judge: quota,
     },
     Check {
         about: About {
@@ -114,6 +126,22 @@ fn cpu(container: &Container) -> Seen {
     }
 }
 
+fn quota(container: &Container) -> Seen {
+    let asked = container.asked.map_or(0, |asked| asked.cpu_thousandths);
+    if asked == 0 {
+        return Seen::passed("server.cpus: no quota of CPU time");
+    }
+    let seen = format!(
+        "server.cpus: {} of {} CPUs",
+        asked as f64 / 1000.0,
+        container.cpus
+    );
+    match asked > container.cpus.saturating_mul(1000) {
+        true => Seen::careful(seen),
+        false => Seen::passed(seen),
+    }
+}
+
 fn memory(container: &Container) -> Seen {
     let limits = container.limits_of(&["memory."]);
     let lowest = limits
@@ -163,7 +191,7 @@ mod tests {
             empty_drives: vec!["sr0".into()],
             ..Container::default()
         };
-        assert_eq!(levels(&drives), [Passed; 5]);
+        assert_eq!(levels(&drives), [Passed; 6]);
     }
 
     #[test]
@@ -177,9 +205,11 @@ mod tests {
                 limit("memory.max of /a", "1073741824"),
                 limit("io.max", "254:0 riops=100"),
             ],
+            cpus: 2,
             asked: None,
         };
-        assert_eq!(levels(&container), [Note, Note, Careful, Note, Careful]);
+        let found = levels(&container);
+        assert_eq!(found, [Note, Note, Careful, Passed, Note, Careful]);
         assert_eq!(
             memory(&container),
             Seen::note("memory.max of /a: 1073741824 (1.0 GiB)")
@@ -194,5 +224,22 @@ mod tests {
         assert_eq!(memory(&container).level(), Careful);
         container.asked = pools(1 << 30);
         assert_eq!(memory(&container).level(), Spoils);
+    }
+
+    #[test]
+    fn a_quota_of_more_cpus_than_there_are_limits_nothing() {
+        let of = |cpu_thousandths| {
+            let asked = Asked {
+                cpu_thousandths,
+                ..Asked::default()
+            };
+            quota(&Container {
+                cpus: 2,
+                asked: Some(asked),
+                ..Container::default()
+            })
+        };
+        assert_eq!([0, 2000].map(|asked| of(asked).level()), [Passed; 2]);
+        assert_eq!(of(2500), Seen::careful("server.cpus: 2.5 of 2 CPUs"));
     }
 }

@@ -57,7 +57,9 @@ pub(super) const CHECKS: &[Check<Place>] = &[
             worst: Level::Spoils,
             why: "In memory nothing waits for a disk, over a network everything waits for it, and a file system that copies on each write spreads the pages of a table.",
             source: "MySQL manual, Optimizing InnoDB Disk I/O",
-            mend: Mend::Words("put the data on ext4 or XFS of a local disk: DYNO_CACHE_DIR=/path"),
+            mend: Mend::Words(
+                "put the data on ext4 or XFS of a local disk: server.directory in the study, or DYNO_CACHE_DIR=/path",
+            ),
         },
         judge: file_system,
     },
@@ -108,7 +110,7 @@ pub(super) const CHECKS: &[Check<Place>] = &[
             why: "Logs, swap and every program's files share the disk with the data.",
             source: "paper P1, best practices (operating system and database on separate disks)",
             mend: Mend::Words(
-                "put the data on a disk of its own: DYNO_CACHE_DIR=/path, or the server's datadir",
+                "put the data on a disk of its own: server.directory in the study, DYNO_CACHE_DIR=/path, or the server's datadir",
             ),
         },
         judge: beside_system,

@@ -13,6 +13,7 @@ pub(crate) mod mounts;
 mod network;
 mod pressure;
 pub(crate) mod process;
+mod quota;
 mod sample;
 mod values;
 mod watcher;
@@ -52,6 +53,8 @@ pub struct WatchedServer {
     pub pid: Option<u32>,
     /// Where its data lies, when that is on this host.
     pub data_dir: Option<PathBuf>,
+    /// The control group that limits its CPU time.
+    pub group_dir: Option<PathBuf>,
     /// Where to ask for its counters: one connection is opened there.
     pub target: Option<Arc<Target>>,
 }
@@ -192,6 +195,7 @@ mod tests {
             let _ = network::parse(&text);
             let _ = pressure::parse(&text);
             let _ = process::parse(&text);
+            let _ = quota::parse(&text);
             let _ = mounts::parse(&text);
             let _ = crate::kernel::list_length(&text);
         }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::values::Values;
-use super::{cpu, disk, innodb, memory, network, pressure, process};
+use super::{cpu, disk, innodb, memory, network, pressure, process, quota};
 
 /// All that was read at an instant; what could not be is absent.
 #[derive(Debug, Clone)]
@@ -26,6 +26,7 @@ pub(super) struct Sample {
 pub(super) struct Server {
     pub(super) number: u32,
     pub(super) process: Option<process::Raw>,
+    pub(super) quota: Option<quota::Raw>,
     pub(super) innodb: Option<innodb::Raw>,
 }
 
@@ -73,6 +74,7 @@ fn disks(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
 
 fn servers(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
     let mut processes: Option<process::Step> = None;
+    let mut quotas: Option<quota::Step> = None;
     let mut engines: Option<innodb::Step> = None;
     for (before, after) in before.servers.iter().zip(&after.servers) {
         let whose = format!("server[{}]", after.number);
@@ -80,6 +82,11 @@ fn servers(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
         if let Some(step) = process.and_then(|(b, a)| process::derive(b, a, seconds)) {
             step.put(&whose, values);
             processes.get_or_insert_default().add(&step);
+        }
+        let quota = before.quota.as_ref().zip(after.quota.as_ref());
+        if let Some(step) = quota.and_then(|(b, a)| quota::derive(b, a)) {
+            step.put(&whose, values);
+            quotas.get_or_insert_default().add(&step);
         }
         let innodb = before.innodb.as_ref().zip(after.innodb.as_ref());
         if let Some(step) = innodb.and_then(|(b, a)| innodb::derive(b, a)) {
@@ -89,6 +96,9 @@ fn servers(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
     }
     if let Some(processes) = processes {
         processes.put("server", values);
+    }
+    if let Some(quotas) = quotas {
+        quotas.put("server", values);
     }
     if let Some(engines) = engines {
         engines.put("server", values);

@@ -1,5 +1,6 @@
 //! Takes the samples: every source, once.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use client::reactor::Reactor;
@@ -7,16 +8,23 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::innodb::{Feed, ask_all, leave_all};
 use super::sample::{Sample, Server};
-use super::{Watched, cpu, device, disk, memory, network, pressure, process};
+use super::{Watched, cpu, device, disk, memory, network, pressure, process, quota};
 use crate::kernel;
 
 /// Everything that is looked at, and the connections to the servers.
 pub(super) struct Watcher {
-    servers: Vec<(u32, Option<u32>)>,
+    servers: Vec<Place>,
     disks: Vec<String>,
     /// A server that is not asked has none.
     feeds: Vec<Option<Feed>>,
     reactor: Option<Reactor>,
+}
+
+/// Where the kernel tells of a server.
+struct Place {
+    number: u32,
+    pid: Option<u32>,
+    group_dir: Option<PathBuf>,
 }
 
 impl Watcher {
@@ -30,7 +38,11 @@ impl Watcher {
         Self {
             servers: servers
                 .iter()
-                .map(|server| (server.number, server.pid))
+                .map(|server| Place {
+                    number: server.number,
+                    pid: server.pid,
+                    group_dir: server.group_dir.clone(),
+                })
                 .collect(),
             disks,
             feeds: servers
@@ -64,9 +76,10 @@ impl Watcher {
             servers: self
                 .servers
                 .iter()
-                .map(|(number, pid)| Server {
-                    number: *number,
-                    process: pid.and_then(|pid| of_process(&pid.to_string())),
+                .map(|place| Server {
+                    number: place.number,
+                    process: place.pid.and_then(|pid| of_process(&pid.to_string())),
+                    quota: place.group_dir.as_deref().and_then(quota::read),
                     innodb: None,
                 })
                 .collect(),

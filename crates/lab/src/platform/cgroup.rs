@@ -61,6 +61,11 @@ impl Group {
         Ok(Self { place })
     }
 
+    /// Where the kernel shows it.
+    pub(crate) fn dir(&self) -> &Path {
+        self.place.path()
+    }
+
     /// Puts a process into it, with all its threads and all that it will start.
     pub(crate) fn add(&self, pid: u32) -> Result<(), LabError> {
         match write(&self.place.path().join("cgroup.procs"), &pid.to_string()) {

@@ -48,6 +48,10 @@ impl Running {
         Ok(running)
     }
 
+    fn group_dir(&self) -> Option<&Path> {
+        self.group.as_ref().map(Group::dir)
+    }
+
     /// How it ended, if it has.
     pub(super) fn ended(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten()?;
@@ -109,6 +113,12 @@ impl Private {
             notes: started.notes,
             data,
         }
+    }
+
+    /// The control group that limits its CPU time, where one does.
+    #[must_use]
+    pub fn group_dir(&self) -> Option<&Path> {
+        self.running.as_ref().and_then(Running::group_dir)
     }
 
     /// Its place among the servers of the trial.

@@ -36,6 +36,9 @@ pub const METRICS: &[Metric] = &[
         "CPU time of the server's process; above 100 when it uses several CPUs."),
     metric("server.rss_bytes", SERVER, "bytes", Level, Processes, "server memory",
         "Main memory that the server's process holds."),
+    metric("server.throttled", SERVER, "%", Growth, Processes, "server held back",
+        "Tenths of a second in which the server used up its CPU time (`server.cpus`) and was \
+         stopped until the next, of all in which it ran; absent where it has no such limit."),
     metric("generator.cpu", Never, "% of one CPU", Growth, Processes, "generator CPU",
         "CPU time of dyno itself, its monitors included."),
     metric("generator.rss_bytes", Never, "bytes", Level, Processes, "generator memory",

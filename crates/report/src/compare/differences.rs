@@ -15,7 +15,7 @@ use crate::list::{distinct, listed};
 use crate::number::ABSENT;
 
 /// Settings that each server has for itself.
-const OWN: [&str; 14] = [
+const OWN: [&str; 17] = [
     "basedir",
     "bind_address",
     "datadir",
@@ -27,9 +27,12 @@ const OWN: [&str; 14] = [
     "mysqlx_socket",
     "pid_file",
     "port",
+    "replica_load_tmpdir",
     "server_uuid",
+    "slave_load_tmpdir",
     "slow_query_log_file",
     "socket",
+    "tmpdir",
 ];
 
 /// Where something that differs was seen.
@@ -127,12 +130,13 @@ fn on_both(merged: &RunResult) -> Vec<&TrialSummary> {
 /// What was driven; of several values all.
 fn setup(trials: &[&TrialSummary]) -> Facts {
     let facts: Vec<describe::Facts> = trials.iter().map(|trial| of_one(&trial.setup)).collect();
-    let names = facts.first().into_iter().flatten().enumerate();
-    let facts = names.map(|(place, (name, _))| {
-        let values = facts.iter().filter_map(|facts| facts.get(place));
+    let names = distinct(facts.iter().flatten().map(|(name, _)| *name));
+    let facts = names.into_iter().map(|wanted| {
+        let values = facts.iter().flatten();
+        let values = values.filter(|(name, _)| *name == wanted);
         let mut values = distinct(values.map(|(_, value)| value.as_str()));
         values.sort_unstable();
-        ((*name).to_owned(), listed(&values))
+        (wanted.to_owned(), listed(&values))
     });
     facts.collect()
 }

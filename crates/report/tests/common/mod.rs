@@ -120,6 +120,8 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
             time_s: Some(60.0),
             events: None,
             until: None,
+            cpus: None,
+            directory: None,
             in_process: false,
         },
         instances: Vec::new(),

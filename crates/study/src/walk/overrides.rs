@@ -5,7 +5,7 @@ use toml::de::DeValue;
 
 use super::{Typed, Walk};
 use crate::content::{Axis, EITHER, Entry};
-use crate::key::{Kind, Name, SIZES, SWEEP, THRESHOLDS};
+use crate::key::{Kind, Name, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use crate::likely;
 use crate::nesting;
 use crate::source::Source;
@@ -18,6 +18,13 @@ struct Said<'t> {
     is_axis: bool,
     text: &'t str,
     at: Span,
+}
+
+impl Said<'_> {
+    fn is_name(&self) -> bool {
+        let name = self.key.strip_prefix(VARIANT);
+        name.is_some_and(|rest| rest.ends_with(".name"))
+    }
 }
 
 /// Puts overrides in place of what the file says, with the same checks.
@@ -45,7 +52,10 @@ pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
             walk.forget(&said.key);
         }
     }
-    for (_, said) in &counts {
+    // Whatever else is said of a variant calls it what the file does.
+    let (names, counts): (Vec<_>, Vec<_>) =
+        counts.into_iter().partition(|(_, said)| said.is_name());
+    for (_, said) in counts.iter().chain(&names) {
         walk.put(said);
     }
 }
@@ -93,6 +103,9 @@ impl Walk {
         }
         if let Some((THRESHOLDS, column)) = said.key.split_once('.') {
             return self.threshold(unquoted(column), &text(said.text), said.at);
+        }
+        if let Some((VARIANT, rest)) = said.key.split_once('.') {
+            return self.put_in_variant(rest, said.text, said.at);
         }
         let name = match Name::find(&said.key) {
             Ok(Some(name)) => name,
@@ -143,7 +156,7 @@ impl Walk {
 }
 
 /// TOML if it is, else the text itself; text needs no quotes.
-fn value<'t>(name: Option<&Name>, text: &'t str) -> Typed<'t> {
+pub(super) fn value<'t>(name: Option<&Name>, text: &'t str) -> Typed<'t> {
     if nesting::too_deep(text, Origin::Nowhere).is_some() {
         return self::text(text);
     }
@@ -154,7 +167,7 @@ fn value<'t>(name: Option<&Name>, text: &'t str) -> Typed<'t> {
 }
 
 /// The text itself.
-fn text(text: &str) -> Typed<'_> {
+pub(super) fn text(text: &str) -> Typed<'_> {
     TomlSpanned::new(0..text.len(), DeValue::String(text.into()))
 }
 

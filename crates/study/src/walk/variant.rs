@@ -3,13 +3,14 @@
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::leaves::leaves;
+use super::overrides;
 use super::{Typed, Walk};
-use crate::content::{Entries, Variant};
+use crate::content::{EITHER, Entries, Variant};
 use crate::error::Fault;
 use crate::key::{Name, VARIANT_NAME};
 use crate::likely;
 use crate::read::type_words;
-use crate::span::{Origin, Span};
+use crate::span::{Origin, Span, Spanned};
 use crate::suggest::shown;
 
 /// More than a reader tells apart.
@@ -58,13 +59,51 @@ impl Walk {
                 .add(at, Fault::new("this variant has no name", HOW));
         }
         let Some(name) = name else { return };
-        let mut others = self.content.variants.iter();
-        if let Some(first) = others.find(|v| v.name.value == name.value) {
-            let message = format!("two variants have the name `{}`", shown(&name));
-            let fault = Fault::new(message, "give each a name of its own");
-            return self.faults.add_of_two(first.name.span, name.span, fault);
+        if self.is_free(&name) {
+            self.content.variants.push(Variant { name, entries });
         }
-        self.content.variants.push(Variant { name, entries });
+    }
+
+    /// Faulty when another variant has the name.
+    fn is_free(&mut self, name: &Spanned<String>) -> bool {
+        let mut others = self.content.variants.iter();
+        let first = others.find(|v| v.name.value == name.value);
+        if let Some(first) = first {
+            let message = format!("two variants have the name `{}`", shown(name));
+            let fault = Fault::new(message, "give each a name of its own");
+            self.faults.add_of_two(first.name.span, name.span, fault);
+        }
+        first.is_none()
+    }
+
+    /// What an override says of a variant: `rest` is `NAME.KEY`, or `NAME.name`.
+    pub(super) fn put_in_variant(&mut self, rest: &str, text: &str, at: Span) {
+        let variants = self.content.variants.iter().enumerate();
+        let found = variants.filter_map(|(i, variant)| Some((i, key_behind(variant, rest)?)));
+        // Names have dots in them, too: the longest one is meant.
+        let Some((i, key)) = found.min_by_key(|(_, key)| key.len()) else {
+            let variants = self.content.variants.iter();
+            let names: Vec<_> = variants.map(|v| v.name.value.as_str()).collect();
+            let help = likely::variant_of_override(&names);
+            let fault = Fault::new(format!("there is no variant of `{}`", shown(rest)), help);
+            return self.faults.add(at, fault);
+        };
+        if key == VARIANT_NAME.last() {
+            let name = self.text(&VARIANT_NAME, &overrides::text(text), at.origin);
+            if let Some(name) = name.filter(|name| self.is_free(name)) {
+                self.content.variants[i].name = name;
+            }
+            return;
+        }
+        let known = Name::find(key).ok().flatten();
+        let full = known.as_ref().map_or(key, Name::full).to_owned();
+        let typed = overrides::value(known.as_ref(), text);
+        let mut entries = std::mem::take(&mut self.content.variants[i].entries);
+        // One that says where its server is does not say so twice.
+        let is_either = EITHER.contains(&full.as_str());
+        entries.retain(|known, _| *known != full && !(is_either && EITHER.contains(&&**known)));
+        self.key_of_variant(&full, &typed, at, &mut entries);
+        self.content.variants[i].entries = entries;
     }
 
     fn key_of_variant(&mut self, key: &str, value: &Typed<'_>, at: Span, into: &mut Entries) {
@@ -79,4 +118,15 @@ impl Walk {
             Err(fault) => self.faults.add(at, fault),
         }
     }
+}
+
+/// The key that `rest` names of this variant, if it begins with its name.
+fn key_behind<'a>(variant: &Variant, rest: &'a str) -> Option<&'a str> {
+    let name = variant.name.value.as_str();
+    let unquoted = || {
+        let quoted = rest.strip_prefix(['"', '\''])?;
+        quoted.strip_prefix(name)?.strip_prefix(['"', '\''])
+    };
+    let behind = rest.strip_prefix(name).or_else(unquoted)?;
+    behind.strip_prefix('.')
 }

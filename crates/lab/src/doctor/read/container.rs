@@ -15,6 +15,7 @@ pub(in crate::doctor) fn read(asked: Option<Asked>) -> Container {
         virtualisation: virtualisation::detect(&cpuinfo),
         empty_drives: drives.map(str::to_owned).collect(),
         limits: limits::all(),
+        cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64,
         asked,
     }
 }

@@ -1,0 +1,273 @@
+//! The papers' studies of platforms and of devices, made small: a quota of CPU time that
+//! holds, data that lies where the study says, and what the reports tell of both.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs::{Permissions, read_dir, read_to_string};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use common::{Cache, Finished, Program, Table, entries, tables, wait_until};
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+/// What makes a study take seconds.
+const SMALL: &str = "--set data.tables=1 --set data.rows=500 --set load.warmup=0s \
+                     --set load.repeats=2 --set server.config.innodb_flush_log_at_trx_commit=0";
+
+/// A directory for data on the file system that holds `above`.
+fn place(above: &str) -> TempDir {
+    tempfile::Builder::new()
+        .prefix("dyno-disk-")
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir_in(above)
+        .unwrap()
+}
+
+/// Whether servers can be limited here; says why not.
+fn can_limit(cache: &Cache) -> bool {
+    let study = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../studies/p1-two-platforms.toml"
+    );
+    let planned = Program::new().args("plan").arg(study).cache(cache).run();
+    let refused = planned.stderr.contains("no CPU quota can be set");
+    if refused {
+        // Only where the host gives nobody the right.
+        planned.fails(2, &["p1-two-platforms.toml:", "server.cpus"]);
+        eprintln!("skipped: no control groups can be made here");
+        return false;
+    }
+    planned.succeeds();
+    true
+}
+
+fn run(name: &str, words: &str, cache: &Cache) -> Finished {
+    let program = Program::shipped(name).args(SMALL).args(words);
+    let done = program.cache(cache).run().succeeds();
+    cache.assert_nothing_left();
+    for trial in done.result().trials {
+        assert_eq!(trial.outcome, Outcome::Completed, "{}", trial.label);
+        assert!(trial.transactions.count > 0, "{}", trial.label);
+    }
+    done
+}
+
+fn variant(trial: &TrialSummary) -> &str {
+    &trial.point[0].1
+}
+
+/// Each round of repeats has every point once.
+#[track_caller]
+fn assert_blocks(trials: &[TrialSummary], points: usize) {
+    for (round, block) in (1..).zip(trials.chunks(points)) {
+        let labels: BTreeSet<_> = block.iter().map(|trial| &trial.point).collect();
+        assert_eq!(labels.len(), points, "{labels:?}");
+        assert!(block.iter().all(|trial| trial.repeat == round));
+    }
+}
+
+fn page(done: &Finished, name: &str) -> String {
+    read_to_string(done.out().join(name)).unwrap()
+}
+
+/// The table of a page whose first column has these words in its first row.
+#[track_caller]
+fn table_with(page: &str, first: &str) -> Table {
+    let mut found = tables(page).into_iter();
+    let found = found.find(|table| table.rows.iter().any(|row| row[0] == first));
+    found.unwrap_or_else(|| panic!("no table with {first} in\n{page}"))
+}
+
+#[test]
+fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
+    let cache = Cache::new();
+    if !can_limit(&cache) {
+        return;
+    }
+    let words = "--set load.time=2s --set sweep.load.threads=[2,8] \
+                 --set variant.quota.server.cpus=0.2";
+    let done = run("p1-two-platforms", words, &cache);
+    let trials = done.result().trials;
+    assert_eq!(trials.len(), 2 * 2 * 2);
+    assert_blocks(&trials, 4);
+    let mut held_back = 0.0;
+    for trial in &trials {
+        let cpus = if variant(trial) == "quota" { 0.2 } else { 2.0 };
+        assert_eq!(trial.setup.cpus, Some(cpus), "{}", trial.label);
+        // A period's quota more than the rule, and the kernel counts in hundredths.
+        let used_pct = trial.metrics["server[1].cpu"].mean;
+        assert!(
+            used_pct <= 100.0 * cpus * 1.05 + 3.0,
+            "{}: {used_pct} %",
+            trial.label
+        );
+        if variant(trial) == "quota" {
+            held_back += trial.metrics["server[1].throttled"].mean;
+        }
+    }
+    assert!(held_back > 0.0, "the quota was never used up");
+
+    // The paper's table, in the report and by itself.
+    let compared = Program::new()
+        .arg("compare")
+        .arg(&done.out().display().to_string())
+        .args("--out out")
+        .run()
+        .succeeds();
+    for page in [page(&done, "report.md"), page(&compared, "compare.md")] {
+        let table = table_with(&page, "TPS delta %");
+        assert_eq!(table.heads, ["threads", "2", "8"]);
+        let rows: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
+        assert_eq!(
+            rows,
+            [
+                "two cores tps",
+                "quota tps",
+                "TPS delta %",
+                "two cores latency ms",
+                "quota latency ms",
+                "latency delta %"
+            ]
+        );
+    }
+    let page = page(&compared, "compare.md");
+    let meant = table_with(&page, "set-up");
+    assert_eq!(
+        meant.rows,
+        [["set-up", "CPUs of each server", "2 at most", "0.2 at most"]]
+    );
+    assert!(page.contains("Nothing that dyno looks at."), "{page}");
+}
+
+#[test]
+fn p3_has_its_data_in_the_users_directories_and_ranks_them() {
+    let cache = Cache::new();
+    let (disk, memory) = (place("/var/tmp"), place("/dev/shm"));
+    let places = [disk.path(), memory.path()];
+    let words = format!(
+        "--set load.time=1s --set load.threads=4 \
+         --set variant.first.server.directory={} --set variant.first.name=disk \
+         --set variant.second.server.directory={} --set variant.second.name=memory",
+        places[0].display(),
+        places[1].display()
+    );
+    let done = run("p3-devices", &words, &cache);
+    let result = done.result();
+    assert_eq!(result.trials.len(), 4);
+    assert_blocks(&result.trials, 2);
+    let dirs = store::trial_dirs(&done.out()).unwrap();
+    for (trial, dir) in result.trials.iter().zip(dirs) {
+        let place = places[usize::from(variant(trial) == "memory")];
+        let place = place.display().to_string();
+        assert_eq!(trial.setup.directory.as_ref(), Some(&place));
+        let my_cnf = read_to_string(dir.join("servers/1/my.cnf")).unwrap();
+        assert!(
+            my_cnf.contains(&format!("datadir = \"{place}/dyno-")),
+            "{my_cnf}"
+        );
+        // Memory is no disk, and nobody else's is shown in its place.
+        let has_disk = trial.metrics.keys().any(|name| name.starts_with("disk"));
+        assert!(!(has_disk && variant(trial) == "memory"), "{trial:?}");
+    }
+    for place in places {
+        assert!(entries(place).is_empty(), "{:?}", entries(place));
+    }
+    let known = &result.environment.places;
+    let of = |path: &Path| {
+        let path = path.display().to_string();
+        known.iter().find(|place| place.path == path).unwrap()
+    };
+    assert_eq!(of(places[1]).file_system.as_deref(), Some("tmpfs"));
+    assert!(of(places[0]).options.is_some());
+    let report = page(&done, "report.md");
+    for place in places {
+        assert!(report.contains(&place.display().to_string()), "{report}");
+    }
+
+    let ranked = Program::new()
+        .arg("rank")
+        .arg(&done.out().display().to_string())
+        .args("--out out")
+        .run()
+        .succeeds();
+    let [board] = tables(&page(&ranked, "rank.md")).try_into().unwrap();
+    let mut names: Vec<&str> = board.rows.iter().map(|row| row[1].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["disk", "memory"]);
+}
+
+#[test]
+fn a_directory_that_cannot_be_is_refused_where_it_was_named() {
+    for words in ["run", "plan", "doctor --study"] {
+        let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/p3-devices.toml");
+        let program = Program::new().args(words).arg(study);
+        let done = program
+            .args("--set variant.second.server.directory=/there/is/none")
+            .run();
+        match words {
+            // It tells of what can be looked at.
+            "doctor --study" => done.succeeds(),
+            _ => done.fails(
+                2,
+                &[
+                    "--set variant.second.server.directory",
+                    "/there/is/none is not there",
+                ],
+            ),
+        };
+    }
+}
+
+/// All control groups of this dyno.
+fn groups(run: &Path) -> Vec<PathBuf> {
+    let name = format!("dyno-{}-", run.file_name().unwrap().to_str().unwrap());
+    let mut todo = vec![PathBuf::from("/sys/fs/cgroup")];
+    let mut found = Vec::new();
+    while let Some(dir) = todo.pop() {
+        for entry in read_dir(dir).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let is_its = entry.file_name().to_string_lossy().starts_with(&name);
+                found.extend(is_its.then(|| entry.path()));
+                todo.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_killed_study_leaves_neither_groups_nor_data_behind_a_clean() {
+    let (cache, disk) = (Cache::new(), place("/dev/shm"));
+    if !can_limit(&cache) {
+        return;
+    }
+    let directory = format!("--set server.directory={}", disk.path().display());
+    let program = Program::shipped("p1-two-platforms").args(SMALL);
+    let dyno = program.args(&directory).cache(&cache).start();
+    wait_until("a server with a quota and data elsewhere", || {
+        let own = entries(disk.path());
+        let has_data = own.iter().any(|dir| dir.join("data/ibdata1").exists());
+        has_data && cache.runs().iter().any(|run| !groups(run).is_empty())
+    });
+    let [run] = cache.runs().try_into().unwrap();
+    dyno.signal(Signal::KILL);
+    assert_eq!(dyno.wait().code(), None);
+    cache.wait_for_no_process();
+    assert!(!groups(&run).is_empty() && !entries(disk.path()).is_empty());
+    let cleaned = Program::new().args("clean").cache(&cache).run().succeeds();
+    assert!(cleaned.stdout.contains("freed"), "{}", cleaned.shown());
+    assert_eq!(groups(&run), [] as [PathBuf; 0]);
+    assert_eq!(entries(disk.path()), [] as [PathBuf; 0]);
+    cache.assert_nothing_left();
+}
