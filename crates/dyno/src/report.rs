@@ -50,6 +50,9 @@ pub(crate) fn write(
     if !result.design.tables.is_empty() {
         dir.write_report(names::TABLES, &::report::csv::tables(result))?;
     }
+    if let Some(csv) = ::report::search::csv(result) {
+        dir.write_report(names::SEARCHES, &csv)?;
+    }
     dir.write_report(names::MARKDOWN, &::report::markdown::page(&report))?;
     Ok(dir.write_report(names::REPORT, &page)?)
 }

@@ -122,10 +122,11 @@ fn announce(trials: &[Trial], results: &Results, meant: &Meant) {
     let (what, about) = match planned - trials.len() {
         _ if meant.searches() => {
             let most = lab::most_trials();
-            (
-                format!("{planned} searches of at most {most} trials each"),
-                "at most",
-            )
+            let searches = match planned {
+                1 => format!("a search of at most {most} trials"),
+                _ => format!("{planned} searches of at most {most} trials each"),
+            };
+            (searches, "at most")
         }
         0 => (format!("{planned} trials"), "about"),
         done => {

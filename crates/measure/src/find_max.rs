@@ -60,6 +60,22 @@ pub enum StepJudged {
     Nothing,
 }
 
+/// What was seen at one rate: by its longer trial where there is one, else on average over
+/// its trials, as a search counts them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AtRate {
+    /// Arrivals per second that were asked for.
+    pub rate_per_s: f64,
+    /// Transactions per second that ended.
+    pub achieved_per_s: Option<f64>,
+    /// What is limited, in milliseconds.
+    pub value_ms: Option<f64>,
+    /// Whether more arrived than was done, so that the times depend on how long it ran.
+    pub is_overloaded: bool,
+    /// The numbers of its trials.
+    pub trials: Vec<u32>,
+}
+
 /// How a search ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
@@ -83,10 +99,15 @@ pub enum SearchEnd {
         /// The lowest rate that was tried.
         failed_per_s: f64,
     },
-    /// The closed loop did nothing, or a trial failed, or the user asked to stop.
+    /// The closed loop did nothing, or a trial failed, or the user asked to stop; this is
+    /// what was known by then.
     Stopped {
         /// Why.
         reason: String,
+        /// The highest rate that held the limit.
+        held_per_s: Option<f64>,
+        /// The lowest rate that did not.
+        failed_per_s: Option<f64>,
     },
 }
 
@@ -103,61 +124,78 @@ impl fmt::Display for StepJudged {
 }
 
 impl FoundMax {
-    /// The step that shows what was seen at the highest rate that held: the longest and
-    /// latest one.
+    /// The highest rate that held the limit, as far as is known.
     #[must_use]
-    pub fn held(&self) -> Option<&Step> {
+    pub fn held(&self) -> Option<AtRate> {
         let rate = match &self.end {
             SearchEnd::Found { held_per_s, .. } => Some(*held_per_s),
-            SearchEnd::OutOfTrials { held_per_s, .. } => *held_per_s,
-            SearchEnd::NoRate { .. } | SearchEnd::Stopped { .. } => None,
+            SearchEnd::OutOfTrials { held_per_s, .. } | SearchEnd::Stopped { held_per_s, .. } => {
+                *held_per_s
+            }
+            SearchEnd::NoRate { .. } => None,
         }?;
         self.at(rate)
     }
 
-    /// The step at the lowest rate that did not hold.
+    /// The lowest rate that did not hold it, as far as is known.
     #[must_use]
-    pub fn failed(&self) -> Option<&Step> {
+    pub fn failed(&self) -> Option<AtRate> {
         let rate = match &self.end {
             SearchEnd::Found { failed_per_s, .. } | SearchEnd::NoRate { failed_per_s } => {
                 Some(*failed_per_s)
             }
-            SearchEnd::OutOfTrials { failed_per_s, .. } => *failed_per_s,
-            SearchEnd::Stopped { .. } => None,
+            SearchEnd::OutOfTrials { failed_per_s, .. }
+            | SearchEnd::Stopped { failed_per_s, .. } => *failed_per_s,
         }?;
         self.at(rate)
     }
 
-    fn at(&self, rate_per_s: f64) -> Option<&Step> {
-        let steps = self.steps.iter().rev();
-        let mut steps = steps.filter(|step| step.rate_per_s.total_cmp(&rate_per_s).is_eq());
-        let first = steps.next()?;
-        Some(steps.find(|step| step.long && !first.long).unwrap_or(first))
+    fn at(&self, rate_per_s: f64) -> Option<AtRate> {
+        let steps = self.steps.iter();
+        let steps = steps.filter(|step| step.rate_per_s.total_cmp(&rate_per_s).is_eq());
+        let mut steps: Vec<&Step> = steps.collect();
+        if let Some(long) = steps.iter().rev().find(|step| step.long) {
+            steps = vec![long];
+        }
+        let overloaded = |step: &&Step| step.judged == StepJudged::Overloaded;
+        (!steps.is_empty()).then(|| AtRate {
+            rate_per_s,
+            achieved_per_s: mean(steps.iter().filter_map(|step| step.achieved_per_s)),
+            value_ms: mean(steps.iter().filter_map(|step| step.value_ms)),
+            is_overloaded: steps.iter().any(overloaded),
+            trials: steps.iter().map(|step| step.trial).collect(),
+        })
     }
 
-    /// The step at which response times begin to climb, by the place that Kneedle finds
-    /// on the curve of the limited number against the achieved rate. Overloaded steps are
-    /// not on the curve: their times depend on how long they ran. `None` with too few
-    /// steps, or on a curve without a bend.
+    /// The curve of the limited number against the achieved rate, in order of the rates.
+    /// Overloaded rates are not on it.
     #[must_use]
-    pub fn knee(&self) -> Option<&Step> {
-        let on_curve = self.steps.iter().filter(|step| {
-            matches!(step.judged, StepJudged::Held | StepJudged::TooSlow)
-                && step.achieved_per_s.is_some()
-                && step.value_ms.is_some()
-        });
-        let mut steps: Vec<&Step> = on_curve.collect();
-        steps.sort_by(|a, b| {
-            a.achieved_per_s
-                .partial_cmp(&b.achieved_per_s)
-                .unwrap_or(std::cmp::Ordering::Equal)
-        });
-        let points = steps
-            .iter()
-            .filter_map(|step| Some((step.achieved_per_s?, step.value_ms?)));
-        let points: Vec<(f64, f64)> = points.collect();
-        steps.get(knee(&points)?).copied()
+    pub fn curve(&self) -> Vec<AtRate> {
+        let mut rates: Vec<f64> = self.steps.iter().map(|step| step.rate_per_s).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.dedup_by(|a, b| a.total_cmp(b).is_eq());
+        let rates = rates.into_iter().filter_map(|rate| self.at(rate));
+        let curve = rates
+            .filter(|at| !at.is_overloaded && at.achieved_per_s.is_some() && at.value_ms.is_some());
+        curve.collect()
     }
+
+    /// Where response times begin to climb: the place that Kneedle finds on the curve.
+    /// `None` with too few rates, or on a curve without a bend.
+    #[must_use]
+    pub fn knee(&self) -> Option<AtRate> {
+        let mut curve = self.curve();
+        let points = curve
+            .iter()
+            .filter_map(|at| Some((at.achieved_per_s?, at.value_ms?)));
+        let points: Vec<(f64, f64)> = points.collect();
+        knee(&points).map(|place| curve.swap_remove(place))
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
+    (count > 0.0).then_some(sum / count)
 }
 
 #[cfg(test)]
@@ -198,17 +236,34 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_there_is_the_longest_trials() {
-        let found = found();
-        assert_eq!(found.held().map(|step| step.trial), Some(6));
-        assert_eq!(found.failed().map(|step| step.trial), Some(5));
-        let none = FoundMax {
-            end: SearchEnd::Stopped { reason: "x".into() },
-            ..found
+    fn a_longer_trial_speaks_for_its_rate_and_others_on_average() {
+        let mut found = found();
+        let held = found.held().unwrap();
+        assert_eq!((held.trials, held.value_ms), (vec![6], Some(19.0)));
+        assert_eq!(found.failed().unwrap().trials, [5]);
+        found
+            .steps
+            .push(step(7, 803.0, 17.0, StepJudged::Held, false));
+        let failed = found.failed().unwrap();
+        assert_eq!((failed.trials, failed.value_ms), (vec![5, 7], Some(23.5)));
+        let rates: Vec<f64> = found.curve().iter().map(|at| at.rate_per_s).collect();
+        assert_eq!(rates, [700.0, 767.0, 803.0]);
+    }
+
+    #[test]
+    fn what_a_stopped_search_knew_is_kept() {
+        let stopped = FoundMax {
+            end: SearchEnd::Stopped {
+                reason: "x".into(),
+                held_per_s: Some(700.0),
+                failed_per_s: None,
+            },
+            ..found()
         };
-        assert_eq!((none.held(), none.failed()), (None, None));
-        let json = serde_json::to_string(&none).unwrap();
-        assert_eq!(serde_json::from_str::<FoundMax>(&json).unwrap(), none);
+        assert_eq!(stopped.held().unwrap().trials, [2]);
+        assert_eq!(stopped.failed(), None);
+        let json = serde_json::to_string(&stopped).unwrap();
+        assert_eq!(serde_json::from_str::<FoundMax>(&json).unwrap(), stopped);
     }
 
     #[test]
@@ -231,7 +286,7 @@ mod tests {
         found
             .steps
             .push(step(9, 1100.0, 1e6, StepJudged::Overloaded, false));
-        assert_eq!(found.knee().map(|step| step.trial), Some(6));
+        assert_eq!(found.knee().map(|at| at.trials), Some(vec![6]));
         found.steps.truncate(3);
         assert_eq!(found.knee(), None);
     }

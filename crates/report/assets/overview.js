@@ -59,6 +59,41 @@ function cpuBars(x, categories, values) {
   })).filter((trace) => trace.y.some((value) => value > 0));
 }
 
+// Response time against throughput: a curve for each search, and what there is to see on it.
+function searches() {
+  const found = overview.searches, traces = [];
+  const most = Math.max(...found.flatMap((s) => [...s.curve.tps, ...s.overloaded.tps]));
+  found.forEach((s, i) => {
+    // One search has a colour for each thing to see, several have one each.
+    const tint = (k) => found.length > 1 ? i : k;
+    const named = (what) => s.name ? `${s.name}, ${what}` : what;
+    const add = (points, what, k, more) => {
+      if (!points.tps.length) return;
+      const text = points.rate.map((rate) => `${rate.toLocaleString("en")}/s asked for`);
+      const label = named(what);
+      traces.push(line(points.tps, points.ms, label, tint(k), Object.assign({
+        label, text, hovertemplate: "%{y:,.4~g} ms at %{x:,.4~g}/s (%{text})",
+      }, more)));
+    };
+    const mark = (k, symbol, size) => ({ mode: "markers", marker: { symbol, size, color: colour(tint(k)), line: { width: 2, color: colour(tint(k)) } } });
+    add(s.curve, s.column, 0);
+    add(s.held, "highest rate that held", 2, mark(2, "diamond", 11));
+    add(s.knee, "knee", 3, mark(3, "circle-open", 17));
+    add(s.overloaded, "more arrived than was done", 1, mark(1, "x-thin-open", 9));
+  });
+  const limits = found.filter((s, i) => found.findIndex((other) => other.limit === s.limit) === i);
+  for (const { limit } of limits) {
+    traces.push(line([0, most], [limit, limit], `limit ${limit} ms`, found.length, {
+      label: `limit, ${limit} ms`, mode: "lines", hovertemplate: "%{y:,.4~g} ms",
+      line: { color: css("--faint"), dash: "dot", width: 1.5 },
+    }));
+  }
+  return [traces, layout({
+    hovermode: "closest", xaxis: axis("transactions/s", { rangemode: "tozero" }),
+    yaxis: axis("response time, ms", { type: "log" }),
+  })];
+}
+
 // From pale to deep: colours for lines that are in an order.
 function ramp(share) {
   const ends = ["--ramp0", "--ramp1"].map((name) => [1, 3, 5].map((i) => parseInt(css(name).slice(i, i + 2), 16)));
@@ -98,6 +133,7 @@ function showOverview() {
     figure("sweep-ms", sweepMs);
     if (overview.sweep.cpu) figure("sweep-cpu", sweepCpu);
   }
+  if (overview.searches.length) figure("searches", searches);
   figure("curves", curves);
-  for (const id of ["sweep-tps", "sweep-ms", "sweep-cpu", "curves"]) watch(id);
+  for (const id of ["searches", "sweep-tps", "sweep-ms", "sweep-cpu", "curves"]) watch(id);
 }

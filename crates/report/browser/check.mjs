@@ -356,6 +356,23 @@ const checks = {
     await close();
   },
 
+  async "the curve of a search, its limit and its knee"() {
+    const { page, close } = await open("search", { viewport: { width: 1280, height: 900 } });
+    const { searches, "sweep-tps": sweep } = await figures(page);
+    assert.equal(sweep, undefined, "steps are no sweep");
+    const names = ["response 99 %", "highest rate that held", "knee", "more arrived than was done", "limit 20 ms"];
+    assert.deepEqual(searches.traces.map((t) => t.name), names);
+    const [curve, held, knee, overloaded, limit] = searches.traces;
+    assert.deepEqual(curve.x, [175, 350, 700, 766.8, 802.6], "a point for each rate, in order");
+    assert.deepEqual(curve.y, [7.5, 8, 12, 18.5, 30], "the longer trial speaks for its rate");
+    assert.deepEqual([held.x, held.y], [[766.8], [18.5]]);
+    assert.deepEqual([overloaded.x, limit.y], [[840], [20, 20]]);
+    assert.ok(curve.x.includes(knee.x[0]));
+    await noOverflow(page, "search");
+    await picture(page, "search");
+    await close();
+  },
+
   async "a single trial has no sweep"() {
     const { page, close } = await open("single");
     const drawn = await figures(page);

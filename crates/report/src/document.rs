@@ -16,6 +16,7 @@ use crate::keys;
 use crate::list::{distinct, listed};
 use crate::number;
 use crate::provenance;
+use crate::search;
 use crate::settings::{self, Setting};
 use crate::sheet::Section;
 use crate::table;
@@ -78,10 +79,12 @@ impl<'a> Document<'a> {
     }
 }
 
-/// What two variants cost against each other.
+/// What searches found, and what two variants cost against each other.
 pub(crate) fn answers(result: &RunResult) -> Vec<Section> {
     let variants = SideBySide::of_variants(result).filter(|both| !both.is_empty());
-    variants.iter().map(SideBySide::section).collect()
+    let mut answers: Vec<Section> = search::section(result).into_iter().collect();
+    answers.extend(variants.iter().map(SideBySide::section));
+    answers
 }
 
 /// A row for each trial.

@@ -10,11 +10,15 @@ use crate::cell::Cell;
 use crate::keys;
 use crate::number;
 use crate::point::{self, Point, best};
+use crate::search;
 
 /// The result in a few sentences.
 pub(crate) fn lead(result: &RunResult) -> String {
     if result.trials.is_empty() {
         return "No trial has ended yet.".to_owned();
+    }
+    if let Some(found) = search::lead(result) {
+        return found;
     }
     let points = points(result);
     let Some(best) = best(&points) else {
@@ -55,6 +59,9 @@ pub(crate) fn lead(result: &RunResult) -> String {
 
 /// The place of the first trial of the best point, from 1.
 pub(crate) fn best_trial(result: &RunResult) -> usize {
+    if let Some(place) = search::best_trial(result) {
+        return place + 1;
+    }
     let points = points(result);
     let mut trials = best(&points).into_iter().flat_map(|point| &point.trials);
     let wanted = trials.find(|trial| trial.counts());

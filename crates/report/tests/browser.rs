@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::scale_up::{Left, STUDY, incomplete, scale_up, with_variants};
+use common::search::{FOUND, searched};
 use report::Report;
 
 /// Writes the page of a study and its twins.
@@ -72,6 +73,7 @@ fn the_page_in_a_browser() {
     write(&pages, "whole", &scale_up(3));
     write(&pages, "incomplete", &incomplete());
     write(&pages, "variants", &with_variants());
+    write(&pages, "search", &searched(&[("1000", FOUND)]));
     write(&pages, "hundred", &scale_up(13));
     write(&pages, "hostile", &hostile());
     let (result, series) = common::study(&[8]);

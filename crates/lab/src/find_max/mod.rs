@@ -60,7 +60,7 @@ pub fn find_max(
     keeper: &mut dyn Keeper,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mut number = 1;
+    let mut ran = Vec::new();
     let mut first = None;
     let searches = trials.iter();
     let searches = searches.filter_map(|trial| Some((trial, trial.find_max?)));
@@ -72,7 +72,8 @@ pub fn find_max(
             known,
             keeper,
             interrupted,
-            number,
+            ran,
+            search: None,
             found: FoundMax {
                 point: trial.point.clone(),
                 repeat: trial.repeat,
@@ -81,26 +82,18 @@ pub fn find_max(
                 capacity_per_s: None,
                 steps: Vec::new(),
                 end: SearchEnd::Stopped {
-                    reason: "it did not come to its end".to_owned(),
+                    reason: String::new(),
+                    held_per_s: None,
+                    failed_per_s: None,
                 },
             },
         };
-        let ended = driving.search();
-        number = driving.number;
-        let mut found = driving.found;
-        let halt = match ended {
-            Ok(end) => {
-                found.end = end;
-                None
-            }
-            Err(halt) => {
-                let (Halt::Search(failure) | Halt::All(failure)) = &halt;
-                found.end = SearchEnd::Stopped {
-                    reason: failure.message.clone(),
-                };
-                Some(halt)
-            }
-        };
+        let halt = driving.search().err();
+        if let Some(Halt::Search(failure) | Halt::All(failure)) = &halt {
+            driving.found.end = driving.stopped(failure);
+        }
+        let found = driving.found;
+        ran = driving.ran;
         keeper.found(found)?;
         match halt {
             Some(Halt::All(failure)) => return Err(failure),
@@ -136,14 +129,16 @@ struct Driving<'a> {
     known: &'a [TrialSummary],
     keeper: &'a mut dyn Keeper,
     interrupted: &'a AtomicBool,
-    /// Of the next trial.
-    number: u32,
+    /// What this search and those before it ran, or took from `known`.
+    ran: Vec<TrialSummary>,
+    /// None before the closed loop is over.
+    search: Option<Search>,
     found: FoundMax,
 }
 
 impl Driving<'_> {
-    fn search(&mut self) -> Result<SearchEnd, Halt> {
-        let closed = self.run(&self.closed())?;
+    fn search(&mut self) -> Result<(), Halt> {
+        let closed = self.run(self.closed())?;
         let capacity = closed.transactions.per_s.map(|tps| tps.value);
         let Some(capacity) = capacity.filter(|capacity| *capacity > 0.0) else {
             let message = "the closed loop ended no transaction, so there is no rate to begin with";
@@ -157,46 +152,80 @@ impl Driving<'_> {
             let (rate, long) = match search.next() {
                 Next::Try(rate) => (rate, false),
                 Next::Confirm(rate) => (rate, true),
-                Next::End(end) => return Ok(end),
+                Next::End(end) => {
+                    self.found.end = end;
+                    return Ok(());
+                }
             };
-            let summary = self.run(&self.step(rate, long))?;
+            let summary = self.run(self.step(rate, long))?;
             let step = judged(&summary, &self.found, rate, long);
             search.heard(rate, long, seen(&step));
             self.keeper.searching(&told(&step, &self.found, &search));
             self.found.steps.push(step);
+            self.search = Some(search.clone());
+        }
+    }
+
+    /// How a search ends that did not come to its end.
+    fn stopped(&self, failure: &Failure) -> SearchEnd {
+        let search = self.search.as_ref();
+        SearchEnd::Stopped {
+            reason: failure.message.clone(),
+            held_per_s: search.and_then(Search::held),
+            failed_per_s: search.and_then(Search::failed),
         }
     }
 
     /// Runs a trial, or takes what it gave when it ran before.
-    fn run(&mut self, trial: &Trial) -> Result<TrialSummary, Halt> {
-        self.number += 1;
-        if let Some(known) = self.known.iter().find(|known| known.number == trial.number) {
-            if known.point == trial.point {
-                return Ok(known.clone());
-            }
-            let message = format!(
-                "trial {} of the result is not one of this search",
-                known.number
-            );
-            let remedy = "run the search anew, without --resume";
-            let failure = Failure::new(Cause::Usage, message).remedy(Some(remedy));
-            return Err(Halt::All(failure));
-        }
+    fn run(&mut self, trial: Trial) -> Result<TrialSummary, Halt> {
+        let summary = match self.known(&trial) {
+            Some(known) => known.clone(),
+            None => self.run_anew(trial)?,
+        };
+        self.ran.push(summary.clone());
+        Ok(summary)
+    }
+
+    /// What a run that was cut off has of this trial; what chance did there may have had it
+    /// take another way from here on.
+    fn known(&self, trial: &Trial) -> Option<&TrialSummary> {
+        let time_s = trial.load.time.map(|time| time.as_secs_f64());
+        let taken = |known: &TrialSummary| self.ran.iter().any(|ran| ran.number == known.number);
+        self.known.iter().find(|known| {
+            known.point == trial.point && known.setup.time_s == time_s && !taken(known)
+        })
+    }
+
+    fn run_anew(&mut self, trial: Trial) -> Result<TrialSummary, Halt> {
         if self.interrupted.load(Ordering::Relaxed) {
             let message = "interrupted between two trials";
             return Err(Halt::All(Failure::new(Cause::Interrupted, message)));
         }
-        let ran = attempt(self.lab, trial, self.keeper, self.interrupted);
+        let ran = attempt(self.lab, &trial, self.keeper, self.interrupted);
         match ran.map_err(Halt::All)? {
-            (_, Some(failure)) => Err(Halt::Search(failure)),
+            (summary, Some(failure)) => {
+                self.ran.push(summary);
+                Err(Halt::Search(failure))
+            }
             (summary, None) => Ok(summary),
         }
+    }
+
+    /// All trials that are there.
+    fn there(&self) -> impl Iterator<Item = &TrialSummary> {
+        self.known.iter().chain(&self.ran)
+    }
+
+    /// The first number that no trial has.
+    fn free_number(&self) -> u32 {
+        let taken = |number: &u32| self.there().any(|trial| trial.number == *number);
+        (1..).find(|number| !taken(number)).unwrap_or(u32::MAX)
     }
 
     /// The closed loop, as the study has it.
     fn closed(&self) -> Trial {
         Trial {
-            number: self.number,
+            number: self.free_number(),
             label: labelled(&self.trial.label, CLOSED),
             point: self.point(CLOSED),
             find_max: None,
@@ -207,13 +236,14 @@ impl Driving<'_> {
     /// An open loop with so many arrivals in a second, over all servers.
     fn step(&self, rate: f64, long: bool) -> Trial {
         let each = rate / f64::from(self.trial.instances);
-        let same = self.found.steps.iter();
-        let same = same.filter(|step| step.rate_per_s.total_cmp(&rate).is_eq());
+        let (number, point) = (self.free_number(), self.point(&rate.to_string()));
+        let repeats = self.there().filter(|trial| trial.point == point);
+        let latest = repeats.map(|trial| trial.repeat).max();
         let mut trial = Trial {
-            number: self.number,
+            number,
             label: labelled(&self.trial.label, &format!("rate={rate}")),
-            point: self.point(&rate.to_string()),
-            repeat: same.count() as u32 + 1,
+            repeat: latest.map_or(1, |latest| latest + 1),
+            point,
             early: Some(EarlyEnd::Overloaded {
                 longest: self.wanted.limit,
             }),
@@ -230,7 +260,7 @@ impl Driving<'_> {
             arrivals: Arrivals::Poisson,
         };
         // A second step at a rate meets other arrivals.
-        load.seed = load.seed.wrapping_add(u64::from(self.number));
+        load.seed = load.seed.wrapping_add(u64::from(number));
         if long {
             load.time = load.time.map(|time| time.saturating_mul(LONG));
         }

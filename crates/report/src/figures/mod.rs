@@ -1,6 +1,7 @@
 //! The numbers of the figures, as JSON inside the page.
 
 mod pack;
+mod searches;
 mod sweep;
 mod thin;
 mod trial;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use crate::Report;
 use crate::findings;
 use crate::keys;
+use searches::Search;
 use sweep::Sweep;
 use trial::Trial;
 
@@ -28,7 +30,9 @@ pub(crate) struct Figures {
 /// What the figures of the study draw.
 #[derive(Debug, Serialize)]
 pub(crate) struct Overview {
+    /// Not of a search, whose steps are no sweep.
     pub(crate) sweep: Option<Sweep>,
+    searches: Vec<Search>,
     curves: Vec<Curve>,
     /// The categories of CPU time.
     cpu: [&'static str; 8],
@@ -63,7 +67,8 @@ impl Figures {
         Self {
             trials: trials.collect(),
             overview: Overview {
-                sweep: sweep::sweep(result),
+                sweep: sweep::sweep(result).filter(|_| result.searches.is_empty()),
+                searches: searches::searches(result),
                 curves: curves(result),
                 cpu: sweep::CPU,
                 names,

@@ -5,6 +5,7 @@
 
 pub(crate) mod made;
 pub(crate) mod scale_up;
+pub(crate) mod search;
 
 use measure::gather::summarize;
 use measure::result::{Environment, RunResult};

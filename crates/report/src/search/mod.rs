@@ -1,0 +1,170 @@
+//! Searches for the highest rate under a limit: what they found, and by which steps.
+
+mod csv;
+mod words;
+
+use measure::column;
+use measure::find_max::{AtRate, FoundMax, SearchEnd, Step};
+use measure::result::RunResult;
+
+use crate::grid::{Grid, heads};
+use crate::keys;
+use crate::number;
+use crate::sheet::{Place, Section};
+
+pub use csv::csv;
+
+/// The answer in a few sentences; `None` without a search.
+pub(crate) fn lead(result: &RunResult) -> Option<String> {
+    words::lead(result)
+}
+
+/// What was found, by which steps, and the curve; `None` without a search.
+pub(crate) fn section(result: &RunResult) -> Option<Section> {
+    let searches = result.searches.as_slice();
+    let first = searches.first()?;
+    let mut grids = Vec::new();
+    if searches.len() > 1 {
+        grids.push(found(result));
+    }
+    grids.extend(searches.iter().map(|search| steps(search, result)));
+    Some(Section {
+        title: "The highest rate under a limit".to_owned(),
+        words: searches
+            .iter()
+            .map(|search| words::of(search, result))
+            .collect(),
+        grids,
+        figures: vec![figure(first)],
+    })
+}
+
+/// The place of the trial that shows the highest rate that held, from 0.
+pub(crate) fn best_trial(result: &RunResult) -> Option<usize> {
+    let held = result.searches.iter().filter_map(FoundMax::held);
+    let best = held.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))?;
+    let number = best.trials.last()?;
+    let mut trials = result.trials.iter();
+    trials.position(|trial| trial.number == *number)
+}
+
+/// What a search stands for: `rows=1000, repeat 2`; nothing where there is one.
+pub(crate) fn name(search: &FoundMax, result: &RunResult) -> String {
+    let axes = keys::axes(result);
+    let pairs = search.point.iter();
+    let (keys, values): (Vec<&str>, Vec<&str>) = pairs
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .unzip();
+    let name = keys::name(&keys, &values, &axes);
+    match (name.is_empty(), repeated(result)) {
+        (_, false) => name,
+        (true, true) => format!("repeat {}", search.repeat),
+        (false, true) => format!("{name}, repeat {}", search.repeat),
+    }
+}
+
+fn repeated(result: &RunResult) -> bool {
+    result.searches.iter().any(|search| search.repeat > 1)
+}
+
+/// A row for each of several searches.
+fn found(result: &RunResult) -> Grid {
+    let rate = |at: Option<AtRate>| number::maybe(at.map(|at| at.rate_per_s));
+    let rows = result.searches.iter().map(|search| {
+        vec![
+            name(search, result),
+            rate(search.held()),
+            rate(search.failed()),
+            rate(search.knee()),
+            number::maybe(search.capacity_per_s),
+            search.steps.len().to_string(),
+            ended(&search.end).to_owned(),
+        ]
+    });
+    Grid {
+        caption: "What each search found, in transactions per second: the highest rate that held \
+                  the limit, the lowest that did not, the knee of the curve, and what the closed \
+                  loop did."
+            .to_owned(),
+        heads: heads([
+            "search",
+            "held",
+            "not held",
+            "knee",
+            "closed loop",
+            "steps",
+            "ended",
+        ]),
+        keys: 1,
+        words: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// How a search ended, in a word or two.
+fn ended(end: &SearchEnd) -> &'static str {
+    match end {
+        SearchEnd::Found { .. } => "found",
+        SearchEnd::OutOfTrials { .. } => "out of trials",
+        SearchEnd::NoRate { .. } => "no rate holds",
+        SearchEnd::Stopped { .. } => "stopped",
+    }
+}
+
+/// The steps of one search, in the order in which they ran.
+fn steps(search: &FoundMax, result: &RunResult) -> Grid {
+    let of = match result.searches.len() {
+        1 => String::new(),
+        _ => format!(" of {}", name(search, result)),
+    };
+    Grid {
+        caption: format!(
+            "The steps{of} in the order in which they ran: arrivals that were asked for and \
+             transactions that ended, per second, and response times in milliseconds. The limit is \
+             {} ms.",
+            search.limit_ms
+        ),
+        heads: heads([
+            "trial",
+            "rate",
+            "tps",
+            "mean",
+            &column::heading(&search.column),
+            "judged",
+        ]),
+        keys: 1,
+        words: 1,
+        rows: search.steps.iter().map(row).collect(),
+        ..Grid::default()
+    }
+}
+
+fn row(step: &Step) -> Vec<String> {
+    let longer = if step.long { ", in a longer trial" } else { "" };
+    vec![
+        step.trial.to_string(),
+        number::value(step.rate_per_s),
+        number::maybe(step.achieved_per_s),
+        number::maybe(step.mean_ms),
+        number::maybe(step.value_ms),
+        format!("{}{longer}", step.judged),
+    ]
+}
+
+fn figure(search: &FoundMax) -> Place {
+    let heading = column::heading(&search.column);
+    Place {
+        id: "searches",
+        label: format!(
+            "Line chart of the response time ({heading}) against throughput; its values are in the \
+             tables."
+        ),
+        caption: format!(
+            "Response time ({heading}) against throughput: a point for each rate, by its longer \
+             trial or on average over its trials. The dotted line is the limit, crosses are steps \
+             at which more arrived than was done, and a ring is the knee, where response times \
+             begin to climb."
+        ),
+    }
+}

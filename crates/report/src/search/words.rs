@@ -1,0 +1,174 @@
+//! What searches found, in sentences.
+
+use measure::find_max::{AtRate, FoundMax, SearchEnd};
+use measure::result::RunResult;
+
+use super::name;
+use crate::number;
+
+/// The answer: of one search what it found, of several the highest rate.
+pub(super) fn lead(result: &RunResult) -> Option<String> {
+    let searches = result.searches.as_slice();
+    let text = match searches {
+        [] => return None,
+        [one] => answer(one, result),
+        several => of_several(several, result),
+    };
+    // A number stays on a line with its unit.
+    Some(text.replace(" ms", "\u{a0}ms"))
+}
+
+/// What one search found, where its curve has its knee, and why it ended.
+pub(super) fn of(search: &FoundMax, result: &RunResult) -> String {
+    let mut text = match result.searches.len() {
+        1 => String::new(),
+        _ => format!("{}: {} ", name(search, result), answer(search, result)),
+    };
+    text.push_str(&knee(search));
+    text.push_str(&why_ended(search));
+    text.replace(" ms", "\u{a0}ms")
+}
+
+fn of_several(searches: &[FoundMax], result: &RunResult) -> String {
+    let held = searches.iter().filter_map(|search| {
+        let rate = search.held()?.rate_per_s;
+        Some((search, rate))
+    });
+    let best = held.max_by(|a, b| a.1.total_cmp(&b.1));
+    let count = searches.len();
+    match best {
+        Some((best, _)) => format!(
+            "Of {count} searches, the highest rate was found at {}. {}",
+            name(best, result),
+            answer(best, result)
+        ),
+        None => format!("Of {count} searches, none found a rate that holds its limit."),
+    }
+}
+
+fn answer(search: &FoundMax, result: &RunResult) -> String {
+    let limit = limit(search);
+    let (held, failed) = (search.held(), search.failed());
+    let text = match (&search.end, &held, &failed) {
+        (SearchEnd::NoRate { .. }, _, Some(failed)) => format!(
+            "No rate keeps {limit}: even at {} transactions per second {}.",
+            number::value(failed.rate_per_s),
+            seen(failed, search)
+        ),
+        (_, Some(held), Some(failed)) => format!(
+            "The highest rate that keeps {limit} is between {} and {} transactions per second: at \
+             the lower one {}, at the higher one {}.{}",
+            number::value(held.rate_per_s),
+            number::value(failed.rate_per_s),
+            seen(held, search),
+            seen(failed, search),
+            share(held, search, result)
+        ),
+        (_, Some(held), None) => format!(
+            "The highest rate that keeps {limit} is above {} transactions per second, where {}; no \
+             rate that was tried broke the limit.",
+            number::value(held.rate_per_s),
+            seen(held, search)
+        ),
+        (_, None, Some(failed)) => format!(
+            "No rate that was tried keeps {limit}: at {} transactions per second, the lowest, {}.",
+            number::value(failed.rate_per_s),
+            seen(failed, search)
+        ),
+        (_, None, None) => format!("Which rate keeps {limit} is not known."),
+    };
+    match &search.end {
+        SearchEnd::Stopped { reason, .. } => {
+            format!("{text} The search did not come to its end: {reason}.")
+        }
+        _ => text,
+    }
+}
+
+/// `99 % of the response times below 20 ms`.
+fn limit(search: &FoundMax) -> String {
+    let what = match search.column.as_str() {
+        "response_ms.mean" => "the mean response time",
+        "response_ms.p95" => "95 % of the response times",
+        "response_ms.p99" => "99 % of the response times",
+        other => other,
+    };
+    format!("{what} below {} ms", search.limit_ms)
+}
+
+/// `it was 18.30 ms`, in the words of the limited number.
+fn seen(at: &AtRate, search: &FoundMax) -> String {
+    let what = match search.column.rsplit('.').next() {
+        Some("mean") | None => "the mean",
+        Some(percentile) => percentile,
+    };
+    match at.value_ms {
+        _ if at.is_overloaded => "more arrived than was done".to_owned(),
+        Some(ms) => format!("{what} was {} ms", number::value(ms)),
+        None => "nothing was measured".to_owned(),
+    }
+}
+
+fn share(held: &AtRate, search: &FoundMax, result: &RunResult) -> String {
+    let share = search
+        .capacity_per_s
+        .map(|capacity| (capacity, held.rate_per_s / capacity));
+    let of = |step: &measure::find_max::Step| {
+        let mut trials = result.trials.iter();
+        trials.find(|trial| trial.number == step.trial)
+    };
+    let users = search.steps.first().and_then(of);
+    let users = users.map(|trial| trial.setup.threads * trial.setup.instances);
+    let users = match users {
+        Some(1) => " with 1 user".to_owned(),
+        Some(users) => format!(" with {} users", number::count(users.into())),
+        None => String::new(),
+    };
+    share.map_or(String::new(), |(capacity, share)| {
+        format!(
+            " The lower one is {:.0} % of the {} that the closed loop did{users}.",
+            share * 100.0,
+            number::value(capacity)
+        )
+    })
+}
+
+fn knee(search: &FoundMax) -> String {
+    match search.knee() {
+        Some(knee) => format!(
+            "Response times begin to climb at {} transactions per second (the knee of the curve), \
+             where {}. ",
+            number::maybe(knee.achieved_per_s),
+            seen(&knee, search)
+        ),
+        None => "The curve has too few rates, or no bend, to show a knee. ".to_owned(),
+    }
+}
+
+fn why_ended(search: &FoundMax) -> String {
+    let steps = match search.steps.len() {
+        1 => "1 step".to_owned(),
+        steps => format!("{steps} steps"),
+    };
+    match &search.end {
+        SearchEnd::Found {
+            held_per_s,
+            failed_per_s,
+        } => format!(
+            "The search ended after {steps}, because the two rates are {:.1} % apart and a longer \
+             trial confirmed the lower one.",
+            (failed_per_s / held_per_s - 1.0) * 100.0
+        ),
+        SearchEnd::OutOfTrials { .. } => format!(
+            "The search ended after {steps}, because it may have no more; with a longer load.time, \
+             steps near the limit agree sooner."
+        ),
+        SearchEnd::NoRate { .. } => format!(
+            "The search ended after {steps}, because the last rate is hardly a hundredth of what \
+             the closed loop did."
+        ),
+        SearchEnd::Stopped { reason, .. } => {
+            format!("The search was stopped after {steps}: {reason}.")
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A study with searches for the highest rate, made without a server.
+
+use measure::find_max::{FoundMax, SearchEnd, Step, StepJudged};
+
+use super::made::{Made, made};
+use super::scale_up::Left;
+
+/// Rates, 99th percentiles, and what was judged; the last step is a longer one.
+pub(crate) const STEPS: [(f64, f64, StepJudged); 7] = [
+    (700.0, 12.0, StepJudged::Held),
+    (840.0, 900.0, StepJudged::Overloaded),
+    (350.0, 8.0, StepJudged::Held),
+    (766.8, 16.5, StepJudged::Held),
+    (802.6, 30.0, StepJudged::TooSlow),
+    (175.0, 7.5, StepJudged::Held),
+    (766.8, 18.5, StepJudged::Held),
+];
+
+/// The trials of one search after the other, each for a value of `data.rows`.
+pub(crate) fn searched(ends: &[(&str, SearchEnd)]) -> Left {
+    let rates: Vec<String> = STEPS.iter().map(|(rate, ..)| rate.to_string()).collect();
+    let mut points = Vec::new();
+    for (rows, _) in ends {
+        points.push([("data.rows", *rows), ("load.rate", "closed loop")]);
+        let steps = rates.iter().map(|rate| ("load.rate", rate.as_str()));
+        points.extend(steps.map(|rate| [("data.rows", *rows), rate]));
+    }
+    let trials: Vec<Made<'_>> = points
+        .iter()
+        .map(|point| Made {
+            point,
+            repeat: 1,
+            tps: point[1].1.parse().unwrap_or(1000.0),
+            mean_ms: 5.0,
+        })
+        .collect();
+    let mut result = made("How much may arrive?", &trials);
+    let each = STEPS.len() as u32 + 1;
+    let searches = (0..).zip(ends).map(|(place, (rows, end))| FoundMax {
+        point: vec![("data.rows".into(), (*rows).into())],
+        repeat: 1,
+        column: "response_ms.p99".into(),
+        limit_ms: 20.0,
+        capacity_per_s: Some(1000.0),
+        steps: steps(place * each + 2),
+        end: end.clone(),
+    });
+    result.searches = searches.collect();
+    Left {
+        result,
+        series: Vec::new(),
+        monitors: Vec::new(),
+    }
+}
+
+fn steps(first: u32) -> Vec<Step> {
+    let steps = (first..).zip(STEPS);
+    steps
+        .map(|(trial, (rate_per_s, value_ms, judged))| Step {
+            trial,
+            rate_per_s,
+            achieved_per_s: Some(rate_per_s),
+            mean_ms: Some(5.0),
+            value_ms: Some(value_ms),
+            long: trial == first + STEPS.len() as u32 - 1,
+            judged,
+        })
+        .collect()
+}
+
+pub(crate) const FOUND: SearchEnd = SearchEnd::Found {
+    held_per_s: 766.8,
+    failed_per_s: 802.6,
+};

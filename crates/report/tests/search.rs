@@ -1,0 +1,134 @@
+//! Searches for the highest rate in every form of the report, on results made without a
+//! server.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use common::golden;
+use common::search::{FOUND, searched};
+use measure::find_max::SearchEnd;
+use report::Report;
+
+/// The words of a text on one line, with plain spaces.
+fn flat(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}
+
+fn text(ends: &[(&str, SearchEnd)]) -> String {
+    flat(&report::text::study(&searched(ends).result))
+}
+
+#[test]
+fn the_answer_comes_first_in_every_form() {
+    let left = searched(&[("1000", FOUND)]);
+    let report = Report {
+        result: &left.result,
+        series: &[],
+        monitors: &[],
+        study: None,
+    };
+    let answer = "The highest rate that keeps 99 % of the response times below 20 ms is between \
+                  766.8 and 802.6 transactions per second: at the lower one p99 was 18.50 ms, at \
+                  the higher one p99 was 30.00 ms. The lower one is 77 % of the 1,000 that the \
+                  closed loop did with 8 users.";
+    let page = report::html::page(&report).unwrap();
+    let (_, lead) = page.split_once("<p class=\"lead\">").unwrap();
+    assert!(flat(lead).starts_with(answer), "{}", &lead[..600]);
+    let text = text(&[("1000", FOUND)]);
+    assert!(text.starts_with(answer), "{text}");
+    for text in [text, flat(&report::markdown::page(&report)), flat(&page)] {
+        assert!(text.contains(answer), "{text}");
+        for said in [
+            "Response times begin to climb at 700.0 transactions per second (the knee of the \
+             curve), where p99 was 12.00 ms.",
+            "The search ended after 7 steps, because the two rates are 4.7 % apart and a longer \
+             trial confirmed the lower one.",
+            "held, in a longer trial",
+            "The limit is 20 ms.",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+    }
+    // The curve stands where a sweep would.
+    assert!(page.contains("id=\"searches\"") && !page.contains("id=\"sweep-tps\""));
+    // The trial that is shown first is the one that confirmed.
+    assert!(page.contains("\"best\":8"), "the held rate's longer trial");
+}
+
+#[test]
+fn every_step_is_a_line_of_the_csv() {
+    let left = searched(&[("1000", FOUND), ("5000", FOUND)]);
+    golden("searches.csv", &report::search::csv(&left.result).unwrap());
+    let (without, _) = common::study(&[8]);
+    assert_eq!(report::search::csv(&without), None);
+}
+
+#[test]
+fn it_is_said_how_a_search_ended() {
+    let stopped = |held_per_s, failed_per_s| SearchEnd::Stopped {
+        reason: "the server died".into(),
+        held_per_s,
+        failed_per_s,
+    };
+    let out = |held_per_s, failed_per_s| SearchEnd::OutOfTrials {
+        held_per_s,
+        failed_per_s,
+    };
+    let none = SearchEnd::NoRate {
+        failed_per_s: 840.0,
+    };
+    for (end, said) in [
+        (
+            none,
+            "No rate keeps 99 % of the response times below 20 ms: even at 840.0 transactions per \
+             second more arrived than was done.",
+        ),
+        (
+            out(Some(700.0), None),
+            "is above 700.0 transactions per second, where p99 was 12.00 ms; no rate that was \
+             tried broke the limit.",
+        ),
+        (out(Some(700.0), None), "because it may have no more"),
+        (
+            out(None, Some(802.6)),
+            "No rate that was tried keeps 99 % of the response times below 20 ms: at 802.6 \
+             transactions per second, the lowest, p99 was 30.00 ms.",
+        ),
+        (
+            stopped(Some(700.0), Some(840.0)),
+            "is between 700.0 and 840.0 transactions per second",
+        ),
+        (
+            stopped(None, None),
+            "Which rate keeps 99 % of the response times below 20 ms is not known. The search did \
+             not come to its end: the server died.",
+        ),
+    ] {
+        let text = text(&[("1000", end)]);
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+#[test]
+fn of_several_searches_the_highest_is_told_and_all_are_listed() {
+    let lower = SearchEnd::Found {
+        held_per_s: 700.0,
+        failed_per_s: 840.0,
+    };
+    let text = text(&[("1000", lower), ("5000", FOUND)]);
+    assert!(
+        text.starts_with(
+            "Of 2 searches, the highest rate was found at rows=5000. The highest rate that keeps \
+             99 % of the response times below 20 ms is between 766.8 and 802.6"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("rows=1000: The highest rate that keeps"));
+    assert!(text.contains("rows=1000 700.0 840.0 700.0 1,000 7 found"));
+    assert!(text.contains("The steps of rows=5000 in the order"));
+}
