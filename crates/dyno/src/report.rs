@@ -53,6 +53,9 @@ pub(crate) fn write(
     if let Some(csv) = ::report::search::csv(result) {
         dir.write_report(names::SEARCHES, &csv)?;
     }
+    if let Some(csv) = ::report::scale::csv(result) {
+        dir.write_report(names::SCALING, &csv)?;
+    }
     dir.write_report(names::MARKDOWN, &::report::markdown::page(&report))?;
     Ok(dir.write_report(names::REPORT, &page)?)
 }

@@ -94,6 +94,23 @@ function searches() {
   })];
 }
 
+// Marks for what was measured, lines for the laws; only the first law is shown unasked.
+function scale() {
+  const { key, lines } = overview.scale, several = lines.length > 1, traces = [];
+  lines.forEach((l, i) => {
+    const named = (what) => several ? `${l.name}, ${what}` : what;
+    const add = (x, y, what, k, more) => traces.push(line(x, y, named(what), k, Object.assign({ label: named(what) }, more)));
+    add(l.x, l.tps, "measured", i, { mode: "markers", error_y: band(l.tps_half, i) });
+    if (!l.at.length) return;
+    const laws = [["USL", l.usl], ["Amdahl", l.amdahl], ["Gustafson", l.gustafson]];
+    laws.forEach(([law, y], j) => {
+      if (y.every((value) => value === null)) return;
+      add(l.at, y, law, i, { mode: "lines", visible: j === 0, line: { color: colour(several || !j ? i : i + j), dash: DASHES[j], width: 1.8 } });
+    });
+  });
+  return [traces, layout({ hovermode: "closest", xaxis: axis(key, { rangemode: "tozero" }), yaxis: axis("transactions/s", { rangemode: "tozero" }) })];
+}
+
 // From pale to deep: colours for lines that are in an order.
 function ramp(share) {
   const ends = ["--ramp0", "--ramp1"].map((name) => [1, 3, 5].map((i) => parseInt(css(name).slice(i, i + 2), 16)));
@@ -134,6 +151,7 @@ function showOverview() {
     if (overview.sweep.cpu) figure("sweep-cpu", sweepCpu);
   }
   if (overview.searches.length) figure("searches", searches);
+  if (overview.scale) figure("scale", scale);
   figure("curves", curves);
-  for (const id of ["searches", "sweep-tps", "sweep-ms", "sweep-cpu", "curves"]) watch(id);
+  for (const id of ["searches", "scale", "sweep-tps", "sweep-ms", "sweep-cpu", "curves"]) watch(id);
 }

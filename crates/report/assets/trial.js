@@ -12,6 +12,21 @@ function shadow(aside) {
   return aside.map(([x0, x1]) => ({ type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, fillcolor: css("--rule"), opacity: 0.22, line: { width: 0 }, layer: "below" }));
 }
 
+// Where throughput changed its level: the levels as lines, the place as an upright one.
+function levels({ aside, changes, t }) {
+  if (!changes.length) return [];
+  const times = unpack(t), begin = aside.find(([, , phase]) => phase === "warmup")?.[1] ?? times[0];
+  const end = aside.find(([, , phase]) => phase === "drain")?.[0] ?? times[times.length - 1];
+  const rule = { color: css("--ink"), width: 1.4, dash: "dash" };
+  const shape = (x0, x1, y0, y1) => ({ type: "line", xref: "x", yref: "y", x0, x1, y0, y1, line: rule });
+  const starts = [begin, ...changes.map(([at]) => at)], ends = [...starts.slice(1), end];
+  const heights = [changes[0][1], ...changes.map(([, , after]) => after)];
+  return [
+    ...heights.map((y, i) => shape(starts[i], ends[i], y, y)),
+    ...changes.map(([at, before, after]) => shape(at, at, before, after)),
+  ];
+}
+
 function clock(more) {
   return axis(TIME, Object.assign(range ? { range: [...range] } : {}, more));
 }
@@ -26,7 +41,7 @@ function loadFigure({ load }) {
     text: "warm-up", x: x0, y: 0.5, xref: "x", yref: "paper", xanchor: "left", yanchor: "middle", showarrow: false, font: { size: 11, color: css("--faint") },
   }));
   return [traces, layout({
-    height: 400, shapes: shadow(load.aside), annotations: notes, xaxis: clock({ anchor: "y2" }),
+    height: 400, shapes: [...shadow(load.aside), ...levels(load)], annotations: notes, xaxis: clock({ anchor: "y2" }),
     yaxis: axis("transactions/s", { domain: [0.54, 1], rangemode: "tozero" }),
     yaxis2: axis("response time, ms", { domain: [0, 0.46], rangemode: "tozero" }),
   })];

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use measure::interval::Estimate;
 use measure::result::RunResult;
+use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::findings::ended;
@@ -43,8 +44,20 @@ pub fn results(result: &RunResult) -> String {
         for (name, _) in STATISTICS {
             csv.text(&format!("{prefix}.{name}"));
         }
+        for name in RANGES {
+            csv.text(&format!("{prefix}.{name}"));
+        }
     }
-    for name in ["errors", "reconnects", "verdict", "evidence"] {
+    for name in [
+        "errors",
+        "reconnects",
+        "steady_from_s",
+        "never_steady",
+        "little.users",
+        "little.accounted",
+        "verdict",
+        "evidence",
+    ] {
         csv.text(name);
     }
     for name in &metrics {
@@ -65,6 +78,9 @@ const ESTIMATES: [&str; 4] = [
     "response_ms.mean",
     "service_ms.mean",
 ];
+
+/// Where percentiles lie with 95 % confidence.
+const RANGES: [&str; 4] = ["p95.low", "p95.high", "p99.low", "p99.high"];
 
 /// One thing that is said of a distribution.
 type Statistic = (&'static str, fn(LatencySummary) -> f64);
@@ -103,10 +119,24 @@ fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&
         for (_, of) in STATISTICS {
             csv.number(times.map(of));
         }
+        let ranges = times.map(|times| [times.p95_range, times.p99_range]);
+        for range in ranges.unwrap_or_default() {
+            csv.number(range.map(|range| range.low));
+            csv.number(range.map(|range| range.high));
+        }
     }
     for name in ["errors", "reconnects"] {
         csv.number(measure::column::value(trial, name).map(|count| count.value));
     }
+    let (from_s, never) = match trial.steady {
+        Some(Steady::From { s }) => (Some(s), String::new()),
+        Some(Steady::Never { reason }) => (None, reason.to_string()),
+        None => (None, String::new()),
+    };
+    csv.number(from_s);
+    csv.text(&never);
+    csv.number(trial.little.map(|little| little.users));
+    csv.number(trial.little.map(|little| little.accounted));
     let verdict = trial.verdict.as_ref();
     csv.text(&verdict.map_or(String::new(), |verdict| verdict.bound.to_string()));
     csv.text(verdict.map_or("", |verdict| &verdict.evidence));

@@ -1,6 +1,7 @@
 //! What the text and the page both say of a trial.
 
 use measure::setup::Setup;
+use measure::steady::Steady;
 use measure::summary::TrialSummary;
 
 use crate::number;
@@ -118,6 +119,34 @@ pub(crate) fn generator(summary: &TrialSummary) -> String {
         return "not measured".to_owned();
     }
     parts.join("; ")
+}
+
+/// From when on it was in steady state, or why never; `None` when too short to tell.
+pub(crate) fn steady(summary: &TrialSummary) -> Option<String> {
+    summary.steady.map(|steady| match steady {
+        Steady::From { s } => format!("from {} on", number::seconds(s)),
+        Steady::Never { reason } => format!("never: {reason}"),
+    })
+}
+
+/// The same in a word or two.
+pub(crate) fn steady_in_short(summary: &TrialSummary) -> String {
+    match summary.steady {
+        Some(Steady::From { s }) => format!("from {}", number::seconds(s)),
+        Some(Steady::Never { .. }) => "never".to_owned(),
+        None => number::ABSENT.to_owned(),
+    }
+}
+
+/// Both sides of Little's law; `None` where it cannot be looked at.
+pub(crate) fn little(summary: &TrialSummary) -> Option<String> {
+    let little = summary.little?;
+    Some(format!(
+        "{}: throughput × time accounts for {} of {} users",
+        if little.holds() { "holds" } else { "off" },
+        number::value_to(little.accounted, 1),
+        number::value_to(little.users, 1),
+    ))
 }
 
 /// What was still running at the end; `None` when nothing was.

@@ -16,6 +16,7 @@ use crate::keys;
 use crate::list::{distinct, listed};
 use crate::number;
 use crate::provenance;
+use crate::scale;
 use crate::search;
 use crate::settings::{self, Setting};
 use crate::sheet::Section;
@@ -79,11 +80,12 @@ impl<'a> Document<'a> {
     }
 }
 
-/// What searches found, and what two variants cost against each other.
+/// What searches found, what two variants cost against each other, and how far it scales.
 pub(crate) fn answers(result: &RunResult) -> Vec<Section> {
     let variants = SideBySide::of_variants(result).filter(|both| !both.is_empty());
     let mut answers: Vec<Section> = search::section(result).into_iter().collect();
     answers.extend(variants.iter().map(SideBySide::section));
+    answers.extend(scale::section(result));
     answers
 }
 
@@ -92,6 +94,7 @@ pub(crate) fn all_trials(result: &RunResult) -> Grid {
     let axes = keys::axes(result);
     let any = |of: fn(&TrialSummary) -> bool| result.trials.iter().any(of);
     let verdict = any(|trial| trial.verdict.is_some());
+    let steady = any(|trial| trial.steady.is_some());
     let early = any(|trial| trial.outcome != measure::setup::Outcome::Completed);
     let repeated = keys::repeated(result);
 
@@ -100,6 +103,7 @@ pub(crate) fn all_trials(result: &RunResult) -> Grid {
     titles.extend(repeated.then_some("repeat"));
     let keys = titles.len();
     titles.extend(["tps", "mean", "p50", "p95", "p99", "max", "errors"]);
+    titles.extend(steady.then_some("steady"));
     titles.extend(verdict.then_some("verdict"));
     titles.extend(early.then_some("ended"));
 
@@ -108,6 +112,7 @@ pub(crate) fn all_trials(result: &RunResult) -> Grid {
         row.extend(axes.iter().map(|key| keys::value(trial, key).to_owned()));
         row.extend(repeated.then(|| trial.repeat.to_string()));
         row.extend(numbers(trial));
+        row.extend(steady.then(|| describe::steady_in_short(trial)));
         let bound = trial.verdict.as_ref().map(|verdict| verdict.bound);
         let bound = bound.map_or(number::ABSENT.to_owned(), findings::bound_word);
         row.extend(verdict.then_some(bound));
@@ -115,9 +120,10 @@ pub(crate) fn all_trials(result: &RunResult) -> Grid {
         row
     });
     Grid {
-        caption: "All trials. ± is half of the 95 % confidence interval of the mean, from batches \
-                  of the trial's seconds; without it, too little was measured to say. Response \
-                  times in milliseconds, from the intended start of a transaction."
+        caption: "All trials. ± is half of the 95 % confidence interval of the mean, from the \
+                  trial's own seconds; without it, too little was measured to say. Response times in \
+                  milliseconds, from the intended start of a transaction. Steady says from when on \
+                  the load was, counted from its start."
             .to_owned(),
         heads: heads(titles),
         keys,

@@ -28,6 +28,7 @@ mod number;
 mod point;
 mod provenance;
 pub mod rank;
+pub mod scale;
 pub mod search;
 mod section;
 mod settings;

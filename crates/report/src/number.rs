@@ -1,6 +1,7 @@
 //! Numbers as people read them.
 
 use measure::interval::Estimate;
+use measure::quantile::Range;
 
 /// Shown where nothing was measured.
 pub(crate) const ABSENT: &str = "–";
@@ -13,6 +14,11 @@ pub(crate) fn count(value: u64) -> String {
 /// A number with four significant digits, and all digits before the point.
 pub(crate) fn value(value: f64) -> String {
     fixed(value, decimals(value))
+}
+
+/// The same with at most so many decimals.
+pub(crate) fn value_to(value: f64, most: usize) -> String {
+    fixed(value, decimals(value).min(most))
 }
 
 /// A number, or a dash.
@@ -35,6 +41,18 @@ pub(crate) fn estimate_to(estimate: Option<Estimate>, most: usize) -> String {
     let shown = fixed(estimate.value, digits);
     match estimate.half_width {
         Some(half) => format!("{shown} ± {}", fixed(half, digits)),
+        None => shown,
+    }
+}
+
+/// `17.22 (16.90–17.80)`: a number and where it lies with 95 % confidence.
+pub(crate) fn within(value: f64, range: Option<Range>) -> String {
+    let digits = decimals(value);
+    let shown = fixed(value, digits);
+    match range {
+        Some(Range { low, high }) => {
+            format!("{shown} ({}–{})", fixed(low, digits), fixed(high, digits))
+        }
         None => shown,
     }
 }
@@ -142,5 +160,11 @@ mod tests {
         };
         assert_eq!(estimate(Some(unknown)), "1,010");
         assert_eq!(estimate(None), ABSENT);
+        let range = Range {
+            low: 16.9,
+            high: 17.804,
+        };
+        assert_eq!(within(17.221, Some(range)), "17.22 (16.90–17.80)");
+        assert_eq!(within(17.221, None), "17.22");
     }
 }

@@ -67,7 +67,9 @@ fn times(trial: &TrialSummary) -> Grid {
         row("Service", trial.service_ms),
     ];
     Grid {
-        caption: "Times of transactions, in milliseconds.".to_owned(),
+        caption: "Times of transactions, in milliseconds. In brackets where p95 and p99 lie with \
+                  95 % confidence."
+            .to_owned(),
         heads: heads([
             "", "mean", "σ", "min", "p50", "p75", "p90", "p95", "p99", "p99.9", "max",
         ]),
@@ -79,18 +81,11 @@ fn times(trial: &TrialSummary) -> Grid {
 
 fn all_times(times: LatencySummary) -> Vec<String> {
     let mut cells = vec![number::estimate(Some(times.mean))];
-    let values = [
-        times.stddev,
-        times.min,
-        times.p50,
-        times.p75,
-        times.p90,
-        times.p95,
-        times.p99,
-        times.p999,
-        times.max,
-    ];
-    cells.extend(values.map(number::value));
+    let below = [times.stddev, times.min, times.p50, times.p75, times.p90];
+    cells.extend(below.map(number::value));
+    cells.push(number::within(times.p95, times.p95_range));
+    cells.push(number::within(times.p99, times.p99_range));
+    cells.extend([times.p999, times.max].map(number::value));
     cells
 }
 
@@ -290,6 +285,8 @@ fn facts(trial: &TrialSummary) -> Facts {
         ("Statements", statements),
         ("Generator", describe::generator(trial)),
     ];
+    facts.extend(describe::steady(trial).map(|steady| ("Steady", steady)));
+    facts.extend(describe::little(trial).map(|little| ("Little's law", little)));
     if let Some(share) = trial.lookups.missed_share.filter(|share| *share > 0.0) {
         facts.push(("Lookups without a row", number::percent(share)));
     }

@@ -13,7 +13,8 @@
 //!     servers/1/series.jsonl …          of one of several servers
 //!     trial.json                        the summary, at the end
 //!   result.json                         all trials; written anew after each
-//!   report.html, report.md, results.csv, tables.csv, searches.csv
+//!   report.html, report.md, results.csv, tables.csv, searches.csv,
+//!   scaling.csv
 //! ```
 //!
 //! A trial with its `trial.json` was ended. One without was cut off; a resumed study
@@ -68,6 +69,8 @@ pub mod names {
     pub const TABLES: &str = "tables.csv";
     /// The steps of searches for the highest rate.
     pub const SEARCHES: &str = "searches.csv";
+    /// How far it scales: what was measured, and the laws that fit.
+    pub const SCALING: &str = "scaling.csv";
     /// Whether the thresholds were kept, for CI systems.
     pub const JUNIT: &str = "junit.xml";
     /// All numbers, a line for each trial.

@@ -1,6 +1,7 @@
 //! The numbers of the figures, as JSON inside the page.
 
 mod pack;
+mod scale;
 mod searches;
 mod sweep;
 mod thin;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use crate::Report;
 use crate::findings;
 use crate::keys;
+use scale::Scale;
 use searches::Search;
 use sweep::Sweep;
 use trial::Trial;
@@ -33,6 +35,7 @@ pub(crate) struct Overview {
     /// Not of a search, whose steps are no sweep.
     pub(crate) sweep: Option<Sweep>,
     searches: Vec<Search>,
+    scale: Option<Scale>,
     curves: Vec<Curve>,
     /// The categories of CPU time.
     cpu: [&'static str; 8],
@@ -69,6 +72,7 @@ impl Figures {
             overview: Overview {
                 sweep: sweep::sweep(result).filter(|_| result.searches.is_empty()),
                 searches: searches::searches(result),
+                scale: scale::scale(result),
                 curves: curves(result),
                 cpu: sweep::CPU,
                 names,

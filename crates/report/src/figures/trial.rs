@@ -4,6 +4,7 @@ use measure::metric::{Group, METRICS, Metric, MonitorPoint, bracketed, split};
 use measure::series::{SeriesLatency, SeriesPoint};
 use measure::slice::Phase;
 use measure::summary::TrialSummary;
+use measure::warning::Warning;
 use serde::Serialize;
 
 use super::pack::Packed;
@@ -36,6 +37,8 @@ struct Load {
     backlog: Option<Packed>,
     /// Start and end of warm-up and drain.
     aside: Vec<(f64, f64, Phase)>,
+    /// When throughput changed its level, and the levels before and after.
+    changes: Vec<(f64, f64, f64)>,
 }
 
 /// The figure of a group of metrics: one panel for each unit.
@@ -80,7 +83,7 @@ pub(crate) fn trial(
         .collect();
     Trial {
         words: in_words(series),
-        load: load(&thin::load(series, factor)),
+        load: load(&thin::load(series, factor), summary),
         t: Packed::times(&t),
         monitors: Group::ALL
             .into_iter()
@@ -90,7 +93,7 @@ pub(crate) fn trial(
     }
 }
 
-fn load(points: &[SeriesPoint]) -> Load {
+fn load(points: &[SeriesPoint], summary: &TrialSummary) -> Load {
     let column = |of: &dyn Fn(&SeriesPoint) -> Option<f64>| -> Vec<Option<f64>> {
         points.iter().map(of).collect()
     };
@@ -110,7 +113,23 @@ fn load(points: &[SeriesPoint]) -> Load {
             .any(Option::is_some)
             .then(|| Packed::of(&backlog)),
         aside: aside(points),
+        changes: changes(summary),
     }
+}
+
+/// As the trial's warning tells them.
+fn changes(summary: &TrialSummary) -> Vec<(f64, f64, f64)> {
+    let told = summary.warnings.iter().filter_map(|warning| match warning {
+        Warning::LevelChanged { changes } => Some(changes),
+        _ => None,
+    });
+    let round = |value: f64| (value * 10.0).round() / 10.0;
+    told.flatten()
+        .map(|change| {
+            let levels = (change.before_per_s, change.after_per_s);
+            (round(change.at_s), round(levels.0), round(levels.1))
+        })
+        .collect()
 }
 
 /// The stretches that are not in the totals.

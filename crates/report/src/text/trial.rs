@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use measure::quantile::Range;
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
@@ -27,6 +28,14 @@ pub fn trial(summary: &TrialSummary) -> String {
         "\n{}",
         wrap("Generator: ", &describe::generator(summary))
     );
+    for (name, words) in [
+        ("Steady: ", describe::steady(summary)),
+        ("Little's law: ", describe::little(summary)),
+    ] {
+        if let Some(words) = words {
+            let _ = writeln!(text, "{}", wrap(name, &words));
+        }
+    }
     if let Some(unfinished) = describe::unfinished(summary) {
         let _ = writeln!(text, "{}", wrap("Unfinished: ", &unfinished));
     }
@@ -137,7 +146,26 @@ fn times(summary: &TrialSummary) -> String {
     if summary.service_ms.is_some() {
         rows.push(row("Service ms", summary.service_ms));
     }
-    format!("\n{}", table(TIMES.map(str::to_owned).to_vec(), rows, 2))
+    let table = table(TIMES.map(str::to_owned).to_vec(), rows, 2);
+    format!("\n{table}{}", ranges(summary))
+}
+
+/// Where the percentiles lie, where that is known.
+fn ranges(summary: &TrialSummary) -> String {
+    let Some(times) = summary.response_ms else {
+        return String::new();
+    };
+    let known = [("p95", times.p95_range), ("p99", times.p99_range)];
+    let known = known.into_iter().filter_map(|(name, range)| {
+        let Range { low, high } = range?;
+        let (low, high) = (number::value(low), number::value(high));
+        Some(format!("{name} {low} to {high}"))
+    });
+    let known: Vec<String> = known.collect();
+    match known.is_empty() {
+        true => String::new(),
+        false => format!("  With 95 % confidence {}\n", known.join(", ")),
+    }
 }
 
 /// Each server's part, where there are several.

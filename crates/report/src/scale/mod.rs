@@ -1,0 +1,116 @@
+//! How far a study's system scales: the laws of scaling over its users or its instances.
+//!
+//! ```text
+//! result -> ladders (one for each value of the other keys), each with its law
+//!        -> section, csv, figure
+//! ```
+
+mod csv;
+mod show;
+
+use measure::result::RunResult;
+use measure::scale::{NoLaw, Point, Scaling, scaling};
+use measure::summary::TrialSummary;
+
+use crate::cell::Cell;
+use crate::keys;
+use crate::sheet::Section;
+
+pub use csv::csv;
+
+/// Keys whose number is the size of what works side by side.
+const SIZES: [&str; 2] = ["load.threads", "topology.instances"];
+/// What a trial says of its arrivals when its users wait for each reply.
+const CLOSED: &str = "closed loop";
+
+/// A study over sizes.
+#[derive(Debug)]
+pub(crate) struct Scale {
+    /// What is counted, for example `threads`.
+    pub(crate) key: String,
+    pub(crate) ladders: Vec<Ladder>,
+}
+
+/// All sizes at one value of the other keys.
+#[derive(Debug)]
+pub(crate) struct Ladder {
+    /// As people say it: `ext4`; empty where there is one.
+    pub(crate) name: String,
+    /// From the smallest on.
+    pub(crate) rungs: Vec<Rung>,
+    pub(crate) law: Result<Scaling, NoLaw>,
+}
+
+/// What was measured at one size.
+#[derive(Debug)]
+pub(crate) struct Rung {
+    pub(crate) size: f64,
+    /// Transactions per second.
+    pub(crate) tps: Cell,
+}
+
+impl Scale {
+    /// Of a study whose results are shown against a size, driven by users that wait for
+    /// each reply; `None` of any other: what arrives at a rate of its own says nothing of
+    /// how far it would scale.
+    pub(crate) fn of(result: &RunResult) -> Option<Self> {
+        let trials: Vec<&TrialSummary> = result.trials.iter().collect();
+        let axes = keys::axes(result);
+        let key = keys::main(&result.design.tables, &trials, &axes)?;
+        let closed = trials.iter().all(|trial| trial.setup.arrivals == CLOSED);
+        if !SIZES.contains(&key) || !closed || !result.searches.is_empty() {
+            return None;
+        }
+        let others: Vec<&str> = axes.iter().copied().filter(|other| *other != key).collect();
+        let groups = keys::groups(&trials, &others).into_iter();
+        let ladders = groups.map(|group| {
+            let name = keys::name(&others, &group.values, &axes);
+            Ladder::of(name, &group.trials, key)
+        });
+        Some(Self {
+            key: keys::short(key, &axes).to_owned(),
+            ladders: ladders.collect(),
+        })
+    }
+}
+
+impl Ladder {
+    fn of(name: String, trials: &[&TrialSummary], key: &str) -> Self {
+        let size = |trial: &TrialSummary| keys::value(trial, key).parse::<f64>().ok();
+        let counted: Vec<&TrialSummary> = trials
+            .iter()
+            .copied()
+            .filter(|trial| trial.counts())
+            .collect();
+        let points = counted.iter().filter_map(|trial| {
+            let per_s = trial.transactions.per_s?.value;
+            Some(Point {
+                size: size(trial)?,
+                per_s,
+            })
+        });
+        let rungs = keys::groups(&counted, &[key]).into_iter();
+        let rungs = rungs.filter_map(|group| {
+            Some(Rung {
+                size: size(group.trials.first()?)?,
+                tps: Cell::of(&group.trials, "tps"),
+            })
+        });
+        Self {
+            name,
+            rungs: rungs.collect(),
+            law: scaling(&points.collect::<Vec<_>>()),
+        }
+    }
+
+    /// The largest size that was measured; 0 without any.
+    pub(crate) fn largest(&self) -> f64 {
+        self.rungs.iter().map(|rung| rung.size).fold(0.0, f64::max)
+    }
+}
+
+/// The law in words and tables, or why there is none; `None` of a study that varies no
+/// size.
+pub(crate) fn section(result: &RunResult) -> Option<Section> {
+    Scale::of(result).map(|scale| show::section(&scale))
+}

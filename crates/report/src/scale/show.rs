@@ -1,0 +1,279 @@
+//! How far it scales, in words and tables.
+
+use measure::interval::Estimate;
+use measure::scale::{Peak, Scaling, Serial};
+
+use super::{Ladder, Scale};
+use crate::grid::{Grid, heads};
+use crate::number;
+use crate::sheet::{Place, Section};
+
+pub(super) fn section(scale: &Scale) -> Section {
+    let fitted = || scale.ladders.iter().filter(|ladder| ladder.law.is_ok());
+    let mut grids = Vec::new();
+    grids.extend((fitted().count() > 0).then(|| laws(scale)));
+    grids.extend(fitted().filter_map(|ladder| steps(ladder, scale)));
+    Section {
+        title: "How far it scales".to_owned(),
+        words: scale
+            .ladders
+            .iter()
+            .map(|ladder| words(ladder, scale))
+            .collect(),
+        figures: (fitted().count() > 0)
+            .then(|| figure(scale))
+            .into_iter()
+            .collect(),
+        grids,
+    }
+}
+
+fn figure(scale: &Scale) -> Place {
+    Place {
+        id: "scale",
+        label: format!(
+            "Line chart of throughput against {}, as measured and by the laws of scaling; its \
+             values are in the tables.",
+            scale.key
+        ),
+        caption: format!(
+            "Throughput against {} as measured (marks, with 95 % intervals) and by the Universal \
+             Scalability Law (lines). The legend has the other laws.",
+            scale.key
+        ),
+    }
+}
+
+/// The answer in a few sentences.
+fn words(ladder: &Ladder, scale: &Scale) -> String {
+    let start = match ladder.name.as_str() {
+        "" => String::new(),
+        name => format!("{name}: "),
+    };
+    let text = match &ladder.law {
+        Err(reason) => format!("No law of scaling is shown: {reason}."),
+        Ok(law) => {
+            let ends = law.peak.as_ref().map_or_else(
+                || endless(law, ladder, scale),
+                |peak| highest(peak, ladder, scale),
+            );
+            format!("{ends} {}", costs(law))
+        }
+    };
+    format!("{start}{text}")
+}
+
+fn highest(peak: &Peak, ladder: &Ladder, scale: &Scale) -> String {
+    let (at, tps) = (number::estimate_to(Some(peak.size), 1), peak.per_s);
+    let tps = number::estimate(Some(tps));
+    let largest = number::value_to(ladder.largest(), 0);
+    let unsure = match peak.size.half_width {
+        Some(_) => "",
+        None => ", but these points do not rule out that it never falls",
+    };
+    match peak.is_measured {
+        true => format!(
+            "Throughput is highest with {at} {}, at {tps} transactions/s, and falls beyond that{unsure}.",
+            scale.key
+        ),
+        false => format!(
+            "Throughput would be highest with {at} {}, at {tps} transactions/s; no more than \
+             {largest} were measured, so that is a guess{unsure}.",
+            scale.key
+        ),
+    }
+}
+
+/// Without a peak that is near.
+fn endless(law: &Scaling, ladder: &Ladder, scale: &Scale) -> String {
+    let contention = law.contention.value;
+    let limit = match law.coherency.value <= 0.0 && contention > 0.001 {
+        true => format!(
+            ", towards {} transactions/s at most",
+            number::value(law.alone_per_s.value / contention)
+        ),
+        false => String::new(),
+    };
+    format!(
+        "Throughput grows up to the {} {} that were measured and has no peak near them{limit}.",
+        number::value_to(ladder.largest(), 0),
+        scale.key
+    )
+}
+
+fn costs(law: &Scaling) -> String {
+    format!(
+        "{} of the work waits for its turn (contention σ) and {} is spent on each pair that must \
+         agree (coherency κ); the law explains {} of the variance.",
+        percent(law.contention),
+        percent(law.coherency),
+        number::percent(law.r_squared)
+    )
+}
+
+/// The laws side by side, a row for each.
+fn laws(scale: &Scale) -> Grid {
+    let named = scale.ladders.len() > 1;
+    let mut titles = Vec::new();
+    titles.extend(named.then_some(""));
+    titles.extend(["law", "one alone, tps", "σ or s", "κ", "R²"]);
+    let peak_at = format!("peak at {}", scale.key);
+    titles.extend([peak_at.as_str(), "tps there"]);
+    let rows = scale.ladders.iter().flat_map(|ladder| {
+        let laws = ladder.law.iter().flat_map(all);
+        laws.map(|mut row| {
+            if named {
+                row.insert(0, ladder.name.clone());
+            }
+            row
+        })
+    });
+    Grid {
+        caption: "The laws of scaling, fitted by least squares to every trial that counts. ± is \
+                  half of the 95 % interval of the linearised fit. σ of the Universal Scalability \
+                  Law and of Amdahl's is the share of the work that waits for its turn, κ the cost \
+                  of each pair that must agree; s of Gustafson's law is the serial share of a work \
+                  that grows with the size."
+            .to_owned(),
+        keys: 1 + usize::from(named),
+        heads: heads(titles),
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+fn all(law: &Scaling) -> Vec<Vec<String>> {
+    let (peak, tps) = match law.peak {
+        Some(peak) => (
+            number::estimate_to(Some(peak.size), 1),
+            number::estimate(Some(peak.per_s)),
+        ),
+        None => ("none near".to_owned(), number::ABSENT.to_owned()),
+    };
+    let universal = vec![
+        "Universal Scalability Law".to_owned(),
+        number::estimate(Some(law.alone_per_s)),
+        share(law.contention),
+        share(law.coherency),
+        format!("{:.3}", law.r_squared),
+        peak,
+        tps,
+    ];
+    let serial = |name: &str, law: Serial| {
+        let absent = || number::ABSENT.to_owned();
+        vec![
+            name.to_owned(),
+            number::estimate(Some(law.alone_per_s)),
+            share(law.share),
+            absent(),
+            format!("{:.3}", law.r_squared),
+            absent(),
+            absent(),
+        ]
+    };
+    let mut rows = vec![universal];
+    rows.extend(law.amdahl.map(|law| serial("Amdahl", law)));
+    rows.extend(law.gustafson.map(|law| serial("Gustafson", law)));
+    rows
+}
+
+/// Measured against fitted, a row for each size.
+fn steps(ladder: &Ladder, scale: &Scale) -> Option<Grid> {
+    let law = ladder.law.as_ref().ok()?;
+    let each = |size: f64, tps: f64| tps / size;
+    let first = ladder.rungs.first()?;
+    let alone = each(first.size, first.tps.value()?);
+    let rows = ladder.rungs.iter().map(|rung| {
+        let (size, tps) = (rung.size, rung.tps.value());
+        let fitted = law.per_s(size);
+        vec![
+            number::value_to(size, 0),
+            number::estimate(rung.tps.estimate),
+            number::value(fitted),
+            tps.map_or(number::ABSENT.to_owned(), |tps| {
+                format!("{:+.1}", (tps / fitted - 1.0) * 100.0)
+            }),
+            number::maybe(law.amdahl_per_s(size)),
+            number::maybe(law.gustafson_per_s(size)),
+            tps.map_or(number::ABSENT.to_owned(), |tps| {
+                format!("{:.0}", each(size, tps) / alone * 100.0)
+            }),
+        ]
+    });
+    let of = match ladder.name.as_str() {
+        "" => String::new(),
+        name => format!(", {name}"),
+    };
+    Some(Grid {
+        caption: format!(
+            "Throughput as measured and by the laws{of}. Off is measured against the Universal \
+             Scalability Law; the last column is the throughput of each of the {key}, as a share of \
+             that with {}.",
+            number::value_to(first.size, 0),
+            key = scale.key
+        ),
+        keys: 1,
+        heads: heads([
+            scale.key.as_str(),
+            "measured tps",
+            "USL",
+            "off %",
+            "Amdahl",
+            "Gustafson",
+            "each %",
+        ]),
+        rows: rows.collect(),
+        ..Grid::default()
+    })
+}
+
+/// `1.2 % ± 0.3 %`.
+fn percent(share: Estimate) -> String {
+    let digits = digits(share.value * 100.0).saturating_sub(1);
+    let one = |share: f64| format!("{:.digits$} %", share * 100.0);
+    match share.half_width {
+        Some(half) => format!("{} ± {}", one(share.value), one(half)),
+        None => one(share.value),
+    }
+}
+
+/// A share with three significant digits, since coherency is often far below 1.
+fn share(share: Estimate) -> String {
+    let digits = digits(share.value);
+    match share.half_width {
+        Some(half) => format!("{:.digits$} ± {half:.digits$}", share.value),
+        None => format!("{:.digits$}", share.value),
+    }
+}
+
+/// Decimals that leave three digits of a number that are not 0.
+fn digits(value: f64) -> usize {
+    const MOST: f64 = 9.0;
+    match value.abs() {
+        size if size > 0.0 => (2.0 - size.log10().floor()).clamp(0.0, MOST) as usize,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_shares_keep_their_digits() {
+        let of = |value, half| Estimate {
+            value,
+            half_width: half,
+        };
+        assert_eq!(
+            share(of(1.043_65e-4, Some(5.518e-5))),
+            "0.000104 ± 0.000055"
+        );
+        assert_eq!(percent(of(0.027_728, Some(0.0253))), "2.8 % ± 2.5 %");
+        assert_eq!(percent(of(1.04e-4, None)), "0.010 %");
+        assert_eq!(
+            (share(of(0.0, None)), percent(of(0.0, None))),
+            ("0".into(), "0 %".into())
+        );
+    }
+}

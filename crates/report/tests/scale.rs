@@ -1,0 +1,138 @@
+//! How far a study's system scales, in every kind of report.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use common::made::{Made, made};
+use measure::result::RunResult;
+use report::Report;
+use report::html::page;
+
+/// Throughput by users by the law of which the numbers are: λ = 100, σ = 0.05, κ = 0.002.
+fn by_law(users: u32) -> f64 {
+    let n = f64::from(users);
+    100.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.002 * n * (n - 1.0))
+}
+
+fn study(sizes: &[&str], repeats: u32, tps: impl Fn(u32) -> f64) -> RunResult {
+    let points: Vec<Vec<(&str, &str)>> = sizes
+        .iter()
+        .map(|size| vec![("load.threads", *size)])
+        .collect();
+    let trials = points.iter().flat_map(|point| {
+        let tps = &tps;
+        (1..=repeats).map(move |repeat| {
+            let users: u32 = point[0].1.parse().unwrap();
+            // Repeats differ by 1 %, always the same way.
+            let luck = 1.0 + 0.01 * f64::from((users + repeat) % 3) - 0.01;
+            Made {
+                point,
+                repeat,
+                tps: tps(users) * luck,
+                mean_ms: 1000.0 * f64::from(users) / tps(users),
+            }
+        })
+    });
+    made("How many users?", &trials.collect::<Vec<_>>())
+}
+
+const SIZES: [&str; 7] = ["1", "2", "4", "8", "16", "32", "64"];
+
+fn reports(result: &RunResult) -> [String; 3] {
+    let report = Report {
+        result,
+        series: &[],
+        monitors: &[],
+        study: None,
+    };
+    [
+        report::text::study(result),
+        report::markdown::page(&report),
+        page(&report).unwrap(),
+    ]
+}
+
+/// The peak of the law is at √(0.95 / 0.002) = 21.8 users.
+#[test]
+fn the_law_and_its_peak_are_in_every_form_of_the_report() {
+    let result = study(&SIZES, 3, by_law);
+    for text in reports(&result) {
+        assert!(text.contains("How far it scales"), "{text}");
+        assert!(text.contains("highest with 21.") || text.contains("highest with 22."));
+        assert!(text.contains("Gustafson") && text.contains("Amdahl"));
+    }
+    let [.., html] = reports(&result);
+    assert!(html.contains("id=\"scale\"") && html.contains("\"usl\":["));
+    let csv = report::scale::csv(&result).unwrap();
+    for (line, value) in [
+        (",usl,alone_per_s,,", 100.0),
+        (",usl,contention,,", 0.05),
+        (",usl,coherency,,", 0.002),
+        (",usl,peak_at,,", 475.0_f64.sqrt()),
+        (",usl,tps,16,", by_law(16)),
+    ] {
+        let found = csv.lines().find_map(|found| found.strip_prefix(line));
+        let found: f64 = found.unwrap().split(',').next().unwrap().parse().unwrap();
+        assert!((found / value - 1.0).abs() < 1e-6, "{line}{found}");
+    }
+}
+
+#[test]
+fn a_law_that_tells_nothing_is_refused_with_its_reason() {
+    let few = study(&SIZES[..5], 3, by_law);
+    let reason = "5 different sizes are too few";
+    for text in reports(&few) {
+        let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(one_line.contains(reason), "{text}");
+        assert!(!text.contains("id=\"scale\"") && !text.contains("R²"));
+    }
+    let csv = report::scale::csv(&few).unwrap();
+    assert!(csv.contains("usl,none") && csv.contains(reason), "{csv}");
+    let jumps = study(&SIZES, 1, |users| {
+        if users.is_multiple_of(4) {
+            100.0
+        } else {
+            900.0
+        }
+    });
+    let text = report::text::study(&jumps);
+    assert!(text.contains("No law of scaling is shown"), "{text}");
+}
+
+/// Every variant has a law of its own; one may have none.
+#[test]
+fn each_variant_scales_in_its_own_way() {
+    let mut result = study(&SIZES, 1, by_law);
+    let mut other = study(&SIZES[..3], 1, by_law);
+    for (trial, variant) in result
+        .trials
+        .iter_mut()
+        .map(|trial| (trial, "plain"))
+        .chain(other.trials.iter_mut().map(|trial| (trial, "tuned")))
+    {
+        trial.point.insert(0, ("variant".into(), variant.into()));
+    }
+    result.trials.append(&mut other.trials);
+    result.design.axes = vec!["variant".into(), "load.threads".into()];
+    let text = report::text::study(&result);
+    assert!(text.contains("plain: Throughput is highest"), "{text}");
+    assert!(text.contains("tuned: No law of scaling is shown"), "{text}");
+}
+
+#[test]
+fn what_is_no_size_or_no_closed_loop_has_no_such_section() {
+    let mut open = study(&SIZES, 1, by_law);
+    for trial in &mut open.trials {
+        trial.setup.arrivals = "open loop, 100/s".into();
+    }
+    let (other, _) = common::study(&[1, 8]);
+    for result in [open, other] {
+        let text = report::text::study(&result);
+        assert!(!text.contains("How far it scales"), "{text}");
+        assert_eq!(report::scale::csv(&result), None);
+    }
+}
