@@ -22,9 +22,15 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if both.is_empty() {
         let [base, new] = both.names();
         let message = format!("{base} and {new} have no point in common");
-        return Err(Failure::new(Exit::Usage, message).remedy(Some(
-            "compare results of the same study, or of studies that vary the same keys",
-        )));
+        let remedy = match args.new_result.is_some() && (args.base.is_none() || args.new.is_none())
+        {
+            true => {
+                "compare results of studies that vary the same keys; if one has variants, name \
+                     the one that is meant with --base or --new"
+            }
+            false => "compare results of the same study, or of studies that vary the same keys",
+        };
+        return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
     }
     let json = || {
         both.json()

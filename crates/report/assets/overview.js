@@ -118,19 +118,22 @@ function ramp(share) {
 }
 
 // x is 1/(1-q): each further nine takes the same room. Of many curves some are shown,
-// evenly spread.
+// evenly spread. Two sides of a point share its colour, and the second is dashed.
 function curves() {
-  const MOST = 8, drawn = overview.curves.filter((c) => c.quantile.length);
-  const step = Math.max(1, (drawn.length - 1) / (MOST - 1));
-  const shown = Array.from({ length: MOST }, (_, k) => Math.round(k * step)).filter((k) => k < drawn.length);
+  const drawn = overview.curves.filter((c) => c.quantile.length), paired = drawn.some((c) => c.pair), MOST = paired ? 4 : 8;
+  const points = [...new Set(drawn.map((c, k) => c.pair ? c.pair[0] : k))];
+  const step = Math.max(1, (points.length - 1) / (MOST - 1));
+  const shown = Array.from({ length: MOST }, (_, k) => points[Math.round(k * step)]).filter((point) => point !== undefined);
   const ordered = overview.sweep?.numeric && overview.sweep.lines.length === 1 && drawn.length > 2;
   const traces = drawn.map((c, k) => {
     const x = c.quantile.map((q) => q < 1 ? 1 / (1 - q) : Math.max(c.count, 1));
     const text = c.quantile.map((q) => q < 1 ? "p" + +(q * 100).toFixed(5) : "max");
-    const place = shown.indexOf(k);
-    const trace = line(x, c.ms, c.name, place < 0 ? k : place, {
+    const [point, side] = c.pair ?? [k, 0], place = shown.indexOf(point);
+    const hue = points.length === 1 ? side : place < 0 ? points.indexOf(point) : place;
+    const trace = line(x, c.ms, c.name, hue, {
       label: c.name, mode: "lines", text, visible: place >= 0, hovertemplate: "%{text}: %{y:,.4~g} ms",
     });
+    if (paired) trace.line.dash = DASHES[side];
     if (ordered) Object.assign(trace.line, { color: ramp(k / (drawn.length - 1)), dash: "solid" });
     return trace;
   });

@@ -6,7 +6,7 @@ use measure::result::RunResult;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::Report;
-use crate::compare::SideBySide;
+use crate::compare;
 use crate::describe::{self, Facts, error_count};
 use crate::doctor::{self, Spoiler};
 use crate::environment;
@@ -82,9 +82,8 @@ impl<'a> Document<'a> {
 
 /// What searches found, what two variants cost against each other, and how far it scales.
 pub(crate) fn answers(result: &RunResult) -> Vec<Section> {
-    let variants = SideBySide::of_variants(result).filter(|both| !both.is_empty());
     let mut answers: Vec<Section> = search::section(result).into_iter().collect();
-    answers.extend(variants.iter().map(SideBySide::section));
+    answers.extend(compare::answer(result));
     answers.extend(scale::section(result));
     answers
 }

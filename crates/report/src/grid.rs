@@ -50,6 +50,15 @@ impl Grid {
         (self.heads.len() - self.keys) / self.groups.len().max(1)
     }
 
+    /// Whether a column begins at its left: running text, and what rows are called.
+    pub(crate) fn is_left(&self, column: &usize) -> bool {
+        let is_text = |row: &Vec<String>| {
+            let cell = row.get(*column);
+            cell.is_some_and(|cell| cell.starts_with(char::is_alphabetic))
+        };
+        self.is_words(column) || (*column < self.keys && self.rows.iter().any(is_text))
+    }
+
     /// Whether a column is at the end, among the running text.
     pub(crate) fn is_words(&self, column: &usize) -> bool {
         *column + self.words >= self.heads.len()

@@ -152,6 +152,27 @@ fn single_runs_say_that_they_say_little() {
     );
 }
 
+/// Without any interval the differences are there, but nothing is told of them.
+#[test]
+fn runs_without_an_interval_tell_nothing() {
+    let (one, mut other) = (platform(0, 1), platform(1, 1));
+    for trial in &mut other.trials {
+        trial.transactions.per_s.as_mut().unwrap().half_width = None;
+        let times = trial.response_ms.as_mut().unwrap();
+        times.mean.half_width = None;
+        (times.p95_range, times.p99_range) = (None, None);
+    }
+    let both = compare(&one, &other);
+    let words = unwrapped(&both);
+    for text in [
+        "VM against HW: nothing can be told, for there is a single trial without an interval",
+        "TPS delta % 4.69 4.24 4.86 5.86",
+        "there is no interval over repeats",
+    ] {
+        assert!(words.contains(text), "{text}\n{words}");
+    }
+}
+
 #[test]
 fn the_same_twice_shows_no_difference() {
     let (one, other) = (platform(0, 5), platform(0, 5));
@@ -178,6 +199,7 @@ fn what_else_differs_is_listed() {
             instance.settings = vec![
                 ("innodb_buffer_pool_size".into(), pool.into()),
                 ("innodb_io_capacity".into(), port.into()),
+                ("tmpdir".into(), format!("/run/{port}")),
                 ("port".into(), port.into()),
             ];
             trial.instances = vec![instance];
@@ -207,7 +229,7 @@ fn what_else_differs_is_listed() {
     ] {
         assert!(besides.contains(word), "{word}\n{text}");
     }
-    for word in ["Started", "port "] {
+    for word in ["Started", "port ", "tmpdir"] {
         assert!(!besides.contains(word), "{word}\n{text}");
     }
 }
@@ -280,6 +302,45 @@ fn variants_of_one_study_are_compared_in_pairs() {
             assert!(text.contains(words), "{words}\n{text}");
         }
     }
+}
+
+/// Three variants, of which nothing tells the second from the first: a section that holds
+/// each against the first, corrected for all of them at once.
+#[test]
+fn more_variants_are_held_against_the_first() {
+    let mut trials = Vec::new();
+    let mut names = Vec::new();
+    for repeat in 1..=5_u32 {
+        for (variant, factor) in [("ext4", 1.0), ("btrfs", 1.001), ("xfs", 0.9)] {
+            let luck = f64::from((names.len() as u32).pow(2) % 7) * 2.0;
+            let tps = 1000.0 * factor + luck;
+            trials.push(Made {
+                point: &[],
+                repeat,
+                tps,
+                mean_ms: 16_000.0 / tps,
+            });
+            names.push(variant);
+        }
+    }
+    let mut result = made("File systems", &trials);
+    result.design.axes = vec!["variant".into()];
+    for (trial, name) in result.trials.iter_mut().zip(names) {
+        trial.point = vec![("variant".into(), name.into())];
+    }
+    let text = report::text::study(&result);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "The variants against ext4",
+        "btrfs against ext4. Throughput: no difference shown.",
+        "xfs against ext4. Throughput: slower by 9.96 %.",
+        "dyno compare RESULT --base 'ext4' --new NAME",
+        "variant number ext4 the variant change % verdict",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    result.trials.retain(|trial| trial.point[0].1 == "ext4");
+    assert!(!report::text::study(&result).contains("against ext4"));
 }
 
 #[test]

@@ -83,7 +83,10 @@ pub(super) fn all(base: &Side<'_>, new: &Side<'_>, merged: &RunResult) -> Vec<Di
     let sides = [of_side(base), of_side(new)];
     let host = |side: &Side<'_>| -> Facts {
         let facts = environment::facts(&side.result.environment).into_iter();
-        facts.filter(|(name, _)| name != "Started").collect()
+        let facts = facts.filter(|(name, _)| name != "Started");
+        facts
+            .map(|(name, value)| (place(&name).to_owned(), value))
+            .collect()
     };
     let found = [
         (Of::Setup, sides.each_ref().map(|side| setup(side))),
@@ -96,13 +99,28 @@ pub(super) fn all(base: &Side<'_>, new: &Side<'_>, merged: &RunResult) -> Vec<Di
         .collect()
 }
 
+/// The cache's directory for a place in that of one run, `CACHE/run/660cc5bb91cdd`.
+fn place(name: &str) -> &str {
+    let mut places = name.match_indices("/run/");
+    let run = places.find(|(at, run)| {
+        let id = name[at + run.len()..].split('/').next().unwrap_or_default();
+        id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    run.map_or(name, |(at, _)| &name[..at])
+}
+
 /// Names and values.
 type Facts = Vec<(String, String)>;
 
 fn differing(of: Of, base: &Facts, new: &Facts, together: bool) -> Vec<Difference> {
+    // Of settings only those are kept that are not their defaults.
+    let absent = match of {
+        Of::Setting => "its default",
+        Of::Environment | Of::Setup => ABSENT,
+    };
     let value = |facts: &Facts, name: &str| {
         let found = facts.iter().find(|(known, _)| known == name);
-        found.map_or(ABSENT.to_owned(), |(_, value)| value.clone())
+        found.map_or(absent.to_owned(), |(_, value)| value.clone())
     };
     let names = distinct(base.iter().chain(new).map(|(name, _)| name.as_str()));
     let pairs = names.into_iter().map(|name| Difference {
@@ -170,4 +188,18 @@ fn settings(trials: &[&TrialSummary]) -> Facts {
         (name.to_owned(), listed(&values))
     });
     facts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+
+    #[test]
+    fn a_place_of_one_run_is_that_of_all() {
+        let own = "/var/cache/dyno/run/660cc5bb91cdd/dyno-sC4TCj/dyno.sqlite";
+        assert_eq!(place(own), "/var/cache/dyno");
+        for other in ["/run/mysqld", "/data/run/mariadb/1", "Kernel"] {
+            assert_eq!(place(other), other);
+        }
+    }
 }

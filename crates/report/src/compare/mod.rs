@@ -77,20 +77,6 @@ impl SideBySide {
         }
     }
 
-    /// Of a study with exactly two variants; `None` of any other.
-    pub(crate) fn of_variants(result: &RunResult) -> Option<Self> {
-        let variants = variants(result);
-        let [base, new] = variants.as_slice() else {
-            return None;
-        };
-        let side = |variant| Side {
-            name: variant,
-            result,
-            variant: Some(variant),
-        };
-        Some(Self::of(&side(base), &side(new), &[]))
-    }
-
     /// What the two are called.
     #[must_use]
     pub fn names(&self) -> [&str; 2] {
@@ -135,12 +121,13 @@ impl SideBySide {
     /// # Errors
     /// When the page cannot be put together; no input is known that does that.
     pub fn html(&self) -> Result<String, ReportError> {
-        let figures = Figures::of(&Report {
+        let report = Report {
             result: &self.merged,
             series: &[],
             monitors: &[],
             study: None,
-        });
+        };
+        let figures = Figures::of_two(&report, self.names());
         let version = &self.merged.environment.dyno_version;
         html::sheet(&show::sheet(self), version, Some(figures.overview_json()?))
     }
@@ -150,10 +137,29 @@ impl SideBySide {
         let mut trials = self.merged.trials.iter();
         trials.any(|trial| trial.metrics.contains_key("cpu.user"))
     }
+}
 
-    /// The table and the verdicts, for the report of a study.
-    pub(crate) fn section(&self) -> Section {
-        show::section(self)
+/// What the variants of a study cost against its first one, for its report; `None` without
+/// variants that have a point in common.
+pub(crate) fn answer(result: &RunResult) -> Option<Section> {
+    let variants = variants(result);
+    let (base, others) = variants.split_first()?;
+    let side = |variant| Side {
+        name: variant,
+        result,
+        variant: Some(variant),
+    };
+    let all = others.iter();
+    let all = all.map(|new| SideBySide::of(&side(base), &side(new), &[]));
+    let mut all: Vec<SideBySide> = all.filter(|both| !both.is_empty()).collect();
+    match all.as_mut_slice() {
+        [] => None,
+        [one] => Some(show::answer(one)),
+        several => {
+            let points = several.iter_mut().flat_map(|both| &mut both.points);
+            points::correct_all(points.collect());
+            Some(show::answers(several))
+        }
     }
 }
 

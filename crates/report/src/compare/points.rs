@@ -41,6 +41,21 @@ impl Matched {
     }
 }
 
+impl Number {
+    /// By how many per cent of the base's mean the other's is more; without an interval
+    /// where there is no comparison. `None` when a side has no mean.
+    pub(super) fn change_pct(&self) -> Option<Estimate> {
+        if let Some(found) = self.comparison {
+            return Some(found.change_pct);
+        }
+        let (base, new) = (self.base?.value, self.new?.value);
+        (base > 0.0).then(|| Estimate {
+            value: 100.0 * (new / base - 1.0),
+            half_width: None,
+        })
+    }
+}
+
 /// All points of a result whose two variants are the sides. What is shown is corrected
 /// for how many numbers are compared at once.
 pub(super) fn matched(
@@ -75,7 +90,7 @@ pub(super) fn matched(
             }
         })
         .collect();
-    correct_all(&mut points);
+    correct_all(points.iter_mut().collect());
     points
 }
 
@@ -97,15 +112,14 @@ fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> 
     numbers.collect()
 }
 
-fn correct_all(points: &mut [Matched]) {
-    let numbers = || points.iter().flat_map(|point| &point.numbers);
-    let mut family: Vec<Comparison> = numbers().filter_map(|number| number.comparison).collect();
+/// Corrects for how many numbers of these points are compared.
+pub(super) fn correct_all(points: Vec<&mut Matched>) {
+    let numbers = points.into_iter().flat_map(|point| &mut point.numbers);
+    let known = numbers.filter_map(|number| number.comparison.as_mut());
+    let known: Vec<&mut Comparison> = known.collect();
+    let mut family: Vec<Comparison> = known.iter().map(|known| **known).collect();
     correct(&mut family);
-    let known = points
-        .iter_mut()
-        .flat_map(|point| &mut point.numbers)
-        .filter_map(|number| number.comparison.as_mut());
-    for (known, corrected) in known.zip(family) {
+    for (known, corrected) in known.into_iter().zip(family) {
         *known = corrected;
     }
 }

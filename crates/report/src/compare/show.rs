@@ -1,7 +1,6 @@
 //! Two sides as they are shown.
 
 use measure::compare::Comparison;
-use measure::interval::CONFIDENCE;
 
 use super::differences::{Difference, Of};
 use super::points::Number;
@@ -19,8 +18,18 @@ pub(super) fn sheet(both: &SideBySide) -> Sheet {
         figures: figures(both),
         ..section(both)
     }];
-    sections.extend(differing("What was meant to differ", both, &both.meant));
-    sections.extend(differing("What else differs", both, &both.besides));
+    sections.extend(differing(
+        "What was meant to differ",
+        "What the study sets differently for the two.",
+        both,
+        &both.meant,
+    ));
+    sections.extend(differing(
+        "What else differs",
+        "Any of this may be the reason for a difference, too.",
+        both,
+        &both.besides,
+    ));
     if both.besides.is_empty() {
         sections.push(Section {
             title: "What else differs".to_owned(),
@@ -36,8 +45,51 @@ pub(super) fn sheet(both: &SideBySide) -> Sheet {
     }
 }
 
+/// Two variants in the report of their study: the answer in words, too.
+pub(super) fn answer(both: &SideBySide) -> Section {
+    Section {
+        words: vec![words::lead(both)],
+        ..section(both)
+    }
+}
+
+/// Several variants in the report of their study, each against the first.
+pub(super) fn answers(all: &[SideBySide]) -> Section {
+    let base = all.first().map_or("", |both| both.base.as_str());
+    let mut words: Vec<String> = all.iter().map(words::in_short).collect();
+    words.push(format!(
+        "To see two of them side by side: dyno compare RESULT --base '{base}' --new NAME."
+    ));
+    let named = all.iter().any(is_named);
+    let mut titles = vec!["variant"];
+    titles.extend(named.then_some("point"));
+    titles.extend(["number", base, "the variant", "change %", "verdict"]);
+    let rows = all.iter().flat_map(|both| {
+        let rows = rows(both, named).into_iter();
+        rows.map(|row| [vec![both.new.clone()], row].concat())
+    });
+    let numbers = all.iter().flat_map(numbers);
+    Section {
+        title: format!("The variants against {base}"),
+        words,
+        grids: vec![Grid {
+            caption: format!(
+                "What each number shows. Change is that of the variant as a share of {base}, {}. \
+                 {TOGETHER}",
+                methods(numbers)
+            ),
+            keys: 2 + usize::from(named),
+            words: 1,
+            heads: heads(titles),
+            rows: rows.collect(),
+            ..Grid::default()
+        }],
+        ..Section::default()
+    }
+}
+
 /// The paper's table, and what each number shows.
-pub(super) fn section(both: &SideBySide) -> Section {
+fn section(both: &SideBySide) -> Section {
     let mut grids = table::grids(both);
     grids.push(verdicts(both));
     Section {
@@ -47,11 +99,41 @@ pub(super) fn section(both: &SideBySide) -> Section {
     }
 }
 
+/// What the verdicts of a table are worth.
+const TOGETHER: &str = "Verdicts hold for all of them together: of 20 such tables without any \
+                        difference, at most 1 shows one (Holm's correction); differences below 2 % \
+                        are not called any.";
+
 fn verdicts(both: &SideBySide) -> Grid {
-    let named = both.points.iter().any(|point| !point.name.is_empty());
+    let named = is_named(both);
     let mut titles = Vec::new();
     titles.extend(named.then_some("point"));
     titles.extend(["number", &both.base, &both.new, "change %", "verdict"]);
+    Grid {
+        caption: format!(
+            "What each number shows. Change is that of {} as a share of {}, {}. {TOGETHER}",
+            both.new,
+            both.base,
+            methods(numbers(both))
+        ),
+        keys: 1 + usize::from(named),
+        words: 1,
+        heads: heads(titles),
+        rows: rows(both, named),
+        ..Grid::default()
+    }
+}
+
+/// Whether there are points to tell apart.
+fn is_named(both: &SideBySide) -> bool {
+    both.points.iter().any(|point| !point.name.is_empty())
+}
+
+fn numbers(both: &SideBySide) -> impl Iterator<Item = &Number> {
+    both.points.iter().flat_map(|point| &point.numbers)
+}
+
+fn rows(both: &SideBySide, named: bool) -> Vec<Vec<String>> {
     let rows = both.points.iter().flat_map(|point| {
         point.numbers.iter().map(move |number| {
             let mut row = Vec::new();
@@ -66,23 +148,7 @@ fn verdicts(both: &SideBySide) -> Grid {
             row
         })
     });
-    Grid {
-        caption: format!(
-            "What each number shows. Change is that of {} as a share of {}, {}. Verdicts hold for \
-             all of them together: of {} such tables without any difference, at most {} shows one \
-             (Holm's correction); differences below 2 % are not called any.",
-            both.new,
-            both.base,
-            methods(both),
-            20,
-            (20.0 * (1.0 - CONFIDENCE)).round()
-        ),
-        keys: 1 + usize::from(named),
-        words: 1,
-        heads: heads(titles),
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    rows.collect()
 }
 
 fn head(number: &Number) -> String {
@@ -96,7 +162,7 @@ fn head(number: &Number) -> String {
 
 /// With its sign: `-4.69 ± 0.40`.
 fn change(number: &Number) -> String {
-    let change = number.comparison.map(|found| found.change_pct);
+    let change = number.change_pct();
     let shown = number::estimate_to(change, 2);
     match change {
         Some(change) if change.value > 0.0 => format!("+{shown}"),
@@ -105,18 +171,22 @@ fn change(number: &Number) -> String {
 }
 
 /// What the intervals rest on.
-fn methods(both: &SideBySide) -> String {
-    let numbers = both.points.iter().flat_map(|point| &point.numbers);
+fn methods<'a>(numbers: impl Iterator<Item = &'a Number>) -> String {
     let found = numbers.filter_map(|number| number.comparison);
     let methods = distinct(found.map(|found| found.method.to_string()));
     match methods.as_slice() {
-        [] => "of which there is none".to_owned(),
+        [] => "without an interval".to_owned(),
         [one] => format!("with its 95 % interval {one}"),
         several => format!("with its 95 % interval, {}", several.join("; or ")),
     }
 }
 
-fn differing(title: &str, both: &SideBySide, differences: &[Difference]) -> Option<Section> {
+fn differing(
+    title: &str,
+    caption: &str,
+    both: &SideBySide,
+    differences: &[Difference],
+) -> Option<Section> {
     let rows = differences.iter().map(|difference| {
         vec![
             match difference.of {
@@ -132,7 +202,7 @@ fn differing(title: &str, both: &SideBySide, differences: &[Difference]) -> Opti
     (!differences.is_empty()).then(|| Section {
         title: title.to_owned(),
         grids: vec![Grid {
-            caption: format!("{title}."),
+            caption: caption.to_owned(),
             heads: heads(["of", "what", &both.base, &both.new]),
             keys: 2,
             words: 2,
@@ -171,8 +241,8 @@ fn figures(both: &SideBySide) -> Vec<Place> {
     places.push(place(
         "curves",
         "Line chart of the response time by percentile",
-        "Distributions of the response time, one over the other. The axis gives each further nine \
-         the same room, so that the tail is seen.",
+        "Distributions of the response time, one over the other, each from the first trial of its \
+         point. The axis gives each further nine the same room, so that the tail is seen.",
     ));
     places
 }
@@ -220,7 +290,7 @@ fn line(csv: &mut Csv, number: &Number) {
     csv.number(Some(number.base_n as f64));
     csv.estimate(number.new);
     csv.number(Some(number.new_n as f64));
-    csv.estimate(found.map(|found| found.change_pct));
+    csv.estimate(number.change_pct());
     csv.number(of(|found| found.p));
     csv.number(of(|found| found.p_corrected));
     csv.number(of(|found| f64::from(found.repeats_needed)));

@@ -88,8 +88,7 @@ fn caption(both: &SideBySide, key: &str, rest: Rest<'_>) -> String {
 
 /// The paper counts what is lost, so a change of -4.69 % is 4.69.
 fn cost(number: &Number) -> String {
-    let change = number.comparison.map(|found| found.change_pct);
-    let lost = change.map(|change| Estimate {
+    let lost = number.change_pct().map(|change| Estimate {
         value: 0.0 - change.value,
         ..change
     });

@@ -1,6 +1,6 @@
 //! What two sides come to, in sentences.
 
-use measure::compare::{Comparison, Decision, Method};
+use measure::compare::{Comparison, Decision};
 
 use super::points::{Matched, Number};
 use super::{Side, SideBySide};
@@ -25,12 +25,28 @@ pub(super) fn lead(both: &SideBySide) -> String {
     let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
     let sentences = columns.filter_map(|number| sentence(both, number.column));
     let sentences: Vec<String> = sentences.collect();
+    if sentences.is_empty() {
+        let mut numbers = both.points.iter().flat_map(|point| &point.numbers);
+        let reason = numbers.find_map(|number| number.reason.as_deref());
+        return format!(
+            "{} against {}: nothing can be told, for there is {}.",
+            both.new,
+            both.base,
+            reason.unwrap_or("nothing to compare")
+        );
+    }
     format!(
         "{} against {}. {}",
         both.new,
         both.base,
         sentences.join(" ")
     )
+}
+
+/// How much the second gives against the first.
+pub(super) fn in_short(both: &SideBySide) -> String {
+    let throughput = sentence(both, "tps").unwrap_or_default();
+    format!("{} against {}. {throughput}", both.new, both.base)
 }
 
 fn sentence(both: &SideBySide, column: &str) -> Option<String> {
@@ -112,16 +128,17 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
 }
 
 fn single_runs(points: &[Matched]) -> Option<String> {
-    let numbers = points.iter().flat_map(|point| &point.numbers);
-    let mut found = numbers.filter_map(|number| number.comparison);
-    found
-        .any(|found| found.method == Method::WithinRun)
-        .then(|| {
-            "One trial of a point on a side: there is no interval over repeats, so the one within \
-         the run is used. It does not hold what varies from one run to the next, and differences \
-         show that are none. Repeat both (load.repeats)."
-                .to_owned()
-        })
+    let mut numbers = points.iter().flat_map(|point| &point.numbers);
+    let single = |number: &Number| {
+        let (base, new) = (number.base_n, number.new_n);
+        base.min(new) == 1
+    };
+    numbers.any(single).then(|| {
+        "One trial of a point on a side: there is no interval over repeats, so the one within the \
+         run is used where it has one. It does not hold what varies from one run to the next, and \
+         differences show that are none. Repeat both (load.repeats)."
+            .to_owned()
+    })
 }
 
 fn one_sided(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {

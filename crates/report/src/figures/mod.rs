@@ -48,6 +48,8 @@ pub(crate) struct Overview {
 #[derive(Debug, Serialize)]
 struct Curve {
     name: String,
+    /// Which point and which of two variants it is of, where two are held against each other.
+    pair: Option<(usize, usize)>,
     count: u64,
     quantile: Vec<f64>,
     ms: Vec<f64>,
@@ -82,6 +84,13 @@ impl Figures {
         }
     }
 
+    /// Of a result whose two variants are held against each other.
+    pub(crate) fn of_two(report: &Report<'_>, variants: [&str; 2]) -> Self {
+        let mut figures = Self::of(report);
+        figures.overview.curves = curves_of_two(report.result, variants);
+        figures
+    }
+
     /// The overview as JSON that may stand in a `<script>`.
     pub(crate) fn overview_json(&self) -> Result<String, serde_json::Error> {
         json(&self.overview)
@@ -107,11 +116,33 @@ fn curves(result: &RunResult) -> Vec<Curve> {
         .collect()
 }
 
+/// The curves of both at each point, one after the other.
+fn curves_of_two(result: &RunResult, variants: [&str; 2]) -> Vec<Curve> {
+    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
+    let mut axes = keys::axes(result);
+    axes.retain(|key| *key != keys::VARIANT);
+    let points = keys::groups(&trials, &axes).into_iter().enumerate();
+    let curves = points.flat_map(|(point, group)| {
+        let sides = variants.into_iter().enumerate();
+        sides.filter_map(move |(side, variant)| {
+            let of_side = |trial: &&&TrialSummary| keys::value(trial, keys::VARIANT) == variant;
+            let counted = group.trials.iter().filter(|trial| trial.counts());
+            let first = counted.clone().find(of_side)?;
+            Some(Curve {
+                pair: Some((point, side)),
+                ..curve(first, keys::trial_name(first, result))
+            })
+        })
+    });
+    curves.collect()
+}
+
 fn curve(trial: &TrialSummary, name: String) -> Curve {
     let points = &trial.response_curve;
     let rounded = |ms: f64| (ms * 1000.0).round() / 1000.0;
     Curve {
         name,
+        pair: None,
         count: trial.transactions.count,
         quantile: points.iter().map(|point| point.quantile).collect(),
         ms: points.iter().map(|point| rounded(point.ms)).collect(),
