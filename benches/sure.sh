@@ -9,10 +9,11 @@
 #   --out FILE    write there instead ("-": standard output, as the experiments do)
 #
 # A study of the first takes a minute, one of the second four. Each is kept as it ends, so what was interrupted goes
-# on where it was, with the same build: both lie in $DYNO_SURE_DIR (default: sure/ below the build's directory).
+# on, up to N in all, with the same build: both lie in $DYNO_SURE_DIR (default: sure/ below the build's directory).
 # Remove that directory to begin anew.
 #
-# Starts a private MariaDB on a free port of 127.0.0.1, and proxies before it, and ends them.
+# Starts a private MariaDB on a free port of 127.0.0.1, and proxies before it, and ends them. All of it runs on the
+# last CPU; it is best that nothing else does.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
