@@ -172,10 +172,8 @@ fn p3_has_its_data_in_the_users_directories_and_ranks_them() {
         let place = place.display().to_string();
         assert_eq!(trial.setup.directory.as_ref(), Some(&place));
         let my_cnf = read_to_string(dir.join("servers/1/my.cnf")).unwrap();
-        assert!(
-            my_cnf.contains(&format!("datadir = \"{place}/dyno-")),
-            "{my_cnf}"
-        );
+        let datadir = format!("datadir = {place}/dyno-");
+        assert!(my_cnf.contains(&datadir), "{my_cnf}");
         // Memory is no disk, and nobody else's is shown in its place.
         let has_disk = trial.metrics.keys().any(|name| name.starts_with("disk"));
         assert!(!(has_disk && variant(trial) == "memory"), "{trial:?}");
