@@ -167,8 +167,6 @@ fn why_ended(search: &FoundMax) -> String {
             "The search ended after {steps}, because the last rate is hardly a hundredth of what \
              the closed loop did."
         ),
-        SearchEnd::Stopped { reason, .. } => {
-            format!("The search was stopped after {steps}: {reason}.")
-        }
+        SearchEnd::Stopped { .. } => format!("The search was stopped after {steps}."),
     }
 }
