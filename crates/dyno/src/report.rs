@@ -34,7 +34,7 @@ pub(crate) fn write(
         series.push(or_none(store::read_series(&trial), screen));
         monitors.push(or_none(store::read_monitors(&trial), screen));
     }
-    let study = store::read_study(dir.path())?;
+    let study = or_none(store::read_study(dir.path()), screen);
     let report = Report {
         result,
         series: &series,
@@ -60,11 +60,11 @@ pub(crate) fn write(
     Ok(dir.write_report(names::REPORT, &page)?)
 }
 
-/// A figure less is better than no report.
-fn or_none<T>(read: Result<Vec<T>, StoreError>, screen: &Screen) -> Vec<T> {
+/// A part less is better than no report.
+fn or_none<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
     read.unwrap_or_else(|error| {
         kept::damaged(&[error], screen);
-        Vec::new()
+        T::default()
     })
 }
 

@@ -119,7 +119,8 @@ fn differing(of: Of, base: &Facts, new: &Facts, together: bool) -> Vec<Differenc
         Of::Environment | Of::Setup => ABSENT,
     };
     let value = |facts: &Facts, name: &str| {
-        let found = facts.iter().find(|(known, _)| known == name);
+        let mut facts = facts.iter();
+        let found = facts.find(|(known, value)| known == name && !value.is_empty());
         found.map_or(absent.to_owned(), |(_, value)| value.clone())
     };
     let names = distinct(base.iter().chain(new).map(|(name, _)| name.as_str()));

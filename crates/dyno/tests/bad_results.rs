@@ -1,0 +1,234 @@
+//! What results get that are damaged, incomplete, of another version or no results at all,
+//! from every command that reads them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+#[path = "../../report/tests/common/mod.rs"]
+mod results;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{Finished, Program, keep};
+use results::made::{Made, made};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Every command, and what it says of the trials that it reads. Where it takes two results
+/// the second is whole.
+const COMMANDS: [&str; 4] = ["compare", "rank", "size", "report"];
+const USAGE: i32 = 2;
+
+/// Two results of one and two servers at once, two trials each: `bad` and `whole`.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, tps) in [("bad", 1000.0), ("whole", 900.0)] {
+            let (one, two) = ([("topology.instances", "1")], [("topology.instances", "2")]);
+            let points = [&one, &two, &one, &two].into_iter().zip([1, 1, 2, 2]);
+            let trials = points.map(|(point, repeat)| Made {
+                point,
+                repeat,
+                tps: tps + f64::from(repeat),
+                mean_ms: 16_000.0 / tps,
+            });
+            let trials: Vec<Made<'_>> = trials.collect();
+            keep(&folder.path().join(name), &made("Servers", &trials), "");
+        }
+        Self(folder)
+    }
+
+    fn bad(&self) -> PathBuf {
+        self.0.path().join("bad")
+    }
+
+    /// The `trial.json` of the bad one's trial.
+    fn trial(&self, number: usize) -> PathBuf {
+        store::trial_dirs(&self.bad()).unwrap()[number - 1].join("trial.json")
+    }
+
+    /// Runs a command on the bad one.
+    fn run(&self, command: &str) -> Finished {
+        let program = Program::new().arg(command).arg(&shown(&self.bad()));
+        let whole = shown(&self.0.path().join("whole"));
+        match command {
+            "compare" | "rank" => program.arg(&whole),
+            "size" => program.args("--need 17000 --efficiency 0.9"),
+            _ => program,
+        }
+        .run()
+    }
+
+    /// Every command reads what is left, and names what is not.
+    #[track_caller]
+    fn is_read(&self, texts: &[&str]) {
+        for command in COMMANDS {
+            let done = self.run(command).succeeds();
+            for text in texts {
+                assert!(done.stderr.contains(text), "{text}\n{}", done.shown());
+            }
+            // What a report says is in its files.
+            let said = match command {
+                "report" => fs::read_to_string(self.bad().join("report.md")).unwrap(),
+                _ => done.stdout.clone(),
+            };
+            assert!(said.contains("tps"), "{}", done.shown());
+        }
+    }
+
+    /// No command reads it; each says why.
+    #[track_caller]
+    fn is_refused(&self, texts: &[&str]) {
+        for command in COMMANDS {
+            self.run(command).fails(USAGE, texts);
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Changes a JSON file.
+fn edit(path: &Path, change: impl FnOnce(&mut serde_json::Map<String, Value>)) {
+    let mut json: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    change(json.as_object_mut().expect("an object"));
+    fs::write(path, json.to_string()).unwrap();
+}
+
+#[test]
+fn a_newer_version_is_refused_with_its_number() {
+    let folder = Folder::new();
+    edit(&folder.trial(2), |json| {
+        json.insert("schema_version".into(), 7.into());
+    });
+    folder.is_read(&["trial.json has schema version 7; this dyno reads up to 1"]);
+    edit(&folder.bad().join("result.json"), |json| {
+        json.insert("schema_version".into(), 8.into());
+    });
+    folder.is_refused(&[
+        "result.json has schema version 8; this dyno reads up to 1",
+        "newer dyno",
+    ]);
+}
+
+/// Before there were repeats, verdicts and plans, nothing of them was written.
+#[test]
+fn an_older_version_is_read() {
+    let folder = Folder::new();
+    for number in 1..=4 {
+        edit(&folder.trial(number), |json| {
+            for key in [
+                "number",
+                "repeat",
+                "verdict",
+                "instances",
+                "metrics",
+                "steady",
+            ] {
+                json.remove(key);
+            }
+        });
+    }
+    edit(&folder.bad().join("result.json"), |json| {
+        json.retain(|key, _| {
+            ["schema_version", "title", "environment", "trials"].contains(&key.as_str())
+        });
+    });
+    for command in COMMANDS {
+        let done = folder.run(command).succeeds();
+        assert!(!done.stderr.contains("warning"), "{}", done.shown());
+    }
+}
+
+#[test]
+fn damaged_files_are_named_and_the_rest_is_read() {
+    let folder = Folder::new();
+    fs::write(folder.trial(3), "{ \"schema_version\": 1,\n broken").unwrap();
+    folder.is_read(&["trial.json:2: not what dyno writes"]);
+    fs::write(folder.bad().join("environment.json"), "{").unwrap();
+    fs::write(folder.bad().join("result.json"), [0xff, 0xfe, 0]).unwrap();
+    folder.is_read(&["result.json:1", "environment.json:1", "trial.json:2"]);
+    fs::remove_file(folder.bad().join("study.toml")).unwrap();
+    folder.is_read(&["result.json:1"]);
+}
+
+#[test]
+fn missing_trials_are_shown_as_missing() {
+    let folder = Folder::new();
+    fs::remove_dir_all(folder.trial(4).parent().unwrap()).unwrap();
+    for command in COMMANDS {
+        let done = folder.run(command).succeeds();
+        let said = match command {
+            "report" => fs::read_to_string(folder.bad().join("report.md")).unwrap(),
+            _ => done.stdout.clone(),
+        };
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("trial 4 is missing"), "{command}: {said}");
+    }
+}
+
+#[test]
+fn one_repeat_has_no_interval_over_repeats() {
+    let folder = Folder::new();
+    for number in [4, 3] {
+        fs::remove_dir_all(folder.trial(number).parent().unwrap()).unwrap();
+    }
+    edit(&folder.bad().join("result.json"), |json| {
+        json["design"]["trials"] = 2.into();
+        json["design"]["repeats"] = 1.into();
+    });
+    for (command, words) in [
+        ("compare", "there is no interval over repeats"),
+        ("rank", "does not hold what varies from one run to the next"),
+        ("size", "does not hold what varies from one run to the next"),
+    ] {
+        let done = folder.run(command).succeeds();
+        let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(words), "{words}\n{}", done.shown());
+    }
+}
+
+#[test]
+fn what_is_no_result_is_refused() {
+    let folder = Folder::new();
+    let bad = folder.bad();
+    fs::remove_dir_all(&bad).unwrap();
+    folder.is_refused(&["cannot read", "No such file", "Give a result directory"]);
+    fs::create_dir(&bad).unwrap();
+    folder.is_refused(&["result.json", "Give a result directory"]);
+    fs::write(bad.join("result.json"), "").unwrap();
+    folder.is_refused(&["trials", "Give a result directory"]);
+    fs::remove_dir_all(&bad).unwrap();
+    fs::write(&bad, "a file").unwrap();
+    folder.is_refused(&["Not a directory"]);
+}
+
+#[test]
+fn other_work_and_the_same_twice_are_refused() {
+    let folder = Folder::new();
+    let whole = shown(&folder.0.path().join("whole"));
+    let twice = |command: &str| {
+        let program = Program::new().arg(command).arg(&whole);
+        program.arg(&whole).run().fails(USAGE, &["is given twice"]);
+    };
+    ["compare", "rank"].into_iter().for_each(twice);
+    for number in 1..=4 {
+        edit(&folder.trial(number), |json| {
+            json["setup"]["workload"] = "oltp_read_only".into();
+        });
+    }
+    for command in ["compare", "rank"] {
+        let texts = ["workload: oltp_read_only / oltp_read_write", "--force"];
+        folder.run(command).fails(USAGE, &texts);
+        let program = Program::new().arg(command).arg(&shown(&folder.bad()));
+        let forced = program.arg(&whole).args("--force").run().succeeds();
+        assert!(forced.stderr.contains("warning: "), "{}", forced.shown());
+    }
+}
