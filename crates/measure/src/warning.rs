@@ -117,6 +117,37 @@ pub enum Warning {
     },
 }
 
+impl Warning {
+    /// How bad it is among warnings of its kind: more is worse.
+    #[must_use]
+    pub fn weight(&self) -> f64 {
+        match self {
+            Self::GeneratorSaturated { running: share, .. }
+            | Self::GeneratorWaited { waiting: share, .. }
+            | Self::Misses { share, .. }
+            | Self::Restarts { share } => *share,
+            Self::Overloaded { growth: count, .. }
+            | Self::Stalled { seconds: count }
+            | Self::Unfinished { count, .. }
+            | Self::Cancelled { count }
+            | Self::Reconnects { count } => *count as f64,
+            Self::LevelChanged { changes } => changes.len() as f64,
+            Self::Short { measured_s } => -measured_s,
+            Self::WarmupTooShort {
+                steady_from_s,
+                warmup_s,
+            } => steady_from_s - warmup_s,
+            Self::LittlesLaw { users, accounted } => (accounted / users - 1.0).abs(),
+            Self::Unsure { reached, .. } => reached.unwrap_or(f64::INFINITY),
+            Self::Unsteady {
+                first_per_s,
+                last_per_s,
+            } => (last_per_s / first_per_s).ln().abs(),
+            Self::NoWarmup | Self::NeverSteady { .. } => 0.0,
+        }
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

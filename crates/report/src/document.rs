@@ -28,6 +28,8 @@ use crate::thresholds;
 pub(crate) struct Document<'a> {
     pub(crate) result: &'a RunResult,
     pub(crate) lead: String,
+    /// The description, paragraph by paragraph.
+    pub(crate) description: Vec<String>,
     /// Planned trials that are not there.
     pub(crate) missing: Option<String>,
     pub(crate) ended_early: Vec<Remark>,
@@ -57,6 +59,7 @@ impl<'a> Document<'a> {
         Self {
             result,
             lead: findings::lead(result),
+            description: paragraphs(result.description.as_deref().unwrap_or_default()),
             missing: findings::missing(result),
             ended_early: findings::ended_early(result),
             warnings: findings::warnings(result),
@@ -78,6 +81,14 @@ impl<'a> Document<'a> {
             study: report.study.filter(|study| !study.trim().is_empty()),
         }
     }
+}
+
+/// A study's lines end where its file has them; its paragraphs, where a line is empty.
+fn paragraphs(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let paragraphs = lines.split(|line| line.is_empty());
+    let paragraphs = paragraphs.filter(|lines| !lines.is_empty());
+    paragraphs.map(|lines| lines.join(" ")).collect()
 }
 
 /// What searches found, what two variants cost against each other, and how far it scales.

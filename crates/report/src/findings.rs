@@ -1,13 +1,17 @@
 //! What a study found, in words: the result in a sentence, what failed, what bound
 //! the trials, what to know before the numbers are believed.
 
+use std::mem::discriminant;
+
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use measure::verdict::Bound;
+use measure::warning::Warning;
 
 use crate::cell::Cell;
 use crate::keys;
+use crate::list::distinct;
 use crate::number;
 use crate::point::{self, Point, best};
 use crate::search;
@@ -272,25 +276,74 @@ pub(crate) struct WarningView {
     pub(crate) trials: String,
 }
 
-/// Equal warnings of several trials as one.
+/// Warnings of one kind as one: the worst of them, and which trials have it.
 pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    let mut kinds: Vec<Vec<(&Warning, String)>> = Vec::new();
     for trial in &result.trials {
         for warning in &trial.warnings {
-            let (text, name) = (warning.to_string(), keys::trial_name(trial, result));
-            match found.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, trials)) => trials.push(name),
-                None => found.push((text, vec![name])),
+            let told = (warning, keys::trial_name(trial, result));
+            let same = |known: &&mut Vec<(&Warning, String)>| {
+                let mut known = known.iter();
+                known.any(|(known, _)| discriminant(*known) == discriminant(warning))
+            };
+            match kinds.iter_mut().find(same) {
+                Some(known) => known.push(told),
+                None => kinds.push(vec![told]),
             }
         }
     }
-    let all = result.trials.len();
-    let views = found.into_iter().map(|(text, trials)| WarningView {
-        trials: match trials.len() {
-            every if every == all && all > 1 => "all trials".to_owned(),
-            _ => trials.join("; "),
-        },
-        text,
+    let views = kinds.iter().filter_map(|told| {
+        // Of equally bad ones the first.
+        let all = told.iter().rev();
+        let (worst, name) = all.max_by(|(a, _), (b, _)| a.weight().total_cmp(&b.weight()))?;
+        let text = worst.to_string();
+        let is_same = told.iter().all(|(warning, _)| warning.to_string() == text);
+        Some(WarningView {
+            trials: who(told, name, is_same, result.trials.len()),
+            text,
+        })
     });
     views.collect()
+}
+
+/// Which of all trials have a warning, `worst` the most.
+fn who(told: &[(&Warning, String)], worst: &str, is_same: bool, all: usize) -> String {
+    let names = distinct(told.iter().map(|(_, name)| name.as_str()));
+    let every = names.len() == all && all > 1;
+    match (every, is_same) {
+        (true, true) => "all trials".to_owned(),
+        (true, false) => format!("all trials; worst in {worst}"),
+        (false, true) => names.join("; "),
+        (false, false) if names.len() == 1 => worst.to_owned(),
+        (false, false) => {
+            let others = names.iter().filter(|name| **name != worst).copied();
+            let others: Vec<&str> = others.collect();
+            format!("worst in {worst}; also in {}", others.join("; "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_names_the_trial_that_has_it_most() {
+        let waited = |waiting| Warning::GeneratorWaited { worker: 0, waiting };
+        let (some, more) = (waited(0.2), waited(0.4));
+        let who = |told: &[(&Warning, &str)], worst, is_same| {
+            let told = told
+                .iter()
+                .map(|(warning, name)| (*warning, (*name).to_owned()));
+            super::who(&told.collect::<Vec<_>>(), worst, is_same, 3)
+        };
+        assert_eq!(who(&[(&some, "a")], "a", true), "a");
+        assert_eq!(who(&[(&some, "a"), (&some, "b")], "a", true), "a; b");
+        let two = [(&some, "a"), (&more, "b")];
+        assert_eq!(who(&two, "b", false), "worst in b; also in a");
+        let all = [(&some, "a"), (&more, "b"), (&some, "c")];
+        assert_eq!(who(&all, "b", false), "all trials; worst in b");
+        assert_eq!(who(&[(&more, "a"), (&some, "a")], "a", false), "a");
+        assert!(more.weight() > some.weight());
+    }
 }

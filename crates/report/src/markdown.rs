@@ -25,7 +25,9 @@ pub fn page(report: &Report<'_>) -> String {
             .map(|question| format!("*{}*", plain(question))),
     );
     paragraph(&mut text, Some(plain(&document.lead)));
-    paragraph(&mut text, result.description.as_deref().map(plain));
+    for words in &document.description {
+        paragraph(&mut text, Some(plain(words)));
+    }
     not_there(&mut text, &document);
     warnings(&mut text, &document);
     spoilers(&mut text, &document);

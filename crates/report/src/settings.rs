@@ -6,6 +6,32 @@ use measure::result::RunResult;
 
 use crate::list::listed;
 
+/// Settings that each server has for itself.
+const OWN: [&str; 17] = [
+    "basedir",
+    "bind_address",
+    "datadir",
+    "general_log_file",
+    "hostname",
+    "log_bin_basename",
+    "log_error",
+    "mysqlx_port",
+    "mysqlx_socket",
+    "pid_file",
+    "port",
+    "replica_load_tmpdir",
+    "server_uuid",
+    "slave_load_tmpdir",
+    "slow_query_log_file",
+    "socket",
+    "tmpdir",
+];
+
+/// Whether a setting is each server's own, so that no two have the same.
+pub(crate) fn is_own(name: &str) -> bool {
+    OWN.contains(&name)
+}
+
 /// A setting, and all the values that servers had.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
@@ -13,7 +39,8 @@ pub(crate) struct Setting {
     pub(crate) value: String,
 }
 
-/// All settings of all servers of all trials, in order of name.
+/// The settings of all servers of all trials, in order of name, without what each has
+/// for itself.
 pub(crate) fn settings(result: &RunResult) -> Vec<Setting> {
     let instances = result.trials.iter().flat_map(|trial| &trial.instances);
     let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -24,6 +51,7 @@ pub(crate) fn settings(result: &RunResult) -> Vec<Setting> {
             known.push(value);
         }
     }
+    values.retain(|name, _| !is_own(name));
     let settings = values.into_iter().map(|(name, values)| Setting {
         name: name.to_owned(),
         value: listed(&values),

@@ -13,27 +13,7 @@ use crate::environment;
 use crate::keys::{self, VARIANT};
 use crate::list::{distinct, listed};
 use crate::number::ABSENT;
-
-/// Settings that each server has for itself.
-const OWN: [&str; 17] = [
-    "basedir",
-    "bind_address",
-    "datadir",
-    "general_log_file",
-    "hostname",
-    "log_bin_basename",
-    "log_error",
-    "mysqlx_port",
-    "mysqlx_socket",
-    "pid_file",
-    "port",
-    "replica_load_tmpdir",
-    "server_uuid",
-    "slave_load_tmpdir",
-    "slow_query_log_file",
-    "socket",
-    "tmpdir",
-];
+use crate::settings::is_own;
 
 /// Where something that differs was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -183,7 +163,7 @@ fn settings(trials: &[&TrialSummary]) -> Facts {
             known.push(value);
         }
     }
-    values.retain(|name, _| !OWN.contains(name));
+    values.retain(|name, _| !is_own(name));
     let facts = values.into_iter().map(|(name, mut values)| {
         values.sort_unstable();
         (name.to_owned(), listed(&values))
