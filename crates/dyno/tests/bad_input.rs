@@ -272,7 +272,7 @@ fn a_password_stays_where_it_is() {
     let mut running = Program::bench(&url)
         .args("--tables 1 --rows 100 --threads 2 --warmup 0s --time 2s")
         .start();
-    running.says("measure");
+    running.says("  measure  ");
     let arguments = std::fs::read(format!("/proc/{}/cmdline", running.pid())).unwrap();
     let arguments = String::from_utf8_lossy(&arguments).into_owned();
     assert!(arguments.contains("keeper@127.0.0.1"), "{arguments}");

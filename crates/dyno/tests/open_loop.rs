@@ -36,7 +36,7 @@ fn a_stall_shows_in_the_response_time_though_not_in_the_service_time() {
         .args("--prepare never --warmup 0s --time 10s")
         .args("--threads 8 --rate 200 --arrivals constant")
         .start();
-    running.says("measure");
+    running.says("  measure  ");
     std::thread::sleep(Duration::from_secs(3));
     proxy.hold();
     let held = Instant::now();

@@ -178,7 +178,7 @@ fn what_ended_a_run_says_more_than_a_threshold() {
         .arg("--threshold")
         .arg("tps < 0")
         .start();
-    running.says("measure");
+    running.says("  measure  ");
     running.signal(rustix::process::Signal::INT);
     let done = running.wait().fails(4, &["interrupted"]);
     assert!(junit(&done).contains("failures=\"1\""));

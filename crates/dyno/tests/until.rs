@@ -15,8 +15,9 @@ use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
 
-/// A load of one statement at a time, which a machine does at an even pace.
-const CALM: &str = "--workload oltp_point_select --tables 1 --rows 300 --threads 1 --warmup 1s";
+/// One statement at a time, and as many in each second on any machine.
+const CALM: &str = "--workload oltp_point_select --tables 1 --rows 300 --threads 1 --warmup 1s \
+    --rate 20 --arrivals constant";
 
 fn is_unsure(trial: &TrialSummary) -> bool {
     let mut warnings = trial.warnings.iter();
@@ -62,6 +63,7 @@ fn a_trial_ends_when_it_is_sure_and_says_so() {
 fn time_is_the_least_length_and_the_limit_is_the_longest() {
     let study = "title = \"t\"\nserver.engine = \"sqlite\"\ndata.rows = 300\n\
         [load]\nworkload = \"oltp_point_select\"\nwarmup = \"0s\"\ntime = \"24s\"\n\
+        rate = 20\narrivals = \"constant\"\n\
         until = { ci = \"50%\", max = \"50s\" }\n";
     let done = Program::study(study).run().succeeds();
     let trial = done.trial();
@@ -88,7 +90,7 @@ fn an_interrupt_is_still_an_interrupt() {
         .args(CALM)
         .args("--until-ci 0.1% --max-time 1h --time 1h")
         .start();
-    running.says("measure");
+    running.says("  measure  ");
     running.signal(rustix::process::Signal::INT);
     let done = running.wait().fails(4, &["interrupted"]);
     let trial = done.trial();

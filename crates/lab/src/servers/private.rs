@@ -16,8 +16,8 @@ use crate::servers::{DataDir, log};
 
 /// How long a server may take to write what it holds when it is asked to end.
 const STOP_LIMIT: Duration = Duration::from_secs(300);
-/// How long the kernel may take to tell of an end that the network told of already.
-const NEWS_LIMIT: Duration = Duration::from_secs(1);
+/// How long a busy kernel may take to tell of an end that the network told of already.
+const NEWS_LIMIT: Duration = Duration::from_secs(5);
 
 /// A server of this process. Dropping it kills it, reaps it, and removes its directory.
 #[derive(Debug)]
