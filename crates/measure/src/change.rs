@@ -26,9 +26,9 @@ use crate::long_run::first_correlation;
 use crate::student;
 
 /// What is looked for in a kind of series.
-struct Rule {
+pub(crate) struct Rule {
     /// Fewest values that are a level.
-    shortest: usize,
+    pub(crate) shortest: usize,
     /// How likely (0 to 1) a series without a change may show one, over all its places, if
     /// its noise were known.
     chance: f64,
@@ -39,19 +39,19 @@ struct Rule {
 /// How much seconds depend on each other has to be told from few of them, so the level of
 /// the test is five times as strict as what is promised: of simulated series that only
 /// wander, 1 % show a change (2 % when a minute's seconds correlate by 0.9).
-const SECONDS: Rule = Rule {
+pub(crate) const SECONDS: Rule = Rule {
     shortest: 10,
     chance: 0.002,
     depend: true,
 };
 /// Of simulated histories without a change, at most 2 % show one.
-const RESULTS: Rule = Rule {
+pub(crate) const RESULTS: Rule = Rule {
     shortest: 3,
     chance: 0.01,
     depend: false,
 };
 /// A level that moves by less than this share of itself is not worth a word.
-const MATTERS: f64 = 0.05;
+pub(crate) const MATTERS: f64 = 0.05;
 /// A second that was cut shorter is none.
 const LEAST_S: f64 = 0.5;
 /// A candidate costs so many variances times the logarithm of the length.

@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::summary::TrialSummary;
 
 /// A difference below this share of the users is the edges' and the clocks'.
-const CLOSED: f64 = 0.05;
+pub(crate) const CLOSED: f64 = 0.05;
 /// The backlog is looked at once a second only, so it may be off by this share…
-const OPEN: f64 = 0.2;
+pub(crate) const OPEN: f64 = 0.2;
 /// …and by so many users at any rate.
-const OPEN_USERS: f64 = 2.0;
+pub(crate) const OPEN_USERS: f64 = 2.0;
 
 /// Both sides of Little's law.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

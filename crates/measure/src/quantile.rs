@@ -22,7 +22,7 @@ use crate::summary::ms;
 /// Most stretches of time that are kept apart.
 const MOST: usize = 32;
 /// Fewest transactions that have to be slower than a percentile.
-const FEWEST_SLOWER: f64 = 10.0;
+pub(crate) const FEWEST_SLOWER: f64 = 10.0;
 
 /// Where a value lies with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

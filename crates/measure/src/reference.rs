@@ -22,3 +22,7 @@ pub fn metrics_markdown() -> String {
     }
     page
 }
+
+#[cfg(test)]
+#[path = "reference_tests.rs"]
+mod tests;

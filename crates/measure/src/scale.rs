@@ -29,7 +29,7 @@ pub const LEAST_R_SQUARED: f64 = 0.9;
 /// A share below this is 0, but for the rounding of numbers.
 const ROUNDING: f64 = 1e-6;
 /// A peak is not told further out than so many times the largest size measured.
-const FARTHEST: f64 = 10.0;
+pub(crate) const FARTHEST: f64 = 10.0;
 
 /// A measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,9 +78,9 @@ pub struct Scaling {
     /// Where throughput is highest; `None` when it never stops growing, or not before ten
     /// times the largest size that was measured.
     pub peak: Option<Peak>,
-    /// Amdahl's law, if it fits at all.
+    /// Amdahl's law; `None` when it would take a share that is none to fit.
     pub amdahl: Option<Serial>,
-    /// Gustafson's law, if it fits at all.
+    /// Gustafson's law; `None` as with Amdahl's.
     pub gustafson: Option<Serial>,
 }
 
@@ -186,8 +186,10 @@ pub fn scaling(points: &[Point]) -> Result<Scaling, NoLaw> {
     let largest = sizes.last().copied().unwrap_or(0.0);
     Ok(Scaling {
         peak: found.peak(largest),
-        amdahl: amdahl.as_ref().map(serial),
-        gustafson: fit(&data, gustafson_law, [alone, 0.5]).as_ref().map(serial),
+        amdahl: amdahl.as_ref().and_then(serial),
+        gustafson: fit(&data, gustafson_law, [alone, 0.5])
+            .as_ref()
+            .and_then(serial),
         ..found.scaling()
     })
 }
@@ -335,12 +337,16 @@ fn of<const P: usize>(fit: &Fit<P>, parameter: usize) -> Estimate {
     }
 }
 
-fn serial(fit: &Fit<2>) -> Serial {
-    Serial {
+/// `None` when the share is none: more than the whole work, or certainly below 0.
+fn serial(fit: &Fit<2>) -> Option<Serial> {
+    let share = of(fit, 1);
+    let highest = share.value + share.half_width.unwrap_or(0.0);
+    let is_share = share.value <= 1.0 && highest >= -ROUNDING;
+    is_share.then(|| Serial {
         alone_per_s: of(fit, 0),
-        share: of(fit, 1),
+        share,
         r_squared: fit.r_squared,
-    }
+    })
 }
 
 #[cfg(test)]

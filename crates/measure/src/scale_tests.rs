@@ -102,6 +102,18 @@ fn the_law_itself_is_found() {
     assert!(straight.contention.value.abs() < 1e-6 && straight.peak.is_none());
 }
 
+/// Where throughput only falls, neither law of a serial share can follow.
+#[test]
+fn a_share_is_never_more_than_the_whole() {
+    let falls = [971.0, 933.0, 875.0, 650.0, 601.0, 343.0];
+    let sizes = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0];
+    let data: Vec<(f64, f64)> = sizes.into_iter().zip(falls).collect();
+    let found = scaling(&points(&data)).unwrap();
+    assert_eq!((found.amdahl, found.gustafson), (None, None));
+    assert_eq!(found.amdahl_per_s(4.0), None);
+    assert!(found.contention.value < 1.0);
+}
+
 #[test]
 fn what_tells_nothing_is_refused() {
     let few = scaling(&points(&SDM91[..5]));

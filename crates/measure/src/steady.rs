@@ -26,11 +26,11 @@ use crate::student;
 /// Seconds in a batch of MSER-5.
 const BATCH: usize = 5;
 /// A mean that moves by less than this share of itself is not worth a word.
-const MATTERS: f64 = 0.01;
+pub(crate) const MATTERS: f64 = 0.01;
 /// How likely chance alone may look like drift.
-const CHANCE: f64 = 0.01;
+pub(crate) const CHANCE: f64 = 0.01;
 /// A drift by less than this share of the mean is not worth a word.
-const DRIFT: f64 = 0.05;
+pub(crate) const DRIFT: f64 = 0.05;
 
 /// What is said of a trial's steadiness. Shown as `steady from 12 s`, or as
 /// `never steady: …` with the reason.

@@ -100,7 +100,7 @@ function scale() {
   lines.forEach((l, i) => {
     const named = (what) => several ? `${l.name}, ${what}` : what;
     const add = (x, y, what, k, more) => traces.push(line(x, y, named(what), k, Object.assign({ label: named(what) }, more)));
-    add(l.x, l.tps, "measured", i, { mode: "markers", error_y: band(l.tps_half, i) });
+    add(l.x, l.tps, "measured", i, { mode: "markers", swatch: "block", error_y: band(l.tps_half, i) });
     if (!l.at.length) return;
     const laws = [["USL", l.usl], ["Amdahl", l.amdahl], ["Gustafson", l.gustafson]];
     laws.forEach(([law, y], j) => {

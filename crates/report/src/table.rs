@@ -135,7 +135,7 @@ impl PaperTable {
         let cells = match self.n {
             Some(1) => {
                 "One trial for each cell; ± is half of the 95 % confidence interval of a mean, \
-                 from batches of its seconds."
+                 from its own seconds."
                     .to_owned()
             }
             Some(n) => format!(
@@ -144,7 +144,7 @@ impl PaperTable {
             ),
             None => "Each cell is the mean over the n trials of its point, ± half of its 95 % \
                      confidence interval (Student's t over the trials; of a single one from \
-                     batches of its seconds)."
+                     its own seconds)."
                 .to_owned(),
         };
         format!("By {}{of}. {cells}", self.row_name)

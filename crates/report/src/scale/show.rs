@@ -102,11 +102,17 @@ fn endless(law: &Scaling, ladder: &Ladder, scale: &Scale) -> String {
 }
 
 fn costs(law: &Scaling) -> String {
+    let open = |share: Estimate| match share.half_width {
+        Some(half) if half >= share.value => ", which may as well be none",
+        _ => "",
+    };
     format!(
-        "{} of the work waits for its turn (contention σ) and {} is spent on each pair that must \
-         agree (coherency κ); the law explains {} of the variance.",
+        "{} of the work waits for its turn (contention σ{}), and {} is spent on each pair that must \
+         agree (coherency κ{}); the law explains {} of the variance.",
         percent(law.contention),
+        open(law.contention),
         percent(law.coherency),
+        open(law.coherency),
         number::percent(law.r_squared)
     )
 }
@@ -171,10 +177,16 @@ fn all(law: &Scaling) -> Vec<Vec<String>> {
             absent(),
         ]
     };
-    let mut rows = vec![universal];
-    rows.extend(law.amdahl.map(|law| serial("Amdahl", law)));
-    rows.extend(law.gustafson.map(|law| serial("Gustafson", law)));
-    rows
+    let both = [("Amdahl", law.amdahl), ("Gustafson", law.gustafson)];
+    let both = both.map(|(name, law)| match law {
+        Some(law) => serial(name, law),
+        None => {
+            let mut row = vec![name.to_owned(), "does not fit".to_owned()];
+            row.resize(universal.len(), number::ABSENT.to_owned());
+            row
+        }
+    });
+    [universal].into_iter().chain(both).collect()
 }
 
 /// Measured against fitted, a row for each size.
