@@ -70,10 +70,14 @@ impl Screen {
         if self.detail == Detail::Bar {
             let tps = summary.transactions.per_s.map_or(0.0, |rate| rate.value);
             let p99 = summary.response_ms.map_or(0.0, |response| response.p99);
-            let warnings = summary.warnings.len();
+            let warnings = match summary.warnings.len() {
+                0 => String::new(),
+                1 => ", 1 warning".to_owned(),
+                several => format!(", {several} warnings"),
+            };
             let text = match &summary.outcome {
                 Outcome::Failed { reason } => format!("failed: {reason}"),
-                _ => format!("{tps:.1} tps, p99 {p99:.2} ms, {warnings} warnings"),
+                _ => format!("{tps:.1} tps, p99 {p99:.2} ms{warnings}"),
             };
             self.line(&format!("{}{text}", self.title));
         }
@@ -159,9 +163,10 @@ impl Screen {
                 let (rows, of) = (*rows, *of);
                 let bar = self.bar(Stage::Preparing, of, ROWS_TEMPLATE);
                 bar.set_position(rows);
-                let (rate, left) = (bar.per_sec(), bar.eta());
+                let rate = bar.per_sec();
                 self.log(|| {
-                    format!("loading: {rows} of {of} rows, {rate:.0} rows/s, {left:.0?} left")
+                    let left_s = of.saturating_sub(rows) as f64 / rate.max(1.0);
+                    format!("loading: {rows} of {of} rows, {rate:.0} rows/s, {left_s:.0} s left")
                 });
             }
             data::Progress::Indexing { tables, of } => {
