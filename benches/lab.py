@@ -96,25 +96,30 @@ class Lab:
         return [f"| eight servers at once with pools of 128 MB, tps of all | {trial['transactions']['per_s']['value']:.0f} "
                 f"({min(counts) / seconds:.0f}–{max(counts) / seconds:.0f} each) | all driven, nothing lost |"]
 
+    def hundred(self, text):
+        """The trials of a study again and again, each time as another repeat, until there are a hundred."""
+        self.run(text)
+        result = json.loads((self.out / "result.json").read_text())
+        points = result["trials"]
+        dirs = sorted(self.out.glob("trials/*"))
+        trials = []
+        for number in range(1, 101):
+            repeat, point = divmod(number - 1, len(points))
+            trial = {**points[point], "number": number, "repeat": repeat + 1}
+            trials.append(trial)
+            if repeat:
+                copy = self.out / "trials" / f"{number:03}-copy"
+                shutil.copytree(dirs[point], copy)
+                (copy / "trial.json").write_text(json.dumps(trial))
+        result["trials"] = trials
+        result["design"].update(trials=100, repeats=100 // len(points))
+        (self.out / "result.json").write_text(json.dumps(result))
+
     def report(self):
         """A real trial of 60 s, a hundred times."""
         seconds = 3 if self.is_quick else 60
-        self.run(f'title = "Report"\n{SERVER}[data]\ntables = 4\nrows = 25_000\n[load]\nthreads = 8\nwarmup = "0s"\n'
-                 f'time = "{seconds}s"\n[sweep]\n"topology.instances" = [2]\n')
-        result = json.loads((self.out / "result.json").read_text())
-        one = next(self.out.glob("trials/*"))
-        trials = []
-        for number in range(1, 101):
-            trial = json.loads(json.dumps(result["trials"][0]))
-            trial["number"], trial["repeat"] = number, number
-            trials.append(trial)
-            if number > 1:
-                copy = self.out / "trials" / f"{number:03}-copy"
-                shutil.copytree(one, copy)
-                (copy / "trial.json").write_text(json.dumps(trial))
-        result["trials"] = trials
-        result["design"]["trials"] = 100
-        (self.out / "result.json").write_text(json.dumps(result))
+        self.hundred(f'title = "Report"\n{SERVER}[data]\ntables = 4\nrows = 25_000\n[load]\nthreads = 8\nwarmup = "0s"\n'
+                     f'time = "{seconds}s"\n[sweep]\n"topology.instances" = [2]\n')
         taken = []
         for _ in range(5):
             began = time.monotonic()

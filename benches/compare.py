@@ -1,0 +1,68 @@
+"""Measures how long a comparison of two results takes; called by compare.sh, which says what."""
+
+import argparse
+import datetime
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+
+from lab import DYNO, HERE, SERVER, Lab
+from results import put, say, spread, verdict
+
+TURNS = 10
+
+
+def results(lab):
+    """Two results of a hundred trials: four numbers of users, 25 repeats of each."""
+    seconds = 2 if lab.is_quick else 5
+    for pool in ("32M", "128M"):
+        lab.hundred(f'title = "Pool of {pool}"\n{SERVER.replace("128M", pool)}[data]\ntables = 4\nrows = 25_000\n[load]\n'
+                    f'warmup = "0s"\ntime = "{seconds}s"\n[sweep]\n"load.threads" = [4, 8, 16, 32]\n')
+        yield lab.out
+
+
+def taken(lab, words):
+    """Seconds of each turn, from the start of the process to its end."""
+    times = []
+    for turn in range(TURNS):
+        began = time.monotonic()
+        subprocess.run([DYNO, *(word.replace("TURN", str(turn)) for word in words)], env=lab.env, cwd=lab.place, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        times.append(time.monotonic() - began)
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="benches/compare.sh", description="See benches/compare.sh --help.")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="dyno-compare-", dir="/var/tmp") as place:
+        lab = Lab(pathlib.Path(place), args.quick)
+        base, new = map(str, results(lab))
+        for what, words in (("as text", ["compare", base, new]),
+                            ("with its page", ["compare", base, new, "--out", "compared-TURN"])):
+            times = taken(lab, words)
+            rows.append(f"| two results of 100 trials compared, {what}, s | {spread(times, 3)} | "
+                        f"{verdict(statistics.median(times), 1)} |")
+            say(rows[-1])
+    lines = ["## How long a comparison takes", "",
+             f"Two results of four points and 25 repeats each, made of real trials; {TURNS} times, median (lowest–highest), "
+             "from the start of the process to its end.", "",
+             "| what | measured | goal |", "|---|---|---|", *rows, "",
+             f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs."]
+    if out == "-":
+        print("\n".join(lines))
+        return
+    path = pathlib.Path(out)
+    path.write_text(put(path.read_text() if path.exists() else "", "compare", lines, "compare.sh"))
+    say(f"written: {path}")
+
+
+if __name__ == "__main__":
+    main()
