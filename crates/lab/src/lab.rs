@@ -1,23 +1,25 @@
 //! Builds the servers of a trial: theirs, or our own from templates.
 
 use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use data::{Listener, Mode, PrepareError};
+use data::Mode;
 use measure::instance::{Reset, ResetHow};
 use study::EngineSpec;
 
-use crate::database::{Access, Database, mysql_failure};
-use crate::failure::{Cause, Failure};
+use crate::build::Building;
+use crate::database::{Access, Database};
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::keeper::Keeper;
 use crate::platform;
+use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Member, Rig, reset};
-use crate::servers::{self, DataDir, Installed};
 use crate::settings;
-use crate::template::{self, DATABASE, Template};
+use crate::spec::{config, directory_of, installed, placed};
+use crate::template::Template;
 use crate::trial::{Place, Trial};
 
 /// Where trials are run: dyno's place on this host, and what lasts from one trial to
@@ -30,18 +32,6 @@ pub struct Lab {
     template: Option<Template>,
     /// Taken when it is needed: a benchmark of somebody's server needs none.
     home: OnceCell<Home>,
-}
-
-/// What is given to every step on the way to a running server.
-struct Building<'a> {
-    spec: &'a EngineSpec,
-    trial: &'a Trial,
-    /// Where the servers' data lies; `None`: in the cache.
-    directory: Option<PathBuf>,
-    installed: Installed,
-    config: Vec<(String, String)>,
-    keeper: &'a mut dyn Keeper,
-    interrupted: &'a AtomicBool,
 }
 
 impl Lab {
@@ -218,171 +208,6 @@ fn still_reset(before: Option<&Reset>) -> Option<Reset> {
     })
 }
 
-impl Building<'_> {
-    /// Loads the data of each server anew.
-    fn rebuilt(&mut self, home: &Home) -> Result<(Vec<DataDir>, Reset), Failure> {
-        let began = Instant::now();
-        let wanted = self.trial.wanted(Mode::Missing);
-        let mut data = Vec::new();
-        let mut each = Duration::ZERO;
-        for _ in 0..self.trial.instances {
-            let listener = Listener {
-                tell: &mut |news| self.keeper.preparing(&news),
-                interrupted: self.interrupted,
-            };
-            let directory = self.directory.as_deref();
-            let built = template::rebuild(
-                home,
-                &self.installed,
-                &wanted,
-                &self.config,
-                directory,
-                listener,
-            );
-            let (built, took) = built.map_err(|error| placed(self.spec, error))?;
-            each = took;
-            data.push(built);
-        }
-        Ok((data, reset(ResetHow::Rebuilt, began.elapsed(), each)))
-    }
-
-    /// Copies the data of each server from a template, which is built if need be.
-    fn copied(
-        &mut self,
-        home: &Home,
-        held: &mut Option<Template>,
-    ) -> Result<(Vec<DataDir>, Reset), Failure> {
-        let wanted = self.trial.wanted(Mode::Missing);
-        let listener = Listener {
-            tell: &mut |news| self.keeper.preparing(&news),
-            interrupted: self.interrupted,
-        };
-        let template = template::obtain(home, &self.installed, &wanted, &self.config, listener)
-            .map_err(|error| placed(self.spec, error))?;
-        self.keeper.stage("copying the data");
-        let began = Instant::now();
-        let directory = self.directory.as_deref();
-        let copies = (1..=self.trial.instances).map(|number| {
-            let copy = template.copy_to(number, directory);
-            Ok(copy.map_err(|error| placed(self.spec, error))?.0)
-        });
-        let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
-        let how = match template.was_built {
-            true => ResetHow::BuiltAndCopied,
-            false => ResetHow::Copied,
-        };
-        let reset = Reset {
-            bytes: template.bytes,
-            checksum: template.checksum.clone(),
-            ..reset(how, began.elapsed(), template.build_time)
-        };
-        *held = Some(template);
-        Ok((copies, reset))
-    }
-
-    /// Starts a server on each directory.
-    fn start(&mut self, data: Vec<DataDir>) -> Result<Vec<Member>, Failure> {
-        self.keeper.stage("starting the servers");
-        let mut members = Vec::new();
-        for (number, data) in (1..).zip(data) {
-            let keep = self.keeper.server_dir(number)?;
-            let wanted = servers::Wanted {
-                number,
-                data,
-                config: &self.config,
-                port: port(self.spec, number),
-                connections: self.trial.load.users,
-                cpus: self.spec.cpus.as_ref().map(|cpus| cpus.value),
-                keep: &keep,
-                interrupted: self.interrupted,
-            };
-            let server = servers::start(&self.installed, wanted)
-                .map_err(|error| placed(self.spec, error))?;
-            for note in server.notes() {
-                self.keeper.note(note);
-            }
-            members.push(Member {
-                database: Database::mysql(server.target(DATABASE)?)?,
-                server: Some(server),
-                settings: Vec::new(),
-            });
-        }
-        Ok(members)
-    }
-}
-
-/// The server program that a study asks for.
-///
-/// # Errors
-/// When it is not installed, at its place in the study.
-pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
-    let engine = match spec.engine {
-        study::Engine::MariaDb => servers::Engine::MariaDb,
-        study::Engine::MySql => servers::Engine::MySql,
-        study::Engine::Sqlite => {
-            return Err(Failure::new(Cause::Internal, "SQLite is no server"));
-        }
-    };
-    let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
-    let version = spec.version.as_ref().map(|version| version.as_str());
-    servers::find(engine, basedir, version).map_err(|error| placed(spec, error))
-}
-
-/// Where the servers of a study have their data; `None`: in the cache.
-fn directory_of(spec: &EngineSpec) -> Option<&Path> {
-    let directory = spec.directory.as_ref();
-    directory.map(|directory| directory.value.as_path())
-}
-
-/// The settings of a study as the server's option file has them.
-#[must_use]
-pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
-    let settings = spec.config.iter();
-    settings
-        .map(|(name, value)| (name.clone(), value.value.clone()))
-        .collect()
-}
-
-/// The port of a server, where the study names one.
-fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
-    let first = spec.port.as_ref()?.value;
-    first.checked_add(u16::try_from(number - 1).ok()?)
-}
-
-/// A failure at the place of the study that it is about.
-fn placed(spec: &EngineSpec, error: crate::error::LabError) -> Failure {
-    use crate::error::LabError;
-    let span = match &error {
-        LabError::RejectedSetting { name, .. }
-        | LabError::ReservedSetting { name, .. }
-        | LabError::BadSetting { name, .. } => spec
-            .config
-            .iter()
-            .find(|(known, _)| servers::same_name(known, name))
-            .map(|(_, value)| value.span),
-        LabError::WrongVersion { .. } => spec.version.as_ref().map(|version| version.span),
-        LabError::NoCpuQuota { .. } => spec.cpus.as_ref().map(|cpus| cpus.span),
-        LabError::UnfitDirectory { .. } => spec.directory.as_ref().map(|dir| dir.span),
-        LabError::DiskFull { path, .. } => {
-            let directory = spec.directory.as_ref();
-            directory
-                .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
-                .map(|dir| dir.span)
-        }
-        LabError::PortTaken { .. } => spec.port.as_ref().map(|port| port.span),
-        LabError::NoServer { .. } => match &spec.basedir {
-            Some(basedir) => Some(basedir.span),
-            None => Some(spec.span),
-        },
-        _ => None,
-    };
-    let failure = Failure::from(error);
-    match span {
-        Some(span) => failure.at(span),
-        None => failure,
-    }
-}
-
 /// A database that is there, with the rows that were missing.
 fn found(
     trial: &Trial,
@@ -399,57 +224,4 @@ fn found(
         reset: Some(reset(ResetHow::Found, began.elapsed(), Duration::ZERO)),
         made_for: None,
     })
-}
-
-fn prepare_for(
-    keeper: &mut dyn Keeper,
-    trial: &Trial,
-    database: &Database,
-    mode: Mode,
-    interrupted: &AtomicBool,
-) -> Result<(), Failure> {
-    let mut tell = |news| keeper.preparing(&news);
-    let prepared = prepare(trial, database, mode, &mut tell, interrupted)?;
-    keeper.prepared(&prepared);
-    Ok(())
-}
-
-/// Has the rows of a trial in a database.
-///
-/// # Errors
-/// When what is there does not fit, or the rows cannot be loaded.
-pub fn prepare(
-    trial: &Trial,
-    database: &Database,
-    mode: Mode,
-    tell: &mut dyn FnMut(data::Progress),
-    interrupted: &AtomicBool,
-) -> Result<data::Prepared, Failure> {
-    let wanted = trial.wanted(mode);
-    let listener = Listener { tell, interrupted };
-    let prepared = match database {
-        Database::Mysql { target, .. } => data::prepare_mysql(target, &wanted, listener),
-        Database::Sqlite(target) => data::prepare_sqlite(target, &wanted, listener),
-    };
-    prepared.map_err(|error| prepare_failure(database, error))
-}
-
-fn prepare_failure(database: &Database, error: PrepareError) -> Failure {
-    match error {
-        PrepareError::Unfit { problem, remedy } => {
-            Failure::new(Cause::Usage, problem).remedy(Some(remedy))
-        }
-        PrepareError::Mysql(error) => mysql_failure(error),
-        PrepareError::Sqlite(error) => {
-            let remedy = database.remedy(&error);
-            let place = database
-                .file()
-                .map_or(String::new(), |file| format!("{}: ", file.display()));
-            Failure::new(Cause::Server, format!("{place}{error}")).remedy(remedy)
-        }
-        PrepareError::Damaged(_) => Failure::new(Cause::Server, error),
-        PrepareError::Interrupted => Failure::new(Cause::Interrupted, error),
-        PrepareError::Io(_) => Failure::new(Cause::Internal, error),
-        PrepareError::Distribution(_) => Failure::new(Cause::Usage, error),
-    }
 }

@@ -6,6 +6,7 @@
 //! told everything as it happens.
 
 pub mod account;
+mod build;
 mod copy;
 mod database;
 pub mod doctor;
@@ -25,10 +26,12 @@ pub mod monitors;
 pub mod needs;
 mod platform;
 mod preload;
+mod prepare;
 mod process;
 mod rig;
 pub mod servers;
 pub mod settings;
+mod spec;
 mod study;
 mod sweep;
 pub mod template;
@@ -42,7 +45,9 @@ pub use find_max::{find_max, most_trials};
 pub use fingerprint::fingerprint;
 pub use home::{Cleaned, clean};
 pub use keeper::Keeper;
-pub use lab::{Lab, config, installed, prepare};
+pub use lab::Lab;
 pub use needs::shown_bytes;
+pub use prepare::prepare;
+pub use spec::{config, installed};
 pub use study::run;
 pub use trial::{Place, Ran, Trial, run as run_trial};

@@ -61,7 +61,7 @@ impl Asked {
             Place::Private(spec) => Self {
                 private_servers: servers,
                 cpu_thousandths: spec.cpus.as_ref().map_or(0, thousandths),
-                pool_bytes: servers.saturating_mul(needs::pool_bytes(&crate::lab::config(spec))),
+                pool_bytes: servers.saturating_mul(needs::pool_bytes(&crate::spec::config(spec))),
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked
             },

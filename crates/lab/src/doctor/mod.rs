@@ -182,7 +182,7 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Server> {
         let found = match programs.iter().find(|(known, _)| same(known)) {
             Some((_, found)) => found.clone(),
             None => {
-                let found = crate::lab::installed(spec).map_err(|failure| failure.message);
+                let found = crate::spec::installed(spec).map_err(|failure| failure.message);
                 programs.push((*spec, found.clone()));
                 found
             }

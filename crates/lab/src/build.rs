@@ -1,0 +1,124 @@
+//! From an installed program to running servers, each on data of its own.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use data::{Listener, Mode};
+use measure::instance::{Reset, ResetHow};
+use study::EngineSpec;
+
+use crate::database::Database;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::keeper::Keeper;
+use crate::rig::{Member, reset};
+use crate::servers::{self, DataDir, Installed};
+use crate::spec::{placed, port};
+use crate::template::{self, DATABASE, Template};
+use crate::trial::Trial;
+
+/// What is given to every step on the way to a running server.
+pub(crate) struct Building<'a> {
+    pub(crate) spec: &'a EngineSpec,
+    pub(crate) trial: &'a Trial,
+    /// Where the servers' data lies; `None`: in the cache.
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) installed: Installed,
+    pub(crate) config: Vec<(String, String)>,
+    pub(crate) keeper: &'a mut dyn Keeper,
+    pub(crate) interrupted: &'a AtomicBool,
+}
+
+impl Building<'_> {
+    /// Loads the data of each server anew.
+    pub(crate) fn rebuilt(&mut self, home: &Home) -> Result<(Vec<DataDir>, Reset), Failure> {
+        let began = Instant::now();
+        let wanted = self.trial.wanted(Mode::Missing);
+        let mut data = Vec::new();
+        let mut each = Duration::ZERO;
+        for _ in 0..self.trial.instances {
+            let listener = Listener {
+                tell: &mut |news| self.keeper.preparing(&news),
+                interrupted: self.interrupted,
+            };
+            let directory = self.directory.as_deref();
+            let built = template::rebuild(
+                home,
+                &self.installed,
+                &wanted,
+                &self.config,
+                directory,
+                listener,
+            );
+            let (built, took) = built.map_err(|error| placed(self.spec, error))?;
+            each = took;
+            data.push(built);
+        }
+        Ok((data, reset(ResetHow::Rebuilt, began.elapsed(), each)))
+    }
+
+    /// Copies the data of each server from a template, which is built if need be.
+    pub(crate) fn copied(
+        &mut self,
+        home: &Home,
+        held: &mut Option<Template>,
+    ) -> Result<(Vec<DataDir>, Reset), Failure> {
+        let wanted = self.trial.wanted(Mode::Missing);
+        let listener = Listener {
+            tell: &mut |news| self.keeper.preparing(&news),
+            interrupted: self.interrupted,
+        };
+        let template = template::obtain(home, &self.installed, &wanted, &self.config, listener)
+            .map_err(|error| placed(self.spec, error))?;
+        self.keeper.stage("copying the data");
+        let began = Instant::now();
+        let directory = self.directory.as_deref();
+        let copies = (1..=self.trial.instances).map(|number| {
+            let copy = template.copy_to(number, directory);
+            Ok(copy.map_err(|error| placed(self.spec, error))?.0)
+        });
+        let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
+        let how = match template.was_built {
+            true => ResetHow::BuiltAndCopied,
+            false => ResetHow::Copied,
+        };
+        let reset = Reset {
+            bytes: template.bytes,
+            checksum: template.checksum.clone(),
+            ..reset(how, began.elapsed(), template.build_time)
+        };
+        *held = Some(template);
+        Ok((copies, reset))
+    }
+
+    /// Starts a server on each directory.
+    pub(crate) fn start(&mut self, data: Vec<DataDir>) -> Result<Vec<Member>, Failure> {
+        self.keeper.stage("starting the servers");
+        let mut members = Vec::new();
+        for (number, data) in (1..).zip(data) {
+            let keep = self.keeper.server_dir(number)?;
+            let wanted = servers::Wanted {
+                number,
+                data,
+                config: &self.config,
+                port: port(self.spec, number),
+                connections: self.trial.load.users,
+                cpus: self.spec.cpus.as_ref().map(|cpus| cpus.value),
+                keep: &keep,
+                interrupted: self.interrupted,
+            };
+            let server = servers::start(&self.installed, wanted)
+                .map_err(|error| placed(self.spec, error))?;
+            for note in server.notes() {
+                self.keeper.note(note);
+            }
+            members.push(Member {
+                database: Database::mysql(server.target(DATABASE)?)?,
+                server: Some(server),
+                settings: Vec::new(),
+            });
+        }
+        Ok(members)
+    }
+}
