@@ -165,7 +165,7 @@ fn runs_without_an_interval_tell_nothing() {
     let both = compare(&one, &other);
     let words = unwrapped(&both);
     for text in [
-        "VM against HW: nothing can be told, for there is a single trial without an interval",
+        "VM against HW. Nothing can be told: a single trial without an interval",
         "TPS delta % 4.69 4.24 4.86 5.86",
         "there is no interval over repeats",
     ] {

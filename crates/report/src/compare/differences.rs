@@ -95,7 +95,7 @@ type Facts = Vec<(String, String)>;
 fn differing(of: Of, base: &Facts, new: &Facts, together: bool) -> Vec<Difference> {
     // Of settings only those are kept that are not their defaults.
     let absent = match of {
-        Of::Setting => "its default",
+        Of::Setting => DEFAULT,
         Of::Environment | Of::Setup => ABSENT,
     };
     let value = |facts: &Facts, name: &str| {
@@ -153,11 +153,14 @@ fn of_one(setup: &Setup) -> describe::Facts {
     facts
 }
 
-/// The settings that are not their defaults.
+/// A setting that was not kept.
+const DEFAULT: &str = "its default";
+
+/// The settings that are not their defaults; of several values all.
 fn settings(trials: &[&TrialSummary]) -> Facts {
-    let instances = trials.iter().flat_map(|trial| &trial.instances);
+    let instances = || trials.iter().flat_map(|trial| &trial.instances);
     let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (name, value) in instances.flat_map(|instance| &instance.settings) {
+    for (name, value) in instances().flat_map(|instance| &instance.settings) {
         let known = values.entry(name).or_default();
         if !known.contains(&value.as_str()) {
             known.push(value);
@@ -165,6 +168,10 @@ fn settings(trials: &[&TrialSummary]) -> Facts {
     }
     values.retain(|name, _| !is_own(name));
     let facts = values.into_iter().map(|(name, mut values)| {
+        let has = |settings: &[(String, String)]| settings.iter().any(|(known, _)| known == name);
+        if !instances().all(|instance| has(&instance.settings)) {
+            values.push(DEFAULT);
+        }
         values.sort_unstable();
         (name.to_owned(), listed(&values))
     });

@@ -48,7 +48,7 @@ pub(super) fn sheet(both: &SideBySide) -> Sheet {
 /// Two variants in the report of their study: the answer in words, too.
 pub(super) fn answer(both: &SideBySide) -> Section {
     Section {
-        words: vec![words::lead(both)],
+        words: vec![words::found(both)],
         ..section(both)
     }
 }

@@ -19,27 +19,22 @@ fn spoken(column: &str) -> &'static str {
 
 /// How the second stands to the first, number by number.
 pub(super) fn lead(both: &SideBySide) -> String {
-    if both.is_empty() {
-        return format!("{} and {} have no point in common.", both.base, both.new);
-    }
+    format!("{} against {}. {}", both.new, both.base, found(both))
+}
+
+/// The same without their names.
+pub(super) fn found(both: &SideBySide) -> String {
     let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
     let sentences = columns.filter_map(|number| sentence(both, number.column));
     let sentences: Vec<String> = sentences.collect();
-    if sentences.is_empty() {
-        let mut numbers = both.points.iter().flat_map(|point| &point.numbers);
-        let reason = numbers.find_map(|number| number.reason.as_deref());
-        return format!(
-            "{} against {}: nothing can be told, for there is {}.",
-            both.new,
-            both.base,
-            reason.unwrap_or("nothing to compare")
-        );
+    if !sentences.is_empty() {
+        return sentences.join(" ");
     }
+    let mut numbers = both.points.iter().flat_map(|point| &point.numbers);
+    let reason = numbers.find_map(|number| number.reason.as_deref());
     format!(
-        "{} against {}. {}",
-        both.new,
-        both.base,
-        sentences.join(" ")
+        "Nothing can be told: {}.",
+        reason.unwrap_or("they have no point in common")
     )
 }
 
