@@ -13,13 +13,16 @@ function sweepAxis({ key, numeric, x }) {
 
 const abscissa = ({ numeric, x }) => numeric ? x.map(Number) : x.map(plain);
 
+// Between two variants there is nothing that a line could show.
+const joined = ({ key }) => (key === "variant" ? { mode: "markers" } : {});
+
 const band = (half, i) => half.some((h) => h !== null)
   ? { type: "data", array: half.map((h) => h ?? 0), color: colour(i), thickness: 1.3, width: 4 } : undefined;
 
 function sweepTps() {
   const { sweep } = overview, x = abscissa(sweep);
   const traces = sweep.lines.map((l, i) => line(x, l.tps, l.name || "transactions/s", i, {
-    label: l.name || "transactions/s", error_y: band(l.tps_half, i),
+    label: l.name || "transactions/s", error_y: band(l.tps_half, i), ...joined(sweep),
   }));
   return [traces, layout({ xaxis: sweepAxis(sweep), yaxis: axis("transactions/s", { rangemode: "tozero" }) })];
 }
@@ -30,7 +33,7 @@ function sweepMs() {
   sweep.lines.forEach((l, i) => ["mean", "p95", "p99"].forEach((what, j) => {
     const k = several ? i : j, label = several ? `${l.name}, ${what}` : what;
     const t = line(x, l[what], label, k, {
-      label, error_y: what === "mean" ? band(l.mean_half, k) : undefined, visible: !(several && what === "p95"),
+      label, error_y: what === "mean" ? band(l.mean_half, k) : undefined, visible: !(several && what === "p95"), ...joined(sweep),
     });
     Object.assign(t.line, { dash: DASHES[j] });
     t.marker.symbol = MARKS[j];
