@@ -55,6 +55,11 @@ pub(crate) enum Command {
         after_help = "Each variant of each result stands at its best point in throughput, or at the one that --point\nchooses. The category of a result is the directory that it lies in.\n\nExample:\n  dyno rank results/pcie/* results/sata/* --out boards"
     )]
     Rank(RankArgs),
+    /// Show the same study over time, and where its throughput changed.
+    #[command(
+        after_help = "Results may be given in any order; they are shown by the time at which they began. A change of\nlevel takes six results: three before it and three after.\n\nExample:\n  dyno history results/nightly/* --point load.threads=16"
+    )]
+    History(HistoryArgs),
     /// How many servers a load needs, from what one gave with one instance and more.
     #[command(
         after_help = "Servers = need / (throughput of one x efficiency), rounded up, for every number of instances\nthat was measured, each at its best point. Without --efficiency it is 1 - contention of the\nscalability law that fits the result, which takes six numbers of instances.\n\nExample:\n  dyno size results/scale-up --need 17000 --efficiency 0.9 --price 12000"
@@ -356,6 +361,22 @@ pub(crate) struct RankArgs {
     /// Rank results of different work, too.
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// Result directories.
+    #[arg(required = true, value_name = "RESULT")]
+    pub(crate) results: Vec<PathBuf>,
+    /// Only points that have this value, like load.threads=16.
+    #[arg(long = "point", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) point: Vec<(String, String)>,
+    /// Show results of different work, too.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the history as JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ mod compare;
 mod disks;
 mod doctor;
 mod failure;
+mod history;
 mod kept;
 mod plan;
 mod progress;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::report(args),
         Command::Compare(args) => compare::compare(args),
         Command::Rank(args) => rank::rank(args),
+        Command::History(args) => history::history(args),
         Command::Size(args) => size::size(args),
         Command::Clean(args) => clean::clean(args),
     };

@@ -18,6 +18,7 @@ mod environment;
 mod figures;
 mod findings;
 mod grid;
+pub mod history;
 pub mod html;
 pub mod junit;
 mod keys;

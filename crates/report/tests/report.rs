@@ -13,9 +13,11 @@ mod common;
 
 use common::golden;
 use common::scale_up::{STUDY, incomplete};
+use measure::change::LevelChange;
 use measure::setup::Outcome;
 use measure::slice::Phase;
 use measure::threshold::{Baseline, Judged, Threshold, judge};
+use measure::warning::Warning;
 use report::Report;
 use report::html::page;
 
@@ -98,6 +100,31 @@ fn hostile_words_stay_in_their_xml() {
     let xml = report::junit::xml(&result).unwrap();
     assert_eq!(xml.matches("</testcase>").count(), 6, "{xml}");
     assert!(!xml.contains("<x") && !xml.contains('\u{1}'), "{xml}");
+}
+
+/// In the warnings with its time, and in the figure of the trial's seconds.
+#[test]
+fn a_change_of_level_is_told_and_marked() {
+    let (mut result, series) = common::study(&[8]);
+    let changes = vec![LevelChange {
+        at_s: 43.0,
+        before_per_s: 812.0,
+        after_per_s: 640.0,
+    }];
+    result.trials[0]
+        .warnings
+        .push(Warning::LevelChanged { changes });
+    let html = page(&Report {
+        result: &result,
+        series: &series,
+        monitors: &[],
+        study: None,
+    })
+    .unwrap();
+    assert!(html.contains("\"changes\":[[43.0,812.0,640.0]]"));
+    for text in [html, report::text::study(&result)] {
+        assert!(text.contains("43 s from 812 to 640"), "{text}");
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub use csv::csv;
 /// Keys whose number is the size of what works side by side.
 const SIZES: [&str; 2] = ["load.threads", "topology.instances"];
 /// What a trial says of its arrivals when its users wait for each reply.
-const CLOSED: &str = "closed loop";
+pub(crate) const CLOSED: &str = "closed loop";
 
 /// A study over sizes.
 #[derive(Debug)]

@@ -1,0 +1,201 @@
+//! The same study again and again: each point of it in the order of time, and where its
+//! level changed.
+//!
+//! ```text
+//! runs (oldest first) -> courses (one for each point), each with its changes -> sheet, json
+//! ```
+
+mod show;
+
+use measure::change::{Change, in_history};
+use measure::interval::Estimate;
+use measure::result::RunResult;
+use measure::summary::TrialSummary;
+use serde::Serialize;
+
+use crate::cell::Cell;
+use crate::findings;
+use crate::keys;
+use crate::list::distinct;
+use crate::point;
+use crate::scale::CLOSED;
+use crate::text;
+
+/// Fewest results in which a change can be seen: three before it and three after.
+const FEWEST: usize = 6;
+
+/// A result of the study.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// The name of its directory.
+    pub name: &'a str,
+    /// What it found.
+    pub result: &'a RunResult,
+}
+
+/// A study over time.
+#[derive(Debug, Serialize)]
+pub struct History {
+    courses: Vec<Course>,
+    /// What to know before it is believed.
+    cautions: Vec<String>,
+}
+
+/// One point of the study over time.
+#[derive(Debug, Serialize)]
+struct Course {
+    /// As people say it: `threads=16`; empty in a study of one point.
+    point: String,
+    /// Oldest first.
+    entries: Vec<Entry>,
+    /// Where throughput changed its level; `at` is the place among the entries, from 0.
+    changes: Vec<Change>,
+}
+
+/// One point of one result.
+#[derive(Debug, Serialize)]
+struct Entry {
+    /// When the result was begun (RFC 3339, UTC).
+    started: String,
+    name: String,
+    /// Engine and version.
+    engine: String,
+    /// Trials that count.
+    n: usize,
+    /// Transactions per second.
+    tps: Estimate,
+    mean_ms: Option<Estimate>,
+    p99_ms: Option<Estimate>,
+}
+
+/// There is nothing to show.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HistoryError {
+    /// No result varies the key.
+    #[error("no result varies `{key}`; they vary {known}")]
+    NoSuchKey {
+        /// As asked.
+        key: String,
+        /// What there is.
+        known: String,
+    },
+    /// Nothing is left to show.
+    #[error("no result has a trial that counts{}", point::at(.0))]
+    Nothing(Vec<(String, String)>),
+}
+
+impl History {
+    /// Of every point that has the values of `wanted` (key and value); runs may come in any
+    /// order.
+    ///
+    /// # Errors
+    /// When no result varies a key of `wanted`, or nothing is left to show.
+    pub fn of(runs: &[Run<'_>], wanted: &[(String, String)]) -> Result<Self, HistoryError> {
+        let mut runs = runs.to_vec();
+        runs.sort_by(|a, b| started(a).cmp(started(b)));
+        let known = distinct(runs.iter().flat_map(|run| keys::axes(run.result)));
+        if let Some(key) = point::unknown(wanted, &known) {
+            return Err(HistoryError::NoSuchKey {
+                key: key.to_owned(),
+                known: match known.is_empty() {
+                    true => "nothing".to_owned(),
+                    false => known.join(", "),
+                },
+            });
+        }
+        let mut courses: Vec<Course> = Vec::new();
+        for run in &runs {
+            for (point, entry) in entries(run, wanted) {
+                match courses.iter_mut().find(|course| course.point == point) {
+                    Some(course) => course.entries.push(entry),
+                    None => courses.push(Course {
+                        point,
+                        entries: vec![entry],
+                        changes: Vec::new(),
+                    }),
+                }
+            }
+        }
+        if courses.is_empty() {
+            return Err(HistoryError::Nothing(wanted.to_vec()));
+        }
+        for course in &mut courses {
+            let tps = course.entries.iter().map(|entry| entry.tps.value);
+            course.changes = in_history(&tps.collect::<Vec<_>>());
+        }
+        let cautions = cautions(&runs, &courses);
+        Ok(Self { courses, cautions })
+    }
+
+    /// For a terminal.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text::sheet(&show::sheet(self))
+    }
+
+    /// For programs.
+    ///
+    /// # Errors
+    /// When it cannot be written down; no input is known that does that.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+fn started<'a>(run: &Run<'a>) -> &'a str {
+    &run.result.environment.started
+}
+
+/// The points of one result with what they gave.
+fn entries(run: &Run<'_>, wanted: &[(String, String)]) -> Vec<(String, Entry)> {
+    let axes = keys::axes(run.result);
+    let all: Vec<&TrialSummary> = run.result.trials.iter().collect();
+    let trials = point::having(&all, &axes, wanted);
+    let points = point::points(&trials, &axes, &axes).into_iter();
+    let entries = points.filter_map(|point| {
+        let first = point.trials.iter().find(|trial| trial.counts())?;
+        let entry = Entry {
+            started: started(run).to_owned(),
+            name: run.name.to_owned(),
+            engine: first.setup.engine.clone(),
+            n: point.tps.n,
+            tps: point.tps.estimate?,
+            mean_ms: Cell::of(&point.trials, "response_ms.mean").estimate,
+            p99_ms: Cell::of(&point.trials, "response_ms.p99").estimate,
+        };
+        Some((point.name, entry))
+    });
+    entries.collect()
+}
+
+fn cautions(runs: &[Run<'_>], courses: &[Course]) -> Vec<String> {
+    let most = courses.iter().map(|course| course.entries.len()).max();
+    let few = most.filter(|most| *most < FEWEST).map(|most| {
+        format!(
+            "No change of level can be seen in fewer than {FEWEST} results, three before it and \
+             three after; there are {most}."
+        )
+    });
+    let hosts = distinct(runs.iter().filter_map(|run| {
+        let environment = &run.result.environment;
+        environment.hostname.as_deref()
+    }));
+    let several = (hosts.len() > 1).then(|| {
+        format!(
+            "The results are of several hosts ({}): a change may be theirs.",
+            hosts.join(", ")
+        )
+    });
+    let left_out = runs.iter().flat_map(|run| {
+        let left_out = findings::left_out(run.result).into_iter();
+        left_out.map(|words| format!("{}: {words}", run.name))
+    });
+    let mut trials = runs.iter().flat_map(|run| &run.result.trials);
+    let at_a_rate = trials.any(|trial| trial.setup.arrivals != CLOSED).then(|| {
+        "Some trials were driven at a rate of their own, which is then their throughput: look at \
+         their response times."
+            .to_owned()
+    });
+    let of_all = [few, several, at_a_rate].into_iter().flatten();
+    of_all.chain(left_out).collect()
+}
