@@ -174,7 +174,7 @@ fn differing(base: &Settings, new: &Settings) -> Vec<String> {
 
 /// Of a study that cannot be read, such as that of a benchmark, nothing is known.
 fn settings(text: &str, variant: Option<&str>) -> Settings {
-    let plan = Study::parse("study.toml", text).and_then(|study| study.plan());
+    let plan = Study::parse_as_run("study.toml", text).and_then(|study| study.plan());
     let trials = plan.map_or(Vec::new(), |plan| plan.trials);
     let mut settings = Settings::new();
     for trial in trials {

@@ -96,7 +96,8 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
         return;
     }
     let words = "--set load.time=2s --set sweep.load.threads=[2,8] \
-                 --set variant.quota.server.cpus=0.2";
+                 --set variant.quota.server.cpus=0.2 \
+                 --set variant.quota.server.config.sync_binlog=1";
     let done = run("p1-two-platforms", words, &cache);
     let trials = done.result().trials;
     assert_eq!(trials.len(), 2 * 2 * 2);
@@ -145,7 +146,10 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
     let meant = table_with(&page, "set-up");
     assert_eq!(
         meant.rows,
-        [["set-up", "CPUs of each server", "2 at most", "0.2 at most"]]
+        [
+            ["set-up", "CPUs of each server", "2 at most", "0.2 at most"],
+            ["server", "sync_binlog", "its default", "1"],
+        ]
     );
     assert!(page.contains("Nothing that dyno looks at."), "{page}");
 }

@@ -15,6 +15,8 @@ use crate::walk::{Walk, overrides as set};
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 /// The most trials of one study.
 pub const MAX_TRIALS: usize = 10_000;
+/// How an override stands before the text of a study as it was run.
+const OVERRIDE: &str = "# --set ";
 
 /// A study as typed, well-formed but not yet expanded. Neither its debug form
 /// nor its stored text holds a password.
@@ -65,6 +67,19 @@ impl Study {
         Ok(Self { source, content })
     }
 
+    /// Reads back what [`Study::as_run`] wrote, the overrides included.
+    pub fn parse_as_run(label: &str, text: &str) -> Result<Self, StudyError> {
+        let (mut overrides, mut file) = (Vec::new(), text);
+        while let Some((change, rest)) = file
+            .strip_prefix(OVERRIDE)
+            .and_then(|change| change.split_once('\n'))
+        {
+            overrides.extend(change.split_once('='));
+            file = rest;
+        }
+        Self::parse_with_overrides(label, file, &overrides)
+    }
+
     /// What the study means.
     pub fn plan(&self) -> Result<Plan, StudyError> {
         crate::build::plan(&self.content).map_err(|(span, fault)| self.error(span, fault))
@@ -88,7 +103,7 @@ impl Study {
         let mut text = String::new();
         for change in &self.source.overrides {
             // On one line each, whatever was typed.
-            text.push_str(&format!("# --set {}\n", one_line(change)));
+            text.push_str(&format!("{OVERRIDE}{}\n", one_line(change)));
         }
         text + &self.source.file.text
     }

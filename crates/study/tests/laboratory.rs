@@ -504,6 +504,26 @@ fn the_text_as_run_tells_studies_apart() {
     assert!(Study::parse("s.toml", &hostile).is_ok());
 }
 
+#[test]
+fn the_text_as_run_is_read_back_with_its_overrides() {
+    let changes = [
+        ("load.rate", "60"),
+        ("variant.small pool.name", "tiny"),
+        ("variant.small pool.server.config.sync_binlog", "1"),
+    ];
+    let kept = study(VARIANTS, &changes).as_run();
+    let read = Study::parse_as_run("s.toml", &kept).unwrap();
+    assert_eq!(read.as_run(), kept);
+    let trials = |study: &Study| study.plan().unwrap().trials;
+    let (read, plan) = (trials(&read), plan(VARIANTS, &changes));
+    assert_eq!(labels(&plan)[2], "tiny, threads=1");
+    for (one, other) in read.iter().zip(&plan.trials) {
+        assert_eq!(one.label, other.label);
+        assert_eq!(format!("{:?}", one.load), format!("{:?}", other.load));
+    }
+    assert_eq!(config(&read[2]), config(&plan.trials[2]));
+}
+
 /// Limits that keep a hostile study small.
 #[test]
 fn everything_is_bounded() {
