@@ -109,12 +109,15 @@ impl Budget {
                 shown_bytes(needs.memory_bytes)
             ));
         }
-        text.push_str(&format!(
-            "\n{} trials, about {} in all, {}\n",
-            trials.len(),
-            shown_time(self.time()),
-            plan.order
-        ));
+        let (count, time) = (trials.len(), shown_time(self.time()));
+        let all = match meant.searches() {
+            true => format!(
+                "{count} searches of at most {} trials each, at most {time} in all",
+                lab::most_trials()
+            ),
+            false => format!("{count} trials, about {time} in all"),
+        };
+        text.push_str(&format!("\n{all}, {}\n", plan.order));
         text.push_str(&shown_sizes(plan));
         text.extend(self.disks.iter().map(Demand::line));
         text.push_str(&format!(

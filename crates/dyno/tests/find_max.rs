@@ -58,8 +58,10 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
             failed_per_s,
         } => {
             assert!(*failed_per_s <= held_per_s * 1.0501, "{search:?}");
-            let mut long = search.steps.iter().filter(|step| step.long);
-            assert!(long.any(|step| step.rate_per_s.total_cmp(held_per_s).is_eq()));
+            for rate in [held_per_s, failed_per_s] {
+                let mut long = search.steps.iter().filter(|step| step.long);
+                assert!(long.any(|step| step.rate_per_s.total_cmp(rate).is_eq()));
+            }
         }
         SearchEnd::NoRate { .. } => assert_eq!(held, None),
         SearchEnd::OutOfTrials { .. } => assert!(search.steps.len() >= 13),
@@ -130,6 +132,14 @@ fn a_study_searches_at_each_of_its_points() {
         "{SHORT}find_max = {{ p95 = \"1us\" }}\n[server]\nengine = \"sqlite\"\n\
          [sweep]\n\"load.threads\" = [1, 2]\n"
     );
+    let plan = Program::new();
+    std::fs::write(plan.dir().join("study.toml"), &study).unwrap();
+    let plan = plan.args("plan study.toml").run().succeeds();
+    assert!(
+        plan.stdout.contains("2 searches of at most 18 trials each"),
+        "{}",
+        plan.shown()
+    );
     let done = Program::study(&study).run().succeeds();
     let result = assert_reported(&done, &done.out());
     let points: Vec<_> = result.searches.iter().map(|found| &found.point).collect();
@@ -148,7 +158,7 @@ fn ctrl_c_keeps_what_a_search_knew() {
     let mut running = Program::bench("sqlite:")
         .args("--find-max --p99 1us --threads 1 --rows 300 --warmup 0s --time 700ms")
         .start();
-    running.says("[2/16] rate=").signal(Signal::INT);
+    running.says("[2/18] rate=").signal(Signal::INT);
     let done = running.wait().fails(4, &["interrupted"]);
     let result = done.result();
     let search = &result.searches[0];
@@ -197,7 +207,7 @@ fn a_search_goes_on_after_its_server_died() {
     assert_ne!(cut.trials[2].outcome, Outcome::Completed);
 
     let mut running = study().args("--resume").start();
-    running.says("[3/16] rate=").signal(Signal::INT);
+    running.says("[3/18] rate=").signal(Signal::INT);
     let done = running.wait().fails(4, &["interrupted"]);
     let result = assert_reported(&done, &out);
     assert_eq!(result.trials[..2], cut.trials[..2], "they are as they were");

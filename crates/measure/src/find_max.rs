@@ -80,7 +80,7 @@ pub struct AtRate {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SearchEnd {
-    /// The highest rate that holds the limit is known and confirmed.
+    /// The highest rate that holds the limit and the next that does not are confirmed.
     Found {
         /// That rate.
         held_per_s: f64,

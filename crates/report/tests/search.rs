@@ -46,8 +46,8 @@ fn the_answer_comes_first_in_every_form() {
         for said in [
             "Response times begin to climb at 700.0 transactions per second (the knee of the \
              curve), where p99 was 12.00 ms.",
-            "The search ended after 7 steps, because the two rates are 4.7 % apart and a longer \
-             trial confirmed the lower one.",
+            "The search ended after 7 steps, because the two rates are 4.7 % apart and longer \
+             trials confirmed both.",
             "held, in a longer trial",
             "The limit is 20 ms.",
         ] {

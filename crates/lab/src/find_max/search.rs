@@ -2,8 +2,9 @@
 //!
 //! From a part of the capacity the rate goes up or down by factors until one that holds
 //! the limit and one that does not are known; then it halves the factor between them
-//! until they are near each other, and confirms the highest that holds. What was near the
-//! limit is tried a second time, and the mean of both counts.
+//! until they are near each other, and confirms both by longer steps: one stall of the
+//! host is enough for a short one to fail. What was near the limit is tried a second time,
+//! and the mean of both counts.
 
 use measure::find_max::SearchEnd;
 
@@ -23,7 +24,7 @@ const DOUBT: f64 = 0.1;
 /// Short steps, at most.
 const MOST_SHORT: usize = 13;
 /// Longer steps that confirm, at most.
-const MOST_LONG: usize = 2;
+const MOST_LONG: usize = 4;
 /// How much longer they are.
 pub(crate) const LONG: u32 = 3;
 
@@ -136,14 +137,14 @@ impl Search {
     }
 
     fn confirm(&self, held: f64, failed: f64, may_confirm: bool) -> Next {
-        let is_confirmed = self.at(held).any(|tried| tried.long);
-        match (is_confirmed, may_confirm) {
-            (true, _) => Next::End(SearchEnd::Found {
+        let is_confirmed = |rate: &f64| self.at(*rate).any(|tried| tried.long);
+        match [held, failed].into_iter().find(|rate| !is_confirmed(rate)) {
+            None => Next::End(SearchEnd::Found {
                 held_per_s: held,
                 failed_per_s: failed,
             }),
-            (false, true) => Next::Confirm(held),
-            (false, false) => Next::End(self.out_of_trials()),
+            Some(rate) if may_confirm => Next::Confirm(rate),
+            Some(_) => Next::End(self.out_of_trials()),
         }
     }
 

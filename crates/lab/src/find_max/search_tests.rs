@@ -153,8 +153,9 @@ fn steps_go_up_by_factors_then_halve_them() {
         false => Seen::Failed,
     });
     let rates: Vec<f64> = path.iter().map(|(rate, _)| *rate).collect();
-    assert_eq!(rates, [700.0, 840.0, 766.8, 802.6, 766.8]);
-    assert!(path.last().unwrap().1 && path.iter().filter(|(_, long)| *long).count() == 1);
+    assert_eq!(rates, [700.0, 840.0, 766.8, 802.6, 766.8, 802.6]);
+    let long: Vec<bool> = path.iter().map(|(_, long)| *long).collect();
+    assert_eq!(long, [false, false, false, false, true, true]);
     let wanted = SearchEnd::Found {
         held_per_s: 766.8,
         failed_per_s: 802.6,
@@ -172,7 +173,8 @@ fn what_is_near_the_limit_is_tried_once_more() {
     });
     // The mean of 19 and 22 does not hold the limit.
     assert_eq!(path[..3], [(700.0, false), (700.0, false), (350.0, false)]);
-    let twice = path.iter().filter(|(rate, _)| *rate == 700.0).count();
+    let short = path.iter().filter(|(_, long)| !long);
+    let twice = short.filter(|(rate, _)| *rate == 700.0).count();
     assert_eq!(twice, 2);
 }
 
@@ -225,6 +227,23 @@ fn a_rate_that_cannot_be_confirmed_does_not_hold() {
     assert_eq!(failed_per_s, confirmed[0]);
     assert_eq!(held_per_s, confirmed[1]);
     assert!(held_per_s < failed_per_s && failed_per_s <= held_per_s * NEAR);
+}
+
+#[test]
+fn a_rate_that_fails_by_chance_is_found_out() {
+    let (path, end) = path(20.0, |rate, place| match (rate > 830.0, place) {
+        (true, _) => Seen::Failed,
+        // A stall in the fourth step.
+        (false, 3) => Seen::Value(90.0),
+        (false, _) => Seen::Value(5.0),
+    });
+    assert_eq!(path[3], (802.6, false));
+    assert!(path.contains(&(802.6, true)) && path.contains(&(840.0, true)));
+    let wanted = SearchEnd::Found {
+        held_per_s: 802.6,
+        failed_per_s: 840.0,
+    };
+    assert_eq!(end, wanted);
 }
 
 #[test]

@@ -155,8 +155,8 @@ fn why_ended(search: &FoundMax) -> String {
             held_per_s,
             failed_per_s,
         } => format!(
-            "The search ended after {steps}, because the two rates are {:.1} % apart and a longer \
-             trial confirmed the lower one.",
+            "The search ended after {steps}, because the two rates are {:.1} % apart and longer \
+             trials confirmed both.",
             (failed_per_s / held_per_s - 1.0) * 100.0
         ),
         SearchEnd::OutOfTrials { .. } => format!(
