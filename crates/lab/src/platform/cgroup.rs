@@ -160,7 +160,8 @@ fn seen_in(mount: &Mount, group: &str) -> PathBuf {
     let inside: PathBuf = inside
         .filter(|part| matches!(part, Component::Normal(_)))
         .collect();
-    let dir = mount.point.join(inside);
+    // Joined with nothing a path gets a slash at its end, which messages would show.
+    let dir: PathBuf = mount.point.iter().chain(&inside).collect();
     match dir.is_dir() {
         true => dir,
         false => mount.point.clone(),
@@ -286,7 +287,9 @@ mod tests {
         let tree = Tree::new("/docker/0a");
         tree.write("cgroup.subtree_control", "cpu\n");
         for own in ["/docker/0a", "/", "/../other", "/docker/0a/gone"] {
-            assert_eq!(tree.find(own).unwrap().dir, tree.path(""), "{own}");
+            let dir = tree.find(own).unwrap().dir;
+            assert_eq!(dir, tree.path(""), "{own}");
+            assert!(!dir.display().to_string().ends_with('/'), "{own}");
         }
         tree.write("a/cgroup.subtree_control", "cpu\n");
         assert_eq!(tree.find("/docker/0a/a/b").unwrap().dir, tree.path("a"));
