@@ -132,7 +132,8 @@ impl LevelChange {
 }
 
 /// Changes by at least 5 % in the seconds of a measurement, each with its transactions and
-/// its length in seconds, that began so many seconds after the load.
+/// its length in seconds, that began so many seconds after the load; none where a straight
+/// line says as much.
 #[must_use]
 pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
     let whole: Vec<&Part> = measured
@@ -140,7 +141,11 @@ pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
         .filter(|part| part.weight >= LEAST_S)
         .collect();
     let rates: Option<Vec<f64>> = whole.iter().map(|part| ratio(&[**part])).collect();
-    let found = in_seconds(&rates.unwrap_or_default());
+    let rates = rates.unwrap_or_default();
+    let found = in_seconds(&rates);
+    if is_rather_a_line(&rates, &found) {
+        return Vec::new();
+    }
     let at_s = |at: usize| begin_s + whole[..at].iter().map(|part| part.weight).sum::<f64>();
     let dated = found.iter().map(|change| LevelChange {
         at_s: at_s(change.at),
@@ -150,6 +155,22 @@ pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
     dated
         .filter(|change| change.share().abs() >= MATTERS)
         .collect()
+}
+
+/// Whether a straight line leaves less of the values unexplained than their levels: a
+/// drift is no staircase.
+fn is_rather_a_line(values: &[f64], changes: &[Change]) -> bool {
+    let cuts: Vec<usize> = changes.iter().map(|change| change.at).collect();
+    let of_levels: f64 = levels(values, &cuts).map(squares).sum();
+    let middle = (values.len() as f64 - 1.0) / 2.0;
+    let (mut products, mut places) = (0.0, 0.0);
+    for (place, value) in values.iter().enumerate() {
+        let off = place as f64 - middle;
+        products += off * value;
+        places += off * off;
+    }
+    let of_line = squares(values) - products * products / places;
+    !changes.is_empty() && of_line <= of_levels
 }
 
 fn find(values: &[f64], rule: &Rule) -> Vec<Change> {

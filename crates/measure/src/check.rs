@@ -1,11 +1,11 @@
 //! Which warnings a trial deserves.
 
-use crate::change::{LevelChange, in_measurement};
+use crate::change::in_measurement;
 use crate::gather::Brief;
 use crate::interval::{MIN_POINTS, Part};
 use crate::little::Little;
 use crate::setup::Outcome;
-use crate::steady::{Restless, Steady};
+use crate::steady::Steady;
 use crate::summary::TrialSummary;
 use crate::warning::Warning;
 
@@ -125,26 +125,17 @@ fn steady(summary: &TrialSummary) -> Option<Warning> {
     }
 }
 
-/// What a late end of the warm-up changed is told by that; and a drift is no staircase.
+/// What a late end of the warm-up changed is told by that.
 fn level_changed(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
     let warmup_s = summary.setup.warmup_s;
     let parts: Vec<Part> = seconds.iter().map(Brief::throughput).collect();
     let mut changes = in_measurement(warmup_s, &parts);
-    match summary.steady {
-        Some(Steady::From { s }) if s > warmup_s + 1.0 => {
-            changes.retain(|change| change.at_s > s);
-        }
-        Some(Steady::Never {
-            reason: Restless::Drift { .. },
-        }) if is_staircase(&changes) => changes.clear(),
-        _ => {}
+    if let Some(Steady::From { s }) = summary.steady
+        && s > warmup_s + 1.0
+    {
+        changes.retain(|change| change.at_s > s);
     }
     (!changes.is_empty()).then_some(Warning::LevelChanged { changes })
-}
-
-fn is_staircase(changes: &[LevelChange]) -> bool {
-    let up = changes.iter().filter(|change| change.share() > 0.0).count();
-    changes.len() > 1 && (up == 0 || up == changes.len())
 }
 
 /// Whoever ended it earlier did not wait until it was sure.
