@@ -117,7 +117,8 @@ class Bench:
             for name in self.experiment.shares)
         # Each study has its own order.
         return (f'title = "{self.experiment.name} {number}"\n[data]\ntables = 4\nrows = 25_000\n'
-                f'[load]\nworkload = "{self.experiment.workload}"\nthreads = 1\nwarmup = "{self.experiment.warmup_s}s"\ntime = "{self.time_s}s"\n'
+                f'[load]\nworkload = "{self.experiment.workload}"\nthreads = 1\n'
+                f'warmup = "{self.experiment.warmup_s}s"\ntime = "{self.time_s}s"\n'
                 f'repeats = {REPEATS}\norder = "random"\norder_seed = {number}\n{variants}')
 
     def study(self, number):
