@@ -2,7 +2,7 @@
 
 use crate::change::in_measurement;
 use crate::gather::Brief;
-use crate::interval::{MIN_POINTS, Part};
+use crate::interval::{Estimate, MIN_POINTS, Part, estimate};
 use crate::little::Little;
 use crate::setup::Outcome;
 use crate::steady::Steady;
@@ -74,7 +74,7 @@ fn generator(summary: &TrialSummary) -> Vec<Warning> {
 /// 1 % of what was done, is not noise.
 fn overloaded(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
     let (first, last) = thirds(seconds)?;
-    let growth = backlog(last)? - backlog(first)?;
+    let growth = backlog(last)?.value - backlog(first)?.value;
     let noise = f64::from(summary.setup.threads).max(0.01 * summary.transactions.count as f64);
     (growth > noise).then(|| Warning::Overloaded {
         backlog_end: summary.generator.backlog_end.unwrap_or(0),
@@ -82,13 +82,17 @@ fn overloaded(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
     })
 }
 
-/// Mean of the arrivals that were due and not started; `None` in a closed loop.
-fn backlog(seconds: &[Brief]) -> Option<f64> {
-    let known: Vec<f64> = seconds
-        .iter()
-        .filter_map(|second| second.backlog.map(|backlog| backlog as f64))
+/// Mean of the arrivals that were due and not started, each second one look; `None` in a
+/// closed loop.
+fn backlog(seconds: &[Brief]) -> Option<Estimate> {
+    let looks = seconds.iter().filter_map(|second| second.backlog);
+    let looks: Vec<Part> = looks
+        .map(|backlog| Part {
+            total: backlog as f64,
+            weight: 1.0,
+        })
         .collect();
-    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    estimate(&looks)
 }
 
 /// Of a load that ran to its end with all its users: at a limit of transactions they leave

@@ -11,11 +11,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::interval::Estimate;
 use crate::summary::TrialSummary;
 
 /// A difference below this share of the users is the edges' and the clocks'.
 pub(crate) const CLOSED: f64 = 0.05;
-/// The backlog is looked at once a second only, so it may be off by this share…
+/// The backlog is looked at once a second only, so its mean is as uncertain as its 95 %
+/// interval says, and besides may be off by this share…
 pub(crate) const OPEN: f64 = 0.2;
 /// …and by so many users at any rate.
 pub(crate) const OPEN_USERS: f64 = 2.0;
@@ -34,20 +36,21 @@ pub struct Little {
 
 impl Little {
     /// Of a trial; `backlog` is the mean number of arrivals that were due and not started,
-    /// in an open loop. `None` when no transaction ended.
+    /// in an open loop. `None` when no transaction ended, and in an open loop when it was
+    /// too short to tell how uncertain the backlog is.
     #[must_use]
-    pub fn of(trial: &TrialSummary, backlog: Option<f64>) -> Option<Self> {
+    pub fn of(trial: &TrialSummary, backlog: Option<Estimate>) -> Option<Self> {
         let per_s = trial.transactions.per_s?.value;
         let response_s = trial.response_ms?.mean.value / 1e3;
         let found = match backlog {
             None => closed(trial, per_s, response_s),
             Some(backlog) => {
                 let service_s = trial.service_ms?.mean.value / 1e3;
-                let users = per_s * service_s + backlog;
+                let users = per_s * service_s + backlog.value;
                 Self {
                     users,
                     accounted: per_s * response_s,
-                    allowed: OPEN_USERS + OPEN * users,
+                    allowed: OPEN_USERS + OPEN * users + backlog.half_width?,
                 }
             }
         };
@@ -78,7 +81,6 @@ fn closed(trial: &TrialSummary, per_s: f64, response_s: f64) -> Little {
 mod tests {
     use super::*;
     use crate::check::tests::trial;
-    use crate::interval::Estimate;
 
     fn with(threads: u32, per_s: f64, response_ms: f64, think_s: f64) -> TrialSummary {
         let exact = |value| Estimate {
@@ -127,11 +129,17 @@ mod tests {
 
     #[test]
     fn an_open_loop_is_served_and_waits() {
+        let backlog = |value, half_width| Some(Estimate { value, half_width });
         let mut open = with(64, 1000.0, 30.0, 0.0);
-        assert_eq!(Little::of(&open, Some(20.0)), None);
+        let even = Some(0.5);
+        assert_eq!(Little::of(&open, backlog(20.0, even)), None);
         open.service_ms = open.response_ms;
         open.service_ms.as_mut().unwrap().mean.value = 10.0;
-        assert!(Little::of(&open, Some(20.0)).unwrap().holds());
-        assert!(!Little::of(&open, Some(200.0)).unwrap().holds());
+        let holds = |backlog| Little::of(&open, backlog).map(|found| found.holds());
+        assert_eq!(holds(backlog(20.0, even)), Some(true));
+        assert_eq!(holds(backlog(200.0, even)), Some(false));
+        // A backlog that comes in bursts is known less well, and one of a few seconds not at all.
+        assert_eq!(holds(backlog(200.0, Some(150.0))), Some(true));
+        assert_eq!(holds(backlog(200.0, None)), None);
     }
 }
