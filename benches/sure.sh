@@ -3,6 +3,8 @@
 #
 #   benches/sure.sh aa [N]      N studies (24) of a server against itself: how often is a difference called?
 #   benches/sure.sh slow [N]    N studies (15) of a server against itself made 5 % slower: how often is it found?
+#   benches/sure.sh far-aa [N], far-slow [N]
+#                               the same behind a network's round trip, which is always as long
 #   benches/sure.sh report      write what is kept to benches/RESULTS.md
 #
 #   --quick       two studies with short trials, thrown away: proves that this works, and no more

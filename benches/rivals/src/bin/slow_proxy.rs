@@ -4,7 +4,8 @@
 //! Each request is delayed in proportion to the time since the one before it on the same
 //! connection, so throughput falls by the share however fast the host is just then. A
 //! delay in microseconds would be more or less than what was asked for with every change
-//! of the host's pace. It spins: timers are too coarse for microseconds.
+//! of the host's pace. It can be a network as well, whose round trip is always the same. It
+//! spins: timers are too coarse for microseconds.
 //!
 //! It listens on a free port of 127.0.0.1, prints the port, and ends when its standard
 //! input does.
@@ -16,14 +17,19 @@ use std::time::{Duration, Instant};
 
 type Failure = Box<dyn std::error::Error>;
 
-const USAGE: &str = "usage: slow_proxy HOST:PORT SHARE
-  SHARE by which throughput falls, from 0 (pass on only) to 0.5";
+const USAGE: &str = "usage: slow_proxy HOST:PORT SHARE NETWORK_US
+  SHARE       by which throughput falls, from 0 (pass on only) to 0.5
+  NETWORK_US  a round trip that each request takes besides, from 0 to 5000 µs";
 const BUFFER_BYTES: usize = 64 * 1024;
-/// No request is delayed for longer: a connection that slept must not keep a CPU busy.
+/// The longest round trip.
+const FARTHEST_US: u64 = 5000;
+/// No request is slowed down by more: a connection that slept must not keep a CPU busy.
 const LONGEST: Duration = Duration::from_millis(1);
 
 /// When requests of one connection are passed on.
 struct Pace {
+    /// Of a round trip.
+    network: Duration,
     /// Delay for each second that passes without one.
     rate: f64,
     /// When the last request was passed on.
@@ -34,7 +40,8 @@ impl Pace {
     fn delay(&mut self) {
         let came = Instant::now();
         let taken = self.last.map_or(Duration::ZERO, |last| came - last);
-        let until = came + taken.mul_f64(self.rate).min(LONGEST);
+        let taken = taken + self.network;
+        let until = came + self.network + taken.mul_f64(self.rate).min(LONGEST);
         let mut now = came;
         while now < until {
             std::hint::spin_loop();
@@ -58,35 +65,41 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, mut before: impl FnMut()) {
     let _ = to.shutdown(Shutdown::Both);
 }
 
-fn serve(client: TcpStream, server: &str, rate: f64) -> Result<(), Failure> {
+fn serve(client: TcpStream, server: &str, network: Duration, rate: f64) -> Result<(), Failure> {
     let server = TcpStream::connect(server)?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (replies, to_client) = (server.try_clone()?, client.try_clone()?);
     thread::spawn(move || pass_on(replies, to_client, || ()));
-    let mut pace = Pace { rate, last: None };
+    let mut pace = Pace {
+        network,
+        rate,
+        last: None,
+    };
     thread::spawn(move || pass_on(client, server, || pace.delay()));
     Ok(())
 }
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [server, share] = arguments.as_slice() else {
+    let [server, share, network_us] = arguments.as_slice() else {
         return Err(USAGE.into());
     };
     let share: f64 = share.parse()?;
-    if !(0.0..=0.5).contains(&share) {
+    let network_us: u64 = network_us.parse()?;
+    if !(0.0..=0.5).contains(&share) || network_us > FARTHEST_US {
         return Err(USAGE.into());
     }
     // What took (1 - share) takes 1, so throughput falls by the share.
     let rate = share / (1.0 - share);
+    let network = Duration::from_micros(network_us);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     println!("{}", listener.local_addr()?.port());
 
     let server = server.clone();
     thread::spawn(move || {
         for client in listener.incoming().flatten() {
-            if let Err(error) = serve(client, &server, rate) {
+            if let Err(error) = serve(client, &server, network, rate) {
                 eprintln!("slow_proxy: cannot connect to {server}: {error}");
             }
         }
