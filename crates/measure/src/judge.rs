@@ -58,8 +58,10 @@ fn generator(facts: &Facts<'_>) -> Option<Verdict> {
     }
     let busy = facts.cpu_busy_pct.filter(|busy| *busy > CPU_FULL_PCT)?;
     if !facts.sees_servers {
+        // What others fill may be the server itself, behind an address that hides it.
+        let others = facts.generator_of_cpu.is_some_and(|ours| ours < MOST);
         let evidence = format!("its host's CPUs {busy:.0} % busy, and no server is on it");
-        return verdict(Bound::Generator, evidence);
+        return verdict(Bound::Generator, evidence).filter(|_| !others);
     }
     let more = facts.generator_of_cpu? > facts.servers_of_cpu?;
     more.then(|| Verdict {
@@ -110,6 +112,15 @@ fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
         return text;
     }
     let (servers, generator) = (facts.servers_of_cpu, facts.generator_of_cpu);
+    if let (None, Some(generator)) = (servers, generator) {
+        let others = share(1.0 - generator);
+        text += &format!(
+            ", {} of it the generator's, {others} others': a server that dyno does not see, or \
+             something else that runs on this host",
+            share(generator)
+        );
+        return text;
+    }
     if let Some(servers) = servers {
         text += &format!(", {} of it the servers'", share(servers));
     }

@@ -144,6 +144,14 @@ fn full_cpus_of_a_host_without_servers_are_the_generators() {
     let remote = trial(&[("cpu.idle", 60.0), ("generator.cpu", 50.0)]);
     expect(&remote, Bound::Nothing, "the generator's CPUs 40 % busy");
     expect(&trial(&[]), Bound::Nothing, "the monitors see neither");
+    let hidden = trial(&[
+        ("cpu.idle", 0.0),
+        ("cpu[0].idle", 0.0),
+        ("cpu[1].idle", 0.0),
+        ("generator.cpu", 6.0),
+    ]);
+    let evidence = "3 % of it the generator's, 97 % others': a server that dyno does not see";
+    expect(&hidden, Bound::Cpu, evidence);
 }
 
 #[test]

@@ -187,8 +187,8 @@ impl fmt::Display for Warning {
             }
             Self::Short { measured_s } => write!(
                 f,
-                "measured for {measured_s:.1} s: too short for a confidence interval, so no number \
-                 here says how sure it is. Measure for at least {MIN_POINTS} s, better 60 s."
+                "measured for {measured_s:.1} s: too short to say by itself how sure its numbers are. \
+                 Measure for at least {MIN_POINTS} s, better 60 s, or repeat."
             ),
             Self::NoWarmup => f.write_str(
                 "no warm-up: the first seconds count, with cold caches and new connections. Give \

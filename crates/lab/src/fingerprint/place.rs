@@ -46,10 +46,17 @@ fn disk(name: String) -> Disk {
         model: super::line(file("device/model")),
         bytes: kernel::number(file("size")).and_then(|size| size.checked_mul(SECTOR_BYTES)),
         scheduler,
-        rotational: kernel::number(file("queue/rotational")).map(|turns| turns != 0),
+        rotational: kernel::number(file("queue/rotational"))
+            .map(|turns| turns != 0)
+            .filter(|turns| !(*turns && is_virtual(&name))),
         cache: super::line(file("queue/write_cache")),
         name,
     }
+}
+
+/// The disk of a virtual machine says that it turns when it does not know.
+fn is_virtual(name: &str) -> bool {
+    name.starts_with("vd") || name.starts_with("xvd")
 }
 
 #[cfg(test)]

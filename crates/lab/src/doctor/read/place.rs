@@ -57,14 +57,10 @@ fn assembled(disk: &str) -> Option<Assembled> {
     })
 }
 
-/// Whether the disks under a directory turn. Those of a virtual machine do not know.
+/// Whether the disks under a directory turn, if all of them know.
 pub(in crate::doctor) fn turns(path: &Path) -> Option<bool> {
     let place = described::describe(&[path]).pop()?;
-    let virtual_disk = |name: &str| name.starts_with("vd") || name.starts_with("xvd");
-    let mut known = place.disks.iter().map(|disk| match disk.rotational {
-        Some(true) if virtual_disk(&disk.name) => None,
-        told => told,
-    });
+    let mut known = place.disks.iter().map(|disk| disk.rotational);
     let first = known.next()??;
     known.all(|other| other == Some(first)).then_some(first)
 }
