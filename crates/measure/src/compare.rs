@@ -158,6 +158,9 @@ pub enum NoComparison {
     /// A share of nothing.
     #[error("the mean of the base is not above 0, so there is no difference in per cent")]
     ZeroBase,
+    /// A percentile of so few transactions that it is a matter of luck.
+    #[error("in some trial fewer than 10 transactions were slower than that: measure for longer")]
+    FewSlower,
     /// A single trial without an interval.
     #[error("a single trial without an interval of its own: repeat it, or measure for longer")]
     NoInterval,

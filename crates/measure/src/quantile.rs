@@ -24,6 +24,13 @@ const MOST: usize = 32;
 /// Fewest transactions that have to be slower than a percentile.
 pub(crate) const FEWEST_SLOWER: f64 = 10.0;
 
+/// Whether enough of so many transactions are slower than a percentile (0 to 1) for it to
+/// be more than the few slowest ones.
+#[must_use]
+pub fn is_known(transactions: u64, percentile: f64) -> bool {
+    transactions as f64 * (1.0 - percentile) >= FEWEST_SLOWER
+}
+
 /// Where a value lies with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Range {

@@ -23,7 +23,7 @@ fn docs_statistics_md_names_the_limits() {
             seconds(interval::MIN_POINTS),
         ),
         (
-            "transactions slower than a percentile with a range, at least",
+            "transactions slower than a percentile that has a range or is compared, at least",
             quantile::FEWEST_SLOWER.to_string(),
         ),
         (

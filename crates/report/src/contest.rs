@@ -3,6 +3,7 @@
 use measure::column;
 use measure::compare::{Comparison, LEAST, Measured, NoComparison, Question, Sense, compare};
 use measure::interval::{CONFIDENCE, Estimate};
+use measure::quantile::is_known;
 use measure::summary::TrialSummary;
 
 /// What is compared, and which way it is better.
@@ -12,6 +13,9 @@ pub(crate) const NUMBERS: [(&str, Sense); 4] = [
     ("response_ms.p95", Sense::LowerIsBetter),
     ("response_ms.p99", Sense::LowerIsBetter),
 ];
+
+/// Those of them that hang on a few transactions.
+const PERCENTILES: [(&str, f64); 2] = [("response_ms.p95", 0.95), ("response_ms.p99", 0.99)];
 
 /// The trials of one point against those of another; what failed on the way does not
 /// count. `interleaved`: whether both are of one study, whose trials took turns.
@@ -26,6 +30,12 @@ pub(crate) fn against(
         interleaved,
         least: LEAST,
     };
+    if let Some((_, percentile)) = PERCENTILES.iter().find(|(known, _)| *known == column) {
+        let mut counted = base.iter().chain(new).filter(|trial| trial.counts());
+        if counted.any(|trial| !is_known(trial.transactions.count, *percentile)) {
+            return Err(NoComparison::FewSlower);
+        }
+    }
     compare(&measured(base, column), &measured(new, column), &question)
 }
 

@@ -174,6 +174,20 @@ fn runs_without_an_interval_tell_nothing() {
 }
 
 #[test]
+fn a_percentile_of_few_transactions_is_not_compared() {
+    let (mut hardware, machine) = (platform(0, 5), platform(1, 5));
+    for trial in &mut hardware.trials {
+        trial.transactions.count = 336;
+    }
+    let csv = compare(&hardware, &machine).csv();
+    let of = |number: &'static str| csv.lines().filter(move |line| line.contains(number));
+    assert_eq!(of("response_ms.p99").count(), 4);
+    let few = |line: &str| line.contains("fewer than 10 transactions");
+    assert!(of("response_ms.p99").all(few), "{csv}");
+    assert!(!of("response_ms.p95").any(few), "{csv}");
+}
+
+#[test]
 fn the_same_twice_shows_no_difference() {
     let (one, other) = (platform(0, 5), platform(0, 5));
     let both = compare(&one, &other);
