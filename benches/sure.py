@@ -167,7 +167,9 @@ def outcomes(path):
 
 
 def decision(outcome, column="tps"):
-    return outcome["numbers"][column]["decision"]["decision"]
+    """What is said of a number, if it is compared at all."""
+    found = outcome["numbers"][column]
+    return found and found["decision"]["decision"]
 
 
 def run(experiment, path, count, quick):
@@ -280,6 +282,8 @@ def report(kept):
         "|---|---|---|---|---|---|---|", *spreads(kept), "",
         "Median (lowest–highest) of the studies where a range is given. Other processes disturb what is measured: they "
         "make intervals wider, and must not make false alarms.", "",
+        "In 24 A/A studies behind a network before these, two called p99 different: of 336 transactions in a trial "
+        "three are slower than that. Since then a percentile is compared only where ten are.", "",
         f"{last['ended'][:10]}; one of {os.cpu_count()} CPUs; {last['dyno']}, "
         f"MariaDB {last['server'].split('-')[0]}.",
     ]
