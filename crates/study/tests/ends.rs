@@ -1,17 +1,11 @@
 //! Trials that end when they are sure, and searches for the highest rate.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+mod common;
 
 use std::time::Duration;
 
-use study::{FindMax, Limited, Plan, Study, Until};
-
-const SMALLEST: &str = "title = \"t\"\nserver.engine = \"sqlite\"\n";
-
-fn plan(text: &str, overrides: &[(&str, &str)]) -> Plan {
-    let study = Study::parse_with_overrides("s.toml", text, overrides);
-    study.map_err(|e| e.to_string()).unwrap().plan().unwrap()
-}
+use common::{SMALLEST, plan};
+use study::{FindMax, Limited, Until};
 
 #[test]
 fn a_table_in_a_line_is_the_same_as_two_keys() {

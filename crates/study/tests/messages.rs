@@ -1,11 +1,12 @@
 //! Every message as a reader sees it: `bad/NAME.toml` gives `bad/NAME.txt`.
 //! `UPDATE_GOLDEN=1 cargo test -p study` writes the texts again.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+mod common;
 
 use std::fs;
 use std::path::Path;
 
+use common::fails;
 use study::{MAX_FILE_BYTES, Study};
 
 const GOOD: &str = include_str!("../../../studies/quickstart.toml");
@@ -37,43 +38,38 @@ fn bad_studies() {
     assert!(count >= 9);
 }
 
-fn set(overrides: &[(&str, &str)]) -> String {
-    Study::parse_with_overrides("study.toml", GOOD, overrides)
-        .unwrap_err()
-        .to_string()
-}
-
 #[test]
 fn overrides_name_themselves() {
     assert_eq!(
-        set(&[("load.thraeds", "4")]),
+        fails(GOOD, &[("load.thraeds", "4")]),
         "error: unknown key `load.thraeds`\n --> --set load.thraeds=4\n  = help: did you mean `threads`?"
     );
     assert_eq!(
-        set(&[("load.time", "10")]),
+        fails(GOOD, &[("load.time", "10")]),
         "error: `10` has no unit\n --> --set load.time=10\n  = help: write `10s` for seconds, `10m` for minutes, `10h` for hours"
     );
     assert_eq!(
-        set(&[("load.threads", "0")]),
+        fails(GOOD, &[("load.threads", "0")]),
         "error: `load.threads` = 0 is out of range\n --> --set load.threads=0\n  = help: `threads` goes from 1 to 100_000"
     );
     assert_eq!(
-        set(&[("load.threads", "many")]),
+        fails(GOOD, &[("load.threads", "many")]),
         "error: `load.threads` takes a whole number, not a string\n --> --set load.threads=many\n  = help: write for example threads = 1"
     );
     assert_eq!(
-        set(&[("sweep.load.thread", "[1]")]),
+        fails(GOOD, &[("sweep.load.thread", "[1]")]),
         "error: unknown axis `load.thread`\n --> --set sweep.load.thread=[1]\n  = help: did you mean \"load.threads\"?"
     );
     assert_eq!(
-        set(&[("sweep.load.threads", "4")]),
+        fails(GOOD, &[("sweep.load.threads", "4")]),
         "error: the axis `load.threads` takes a list, not a whole number\n --> --set sweep.load.threads=4\n  = help: write \"load.threads\" = [value, value, …]"
     );
     assert_eq!(
-        set(&[("load", "4")]),
+        fails(GOOD, &[("load", "4")]),
         "error: unknown key `load`\n --> --set load=4\n  = help: `load` is a section; set one of its keys, such as `load.workload`"
     );
-    assert!(set(&[("server.engine", "sqlite"), ("server.url", "a://b")]).contains("both"));
+    let both = [("server.engine", "sqlite"), ("server.url", "a://b")];
+    assert!(fails(GOOD, &both).contains("both"));
 }
 
 #[test]

@@ -1,29 +1,13 @@
 //! What a study means.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+mod common;
 
 use std::time::Duration;
 
-use study::{Arrivals, Engine, EngineSpec, Order, Pace, Plan, Reset, ServerSpec, Study, Trial};
+use common::{SMALLEST, engine, labels, plan};
+use study::{Arrivals, Engine, Order, Pace, Reset, ServerSpec};
 
 const QUICKSTART: &str = include_str!("../../../studies/quickstart.toml");
-const SMALLEST: &str = "title = \"t\"\nserver.engine = \"sqlite\"\n";
-
-fn plan(text: &str, overrides: &[(&str, &str)]) -> Plan {
-    let study = Study::parse_with_overrides("s.toml", text, overrides);
-    study.map_err(|e| e.to_string()).unwrap().plan().unwrap()
-}
-
-fn labels(plan: &Plan) -> Vec<&str> {
-    plan.trials.iter().map(|t| t.label.as_str()).collect()
-}
-
-fn engine(trial: &Trial) -> &EngineSpec {
-    let ServerSpec::Engine(engine) = &trial.server else {
-        panic!("no engine")
-    };
-    engine
-}
 
 #[test]
 fn quickstart() {

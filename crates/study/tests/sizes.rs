@@ -1,10 +1,11 @@
 //! Named sizes of a study: all of their keys with one override.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+mod common;
 
 use std::time::Duration;
 
-use study::{Plan, ServerSpec, Study};
+use common::{SMALLEST, config, fails, plan, study};
+use study::Study;
 
 const STUDY: &str = "title = \"t\"
 [server]
@@ -34,17 +35,9 @@ sweep.\"topology.instances\" = [1, 2]
 data.rows = 100
 ";
 
-fn study(overrides: &[(&str, &str)]) -> Result<Study, String> {
-    Study::parse_with_overrides("s.toml", STUDY, overrides).map_err(|error| error.to_string())
-}
-
-fn plan(overrides: &[(&str, &str)]) -> Plan {
-    study(overrides).unwrap().plan().unwrap()
-}
-
 #[test]
 fn a_size_that_is_not_chosen_changes_nothing() {
-    let plan = plan(&[]);
+    let plan = plan(STUDY, &[]);
     assert_eq!(plan.trials.len(), 8);
     assert!(plan.trials.iter().all(|trial| trial.data.rows == 10));
     assert_eq!(plan.sizes, ["medium", "paper"]);
@@ -53,7 +46,7 @@ fn a_size_that_is_not_chosen_changes_nothing() {
 
 #[test]
 fn a_size_speaks_instead_of_the_file_its_variants_and_its_axes() {
-    let plan = plan(&[("sizes", "paper")]);
+    let plan = plan(STUDY, &[("sizes", "paper")]);
     assert_eq!(plan.size.as_deref(), Some("paper"));
     assert_eq!(
         plan.axes,
@@ -68,14 +61,8 @@ fn a_size_speaks_instead_of_the_file_its_variants_and_its_axes() {
     for trial in &plan.trials {
         assert_eq!((trial.data.rows, trial.data.tables), (1_000, 8));
         assert_eq!(trial.load.warmup, Duration::from_secs(3600));
-        let ServerSpec::Engine(engine) = &trial.server else {
-            panic!("the engine takes the place of the url")
-        };
-        let (name, value) = &engine.config[0];
-        assert_eq!(
-            (name.as_str(), value.as_str()),
-            ("innodb_buffer_pool_size", "50G")
-        );
+        // The engine takes the place of the url.
+        assert_eq!(config(trial), [("innodb_buffer_pool_size", "50G")]);
     }
 }
 
@@ -93,40 +80,39 @@ fn other_overrides_speak_instead_of_the_size_wherever_they_stand() {
             ("sizes", "paper"),
         ],
     ] {
-        let plan = plan(&overrides);
+        let plan = plan(STUDY, &overrides);
         assert!(
             plan.trials
                 .iter()
                 .all(|t| (t.data.rows, t.load.threads) == (5, 7))
         );
     }
-    let last = plan(&[("sizes", "paper"), ("sizes", "medium")]);
+    let last = plan(STUDY, &[("sizes", "paper"), ("sizes", "medium")]);
     assert_eq!((last.trials.len(), last.trials[0].data.rows), (8, 100));
 }
 
 #[test]
 fn the_result_tells_which_size_was_chosen() {
-    let text = study(&[("sizes", "paper")]).unwrap().as_run();
+    let text = study(STUDY, &[("sizes", "paper")]).as_run();
     assert!(text.starts_with("# --set sizes=paper\n"), "{text}");
-    assert_ne!(text, study(&[]).unwrap().as_run());
+    assert_ne!(text, study(STUDY, &[]).as_run());
 }
 
 #[test]
 fn what_cannot_be_chosen_is_told() {
-    let fails = |name| study(&[("sizes", name)]).unwrap_err();
+    let said = |name| fails(STUDY, &[("sizes", name)]);
     assert_eq!(
-        fails("papr"),
+        said("papr"),
         "error: there is no size `papr`\n --> --set sizes=papr\n  = help: did you mean `paper`?"
     );
     assert!(
-        fails("huge").contains("this study has medium, paper"),
+        said("huge").contains("this study has medium, paper"),
         "{}",
-        fails("huge")
+        said("huge")
     );
-    let text = "title = \"t\"\nserver.engine = \"sqlite\"\n";
-    let none = Study::parse_with_overrides("s.toml", text, &[("sizes", "paper")]);
-    assert!(none.unwrap_err().to_string().contains("[sizes.NAME]"));
-    let below = study(&[("sizes.paper.data.rows", "5")]).unwrap_err();
+    let none = fails(SMALLEST, &[("sizes", "paper")]);
+    assert!(none.contains("[sizes.NAME]"), "{none}");
+    let below = fails(STUDY, &[("sizes.paper.data.rows", "5")]);
     assert!(below.contains("choose one with sizes=NAME"), "{below}");
 }
 
@@ -134,8 +120,7 @@ fn what_cannot_be_chosen_is_told() {
 #[test]
 fn a_chosen_size_is_checked_with_the_rest() {
     let text = STUDY.replace("server.engine = \"mysql\"", "server.engine = \"sqlite\"");
-    let study = Study::parse_with_overrides("s.toml", &text, &[("sizes", "paper")]);
-    let error = study.unwrap_err().to_string();
+    let error = fails(&text, &[("sizes", "paper")]);
     assert!(error.contains("s.toml:19:"), "{error}");
     assert!(Study::parse("s.toml", &text).is_ok());
 }
@@ -146,6 +131,6 @@ fn a_password_in_a_size_is_not_kept() {
         "data.rows = 100\n",
         "server.url = \"mysql://u:hunter2@h/d\"\n",
     );
-    let study = Study::parse_with_overrides("s.toml", &text, &[("sizes", "medium")]).unwrap();
+    let study = study(&text, &[("sizes", "medium")]);
     assert!(!study.as_run().contains("hunter2") && !format!("{study:?}").contains("hunter2"));
 }

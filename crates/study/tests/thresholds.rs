@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod common;
+
+use common::{fails, study};
 use study::Study;
 
 const TEXT: &str = r#"
@@ -21,11 +24,6 @@ name = "new"
 data.rows = 5
 "#;
 
-fn study(overrides: &[(&str, &str)]) -> Study {
-    let study = Study::parse_with_overrides("s.toml", TEXT, overrides);
-    study.map_err(|error| error.to_string()).unwrap()
-}
-
 fn conditions(study: &Study) -> Vec<(String, String)> {
     let thresholds = study.plan().unwrap().thresholds.into_iter();
     thresholds
@@ -39,7 +37,7 @@ fn pair(column: &str, condition: &str) -> (String, String) {
 
 #[test]
 fn thresholds_arrive_with_or_without_quotes() {
-    let study = study(&[]);
+    let study = study(TEXT, &[]);
     assert_eq!(
         conditions(&study),
         [
@@ -52,11 +50,14 @@ fn thresholds_arrive_with_or_without_quotes() {
 
 #[test]
 fn an_override_speaks_instead() {
-    let study = study(&[
-        ("thresholds.response_ms.p99", "< 30"),
-        ("thresholds.\"errors\"", "<= 0"),
-        ("thresholds.baseline", "new"),
-    ]);
+    let study = study(
+        TEXT,
+        &[
+            ("thresholds.response_ms.p99", "< 30"),
+            ("thresholds.\"errors\"", "<= 0"),
+            ("thresholds.baseline", "new"),
+        ],
+    );
     assert_eq!(
         conditions(&study),
         [
@@ -66,14 +67,13 @@ fn an_override_speaks_instead() {
         ]
     );
     assert_eq!(study.plan().unwrap().baseline.unwrap().as_str(), "new");
-    let wrong = Study::parse_with_overrides("s.toml", TEXT, &[("thresholds.baseline", "nwe")]);
-    let wrong = wrong.unwrap_err().to_string();
+    let wrong = fails(TEXT, &[("thresholds.baseline", "nwe")]);
     assert!(wrong.contains("did you mean \"new\"?"), "{wrong}");
 }
 
 #[test]
 fn the_caller_checks_columns_and_conditions() {
-    let study = study(&[]);
+    let study = study(TEXT, &[]);
     let unknown = |column: &str| (column == "tps").then(|| "write tp".to_owned());
     let error = study.check_columns(unknown).unwrap_err().to_string();
     assert!(error.contains("unknown column `tps`"), "{error}");

@@ -1,0 +1,144 @@
+//! Keys of a server: settings, versions, what it may use; all of them as axes.
+
+mod common;
+
+use std::path::Path;
+
+use common::{SMALLEST, config, engine, fails, labels, plan};
+use study::{Engine, Reset};
+
+#[test]
+fn every_key_of_a_server_arrives() {
+    let text = "title = \"t\"
+        [server]\nengine = \"mysql\"\nbasedir = \"/opt/mysql\"\nversion = \"9.7\"\nport = 3501\nreset = \"rebuild\"\ncpus = 1.5\ndirectory = \"/mnt/a b\"
+        [server.config]\ninnodb_buffer_pool_size = \"256M\"\ninnodb-flush-log-at-trx-commit = 0x2
+        log_bin = false\nsync-binlog = -1\nlong_query_time = 0.50\nsql_mode = \"\"\nskip_name_resolve = true
+        validate_password.policy = \"LOW\"
+        [topology]\ninstances = 8";
+    let plan = plan(text, &[]);
+    let spec = engine(&plan.trials[0]);
+    assert_eq!((spec.engine, spec.reset), (Engine::MySql, Reset::Rebuild));
+    assert_eq!(spec.basedir.as_deref().unwrap(), Path::new("/opt/mysql"));
+    assert_eq!(spec.version.as_deref().unwrap(), "9.7");
+    assert_eq!(spec.port.as_deref(), Some(&3501));
+    assert_eq!(spec.cpus.as_deref(), Some(&1.5));
+    assert_eq!(spec.directory.as_deref().unwrap(), Path::new("/mnt/a b"));
+    assert_eq!(plan.trials[0].instances, 8);
+    assert_eq!(
+        config(&plan.trials[0]),
+        [
+            ("innodb_buffer_pool_size", "256M"),
+            ("innodb_flush_log_at_trx_commit", "2"),
+            ("log_bin", "OFF"),
+            ("long_query_time", "0.5"),
+            ("skip_name_resolve", "ON"),
+            ("sql_mode", ""),
+            ("sync_binlog", "-1"),
+            ("validate_password.policy", "LOW"),
+        ]
+    );
+}
+
+#[test]
+fn a_version_is_a_prefix_of_components() {
+    let plan = plan(SMALLEST, &[("server.version", "10.11")]);
+    let spec = engine(&plan.trials[0]);
+    for (actual, fits) in [
+        ("10.11", true),
+        ("10.11.14", true),
+        ("10.11.14-MariaDB", true),
+        ("10.11-x", true),
+        ("10.110", false),
+        ("10.1", false),
+        ("10", false),
+        ("110.11", false),
+        ("", false),
+    ] {
+        assert_eq!(spec.has_version(actual), fits, "{actual}");
+    }
+    assert!(engine(&self::plan(SMALLEST, &[]).trials[0]).has_version("5.1"));
+}
+
+#[test]
+fn settings_of_the_server_are_axes() {
+    let text = format!(
+        "{SMALLEST}server.config.a.b = 1\n[sweep]\nserver.config.innodb_flush-method = [\"fsync\", \"O_DIRECT\"]\n\
+         \"server.config.sync_binlog\" = [0, 1]\nserver.reset = [\"copy\", \"none\"]\n"
+    );
+    let plan = plan(&text, &[]);
+    assert_eq!(
+        plan.axes,
+        [
+            "server.config.innodb_flush_method",
+            "server.config.sync_binlog",
+            "server.reset"
+        ]
+    );
+    assert_eq!(
+        labels(&plan)[1],
+        "innodb_flush_method=fsync, sync_binlog=0, reset=none"
+    );
+    assert_eq!(
+        config(&plan.trials[7]),
+        [
+            ("a.b", "1"),
+            ("innodb_flush_method", "O_DIRECT"),
+            ("sync_binlog", "1")
+        ]
+    );
+}
+
+#[test]
+fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
+    let text = format!(
+        "{SMALLEST}[[variant]]\nname = \"all\"\n[[variant]]\nname = \"half\"\nserver.cpus = 0.5\n\
+         [sweep]\nserver.directory = [\"/mnt/a\", \"/mnt/b\"]\n"
+    );
+    let plan = plan(&text, &[]);
+    let specs = plan.trials.iter().map(engine);
+    let seen: Vec<_> = specs
+        .map(|spec| {
+            let directory = spec.directory.as_deref().unwrap();
+            (spec.cpus.as_deref().copied(), directory.as_path())
+        })
+        .collect();
+    let wanted = [
+        (None, "/mnt/a"),
+        (None, "/mnt/b"),
+        (Some(0.5), "/mnt/a"),
+        (Some(0.5), "/mnt/b"),
+    ];
+    assert_eq!(seen, wanted.map(|(cpus, path)| (cpus, Path::new(path))));
+    assert_eq!(labels(&plan)[3], "half, directory=/mnt/b");
+    let both = [("server.cpus", "2"), ("sweep.server.directory", "[\"/c\"]")];
+    for trial in self::plan(&text, &both).trials {
+        let spec = engine(&trial);
+        assert_eq!(spec.cpus.as_deref(), Some(&2.0));
+        assert_eq!(spec.directory.as_deref().unwrap(), Path::new("/c"));
+    }
+    for (key, value, said) in [
+        ("server.cpus", "0", "goes from 0.01 to 10000"),
+        ("server.cpus", "nan", "out of range"),
+        ("server.cpus", "two", "takes a number"),
+        ("server.directory", "mnt/a", "not the whole path"),
+    ] {
+        let error = fails(SMALLEST, &[(key, value)]);
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn engines_are_an_axis_and_keys_of_the_one_leave_the_other_alone() {
+    let text = "title = \"t\"\nserver.config = { sync_binlog = 0 }\nserver.reset = \"none\"\n\
+        sweep.server.engine = [\"sqlite\", \"mariadb\", \"mysql\"]";
+    let plan = plan(text, &[]);
+    assert_eq!(
+        labels(&plan),
+        ["engine=sqlite", "engine=mariadb", "engine=mysql"]
+    );
+    let [sqlite, mariadb, _] = plan.trials.as_slice() else {
+        panic!("too few")
+    };
+    assert!(config(sqlite).is_empty() && engine(sqlite).reset == Reset::Copy);
+    assert!(config(mariadb).len() == 1 && engine(mariadb).reset == Reset::None);
+}
