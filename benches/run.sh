@@ -19,30 +19,10 @@
 # services of this machine are left alone. All rounds are interleaved: A B C D A B C D…
 # All of it takes about 25 minutes.
 set -euo pipefail
-
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(dirname "$here")
-
-die() {
-    echo "benches/run.sh: $*" >&2
-    exit 1
-}
-
-case " $* " in *" -h "* | *" --help "*)
-    sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0"
-    exit
-    ;;
-esac
-
-command -v cargo >/dev/null || die "cargo is missing: install Rust first (see README.md)"
-command -v python3 >/dev/null || die "python3 is missing: apt-get install python3"
-"$root/scripts/install-servers.sh" mariadb sysbench >&2
-echo "building dyno and its rivals" >&2
-(cd "$root" && cargo build --quiet --release -p dyno) || die "dyno does not build"
-(cd "$here/rivals" && cargo build --quiet --release) || die "benches/rivals does not build"
-target() { # of the package in this directory
-    (cd "$1" && cargo metadata --format-version 1 --no-deps) |
-        python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])'
-}
-DYNO=$(target "$root")/release/dyno RIVALS=$(target "$here/rivals")/release \
-    exec python3 "$here/measure.py" "$@"
+# shellcheck source=benches/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+help_of "$@"
+build_dyno
+"$root/scripts/install-servers.sh" sysbench >&2
+build_rivals
+exec python3 "$benches/measure.py" "$@"

@@ -17,28 +17,16 @@
 # Starts a private MariaDB on a free port of 127.0.0.1, and proxies before it, and ends them. All of it runs on the
 # last CPU; it is best that nothing else does.
 set -euo pipefail
+# shellcheck source=benches/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+help_of "$@"
 
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(dirname "$here")
-
-case " $* " in *" -h "* | *" --help "*)
-    sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0"
-    exit
-    ;;
-esac
-
-target() { # of the package in this directory
-    (cd "$1" && cargo metadata --format-version 1 --no-deps) |
-        python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])'
-}
-work=${DYNO_SURE_DIR:-$(target "$root")/sure}
-if [[ ! -x $work/slow_proxy || " $* " == *" --quick "* ]]; then
-    "$root/scripts/install-servers.sh" mariadb >&2
-    echo "building dyno and the proxy" >&2
-    (cd "$root" && cargo build --quiet --release -p dyno)
-    (cd "$here/rivals" && cargo build --quiet --release --bin slow_proxy)
-    case " $* " in *" --quick "*) work=$(mktemp -d) ;; esac
+work=${DYNO_SURE_DIR:-$(target_of "$root")/sure}
+if [[ ! -x $work/slow_proxy ]] || has --quick "$@"; then
+    build_dyno
+    build_rivals --bin slow_proxy
+    if has --quick "$@"; then work=$(mktemp -d); fi
     mkdir -p "$work"
-    cp "$(target "$root")/release/dyno" "$(target "$here/rivals")/release/slow_proxy" "$work"
+    cp "$DYNO" "$RIVALS/slow_proxy" "$work"
 fi
-WORK=$work exec python3 "$here/sure.py" "$@"
+WORK=$work exec python3 "$benches/sure.py" "$@"

@@ -17,19 +17,8 @@
 # Servers are private ones that dyno starts; data goes to a cache of its own that is removed. At most 8 trials of the
 # longest length, with --fixed twice as long; some ten minutes on a quiet host.
 set -euo pipefail
-
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(dirname "$here")
-
-case " $* " in *" -h "* | *" --help "*)
-    sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0"
-    exit
-    ;;
-esac
-
-"$root/scripts/install-servers.sh" mariadb >&2
-echo "building dyno" >&2
-(cd "$root" && cargo build --quiet --release -p dyno)
-target=$(cd "$root" && cargo metadata --format-version 1 --no-deps |
-    python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-DYNO=$target/release/dyno exec python3 "$here/until.py" "$@"
+# shellcheck source=benches/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+help_of "$@"
+build_dyno
+exec python3 "$benches/until.py" "$@"

@@ -20,7 +20,8 @@ use workload::user::Shared;
 pub type Failure = Box<dyn std::error::Error>;
 
 const USAGE: &str = "usage: PROGRAM HOST:PORT USER WORKLOAD USERS SECONDS TABLES ROWS
-  the account has no password; the database is sbtest and holds TABLES tables of ROWS rows";
+  the account has no password; the database is sbtest and holds TABLES tables of ROWS rows
+  WORKLOAD is any but bulk_insert: only prepared statements are measured";
 
 /// The load to drive.
 pub struct Load {
@@ -41,6 +42,9 @@ impl Load {
             return Err(USAGE.into());
         };
         let workload: WorkloadName = workload.parse()?;
+        if workload == WorkloadName::BulkInsert {
+            return Err(USAGE.into());
+        }
         let options = Options {
             tables: tables.parse()?,
             rows: rows.parse()?,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rivals::{Conn, Failure, Load, put_execute, report, schedule_as_batch};
 use workload::catalog::Kind;
-use workload::session::{Param, Session, SessionError};
+use workload::session::{FailureKind, Param, Reply, Session, SessionError};
 use workload::user::User;
 
 /// Transactions in the ring: enough that the users, who start at different
@@ -38,6 +38,13 @@ struct Ring {
 }
 
 impl Ring {
+    fn push(&mut self, statement: u32, params: &[Param<'_>]) {
+        let number = self.numbers[statement as usize];
+        put_execute(&mut self.bytes, number, false, params);
+        self.starts.push(self.bytes.len() as u32);
+        self.is_first.push(false);
+    }
+
     fn packet(&self, place: usize) -> &[u8] {
         &self.bytes[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
@@ -61,63 +68,30 @@ impl Ring {
     }
 }
 
-/// Keeps what a virtual user would send.
-impl Session for Ring {
+/// Gives each statement of a virtual user to a function, in place of a server.
+struct Memory<F>(F);
+
+impl<F: FnMut(u32, &[Param<'_>])> Session for Memory<F> {
     async fn execute(
         &mut self,
         statement: u32,
         params: &[Param<'_>],
-    ) -> Result<workload::session::Reply, SessionError> {
-        let number = self.numbers[statement as usize];
-        put_execute(&mut self.bytes, number, false, params);
-        self.starts.push(self.bytes.len() as u32);
-        self.is_first.push(false);
-        Ok(workload::session::Reply {
+    ) -> Result<Reply, SessionError> {
+        (self.0)(statement, params);
+        Ok(Reply {
             rows: 1,
             affected: 1,
         })
     }
 
-    async fn query(
-        &mut self,
-        _kind: Kind,
-        _sql: &str,
-    ) -> Result<workload::session::Reply, SessionError> {
-        unimplemented!("bulk inserts are not measured")
-    }
-
-    async fn rollback(&mut self) -> Result<(), SessionError> {
-        Ok(())
-    }
-}
-
-/// Keeps the first execution of each statement, which carries the types.
-struct Types<'a> {
-    numbers: &'a [u32],
-    packets: Vec<Option<Vec<u8>>>,
-}
-
-impl Session for Types<'_> {
-    async fn execute(
-        &mut self,
-        statement: u32,
-        params: &[Param<'_>],
-    ) -> Result<workload::session::Reply, SessionError> {
-        let place = statement as usize;
-        self.packets[place].get_or_insert_with(|| {
-            let mut out = Vec::new();
-            put_execute(&mut out, self.numbers[place], true, params);
-            out
-        });
-        Ok(workload::session::Reply::default())
-    }
-
-    async fn query(
-        &mut self,
-        _kind: Kind,
-        _sql: &str,
-    ) -> Result<workload::session::Reply, SessionError> {
-        unimplemented!("bulk inserts are not measured")
+    async fn query(&mut self, _kind: Kind, sql: &str) -> Result<Reply, SessionError> {
+        Err(SessionError {
+            kind: FailureKind::Refused,
+            code: 0,
+            sqlstate: None,
+            message: "only prepared statements can be kept".to_owned(),
+            statement: Some(sql.to_owned()),
+        })
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {
@@ -142,23 +116,29 @@ fn ring(load: &Load, numbers: &[u32]) -> Result<Ring, Failure> {
     let mut user = User::new(&load.shared, 0)?;
     for _ in 0..RING_TRANSACTIONS {
         let first = ring.len();
-        at_once(user.transaction(&mut ring))?;
+        let keep = |statement, params: &[Param<'_>]| ring.push(statement, params);
+        at_once(user.transaction(&mut Memory(keep)))?;
         ring.is_first[first] = true;
     }
     Ok(ring)
 }
 
-/// One execution of each statement, with types.
+/// The first execution of each statement, which carries the types.
 fn types(load: &Load, numbers: &[u32]) -> Result<Vec<Vec<u8>>, Failure> {
-    let mut types = Types {
-        numbers,
-        packets: vec![None; numbers.len()],
-    };
+    let mut packets = vec![None; numbers.len()];
     let mut user = User::new(&load.shared, 1)?;
-    while types.packets.contains(&None) {
-        at_once(user.transaction(&mut types))?;
+    while packets.contains(&None) {
+        let keep = |statement, params: &[Param<'_>]| {
+            let place = statement as usize;
+            packets[place].get_or_insert_with(|| {
+                let mut out = Vec::new();
+                put_execute(&mut out, numbers[place], true, params);
+                out
+            });
+        };
+        at_once(user.transaction(&mut Memory(keep)))?;
     }
-    Ok(types.packets.into_iter().flatten().collect())
+    Ok(packets.into_iter().flatten().collect())
 }
 
 #[derive(PartialEq)]
