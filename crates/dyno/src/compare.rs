@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use ::report::compare::{Side, SideBySide, variants};
 use study::{ServerSpec, Study};
 
+use crate::answer::tell;
 use crate::cli::CompareArgs;
 use crate::failure::{Exit, Failure};
 use crate::kept::{self, Kept};
 use crate::progress::{Detail, Screen};
-use crate::results::print;
 
 /// Holds two results against each other, or two variants of one.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
@@ -32,27 +32,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         };
         return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
     }
-    let json = || {
-        both.json()
-            .map_err(|error| Failure::new(Exit::Internal, error))
-    };
-    match args.json {
-        true => print(&json()?)?,
-        false => print(both.text().trim_end())?,
-    }
-    if let Some(out) = &args.out {
-        let page = both.html();
-        let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
-        let files = [
-            ("compare.html", page.as_str()),
-            ("compare.md", &both.markdown()),
-            ("compare.csv", &both.csv()),
-            ("compare.json", &json()?),
-        ];
-        store::write_files(out, &files)?;
-        screen.line(&format!("compared: {}", out.join("compare.html").display()));
-    }
-    Ok(())
+    tell(&both, "compare", &args.answer, &screen)
 }
 
 fn two_results(

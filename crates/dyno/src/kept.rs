@@ -44,8 +44,12 @@ impl Kept {
         name(self.path.parent())
     }
 
-    /// Reads several, none of them twice.
-    pub(crate) fn read_all(paths: &[PathBuf], screen: &Screen) -> Result<Vec<Self>, Failure> {
+    /// Reads several of the same work (which `force` does not insist on), none of them twice.
+    pub(crate) fn read_all(
+        paths: &[PathBuf],
+        force: bool,
+        screen: &Screen,
+    ) -> Result<Vec<Self>, Failure> {
         let mut all: Vec<Self> = Vec::new();
         for path in paths {
             let kept = Self::read(path, screen)?;
@@ -53,6 +57,9 @@ impl Kept {
                 let message = format!("{} is given twice", path.display());
                 return Err(Failure::new(Exit::Usage, message)
                     .remedy(Some("name each result directory once")));
+            }
+            if let Some(first) = all.first() {
+                same_work(first, &kept, force, screen)?;
             }
             all.push(kept);
         }

@@ -4,6 +4,7 @@
 //! ([`study_file`]) becomes trials, the laboratory runs them ([`bench`], [`run`]), and
 //! what they give is stored, shown ([`results`]) and reported ([`report`]).
 
+mod answer;
 mod bench;
 mod clean;
 mod cli;

@@ -2,11 +2,11 @@
 
 use ::report::size::{Question, Sizing};
 
+use crate::answer::tell;
 use crate::cli::SizeArgs;
 use crate::failure::{Exit, Failure};
 use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
-use crate::results::print;
 
 /// Plans servers from what one gave with each number of instances.
 pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
@@ -24,25 +24,5 @@ pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
         );
         Failure::new(Exit::Usage, error).remedy(remedy)
     })?;
-    let json = || {
-        let json = sizing.json();
-        json.map_err(|error| Failure::new(Exit::Internal, error))
-    };
-    match args.json {
-        true => print(&json()?)?,
-        false => print(sizing.text().trim_end())?,
-    }
-    if let Some(out) = &args.out {
-        let page = sizing.html();
-        let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
-        let files = [
-            ("size.html", page.as_str()),
-            ("size.md", &sizing.markdown()),
-            ("size.csv", &sizing.csv()),
-            ("size.json", &json()?),
-        ];
-        store::write_files(out, &files)?;
-        screen.line(&format!("sized:   {}", out.join("size.html").display()));
-    }
-    Ok(())
+    tell(&sizing, "size", &args.answer, &screen)
 }

@@ -74,6 +74,6 @@ fn too_few_results_and_keys_that_nobody_varies_say_so() {
     for words in ["no change of its level", "fewer than 6 results"] {
         assert!(done.stdout.contains(words), "{}", done.shown());
     }
-    history(&folder, &[1, 2], "--point topology.instances=2").fails(2, &["no result varies"]);
+    history(&folder, &[1, 2], "--point topology.instances=2").fails(2, &["is not varied"]);
     history(&folder, &[1, 1], "").fails(2, &["is given twice"]);
 }

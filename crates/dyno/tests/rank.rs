@@ -75,7 +75,7 @@ fn what_cannot_be_ranked_is_refused_with_its_reason() {
     rank(&folder, &["pcie/old", "pcie/../pcie/old"], "").fails(2, &["pcie/old is given twice"]);
     rank(&folder, &["pcie"], "").fails(2, &["result.json", "Give a result directory"]);
     rank(&folder, &["pcie/none"], "").fails(2, &["pcie/none", "Give a result directory"]);
-    rank(&folder, &ALL, "--point threads=4").fails(2, &["no result varies `threads`"]);
+    rank(&folder, &ALL, "--point threads=4").fails(2, &["`threads` is not varied"]);
 
     let mut other = made(
         "Reads",

@@ -111,7 +111,7 @@ fn what_cannot_be_sized_is_refused_with_its_reason() {
     );
     fails(
         "--need 1 --efficiency 0.9 --point threads=4",
-        &["does not vary `threads`; it varies topology.instances"],
+        &["`threads` is not varied; what is: topology.instances"],
     );
     fails(
         "--need 1 --efficiency 0.9 --point instances=5",

@@ -3,9 +3,10 @@
 use measure::column;
 use measure::interval::{Estimate, of_repeats};
 use measure::summary::TrialSummary;
+use serde::Serialize;
 
 /// A number, how sure it is, and how many trials it rests on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Cell {
     /// `None` when no trial measured it.
     pub(crate) estimate: Option<Estimate>,

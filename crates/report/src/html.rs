@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Report;
 use crate::document::Document;
-use crate::figures::Figures;
+use crate::figures::{Figures, Overview};
 use crate::section::{self, TrialView};
 use crate::sheet::Sheet;
 
@@ -69,7 +69,7 @@ pub fn page(report: &Report<'_>) -> Result<String, ReportError> {
         cpu: sweep.is_some_and(|sweep| sweep.cpu),
         trials: section::trials(report.result),
         open: report.result.trials.len() <= MOST_OPEN,
-        overview: figures.overview_json()?,
+        overview: figures.overview.json()?,
         series: figures.trials_json()?,
         thinned: (figures.factor > 1).then(|| thinned(figures.factor)),
     };
@@ -88,12 +88,11 @@ struct SheetPage<'a> {
     overview: Option<String>,
 }
 
-/// What is said of several results; `overview` is what its figures draw, as JSON that
-/// may stand in a `<script>`.
+/// What is said of several results; `overview` is what its figures draw.
 pub(crate) fn sheet(
     sheet: &Sheet,
     version: &str,
-    overview: Option<String>,
+    overview: Option<&Overview>,
 ) -> Result<String, ReportError> {
     let page = SheetPage {
         sheet,
@@ -102,7 +101,7 @@ pub(crate) fn sheet(
         style: STYLE,
         plotly: PLOTLY,
         charts: CHARTS,
-        overview,
+        overview: overview.map(Overview::json).transpose()?,
     };
     Ok(page.render()?)
 }

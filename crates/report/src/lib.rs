@@ -6,6 +6,7 @@
 //!                                                   -> csv, text
 //! ```
 
+mod answer;
 mod cell;
 mod column;
 pub mod compare;
@@ -39,7 +40,9 @@ mod table;
 pub mod text;
 mod thresholds;
 
+pub use answer::Answer;
 pub use likeness::unlike;
+pub use point::NoSuchKey;
 
 use measure::metric::MonitorPoint;
 use measure::result::RunResult;

@@ -55,11 +55,29 @@ pub(crate) fn having<'a>(
     trials.iter().copied().filter(|trial| has(trial)).collect()
 }
 
-/// The first key of `wanted` that stands for none of `axes`: it was meant to say something.
-pub(crate) fn unknown<'a>(wanted: &'a [(String, String)], axes: &[&str]) -> Option<&'a str> {
+/// A key was asked for that is the same in all trials.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}` is not varied; what is: {varied}")]
+pub struct NoSuchKey {
+    /// As asked.
+    key: String,
+    /// What there is.
+    varied: String,
+}
+
+/// Refuses a key of `wanted` that stands for none of `axes`: it was meant to say something.
+pub(crate) fn check(wanted: &[(String, String)], axes: &[&str]) -> Result<(), NoSuchKey> {
     let meant = |key: &str| axes.iter().any(|axis| is_meant(axis, key, axes));
-    let mut keys = wanted.iter().map(|(key, _)| key.as_str());
-    keys.find(|key| !meant(key))
+    match wanted.iter().find(|(key, _)| !meant(key)) {
+        None => Ok(()),
+        Some((key, _)) => Err(NoSuchKey {
+            key: key.clone(),
+            varied: match axes.is_empty() {
+                true => "nothing".to_owned(),
+                false => axes.join(", "),
+            },
+        }),
+    }
 }
 
 /// ` at threads=16`, or nothing.

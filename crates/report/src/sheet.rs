@@ -5,7 +5,7 @@ use crate::grid::Grid;
 
 /// A page that is no report of one study.
 #[derive(Debug, Default)]
-pub(crate) struct Sheet {
+pub struct Sheet {
     pub(crate) title: String,
     /// The answer, in a sentence or two.
     pub(crate) lead: String,

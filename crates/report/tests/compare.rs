@@ -12,6 +12,7 @@ use common::golden;
 use common::made::{Made, made};
 use measure::result::{RunResult, Table};
 use measure::setup::Outcome;
+use report::Answer;
 use report::compare::{Side, SideBySide};
 
 /// Threads, throughput and latency of hardware and virtual machine, as the paper has them.

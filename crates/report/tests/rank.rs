@@ -11,6 +11,7 @@ use common::golden;
 use common::made::{Made, made};
 use measure::result::RunResult;
 use measure::setup::Outcome;
+use report::Answer;
 use report::rank::{Entrant, RankError, Ranking};
 
 /// A device that was measured three times with so many servers at once.
@@ -169,7 +170,7 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
     let error = rank(&all, &[("thread", "32")]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "no result varies `thread`; they vary load.threads"
+        "`thread` is not varied; what is: load.threads"
     );
     let error = rank(&all, &[("threads", "64")]).unwrap_err();
     assert_eq!(

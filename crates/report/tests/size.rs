@@ -12,6 +12,7 @@ use common::golden;
 use common::made::{Made, made};
 use measure::result::RunResult;
 use measure::setup::Outcome;
+use report::Answer;
 use report::size::{Question, SizeError, Sizing};
 
 /// Throughput and response time by number of instances. Throughput with one and with six is
@@ -177,7 +178,7 @@ fn what_is_not_there_is_told() {
     let error = Sizing::of(&result, &asked).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the result does not vary `threads`; it varies topology.instances"
+        "`threads` is not varied; what is: topology.instances"
     );
     for trial in &mut result.trials {
         trial.transactions.per_s = None;

@@ -15,11 +15,10 @@ mod words;
 use measure::result::RunResult;
 use serde::Serialize;
 
-use crate::Report;
-use crate::figures::Figures;
-use crate::html::{self, ReportError};
-use crate::sheet::Section;
-use crate::{keys, markdown, text};
+use crate::answer::Answer;
+use crate::figures::Overview;
+use crate::keys;
+use crate::sheet::{Section, Sheet};
 use differences::Difference;
 use points::Matched;
 
@@ -90,52 +89,28 @@ impl SideBySide {
         !points.any(|point| point.is_on_both())
     }
 
-    /// For a terminal.
-    #[must_use]
-    pub fn text(&self) -> String {
-        text::sheet(&show::sheet(self))
-    }
-
-    /// For where a page cannot be shown.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        markdown::sheet(&show::sheet(self))
-    }
-
-    /// A line for each number of each point; nothing is rounded.
-    #[must_use]
-    pub fn csv(&self) -> String {
-        show::csv(self)
-    }
-
-    /// For programs.
-    ///
-    /// # Errors
-    /// When it cannot be written down; no input is known that does that.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self)
-    }
-
-    /// As a page that needs nothing else.
-    ///
-    /// # Errors
-    /// When the page cannot be put together; no input is known that does that.
-    pub fn html(&self) -> Result<String, ReportError> {
-        let report = Report {
-            result: &self.merged,
-            series: &[],
-            monitors: &[],
-            study: None,
-        };
-        let figures = Figures::of_two(&report, self.names());
-        let version = &self.merged.environment.dyno_version;
-        html::sheet(&show::sheet(self), version, Some(figures.overview_json()?))
-    }
-
     /// Whether the monitors saw the CPUs.
     pub(crate) fn has_cpu(&self) -> bool {
         let mut trials = self.merged.trials.iter();
         trials.any(|trial| trial.metrics.contains_key("cpu.user"))
+    }
+}
+
+impl Answer for SideBySide {
+    fn sheet(&self) -> Sheet {
+        show::sheet(self)
+    }
+
+    fn csv(&self) -> String {
+        show::csv(self)
+    }
+
+    fn version(&self) -> &str {
+        &self.merged.environment.dyno_version
+    }
+
+    fn figures(&self) -> Option<Overview> {
+        Some(Overview::of_two(&self.merged, self.names()))
     }
 }
 

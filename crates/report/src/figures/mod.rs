@@ -31,7 +31,7 @@ pub(crate) struct Figures {
 
 /// What the figures of the study draw.
 #[derive(Debug, Serialize)]
-pub(crate) struct Overview {
+pub struct Overview {
     /// Not of a search, whose steps are no sweep.
     pub(crate) sweep: Option<Sweep>,
     searches: Vec<Search>,
@@ -59,11 +59,6 @@ impl Figures {
     pub(crate) fn of(report: &Report<'_>) -> Self {
         let factor = thin::factor(report.series, report.monitors);
         let result = report.result;
-        let names = result
-            .trials
-            .iter()
-            .map(|trial| keys::trial_name(trial, result));
-        let names: Vec<String> = names.collect();
         let trials = result.trials.iter().enumerate().map(|(place, trial)| {
             let series = report.series.get(place).map_or(&[][..], Vec::as_slice);
             let monitors = report.monitors.get(place).map_or(&[][..], Vec::as_slice);
@@ -71,34 +66,43 @@ impl Figures {
         });
         Self {
             trials: trials.collect(),
-            overview: Overview {
-                sweep: sweep::sweep(result).filter(|_| result.searches.is_empty()),
-                searches: searches::searches(result),
-                scale: scale::scale(result),
-                curves: curves(result),
-                cpu: sweep::CPU,
-                names,
-                best: findings::best_trial(result),
-            },
+            overview: Overview::of(result),
             factor,
         }
-    }
-
-    /// Of a result whose two variants are held against each other.
-    pub(crate) fn of_two(report: &Report<'_>, variants: [&str; 2]) -> Self {
-        let mut figures = Self::of(report);
-        figures.overview.curves = curves_of_two(report.result, variants);
-        figures
-    }
-
-    /// The overview as JSON that may stand in a `<script>`.
-    pub(crate) fn overview_json(&self) -> Result<String, serde_json::Error> {
-        json(&self.overview)
     }
 
     /// Each trial as JSON that may stand in a `<script>`.
     pub(crate) fn trials_json(&self) -> Result<Vec<String>, serde_json::Error> {
         self.trials.iter().map(json).collect()
+    }
+}
+
+impl Overview {
+    pub(crate) fn of(result: &RunResult) -> Self {
+        let trials = result.trials.iter();
+        let names = trials.map(|trial| keys::trial_name(trial, result));
+        Self {
+            sweep: sweep::sweep(result).filter(|_| result.searches.is_empty()),
+            searches: searches::searches(result),
+            scale: scale::scale(result),
+            curves: curves(result),
+            cpu: sweep::CPU,
+            names: names.collect(),
+            best: findings::best_trial(result),
+        }
+    }
+
+    /// Of a result whose two variants are held against each other.
+    pub(crate) fn of_two(result: &RunResult, variants: [&str; 2]) -> Self {
+        Self {
+            curves: curves_of_two(result, variants),
+            ..Self::of(result)
+        }
+    }
+
+    /// As JSON that may stand in a `<script>`.
+    pub(crate) fn json(&self) -> Result<String, serde_json::Error> {
+        json(self)
     }
 }
 

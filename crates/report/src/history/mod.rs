@@ -2,7 +2,7 @@
 //! level changed.
 //!
 //! ```text
-//! runs (oldest first) -> courses (one for each point), each with its changes -> sheet, json
+//! runs (oldest first) -> courses (one for each point), each with its changes -> sheet, csv, json
 //! ```
 
 mod show;
@@ -13,13 +13,14 @@ use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
+use crate::answer::Answer;
 use crate::cell::Cell;
 use crate::findings;
 use crate::keys;
 use crate::list::distinct;
-use crate::point;
+use crate::point::{self, NoSuchKey};
 use crate::scale::CLOSED;
-use crate::text;
+use crate::sheet::Sheet;
 
 /// Fewest results in which a change can be seen: three before it and three after.
 const FEWEST: usize = 6;
@@ -39,6 +40,9 @@ pub struct History {
     courses: Vec<Course>,
     /// What to know before it is believed.
     cautions: Vec<String>,
+    /// Version of the dyno that measured the latest of them.
+    #[serde(skip)]
+    version: String,
 }
 
 /// One point of the study over time.
@@ -71,14 +75,9 @@ struct Entry {
 /// There is nothing to show.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
-    /// No result varies the key.
-    #[error("no result varies `{key}`; they vary {known}")]
-    NoSuchKey {
-        /// As asked.
-        key: String,
-        /// What there is.
-        known: String,
-    },
+    /// A point was asked for that is not there.
+    #[error(transparent)]
+    NoSuchKey(#[from] NoSuchKey),
     /// Nothing is left to show.
     #[error("no result has a trial that counts{}", point::at(.0))]
     Nothing(Vec<(String, String)>),
@@ -94,15 +93,7 @@ impl History {
         let mut runs = runs.to_vec();
         runs.sort_by(|a, b| started(a).cmp(started(b)));
         let known = distinct(runs.iter().flat_map(|run| keys::axes(run.result)));
-        if let Some(key) = point::unknown(wanted, &known) {
-            return Err(HistoryError::NoSuchKey {
-                key: key.to_owned(),
-                known: match known.is_empty() {
-                    true => "nothing".to_owned(),
-                    false => known.join(", "),
-                },
-            });
-        }
+        point::check(wanted, &known)?;
         let mut courses: Vec<Course> = Vec::new();
         for run in &runs {
             for (point, entry) in entries(run, wanted) {
@@ -124,21 +115,26 @@ impl History {
             course.changes = in_history(&tps.collect::<Vec<_>>());
         }
         let cautions = cautions(&runs, &courses);
-        Ok(Self { courses, cautions })
+        let latest = runs.last().map(|run| &run.result.environment);
+        Ok(Self {
+            courses,
+            cautions,
+            version: latest.map_or(String::new(), |latest| latest.dyno_version.clone()),
+        })
+    }
+}
+
+impl Answer for History {
+    fn sheet(&self) -> Sheet {
+        show::sheet(self)
     }
 
-    /// For a terminal.
-    #[must_use]
-    pub fn text(&self) -> String {
-        text::sheet(&show::sheet(self))
+    fn csv(&self) -> String {
+        show::csv(self)
     }
 
-    /// For programs.
-    ///
-    /// # Errors
-    /// When it cannot be written down; no input is known that does that.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self)
+    fn version(&self) -> &str {
+        &self.version
     }
 }
 

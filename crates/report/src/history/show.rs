@@ -3,6 +3,7 @@
 use measure::change::Change;
 
 use super::{Course, History};
+use crate::csv::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
 use crate::sheet::{Section, Sheet};
@@ -88,4 +89,40 @@ fn section(course: &Course) -> Section {
         grids: vec![grid],
         ..Section::default()
     }
+}
+
+pub(super) fn csv(history: &History) -> String {
+    let mut csv = Csv::default();
+    for name in [
+        "point",
+        "started",
+        "result",
+        "engine",
+        "tps",
+        "tps.half_width",
+        "response_ms.mean",
+        "response_ms.mean.half_width",
+        "response_ms.p99",
+        "response_ms.p99.half_width",
+        "n",
+        "level_change_pct",
+    ] {
+        csv.text(name);
+    }
+    csv.end_line();
+    for course in &history.courses {
+        for (place, entry) in course.entries.iter().enumerate() {
+            let change = course.changes.iter().find(|change| change.at == place);
+            for text in [&course.point, &entry.started, &entry.name, &entry.engine] {
+                csv.text(text);
+            }
+            for estimate in [Some(entry.tps), entry.mean_ms, entry.p99_ms] {
+                csv.estimate(estimate);
+            }
+            csv.number(Some(entry.n as f64));
+            csv.number(change.map(|change| change.share() * 100.0));
+            csv.end_line();
+        }
+    }
+    csv.text
 }

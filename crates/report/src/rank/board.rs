@@ -1,10 +1,12 @@
 //! Who stands before whom.
 
+use serde::Serialize;
+
 use super::entry::Entry;
 use crate::contest;
 
 /// All of one category and number of servers, the best first.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Board {
     pub(crate) category: String,
     pub(crate) instances: u32,
@@ -12,7 +14,7 @@ pub(crate) struct Board {
 }
 
 /// A place on a board.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Place {
     /// From 1; those that cannot be told apart share it.
     pub(crate) rank: usize,

@@ -1,16 +1,17 @@
 //! What a result enters into the boards.
 
 use measure::summary::TrialSummary;
+use serde::Serialize;
 
-use super::{Entrant, RankError};
+use super::Entrant;
 use crate::cell::Cell;
 use crate::findings;
 use crate::keys;
 use crate::list::distinct;
-use crate::point::{self, Point};
+use crate::point::{self, NoSuchKey, Point};
 
 /// One line of a board.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Entry {
     pub(crate) category: String,
     pub(crate) instances: u32,
@@ -19,6 +20,7 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     /// At which of several points; empty when there is one.
     pub(crate) at: String,
+    #[serde(skip)]
     pub(crate) trials: Vec<TrialSummary>,
     pub(crate) tps: Cell,
     pub(crate) mean: Cell,
@@ -31,19 +33,9 @@ pub(crate) struct Entry {
 pub(super) fn check_keys(
     entrants: &[Entrant<'_>],
     point: &[(String, String)],
-) -> Result<(), RankError> {
+) -> Result<(), NoSuchKey> {
     let axes = entrants.iter().flat_map(|one| keys::axes(one.result));
-    let known = distinct(axes);
-    match point::unknown(point, &known) {
-        None => Ok(()),
-        Some(key) => Err(RankError::NoSuchKey {
-            key: key.to_owned(),
-            known: match known.is_empty() {
-                true => "nothing".to_owned(),
-                false => known.join(", "),
-            },
-        }),
-    }
+    point::check(point, &distinct(axes))
 }
 
 /// The best point of each variant and number of servers.

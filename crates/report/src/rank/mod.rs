@@ -9,9 +9,11 @@ mod entry;
 mod show;
 
 use measure::result::RunResult;
+use serde::Serialize;
 
-use crate::html::{self, ReportError};
-use crate::{markdown, point, text};
+use crate::answer::Answer;
+use crate::point::{self, NoSuchKey};
+use crate::sheet::Sheet;
 use board::Board;
 
 /// A result that takes part.
@@ -26,25 +28,21 @@ pub struct Entrant<'a> {
 }
 
 /// Boards, and what to know before they are believed.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Ranking {
     boards: Vec<Board>,
     cautions: Vec<String>,
     /// Version of the dyno that measured the first of them.
+    #[serde(skip)]
     version: String,
 }
 
 /// A point was asked for that is not there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RankError {
-    /// No result varies the key.
-    #[error("no result varies `{key}`; they vary {known}")]
-    NoSuchKey {
-        /// As asked.
-        key: String,
-        /// What there is.
-        known: String,
-    },
+    /// No result varies a key of it.
+    #[error(transparent)]
+    NoSuchKey(#[from] NoSuchKey),
     /// Nothing is left to rank.
     #[error("no result has a trial that counts{}", point::at(.point))]
     Nothing {
@@ -78,30 +76,18 @@ impl Ranking {
             version: first.map_or(String::new(), |one| one.dyno_version.clone()),
         })
     }
+}
 
-    /// For a terminal.
-    #[must_use]
-    pub fn text(&self) -> String {
-        text::sheet(&show::sheet(self))
+impl Answer for Ranking {
+    fn sheet(&self) -> Sheet {
+        show::sheet(self)
     }
 
-    /// For where a page cannot be shown.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        markdown::sheet(&show::sheet(self))
-    }
-
-    /// A line for each place on a board; no number is rounded.
-    #[must_use]
-    pub fn csv(&self) -> String {
+    fn csv(&self) -> String {
         show::csv(self)
     }
 
-    /// As a page that needs nothing else.
-    ///
-    /// # Errors
-    /// When the page cannot be put together; no input is known that does that.
-    pub fn html(&self) -> Result<String, ReportError> {
-        html::sheet(&show::sheet(self), &self.version, None)
+    fn version(&self) -> &str {
+        &self.version
     }
 }

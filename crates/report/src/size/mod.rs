@@ -13,11 +13,11 @@ use measure::scale::{NoLaw, Point, Scaling, scaling};
 use measure::size::{Capacity, Need, NoPlan, efficiency, plan};
 use serde::Serialize;
 
-use crate::Report;
-use crate::figures::Figures;
-use crate::html::{self, ReportError};
-use crate::keys;
-use crate::{findings, markdown, point, text};
+use crate::answer::Answer;
+use crate::figures::Overview;
+use crate::point::{self, NoSuchKey};
+use crate::sheet::Sheet;
+use crate::{findings, keys};
 use rows::{INSTANCES, Row};
 
 /// What is asked of a result.
@@ -53,14 +53,9 @@ pub struct Sizing {
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SizeError {
-    /// The result does not vary the key.
-    #[error("the result does not vary `{key}`; it varies {known}")]
-    NoSuchKey {
-        /// As asked.
-        key: String,
-        /// What there is.
-        known: String,
-    },
+    /// A point was asked for that is not there.
+    #[error(transparent)]
+    NoSuchKey(#[from] NoSuchKey),
     /// Nothing is left to plan with.
     #[error("no trial gave a throughput that counts{}", point::at(.0))]
     Nothing(Vec<(String, String)>),
@@ -94,15 +89,7 @@ impl Sizing {
     /// given and none can be taken from how the server scales.
     pub fn of(result: &RunResult, question: &Question<'_>) -> Result<Self, SizeError> {
         let axes = keys::axes(result);
-        if let Some(key) = point::unknown(question.point, &axes) {
-            return Err(SizeError::NoSuchKey {
-                key: key.to_owned(),
-                known: match axes.is_empty() {
-                    true => "nothing".to_owned(),
-                    false => axes.join(", "),
-                },
-            });
-        }
+        point::check(question.point, &axes)?;
         let mut choices = rows::rows(result, question.point);
         if choices.is_empty() {
             return Err(SizeError::Nothing(question.point.to_vec()));
@@ -140,46 +127,23 @@ impl Sizing {
             cautions,
         })
     }
+}
 
-    /// For a terminal.
-    #[must_use]
-    pub fn text(&self) -> String {
-        text::sheet(&show::sheet(self))
+impl Answer for Sizing {
+    fn sheet(&self) -> Sheet {
+        show::sheet(self)
     }
 
-    /// For where a page cannot be shown.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        markdown::sheet(&show::sheet(self))
-    }
-
-    /// A line for each number of instances; no number is rounded.
-    #[must_use]
-    pub fn csv(&self) -> String {
+    fn csv(&self) -> String {
         show::csv(self)
     }
 
-    /// For programs.
-    ///
-    /// # Errors
-    /// When it cannot be written down; no input is known that does that.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self)
+    fn version(&self) -> &str {
+        &self.measured.environment.dyno_version
     }
 
-    /// As a page that needs nothing else.
-    ///
-    /// # Errors
-    /// When the page cannot be put together; no input is known that does that.
-    pub fn html(&self) -> Result<String, ReportError> {
-        let figures = Figures::of(&Report {
-            result: &self.measured,
-            series: &[],
-            monitors: &[],
-            study: None,
-        });
-        let version = &self.measured.environment.dyno_version;
-        html::sheet(&show::sheet(self), version, Some(figures.overview_json()?))
+    fn figures(&self) -> Option<Overview> {
+        Some(Overview::of(&self.measured))
     }
 }
 

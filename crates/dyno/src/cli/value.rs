@@ -1,0 +1,58 @@
+//! What values of options mean.
+
+use std::time::Duration;
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    ::study::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// A limit of response times.
+pub(super) fn limit(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("no response time is below zero".to_owned()),
+        limit => Ok(limit),
+    }
+}
+
+/// A share, typed in percent.
+pub(super) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if (0.1..=50.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("it is a percentage from 0.1% to 50%, like 2%".to_owned()),
+    }
+}
+
+/// A share above 0 and up to 1, as such or in percent.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse::<f64>(),
+    };
+    match number {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("it is a share above 0 and up to 1, like 0.9 or 90%".to_owned()),
+    }
+}
+
+pub(super) fn above_zero(text: &str) -> Result<f64, String> {
+    match text.trim().replace(['_', ','], "").parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= 1e15 => Ok(number),
+        _ => Err("it is a number above 0".to_owned()),
+    }
+}
+
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if (0.001..=1e7).contains(&rate) => Ok(rate),
+        _ => Err("a rate is a number of transactions a second, from 0.001 to 10000000".to_owned()),
+    }
+}
+
+pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or("it has the form KEY=VALUE, like load.threads=4")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
