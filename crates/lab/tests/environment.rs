@@ -32,37 +32,32 @@ fn the_disk_under_a_directory_is_the_one_that_lsblk_names() {
     if !source.starts_with("/dev/") {
         return;
     }
-    // A partition's disk is the last line's end: "vda1 vda" or "vda".
     let source = source.split('[').next().unwrap();
-    let names = said(
-        "lsblk",
-        &[
-            "--noheadings",
-            "--nodeps",
-            "--output",
-            "NAME,PKNAME",
-            source,
-        ],
-    );
-    let disk = names.split_whitespace().next_back().unwrap();
+    let lsblk = |options: &[&str], device: &str| {
+        said("lsblk", &[&["--noheadings"], options, &[device]].concat())
+    };
+    // What lies below, through partitions, volumes and arrays.
+    let below = lsblk(&["--inverse", "--list", "--output", "NAME,TYPE"], source);
+    let below = below.lines().map(|line| line.split_once(' ').unwrap());
+    let disks: Vec<&str> = below
+        .filter(|(_, kind)| kind.trim() == "disk")
+        .map(|(name, _)| name)
+        .collect();
+    let found: Vec<&str> = place
+        .disks
+        .iter()
+        .map(|found| found.name.as_str())
+        .collect();
+    assert!(!disks.is_empty(), "{source}");
     assert!(
-        place.disks.iter().any(|found| found.name == disk),
-        "{:?}, {names}",
-        place.disks
+        disks.iter().all(|disk| found.contains(disk)),
+        "{found:?}, {disks:?}"
     );
-    let bytes = said(
-        "lsblk",
-        &[
-            "--noheadings",
-            "--nodeps",
-            "--bytes",
-            "--output",
-            "SIZE",
-            &format!("/dev/{disk}"),
-        ],
-    );
-    let found = place.disks.iter().find(|found| found.name == disk).unwrap();
-    assert_eq!(found.bytes, bytes.parse().ok());
+    for found in &place.disks {
+        let device = format!("/dev/{}", found.name);
+        let bytes = lsblk(&["--nodeps", "--bytes", "--output", "SIZE"], &device);
+        assert_eq!(found.bytes, bytes.parse().ok());
+    }
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub(super) struct Found {
     pub(super) what: String,
     /// What the words in capitals stand for.
     fill: Vec<(&'static str, String)>,
+    /// What mends it here, where that is not what mends it elsewhere.
+    mend: Option<String>,
 }
 
 impl Seen {
@@ -71,6 +73,7 @@ impl Seen {
             level,
             what: what.into(),
             fill: Vec::new(),
+            mend: None,
         })
     }
 
@@ -90,6 +93,14 @@ impl Seen {
     pub(super) fn with(mut self, word: &'static str, value: impl ToString) -> Self {
         if let Self::Found(found) = &mut self {
             found.fill.push((word, value.to_string()));
+        }
+        self
+    }
+
+    /// Says what mends it here, in place of what the check says.
+    pub(super) fn mended_by(mut self, mend: impl Into<String>) -> Self {
+        if let Self::Found(found) = &mut self {
+            found.mend = Some(mend.into());
         }
         self
     }
@@ -117,7 +128,8 @@ pub(super) fn run<F>(
             Seen::Passed(seen) => (Level::Passed, seen, None),
             Seen::Unseen(seen) => (Level::Unseen, seen, None),
             Seen::Found(found) => {
-                let mend = mend(about.mend).map(|mend| filled(mend, &found.fill));
+                let mend = found.mend.or_else(|| mend(about.mend));
+                let mend = mend.map(|mend| filled(mend, &found.fill));
                 (found.level, found.what, mend)
             }
         };
@@ -182,5 +194,19 @@ mod tests {
         assert_eq!(found[0].seen, "sda: cfq");
         let mend = found[0].mend.as_deref();
         assert_eq!(mend, Some("echo none > /sys/block/sda/queue/scheduler"));
+    }
+
+    #[test]
+    fn a_finding_may_know_better_what_mends_it() {
+        let about = About {
+            id: "a",
+            worst: Level::Note,
+            why: "Because.",
+            source: "nobody",
+            mend: Mend::Words("do this"),
+        };
+        let judge = |_: &()| Seen::note("x").mended_by("do that");
+        let found = run(&[Check { about, judge }], &(), "host", on_host);
+        assert_eq!(found[0].mend.as_deref(), Some("do that"));
     }
 }

@@ -4,7 +4,7 @@ use measure::finding::Level;
 
 use super::check::{About, Check, Mend, Seen};
 
-/// Read from memory, without a call into kernel or hypervisor.
+/// Read from memory, without a call into kernel or hypervisor; the best first.
 const FAST: [&str; 5] = [
     "tsc",
     "kvm-clock",
@@ -13,15 +13,47 @@ const FAST: [&str; 5] = [
     "timebase",
 ];
 
+/// Programs that set the clock, as the kernel names them (cut at 15 characters), and when
+/// they make it jump, however long they have been running. Sources: ntpd(8), ntp.toml(5) of
+/// ntpd-rs, systemd-timesyncd(8) with `NTP_MAX_ADJUST` of its source. `None`: only as they
+/// start (ntpd(8) of OpenNTPD, ptp4l(8)), or their configuration tells (chrony.conf(5)).
+pub(super) const SERVICES: [(&str, Option<&str>); 6] = [
+    (CHRONY, None),
+    (
+        "ntpd",
+        Some(
+            "more than 0.128 s off for some minutes, unless it was started with -x or is OpenNTPD",
+        ),
+    ),
+    (
+        "ntp-daemon",
+        Some("more than 0.01 s off, unless step-threshold in ntp.toml says otherwise"),
+    ),
+    ("openntpd", None),
+    ("systemd-timesyn", Some("more than 0.4 s off")),
+    ("ptp4l", None),
+];
+pub(super) const CHRONY: &str = "chronyd";
+
 /// What the kernel and its services tell of time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Clock {
     pub(super) source: Option<String>,
+    /// Names with spaces between them.
     pub(super) available: Option<String>,
-    /// The process that keeps the clock right, for example `chronyd`; `None` if there is none.
+    /// The process that keeps the clock right, one of `SERVICES`; `None` if there is none.
     pub(super) service: Option<String>,
-    /// A line of its configuration that lets it step the clock at any time.
-    pub(super) steps: Option<String>,
+    /// What chrony was told, if it is chrony and its configuration can be read.
+    pub(super) chrony: Option<Chrony>,
+}
+
+/// What chrony was told of jumps.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Chrony {
+    /// Its configuration.
+    pub(super) file: String,
+    /// The `makestep` that holds, and the file that it stands in.
+    pub(super) makestep: Option<(String, String)>,
 }
 
 pub(super) const CHECKS: &[Check<Clock>] = &[
@@ -32,7 +64,7 @@ pub(super) const CHECKS: &[Check<Clock>] = &[
             why: "Server and generator read the time several times for each statement, and a slow clock makes each of them a system call.",
             source: "kernel docs, timers/timekeeping; paper P1 (timer interrupts)",
             mend: Mend::Words(
-                "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
+                "echo SOURCE > /sys/devices/system/clocksource/clocksource0/current_clocksource",
             ),
         },
         judge: source,
@@ -42,8 +74,10 @@ pub(super) const CHECKS: &[Check<Clock>] = &[
             id: "time-sync",
             worst: Level::Note,
             why: "dyno measures with a clock that nobody steps, but the times of logs on several hosts only fit together when those are set, and without a jump in between.",
-            source: "paper P4 (times on the client, for clocks of virtual machines drift); chrony.conf(5)",
-            mend: Mend::Words("ADVICE"),
+            source: "paper P4 (times on the client, for clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
+            mend: Mend::Words(
+                "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock only after it has started",
+            ),
         },
         judge: sync,
     },
@@ -57,27 +91,59 @@ fn source(clock: &Clock) -> Seen {
     if FAST.contains(&source.as_str()) {
         return Seen::passed(format!("{FILE}: {source}"));
     }
-    let available = clock.available.as_deref().unwrap_or("nothing else");
-    Seen::spoils(format!("{FILE}: {source}, of {available}"))
+    let available = clock.available.as_deref().unwrap_or_default();
+    let is_available = |name: &&&str| available.split_whitespace().any(|other| other == **name);
+    match FAST.iter().find(is_available) {
+        Some(fast) => Seen::spoils(format!("{FILE}: {source}, of {available}")).with("SOURCE", fast),
+        None => Seen::spoils(format!("{FILE}: {source}, and the kernel offers no faster one")).mended_by(
+            "measure on another host, or only against hosts with the same clock; why this one has no faster: dmesg | grep -i -e tsc -e clocksource",
+        ),
+    }
 }
 
 fn sync(clock: &Clock) -> Seen {
-    match (&clock.service, &clock.steps) {
-        (None, _) => Seen::note("/proc: no chronyd, ntpd, systemd-timesyncd or ptp4l runs")
-            .with("ADVICE", "apt-get install chrony"),
-        (Some(service), Some(line)) => {
-            Seen::note(format!("{service} may step the clock at any time: {line}")).with(
-                "ADVICE",
-                "makestep 1 3 in chrony.conf, and let it settle before a measurement",
-            )
-        }
-        (Some(service), None) => Seen::passed(format!("/proc: {service} runs")),
+    let Some(service) = clock.service.as_deref() else {
+        return Seen::note("/proc: no chronyd, ntpd, ntpd-rs, systemd-timesyncd or ptp4l runs");
+    };
+    if service == CHRONY {
+        return sync_of_chrony(clock.chrony.as_ref());
+    }
+    match SERVICES.iter().find(|(name, _)| *name == service) {
+        Some((_, Some(when))) => Seen::note(format!(
+            "/proc: {service} runs, which steps the clock whenever it is {when}"
+        )),
+        _ => Seen::passed(format!(
+            "/proc: {service} runs, which steps the clock only as it starts, unless it was told otherwise"
+        )),
+    }
+}
+
+/// A negative number of updates means that it may step for as long as it runs.
+fn sync_of_chrony(chrony: Option<&Chrony>) -> Seen {
+    let Some(Chrony { file, makestep }) = chrony else {
+        return Seen::unseen("/proc: chronyd runs, but its chrony.conf is not where it usually is");
+    };
+    let Some((makestep, file)) = makestep else {
+        return Seen::passed(format!(
+            "/proc: chronyd runs; {file}: no makestep, so it never steps"
+        ));
+    };
+    let updates = makestep.split_whitespace().nth(2);
+    match updates.is_some_and(|updates| updates.starts_with('-')) {
+        true => Seen::note(format!(
+            "/proc: chronyd runs, and may step the clock at any time: {file}: {makestep}"
+        ))
+        .mended_by(format!(
+            "makestep 1 3 in {file}, and let it settle before a measurement"
+        )),
+        false => Seen::passed(format!("/proc: chronyd runs; {file}: {makestep}")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::check::{on_host, run};
     use Level::{Note, Passed, Spoils, Unseen};
 
     #[test]
@@ -98,17 +164,59 @@ mod tests {
     }
 
     #[test]
-    fn somebody_should_keep_the_clock_without_steps() {
-        let with = |service: Option<&str>, steps: Option<&str>| {
+    fn only_a_source_that_the_kernel_offers_is_advised() {
+        let mend = |available: &str| {
             let clock = Clock {
-                service: service.map(str::to_owned),
-                steps: steps.map(str::to_owned),
+                source: Some("hpet".into()),
+                available: Some(available.into()),
                 ..Clock::default()
             };
-            sync(&clock).level()
+            let found = run(&CHECKS[..1], &clock, "host", on_host);
+            found[0].mend.clone().unwrap()
         };
-        assert_eq!(with(None, None), Note);
-        assert_eq!(with(Some("chronyd"), Some("makestep 1 -1")), Note);
-        assert_eq!(with(Some("chronyd"), None), Passed);
+        assert!(mend("hpet tsc acpi_pm").starts_with("echo tsc > /sys/"));
+        assert!(mend("kvm-clock hpet").starts_with("echo kvm-clock > /sys/"));
+        let none = mend("hpet acpi_pm");
+        assert!(
+            none.starts_with("measure on another host") && !none.contains("echo"),
+            "{none}"
+        );
+    }
+
+    fn with(service: &str, chrony: Option<Chrony>) -> Seen {
+        sync(&Clock {
+            service: Some(service.to_owned()),
+            chrony,
+            ..Clock::default()
+        })
+    }
+
+    #[test]
+    fn somebody_should_keep_the_clock_without_steps() {
+        assert_eq!(sync(&Clock::default()).level(), Note);
+        for (service, level) in [
+            ("systemd-timesyn", Note),
+            ("ntpd", Note),
+            ("ntp-daemon", Note),
+            ("openntpd", Passed),
+            ("ptp4l", Passed),
+        ] {
+            assert_eq!(with(service, None).level(), level, "{service}");
+        }
+        let timesyncd = format!("{:?}", with("systemd-timesyn", None));
+        assert!(timesyncd.contains("0.4 s"), "{timesyncd}");
+    }
+
+    #[test]
+    fn chrony_steps_as_it_is_told() {
+        let told = |makestep: Option<&str>| {
+            let file = "/etc/chrony.conf".to_owned();
+            let makestep = makestep.map(|line| (line.to_owned(), file.clone()));
+            with(CHRONY, Some(Chrony { file, makestep })).level()
+        };
+        assert_eq!(told(None), Passed);
+        assert_eq!(told(Some("makestep 1 3")), Passed);
+        assert_eq!(told(Some("makestep 1 -1")), Note);
+        assert_eq!(with(CHRONY, None).level(), Unseen);
     }
 }

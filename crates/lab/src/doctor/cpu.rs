@@ -16,10 +16,10 @@ pub(super) struct Cpu {
     pub(super) driver: Option<String>,
     /// Whether the CPU may run above its nominal clock, and the file that says so.
     pub(super) turbo: Option<(bool, String)>,
-    /// The states in which CPU 0 may sleep.
+    /// The states in which the CPUs may sleep, each once.
     pub(super) idle: Vec<Idle>,
-    /// What drivers are told to save energy: file and value, each once.
-    pub(super) saving: Vec<(String, String)>,
+    /// What drivers are told to save energy, each value once.
+    pub(super) saving: Vec<Saving>,
     /// Whether the host runs on its battery, where it has one.
     pub(super) on_battery: Option<bool>,
     /// Weaknesses that the kernel works around, and those that it leaves open; `None`
@@ -36,6 +36,36 @@ pub(super) struct Idle {
     /// Time to wake from it, in microseconds.
     pub(super) exit_us: u64,
     pub(super) disabled: bool,
+    /// The file that tells `exit_us`, of the first CPU that has it so.
+    pub(super) file: String,
+}
+
+impl Idle {
+    /// Whether it is the same on another CPU.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (&self.name, self.exit_us, self.disabled) == (&other.name, other.exit_us, other.disabled)
+    }
+}
+
+/// What a driver is told to save energy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Saving {
+    /// The file, of the first CPU that has this value.
+    pub(super) file: String,
+    pub(super) value: String,
+    /// The files to write for all CPUs.
+    pub(super) everywhere: String,
+}
+
+impl Saving {
+    /// As a name, or as the number that the driver gives it.
+    fn is_off(&self) -> bool {
+        ["performance", "0"].contains(&self.value.as_str())
+    }
+
+    fn is_most(&self) -> bool {
+        ["power", "low-power", "quiet", "cool", "255"].contains(&self.value.as_str())
+    }
 }
 
 pub(super) const CHECKS: &[Check<Cpu>] = &[
@@ -75,7 +105,7 @@ pub(super) const CHECKS: &[Check<Cpu>] = &[
             worst: Level::Spoils,
             why: "A host that saves energy runs below the clock it could have, and how far below changes with time.",
             source: "kernel docs, admin-guide/pm/intel_pstate (energy_performance_preference) and userspace-api/sysfs-platform_profile",
-            mend: Mend::Words("echo performance > FILE"),
+            mend: Mend::Words("echo performance | tee FILES"),
         },
         judge: saving,
     },
@@ -154,7 +184,7 @@ fn turbo(cpu: &Cpu) -> Seen {
 }
 
 fn idle(cpu: &Cpu) -> Seen {
-    const FILES: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state*/latency";
+    const FILES: &str = "/sys/devices/system/cpu/cpu*/cpuidle/state*/latency";
     let allowed = cpu.idle.iter().filter(|state| !state.disabled);
     let Some(deepest) = allowed.max_by_key(|state| state.exit_us) else {
         return match cpu.idle.is_empty() {
@@ -163,8 +193,8 @@ fn idle(cpu: &Cpu) -> Seen {
         };
     };
     let seen = format!(
-        "{FILES}: {} us to wake from {}",
-        deepest.exit_us, deepest.name
+        "{}: {} us to wake from {}",
+        deepest.file, deepest.exit_us, deepest.name
     );
     match deepest.exit_us {
         LONG_WAKE_US.. => Seen::careful(seen),
@@ -173,28 +203,28 @@ fn idle(cpu: &Cpu) -> Seen {
 }
 
 fn saving(cpu: &Cpu) -> Seen {
-    let value_of = |wanted: &[&str]| {
-        let mut values = cpu.saving.iter();
-        values.find(|(_, value)| wanted.contains(&value.as_str()))
-    };
-    let shown = |(file, value): &(String, String)| format!("{file}: {value}");
-    if let Some(worst) = value_of(&["power", "low-power", "quiet", "cool"]) {
-        return Seen::spoils(shown(worst)).with("FILE", &worst.0);
-    }
-    if let Some(some) = value_of(&[
-        "balance_power",
-        "balance_performance",
-        "default",
-        "balanced",
-    ]) {
-        return Seen::careful(shown(some)).with("FILE", &some.0);
-    }
-    match cpu.saving.first() {
-        Some(fine) => Seen::passed(shown(fine)),
-        None => Seen::unseen(
+    if cpu.saving.is_empty() {
+        return Seen::unseen(
             "neither energy_performance_preference of a CPU nor /sys/firmware/acpi/platform_profile is there",
-        ),
+        );
     }
+    let shown = |told: &[&Saving]| {
+        let told = told.iter();
+        let told = told.map(|saving| format!("{}: {}", saving.file, saving.value));
+        told.collect::<Vec<_>>().join(", ")
+    };
+    let (off, on): (Vec<&Saving>, Vec<&Saving>) =
+        cpu.saving.iter().partition(|saving| saving.is_off());
+    if on.is_empty() {
+        return Seen::passed(shown(&off));
+    }
+    let level = match on.iter().any(|saving| saving.is_most()) {
+        true => Level::Spoils,
+        false => Level::Careful,
+    };
+    let mut files: Vec<&str> = on.iter().map(|saving| saving.everywhere.as_str()).collect();
+    files.dedup();
+    Seen::found(level, shown(&on)).with("FILES", files.join(" "))
 }
 
 fn battery(cpu: &Cpu) -> Seen {
@@ -303,6 +333,7 @@ mod tests {
             name: name.to_owned(),
             exit_us,
             disabled,
+            file: format!("/{name}/latency"),
         };
         let with = |idle_states: Vec<Idle>| {
             idle(&Cpu {
@@ -323,18 +354,50 @@ mod tests {
         assert_eq!(with(vec![state("C6", 133, true)]), Passed);
     }
 
+    fn told(cpu: &str, value: &str) -> Saving {
+        Saving {
+            file: format!("/{cpu}/preference"),
+            value: value.to_owned(),
+            everywhere: "/cpu*/preference".into(),
+        }
+    }
+
+    #[test]
+    fn what_saves_energy_is_mended_on_all_cpus() {
+        let profile = Saving {
+            file: "/profile".into(),
+            value: "balanced".into(),
+            everywhere: "/profile".into(),
+        };
+        let cpu = Cpu {
+            saving: vec![
+                told("cpu0", "performance"),
+                told("cpu1", "default"),
+                told("cpu5", "power"),
+                profile,
+            ],
+            ..Cpu::default()
+        };
+        let seen = "/cpu1/preference: default, /cpu5/preference: power, /profile: balanced";
+        let files = "/cpu*/preference /profile";
+        assert_eq!(saving(&cpu), Seen::spoils(seen).with("FILES", files));
+    }
+
     #[test]
     fn saving_energy() {
         let with = |value: &str| {
-            let told = vec![("/f".to_owned(), value.to_owned())];
+            let saving_is = vec![told("cpu0", value)];
             saving(&Cpu {
-                saving: told,
+                saving: saving_is,
                 ..Cpu::default()
             })
             .level()
         };
         assert_eq!(with("performance"), Passed);
+        assert_eq!(with("0"), Passed);
         assert_eq!(with("balance_performance"), Careful);
+        assert_eq!(with("balanced-performance"), Careful);
+        assert_eq!(with("200"), Careful);
         assert_eq!(with("low-power"), Spoils);
         assert_eq!(saving(&Cpu::default()).level(), Unseen);
         let with = |on_battery| {

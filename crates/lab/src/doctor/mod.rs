@@ -73,10 +73,10 @@ pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
 
 fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Server]) -> Vec<Finding> {
     let places = places(subject, servers);
-    let disks = places.iter().flat_map(|(_, place)| &place.described.disks);
-    let disks: Vec<String> = disks.map(|disk| disk.name.clone()).collect();
+    let devices = places.iter().flat_map(|(_, place)| place.devices.clone());
+    let devices: Vec<String> = devices.collect();
     // First of all: what is read below is work, too.
-    let activity = read::activity::read(subject.look, &disks);
+    let activity = read::activity::read(subject.look, &devices);
     let mut findings = check::run(activity::CHECKS, &activity, HOST, check::on_host);
     let cpu = read::cpu::read();
     findings.extend(check::run(cpu::CHECKS, &cpu, HOST, check::on_host));
@@ -95,11 +95,15 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Server]) -> V
     ));
     if places.is_empty() {
         let why = "no data lies on this host, as far as is known";
-        findings.extend(check::unseen(place::CHECKS, HOST, why));
+        for checks in place::CHECKS {
+            findings.extend(check::unseen(checks, HOST, why));
+        }
     }
     for (path, place) in &places {
         let of = path.display().to_string();
-        findings.extend(check::run(place::CHECKS, place, &of, check::on_host));
+        for checks in place::CHECKS {
+            findings.extend(check::run(checks, place, &of, check::on_host));
+        }
     }
     findings
 }
@@ -256,7 +260,13 @@ fn families() -> Vec<(&'static str, Vec<check::About>)> {
         ("Clocks", abouts(clock::CHECKS)),
         ("Limits of this process", abouts(limits::CHECKS)),
         ("Machine and control groups", abouts(container::CHECKS)),
-        ("Disks and file systems", abouts(place::CHECKS)),
+        (
+            "File systems and disks",
+            place::CHECKS
+                .iter()
+                .flat_map(|checks| abouts(checks))
+                .collect(),
+        ),
         (
             "Servers",
             server::checks().map(|check| check.about).collect(),

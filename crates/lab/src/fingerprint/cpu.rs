@@ -40,15 +40,19 @@ pub(super) fn turbo() -> Option<bool> {
     intel.or_else(|| kernel::number(format!("{CPUS}/cpufreq/boost")).map(|on| on != 0))
 }
 
-/// The directories `cpu0`, `cpu1`…
+/// The directories `cpu0`, `cpu1`…, in order.
 pub(crate) fn cpus() -> Vec<PathBuf> {
     let entries = fs::read_dir(CPUS).into_iter().flatten().flatten();
-    let is_cpu = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        let number = name.and_then(|name| name.strip_prefix("cpu"));
-        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    let number = |path: &Path| {
+        let name = path.file_name()?.to_str()?;
+        name.strip_prefix("cpu")?.parse::<u32>().ok()
     };
-    entries.map(|entry| entry.path()).filter(is_cpu).collect()
+    let paths = entries.map(|entry| entry.path());
+    let mut cpus: Vec<(u32, PathBuf)> = paths
+        .filter_map(|path| Some((number(&path)?, path)))
+        .collect();
+    cpus.sort();
+    cpus.into_iter().map(|(_, path)| path).collect()
 }
 
 /// How many different ones there are; `None` of nothing.

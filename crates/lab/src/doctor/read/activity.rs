@@ -35,7 +35,8 @@ struct CpuTicks {
     all: u64,
 }
 
-/// Watches the host for `stretch`; `disks` are those under the data.
+/// Watches the host for `stretch`; `disks` are those under the data, and the volumes
+/// that are made of them.
 pub(in crate::doctor) fn read(stretch: Duration, disks: &[String]) -> Activity {
     let before = counters(disks);
     sleep(stretch);

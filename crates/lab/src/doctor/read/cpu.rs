@@ -1,9 +1,9 @@
 //! The CPUs (`/sys/devices/system`).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{distinct, entries, name};
-use crate::doctor::cpu::{Cpu, Idle};
+use crate::doctor::cpu::{Cpu, Idle, Saving};
 use crate::fingerprint::cpu as topology;
 use crate::kernel;
 
@@ -15,12 +15,19 @@ pub(in crate::doctor) fn read() -> Cpu {
         .iter()
         .filter_map(|file| Some((name(file)?.to_owned(), kernel::line(file)?)))
         .collect();
+    let cpus = topology::cpus();
+    let governors = of_each(&cpus, "cpufreq/scaling_governor");
     Cpu {
-        governors: of_each("cpufreq/scaling_governor"),
+        governors: distinct(
+            governors
+                .into_iter()
+                .map(|(_, governor)| governor)
+                .collect(),
+        ),
         driver: kernel::line(format!("{CPUS}/cpu0/cpufreq/scaling_driver")),
         turbo: turbo(),
-        idle: idle(),
-        saving: saving(),
+        idle: idle(&cpus),
+        saving: saving(&cpus),
         on_battery: on_battery(),
         weaknesses: (!weaknesses.is_empty()).then_some(weaknesses),
         numa_nodes: topology::numa_nodes(),
@@ -28,11 +35,17 @@ pub(in crate::doctor) fn read() -> Cpu {
     }
 }
 
-/// What the CPUs have in a file, each value once.
-fn of_each(file: &str) -> Vec<String> {
-    let cpus = topology::cpus();
-    let values = cpus.iter().filter_map(|cpu| kernel::line(cpu.join(file)));
-    distinct(values.collect())
+/// What the CPUs have in a file: each value once, with the first CPU's file that has it.
+fn of_each(cpus: &[PathBuf], file: &str) -> Vec<(PathBuf, String)> {
+    let mut values: Vec<(PathBuf, String)> = Vec::new();
+    for file in cpus.iter().map(|cpu| cpu.join(file)) {
+        if let Some(value) = kernel::line(&file)
+            && !values.iter().any(|(_, known)| *known == value)
+        {
+            values.push((file, value));
+        }
+    }
+    values
 }
 
 fn turbo() -> Option<(bool, String)> {
@@ -44,24 +57,42 @@ fn turbo() -> Option<(bool, String)> {
     told.find_map(|(file, on)| Some((kernel::number(&file)? == on, file)))
 }
 
-fn idle() -> Vec<Idle> {
-    let states = entries(format!("{CPUS}/cpu0/cpuidle"));
-    let state = |dir: &Path| {
-        Some(Idle {
-            name: kernel::line(dir.join("name"))?,
-            exit_us: kernel::number(dir.join("latency"))?,
-            disabled: kernel::number(dir.join("disable")).is_some_and(|disabled| disabled != 0),
-        })
-    };
-    states.iter().filter_map(|dir| state(dir)).collect()
+/// The states of all CPUs, each once: one may be disabled on some of them only.
+fn idle(cpus: &[PathBuf]) -> Vec<Idle> {
+    let mut states: Vec<Idle> = Vec::new();
+    let dirs = cpus.iter().flat_map(|cpu| entries(cpu.join("cpuidle")));
+    for state in dirs.filter_map(|dir| idle_state(&dir)) {
+        if !states.iter().any(|known| known.is_like(&state)) {
+            states.push(state);
+        }
+    }
+    states
 }
 
-fn saving() -> Vec<(String, String)> {
+fn idle_state(dir: &Path) -> Option<Idle> {
+    let file = dir.join("latency");
+    Some(Idle {
+        name: kernel::line(dir.join("name"))?,
+        exit_us: kernel::number(&file)?,
+        disabled: kernel::number(dir.join("disable")).is_some_and(|disabled| disabled != 0),
+        file: file.display().to_string(),
+    })
+}
+
+fn saving(cpus: &[PathBuf]) -> Vec<Saving> {
     const PROFILE: &str = "/sys/firmware/acpi/platform_profile";
-    let preference = "cpufreq/energy_performance_preference";
-    let of_cpus = of_each(preference).into_iter();
-    let of_cpus = of_cpus.map(|value| (format!("{CPUS}/cpu0/{preference}"), value));
-    let of_host = kernel::line(PROFILE).map(|value| (PROFILE.to_owned(), value));
+    const PREFERENCE: &str = "cpufreq/energy_performance_preference";
+    let of_cpus = of_each(cpus, PREFERENCE).into_iter();
+    let of_cpus = of_cpus.map(|(file, value)| Saving {
+        file: file.display().to_string(),
+        value,
+        everywhere: format!("{CPUS}/cpu*/{PREFERENCE}"),
+    });
+    let of_host = kernel::line(PROFILE).map(|value| Saving {
+        file: PROFILE.to_owned(),
+        value,
+        everywhere: PROFILE.to_owned(),
+    });
     of_cpus.chain(of_host).collect()
 }
 
@@ -73,4 +104,45 @@ fn on_battery() -> Option<bool> {
         .filter_map(|supply| kernel::number(supply.join("online")));
     let mains: Vec<u64> = mains.collect();
     (!mains.is_empty()).then(|| mains.iter().all(|online| *online == 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// CPUs of which the second differs from the first.
+    fn cpus(root: &Path, file: &str, values: [&str; 2]) -> Vec<PathBuf> {
+        let cpus = ["cpu0", "cpu1"].map(|cpu| root.join(cpu));
+        for (cpu, value) in cpus.iter().zip(values) {
+            let file = cpu.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, value).unwrap();
+        }
+        cpus.to_vec()
+    }
+
+    #[test]
+    fn a_value_is_reported_with_the_cpu_that_has_it() {
+        let root = tempfile::tempdir().unwrap();
+        let file = "cpufreq/energy_performance_preference";
+        let cpus = cpus(root.path(), file, ["performance\n", "power\n"]);
+        let told = saving(&cpus);
+        assert_eq!(told[1].value, "power");
+        assert_eq!(told[1].file, cpus[1].join(file).display().to_string());
+    }
+
+    #[test]
+    fn a_state_that_is_disabled_on_one_cpu_counts_for_the_others() {
+        let root = tempfile::tempdir().unwrap();
+        cpus(root.path(), "cpuidle/state2/name", ["C6\n", "C6\n"]);
+        cpus(root.path(), "cpuidle/state2/latency", ["133\n", "133\n"]);
+        let cpus = cpus(root.path(), "cpuidle/state2/disable", ["1\n", "0\n"]);
+        let states = idle(&cpus);
+        let disabled: Vec<bool> = states.iter().map(|state| state.disabled).collect();
+        assert_eq!(disabled, [true, false]);
+        assert!(states[1].file.ends_with("cpu1/cpuidle/state2/latency"));
+        assert_eq!(idle(&[cpus[0].clone(), cpus[0].clone()]).len(), 1);
+    }
 }

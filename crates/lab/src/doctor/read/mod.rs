@@ -2,6 +2,7 @@
 //! it is bounded, and what is not there is absent.
 
 pub(super) mod activity;
+mod chrony;
 pub(super) mod clock;
 pub(super) mod container;
 pub(super) mod cpu;
