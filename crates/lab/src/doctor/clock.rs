@@ -76,7 +76,7 @@ pub(super) const CHECKS: &[Check<Clock>] = &[
             why: "dyno measures with a clock that nobody steps, but the times of logs on several hosts only fit together when those are set, and without a jump in between.",
             source: "paper P4 (times on the client, for clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
             mend: Mend::Words(
-                "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock only after it has started",
+                "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock in its first three updates only",
             ),
         },
         judge: sync,
