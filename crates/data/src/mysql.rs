@@ -3,12 +3,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::future::{Future, poll_fn};
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use client::mysql::{Connection, Error, Target};
-use client::reactor::{Reactor, sleep_until};
+use client::reactor::{Reactor, sleep_until, timeout, unless};
 use workload::options::Options;
 use workload::rows::{Checksum, DataSpec, TableRows};
 use workload::schema::{self, Dialect, table_name};
@@ -22,6 +24,8 @@ use crate::{Listener, PrepareError, Prepared, Progress, Wanted};
 const CHUNK_BYTES: usize = 512 * 1024;
 /// How often progress is told.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long what runs may take to end once the load is over or is to stop.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Has the tables of a load in the database.
 ///
@@ -34,26 +38,28 @@ pub fn prepare_mysql(
     listener: Listener<'_>,
 ) -> Result<Prepared, PrepareError> {
     let reactor = Reactor::new()?;
+    let interrupted = listener.interrupted;
     let spec = Spec::wanted(wanted);
     let tables = wanted.workload.tables(wanted.options, wanted.users);
-    let mut first = reactor.block_on(Connection::open(target))??;
-    let found = reactor.block_on(inspect(&mut first, tables, &spec))??;
+    let mut first = heeding(interrupted, &reactor, Connection::open(target))?;
+    let found = heeding(interrupted, &reactor, inspect(&mut first, tables, &spec))?;
     let todo = state::plan(&found, wanted, &spec, listener.tell)?;
     if todo.missing.is_empty() {
         reactor.block_on(first.close())?;
         return Ok(todo.prepared);
     }
-    reactor.block_on(first.run(CREATE_MARKER))??;
+    heeding(interrupted, &reactor, first.run(CREATE_MARKER))?;
     let loading = Rc::new(Loading::new(wanted, spec, &todo.missing));
     let connections = wanted
         .connections
         .clamp(1, loading.parts(todo.missing.len()));
     loading.spawn(&reactor, first);
     for _ in 1..connections {
-        loading.spawn(&reactor, reactor.block_on(Connection::open(target))??);
+        let opened = heeding(interrupted, &reactor, Connection::open(target))?;
+        loading.spawn(&reactor, opened);
     }
     reactor.block_on(loading.watch(&todo.prepared, listener))?;
-    reactor.run_tasks(|| false)?;
+    reactor.block_on(loading.end(&reactor, target))?;
     if let Some(error) = loading.failure.take() {
         return Err(error);
     }
@@ -61,6 +67,16 @@ pub fn prepare_mysql(
         return Err(PrepareError::Interrupted);
     }
     Ok(todo.prepared)
+}
+
+/// Does some work, unless the user stops before it is done.
+fn heeding<T, E: Into<PrepareError>>(
+    interrupted: &AtomicBool,
+    reactor: &Reactor,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, PrepareError> {
+    let done = reactor.block_on(unless(|| interrupted.load(Ordering::Relaxed), work))?;
+    done.ok_or(PrepareError::Interrupted)?.map_err(E::into)
 }
 
 /// Looks under the name of each table.
@@ -130,6 +146,8 @@ struct Loading {
     indexed: Cell<u32>,
     failure: RefCell<Option<PrepareError>>,
     stop: Cell<bool>,
+    /// The server's numbers of the connections that load.
+    connections: RefCell<Vec<u32>>,
 }
 
 impl Loading {
@@ -148,6 +166,7 @@ impl Loading {
             indexed: Cell::new(0),
             failure: RefCell::default(),
             stop: Cell::new(false),
+            connections: RefCell::default(),
         }
     }
 
@@ -159,6 +178,7 @@ impl Loading {
 
     fn spawn(self: &Rc<Self>, reactor: &Reactor, connection: Connection) {
         let loading = Rc::clone(self);
+        loading.connections.borrow_mut().push(connection.id());
         reactor.spawn(async move { loading.work(connection).await });
     }
 
@@ -171,6 +191,30 @@ impl Loading {
             }
             (listener.tell)(self.progress(all));
         }
+    }
+
+    /// Waits a moment for what still runs. What is not done then may take for ever, or
+    /// as long as an index does: it is left, and the server is told to leave it, too.
+    async fn end(&self, reactor: &Reactor, target: &Target) {
+        let all_ended = poll_fn(|_| match reactor.task_count() {
+            0 => Poll::Ready(()),
+            _ => Poll::Pending,
+        });
+        if timeout(GRACE, all_ended).await.is_err() {
+            reactor.cancel_tasks();
+            // A server that hangs does not hear of it.
+            let _ = timeout(GRACE, self.kill(target)).await;
+        }
+    }
+
+    async fn kill(&self, target: &Target) -> Result<(), Error> {
+        let mut connection = Connection::open(target).await?;
+        for id in self.connections.take() {
+            // One that has ended meanwhile is not known any more.
+            let _ = connection.run(&format!("KILL {id}")).await;
+        }
+        connection.close().await;
+        Ok(())
     }
 
     fn progress(&self, all: &Prepared) -> Progress {

@@ -6,8 +6,11 @@
 )]
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
-use client::mysql::{Target, TlsOptions};
+use client::mysql::{Connection, Target, TlsOptions};
+use client::reactor::Reactor;
 use data::{Listener, Mode, PrepareError, Prepared, Progress, Wanted, prepare_mysql};
 use testkit::{MariaDb, MySql, Server};
 use workload::name::WorkloadName;
@@ -162,6 +165,75 @@ fn an_interrupted_load_is_never_taken_for_data() {
     let said = |news: &Progress| matches!(news, Progress::Note(text) if text.contains("interrupted; it is built anew"));
     assert!(told.iter().any(said), "{told:?}");
     assert_whole(&server, &options);
+}
+
+/// A connection that has read a table and does not end its transaction before it is dropped.
+struct Reader {
+    /// Ends it by being dropped.
+    running: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reader {
+    fn of(table: &str, target: Target) -> Self {
+        let (ready, is_ready) = channel();
+        let (running, over) = channel::<()>();
+        let sql = format!("SELECT id FROM {table} LIMIT 1");
+        let read = async move || {
+            let mut connection = Connection::open(&target).await.unwrap();
+            connection.run("START TRANSACTION").await.unwrap();
+            connection.rows(&sql).await.unwrap();
+            ready.send(()).unwrap();
+            let _ = over.recv();
+        };
+        let thread = std::thread::spawn(move || Reactor::new().unwrap().block_on(read()).unwrap());
+        is_ready.recv().unwrap();
+        Self {
+            running: Some(running),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        drop(self.running.take());
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+/// An index waits for whoever has read the table, by default for a day.
+#[test]
+fn an_interrupted_index_is_left_by_the_server_too() {
+    let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
+    // More than any machine loads before it is told of the first rows.
+    let options = Options {
+        tables: 1,
+        ..options(200_000)
+    };
+    let indexing =
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'CREATE INDEX%'";
+    let interrupted = AtomicBool::new(false);
+    let mut reader = None;
+    let listener = Listener {
+        tell: &mut |_| {
+            reader.get_or_insert_with(|| Reader::of("sbtest1", target(&server)));
+            if server.sql(indexing)[0][0] != "0" {
+                interrupted.store(true, Ordering::Relaxed);
+            }
+        },
+        interrupted: &interrupted,
+    };
+    let stopped = prepare_mysql(
+        &target(&server),
+        &wanted(&options, Mode::Missing, 1),
+        listener,
+    );
+    assert!(
+        matches!(stopped, Err(PrepareError::Interrupted)),
+        "{stopped:?}"
+    );
+    assert_eq!(server.sql(indexing)[0][0], "0");
 }
 
 #[test]

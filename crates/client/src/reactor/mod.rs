@@ -23,7 +23,7 @@ use slab::Slab;
 
 pub(crate) use gate::{Permit, permit};
 pub use io::Io;
-pub use timer::{Elapsed, sleep_until, timeout};
+pub use timer::{Elapsed, sleep_until, timeout, unless};
 
 use gate::Gate;
 use io::Readiness;
@@ -346,5 +346,19 @@ mod tests {
         assert_eq!(outcome, Err(Elapsed));
         let outcome = reactor.block_on(timeout(limit, async { 7 })).unwrap();
         assert_eq!(outcome, Ok(7));
+    }
+
+    #[test]
+    fn work_ends_when_nobody_wants_it_any_more() {
+        let reactor = Reactor::new().unwrap();
+        let asked = Cell::new(0);
+        let stopped = || asked.replace(asked.get() + 1) == 2;
+        let outcome = reactor.block_on(unless(stopped, std::future::pending::<()>()));
+        assert_eq!((outcome.unwrap(), asked.get()), (None, 3));
+        let outcome = reactor.block_on(unless(|| false, async {
+            sleep_until(Instant::now() + Duration::from_millis(50)).await;
+            7
+        }));
+        assert_eq!(outcome.unwrap(), Some(7));
     }
 }

@@ -17,6 +17,9 @@ use rustix::time::{
 
 use super::Inner;
 
+/// How often it is asked whether work is still wanted.
+const LOOK: Duration = Duration::from_millis(20);
+
 #[derive(Debug)]
 pub(super) struct Timers {
     fd: OwnedFd,
@@ -158,4 +161,16 @@ pub async fn timeout<F: Future>(limit: Duration, future: F) -> Result<F::Output,
         sleep.as_mut().poll(context).map(|()| Err(Elapsed))
     })
     .await
+}
+
+/// Runs `future` until it ends, or until `stopped` says that nobody wants it any more:
+/// then it is dropped, and there is no output.
+pub async fn unless<F: Future>(stopped: impl Fn() -> bool, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    while !stopped() {
+        if let Ok(output) = timeout(LOOK, future.as_mut()).await {
+            return Some(output);
+        }
+    }
+    None
 }
