@@ -157,6 +157,30 @@ fn ctrl_c_keeps_whole_trials_and_the_rest_can_be_run_later() {
     cache.assert_nothing_left();
 }
 
+#[test]
+fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
+    let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
+    let out = place.path().join("out");
+    let text = STUDY
+        .replace("warmup = \"0s\"", "warmup = \"2s\"")
+        .replace("[1, 2, 3]", "[1, 2]");
+    let dyno = study(&text, &out, &cache).start();
+    common::wait_until("a second of trial 2", || {
+        let dirs = store::trial_dirs(&out).unwrap_or_default();
+        let series = dirs.get(1).map(|dir| store::read_series(dir));
+        series.is_some_and(|series| series.is_ok_and(|series| !series.is_empty()))
+    });
+    dyno.signal(Signal::INT);
+    dyno.wait().fails(4, &["stopped", "in the warm-up"]);
+    let numbers = |out| {
+        let trials = store::read_result(out).unwrap().trials.into_iter();
+        trials.map(|trial| trial.number).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&out), [1]);
+    resumed(&text, &out, &cache).run().succeeds();
+    assert_eq!(numbers(&out), [1, 2]);
+}
+
 /// A trial that failed is tried again, and stands in its place.
 #[test]
 fn a_failed_trial_is_run_again() {

@@ -14,6 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use common::{Cache, Finished, Program, wait_until};
+use measure::instance::ResetHow;
 use measure::setup::Outcome;
 use rustix::process::Signal;
 
@@ -214,6 +215,29 @@ fn a_server_that_is_killed_in_the_middle_of_a_trial() {
     for name in ["my.cnf", "error.log"] {
         assert!(dir.join("servers/2").join(name).exists(), "{name}");
     }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn no_trial_goes_on_with_what_a_dead_server_left() {
+    let place = Cache::new();
+    let server = "engine = \"mariadb\"\nreset = \"none\"";
+    let program = study(server, "[sweep]\n\"load.threads\" = [1, 2, 3]\n");
+    let dyno = program.args("--set load.time=3s").cache(&place).start();
+    let out = dyno.dir().join("out");
+    wait_until("a second of trial 2", || {
+        tells_of_a_second(store::trial_dirs(&out).unwrap_or_default().get(1))
+    });
+    let pid = place.server(1).unwrap().cast_signed();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    let words = ["server 1", "was killed by signal 9"];
+    let done = dyno.wait().fails(SERVER, &words);
+    let done = done.fails(SERVER, &["note: trial 3 begins with a copy of the data"]);
+    only_the_second_failed(&done, &words);
+    let trials = done.result().trials.into_iter();
+    let resets: Vec<ResetHow> = trials.map(|trial| trial.reset.unwrap().how).collect();
+    assert_eq!(resets[1..], [ResetHow::Kept, ResetHow::Copied]);
     place.assert_nothing_left();
 }
 

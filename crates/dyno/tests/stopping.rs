@@ -119,6 +119,44 @@ fn ctrl_c_keeps_what_was_measured() {
 }
 
 #[test]
+fn ctrl_c_in_the_warm_up_is_no_measurement() {
+    let server = mariadb();
+    let url = prepared(&server, "warming_up");
+    let mut running = Program::bench(&url)
+        .args("--workload oltp_point_select --tables 1 --rows 200 --prepare never")
+        .args("--warmup 300s --time 300s")
+        .start();
+    running.says("  warm-up  ");
+    running.signal(Signal::INT);
+    let done = running.wait().fails(4, &["in the warm-up", "nothing"]);
+    assert!(!done.stderr.contains("  measure  "), "{}", done.shown());
+    assert_eq!(done.result().trials, []);
+    // It is not whole, so nothing takes it for a trial.
+    let dirs = store::trial_dirs(&done.out()).unwrap();
+    assert_eq!(store::read_trial(&dirs[0]).unwrap(), None);
+    let warmup = measure::slice::Phase::Warmup;
+    assert!(done.series().iter().any(|point| point.phase == warmup));
+}
+
+#[test]
+fn ctrl_c_once_leaves_a_server_that_hangs_while_it_is_loaded() {
+    let server = mariadb();
+    database(&server, "hangs_loading");
+    let proxy = Proxy::start(server.port(), Duration::ZERO);
+    let running = Program::bench(&by_proxy(&proxy, "hangs_loading"))
+        .args("--tables 1 --rows 150000 --prepare only")
+        .start();
+    let tables =
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'hangs_loading'";
+    wait_until("the table", || server.sql(tables)[0][0] == "2");
+    proxy.hold();
+    let asked = Instant::now();
+    running.signal(Signal::INT);
+    running.wait().fails(4, &["interrupted while loading"]);
+    assert!(asked.elapsed() < SLACK, "{:?}", asked.elapsed());
+}
+
+#[test]
 fn ctrl_c_twice_leaves_at_once() {
     let server = mariadb();
     prepared(&server, "twice");

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use client::mysql::{Connection, Target, TargetError, TlsOptions, refusal_remedy};
-use client::reactor::Reactor;
+use client::reactor::{Reactor, unless};
 use client::sqlite::{self, SqliteTarget};
 use workload::schema::Dialect;
 use workload::session::{FailureKind, SessionError};
@@ -81,7 +82,8 @@ impl Database {
     }
 
     pub(crate) fn mysql(target: Target) -> Result<Self, Failure> {
-        let (version, is_mariadb, tls) = connected(&target, async |connection| {
+        let never = AtomicBool::new(false);
+        let (version, is_mariadb, tls) = connected(&target, &never, async |connection| {
             Ok((
                 connection.server_version().to_owned(),
                 connection.is_mariadb(),
@@ -166,21 +168,25 @@ impl Database {
     }
 }
 
-/// Does some work on one connection to a server.
+/// Does some work on one connection to a server, unless the user stops before it is done.
 pub(crate) fn connected<T>(
     target: &Target,
+    interrupted: &AtomicBool,
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, client::mysql::Error>,
 ) -> Result<T, Failure> {
-    let reactor = Reactor::new().map_err(|error| Failure::new(Cause::Internal, error))?;
-    reactor
-        .block_on(async {
-            let mut connection = Connection::open(target).await?;
-            let done = work(&mut connection).await?;
-            connection.close().await;
-            Ok(done)
-        })
-        .map_err(|error| Failure::new(Cause::Internal, error))?
-        .map_err(mysql_failure)
+    let internal = |error| Failure::new(Cause::Internal, error);
+    let reactor = Reactor::new().map_err(internal)?;
+    let whole = async {
+        let mut connection = Connection::open(target).await?;
+        let done = work(&mut connection).await?;
+        connection.close().await;
+        Ok(done)
+    };
+    let stopped = || interrupted.load(Ordering::Relaxed);
+    match reactor.block_on(unless(stopped, whole)).map_err(internal)? {
+        Some(done) => done.map_err(mysql_failure),
+        None => Err(Failure::new(Cause::Interrupted, "interrupted")),
+    }
 }
 
 /// A failure of the MySQL client with its remedy.

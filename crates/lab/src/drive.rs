@@ -1,5 +1,6 @@
 //! Drives all servers of a trial at the same time, each with a load of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
@@ -34,6 +35,7 @@ pub(crate) fn drive(
     let (tell, news) = channel();
     let databases: Vec<Database> = rig.databases().cloned().collect();
     std::thread::scope(|scope| {
+        let _end = EndLoads(&stop);
         for (place, database) in databases.iter().enumerate() {
             let load = Load {
                 trial,
@@ -49,6 +51,16 @@ pub(crate) fn drive(
         hearing.listen(&news, &tell, interrupted);
         hearing.conclude()
     })
+}
+
+/// Ends the loads when nobody listens to them any more, for whatever reason: the scope
+/// of their threads waits for them.
+struct EndLoads<'a>(&'a Stop);
+
+impl Drop for EndLoads<'_> {
+    fn drop(&mut self) {
+        self.0.interrupt();
+    }
 }
 
 /// One server's load, on its way to a thread.
@@ -86,7 +98,7 @@ impl<'a> Load<'a> {
                     kinds: &kinds,
                     users: &shared,
                 };
-                let ended = self.run(&spec, work);
+                let ended = to_its_end(|| self.run(&spec, work));
                 self.tell(LoadNews::Ended(ended));
             })
             .map(drop)
@@ -124,6 +136,14 @@ impl<'a> Load<'a> {
     }
 }
 
+/// A load that panics has ended, too: its trial waits to hear of it.
+fn to_its_end(
+    run: impl FnOnce() -> Result<LoadOutcome, LoadError>,
+) -> Result<LoadOutcome, LoadError> {
+    let ended = catch_unwind(AssertUnwindSafe(run));
+    ended.unwrap_or_else(|payload| Err(LoadError::panicked(&*payload)))
+}
+
 /// Each user needs a socket; most systems allow fewer by default than at most.
 fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
     /// Files that are open besides the users' connections.
@@ -145,5 +165,52 @@ fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
             Err(Failure::new(Cause::Usage, message).remedy(Some(remedy)))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use client::sqlite::SqliteTarget;
+    use data::{Listener, Mode, prepare_sqlite};
+
+    use super::*;
+    use crate::rig::Member;
+    use crate::testing::{Silent, trial};
+
+    #[test]
+    fn loads_end_when_nobody_listens_any_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", dir.path().join("data").display());
+        let target = SqliteTarget::parse(&url).unwrap();
+        let (trial, never) = (trial(), AtomicBool::new(false));
+        let listener = Listener {
+            tell: &mut |_| {},
+            interrupted: &never,
+        };
+        prepare_sqlite(&target, &trial.wanted(Mode::Missing), listener).unwrap();
+        let mut rig = Rig {
+            members: vec![Member::given(Database::Sqlite(Arc::new(target)))],
+            reset: None,
+            made_for: None,
+        };
+        let mut keeper = Silent { panics: true };
+        let begun = Instant::now();
+        let driven = catch_unwind(AssertUnwindSafe(|| {
+            drive(&trial, &mut rig, &mut keeper, &never).map(drop)
+        }));
+        let payload = driven.unwrap_err();
+        let words = LoadError::panicked(&*payload).to_string();
+        assert!(words.contains("no connections, please"), "{words}");
+        // Its time is an hour.
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_load_that_panics_has_ended() {
+        let ended = to_its_end(|| panic!("out of {}", "luck"));
+        let words = ended.unwrap_err().to_string();
+        assert_eq!(words, "a thread of the load panicked: out of luck");
     }
 }

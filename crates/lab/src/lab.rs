@@ -151,12 +151,13 @@ impl Lab {
         };
         let kept = self.kept.take();
         let kept = kept.filter(|kept| goes_on_from(kept, &made_for));
+        let kept = kept.and_then(|kept| living(kept, trial, keeper));
         let (data, reset) = match kept {
             Some(kept) if kept.made_for.as_ref() == Some(&made_for) => return Ok(still(kept)),
             Some(kept) => {
                 keeper.stage("stopping the servers to start them with other settings");
                 let reset = still_reset(kept.reset.as_ref());
-                (Some(kept.into_data()?), reset)
+                (Some(kept.into_data(interrupted)?), reset)
             }
             None => (None, None),
         };
@@ -191,6 +192,19 @@ impl Lab {
 fn goes_on_from(kept: &Rig, next: &MadeFor) -> bool {
     let before = kept.made_for.as_ref();
     next.spec.reset == study::Reset::None && before.is_some_and(|before| before.data == next.data)
+}
+
+/// The servers that were kept, if all of them live. What a dead one left is nothing that
+/// a trial can go on with.
+fn living(mut kept: Rig, trial: &Trial, keeper: &mut dyn Keeper) -> Option<Rig> {
+    if kept.dead_server(false).is_none() {
+        return Some(kept);
+    }
+    keeper.note(&format!(
+        "trial {} begins with a copy of the data: a server that it was to go on with died",
+        trial.number
+    ));
+    None
 }
 
 fn still(kept: Rig) -> Rig {

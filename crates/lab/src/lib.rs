@@ -35,6 +35,8 @@ mod spec;
 mod study;
 mod sweep;
 pub mod template;
+#[cfg(test)]
+mod testing;
 mod trial;
 
 pub use database::{Access, Database};

@@ -120,13 +120,22 @@ fn pid_of(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()).ok()?)
 }
 
-/// Runs a command to its end. `Err` has killed it: by the user, or at the limit (`None` inside).
+/// Runs a command to its end; otherwise as [`finish`].
 pub(crate) fn run(
     command: Command,
     limit: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Option<ExitStatus>, LabError> {
-    let mut child = spawn(command)?;
+    finish(&mut spawn(command)?, limit, interrupted)
+}
+
+/// Waits until the child has ended. One that has not at the limit is killed (`None`); so
+/// is one that the user does not want to wait for (`Err`).
+pub(crate) fn finish(
+    child: &mut Child,
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> Result<Option<ExitStatus>, LabError> {
     let deadline = Instant::now() + limit;
     loop {
         if let Ok(Some(status)) = child.try_wait() {
@@ -134,7 +143,7 @@ pub(crate) fn run(
         }
         let stop = interrupted.load(Ordering::Relaxed);
         if stop || Instant::now() > deadline {
-            kill(&mut child);
+            kill(child);
             return if stop {
                 Err(LabError::Interrupted)
             } else {

@@ -1,11 +1,14 @@
 //! The servers of a trial, with their data, ready to be driven.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use measure::instance::{Reset, ResetHow};
 use study::EngineSpec;
 
 use crate::database::Database;
+use crate::error::LabError;
+use crate::failure::{Cause, Failure};
 use crate::monitors::{Watched, WatchedServer};
 use crate::servers::{DataDir, Private};
 
@@ -111,10 +114,18 @@ impl Rig {
         })
     }
 
+    /// The same as a failure.
+    pub(crate) fn death(&mut self, is_likely: bool) -> Option<Failure> {
+        let how = self.dead_server(is_likely)?;
+        let remedy = "its whole log is kept in the result directory";
+        Some(Failure::new(Cause::Server, how).remedy(Some(remedy)))
+    }
+
     /// Ends the servers and keeps their data.
-    pub(crate) fn into_data(self) -> Result<Vec<DataDir>, crate::error::LabError> {
+    pub(crate) fn into_data(self, interrupted: &AtomicBool) -> Result<Vec<DataDir>, LabError> {
         let servers = self.members.into_iter().filter_map(|member| member.server);
-        servers.map(Private::stop_and_keep_data).collect()
+        let data = servers.map(|server| server.stop_and_keep_data(interrupted));
+        data.collect()
     }
 }
 

@@ -113,13 +113,8 @@ fn phases(
     interrupted: &AtomicBool,
 ) -> Result<Ran, Failure> {
     let mut rig = lab.build(trial, keeper, interrupted)?;
-    if trial.preload {
-        keeper.stage("reading all tables once");
-        for database in rig.databases() {
-            preload(database, trial.workload, &trial.options)?;
-        }
-    }
-    let driven = drive::drive(trial, &mut rig, keeper, interrupted);
+    let ready = preload(trial, &mut rig, keeper, interrupted);
+    let driven = ready.and_then(|()| drive::drive(trial, &mut rig, keeper, interrupted));
     let ran = driven.map(|driven| summarize(trial, &rig, driven));
     lab.take_down(rig);
     ran

@@ -185,7 +185,7 @@ fn a_group_goes_with_its_server_however_that_ends() {
     let pid = server.pid().unwrap().to_string();
     let members = fs::read_to_string(there()[0].join("cgroup.procs")).unwrap();
     assert_eq!(members.lines().collect::<Vec<_>>(), [pid]);
-    server.stop().unwrap();
+    server.stop(&NEVER).unwrap();
     assert!(there().is_empty());
 
     let mut server = limited(&home, 1.5, keep.path()).unwrap();
@@ -275,7 +275,7 @@ fn data_lies_in_the_directory_and_goes_with_its_server() {
         assert_eq!(servers.uid() != me, rustix::process::geteuid().is_root());
         assert_eq!(servers.mode() & 0o077, 0);
 
-        server.stop().unwrap();
+        server.stop(&NEVER).unwrap();
         assert!(entries(&place).is_empty());
         fs::remove_dir(&place).unwrap();
         assert_only_theirs(disk.path());

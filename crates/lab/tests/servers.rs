@@ -11,6 +11,8 @@ mod private;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use lab::error::LabError;
 use lab::home::Home;
@@ -52,7 +54,7 @@ fn a_server_runs_with_the_studys_settings_and_leaves_only_what_is_kept() {
         assert_ne!(process.uid(), 0);
         assert!(server.socket().exists());
 
-        server.stop().unwrap();
+        server.stop(&NEVER).unwrap();
         assert!(!is_running(pid) && !dir.ancestors().nth(2).unwrap().exists());
         let kept = fs::read_to_string(keep.path().join("my.cnf")).unwrap();
         assert!(kept.contains("innodb-buffer-pool-size = 64M"), "{kept}");
@@ -241,8 +243,23 @@ fn a_server_that_dies_while_it_runs_is_noticed_and_can_start_again() {
         server.kill();
         assert_eq!(server.pid(), None);
         assert!(server.exited().unwrap().contains("killed by dyno"));
-        server.stop().unwrap();
+        server.stop(&NEVER).unwrap();
     }
+}
+
+#[test]
+fn who_has_had_enough_does_not_wait_for_a_server_to_stop() {
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let server = start(&home, Engine::MariaDb, &[], keep.path()).unwrap();
+    let id = server.pid().unwrap();
+    let pid = Pid::from_raw(id.cast_signed()).unwrap();
+    // It hears of nothing any more.
+    kill_process(pid, Signal::STOP).unwrap();
+    let begun = Instant::now();
+    let stopped = server.stop(&AtomicBool::new(true));
+    assert!(matches!(stopped, Err(LabError::Interrupted)), "{stopped:?}");
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(!is_running(id));
 }
 
 #[test]

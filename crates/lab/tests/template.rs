@@ -24,8 +24,8 @@ use workload::options::Options;
 use workload::rows::Checksum;
 
 use private::{
-    BOTH, config, contents, empty, entries, installed, kept_home, only_template, open_dir, options,
-    processes_below, quietly, start_on, value, wanted,
+    BOTH, NEVER, config, contents, empty, entries, installed, kept_home, only_template, open_dir,
+    options, processes_below, quietly, start_on, value, wanted,
 };
 
 fn obtain(home: &Home, installed: &Installed, options: &Options) -> Result<Template, LabError> {
@@ -65,7 +65,7 @@ fn every_copy_has_the_same_bytes_and_is_nobody_elses() {
         let server = start_on(one, &installed, &[], None, keep.path()).unwrap();
         assert_eq!(Some(checksum(&server, 2)), template.checksum);
         private::sql(&server, "DELETE FROM sbtest1").unwrap();
-        server.stop().unwrap();
+        server.stop(&NEVER).unwrap();
         let (three, _) = template.copy(1).unwrap();
         assert!(first == contents(&three.data()), "{engine}");
     }

@@ -1,5 +1,6 @@
 //! The main thread of a load: its phases, from the first connection to the last.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -56,21 +57,36 @@ pub struct LoadOutcome {
     pub unfinished: Unfinished,
 }
 
-/// A load that did not begin.
+/// A load that did not begin, or one whose own threads failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A connection could not be opened.
     #[error("{0}")]
     Connect(SessionError),
-    /// The system gave no thread or event queue.
-    #[error("cannot start a worker thread: {0}")]
+    /// The system gave no thread or event queue, or took it away.
+    #[error("a worker thread failed: {0}")]
     Worker(#[from] std::io::Error),
+    /// A thread of the load panicked, with these words.
+    #[error("a thread of the load panicked: {0}")]
+    Panicked(String),
     /// The user asked to stop before the first transaction.
     #[error("interrupted before the load began")]
     Interrupted,
     /// Another load that was to begin with this one could not.
     #[error("another load could not begin")]
     Alone,
+}
+
+impl LoadError {
+    /// The error for what a thread that panicked left.
+    #[must_use]
+    pub fn panicked(payload: &(dyn Any + Send)) -> Self {
+        let words = match payload.downcast_ref::<&str>() {
+            Some(words) => Some(*words),
+            None => payload.downcast_ref::<String>().map(String::as_str),
+        };
+        Self::Panicked(words.unwrap_or("without a word").to_owned())
+    }
 }
 
 /// What virtual users do.
@@ -89,7 +105,8 @@ pub struct Work<'a> {
 /// before its time.
 ///
 /// # Errors
-/// When the load could not begin; what happens later is in the outcome.
+/// When the load could not begin, or a worker died; what else happens later is in the
+/// outcome.
 pub fn run<C>(
     spec: &LoadSpec,
     connector: &Arc<C>,
@@ -135,10 +152,14 @@ where
     } else {
         load.begin(start);
         load.phase(Phase::Warmup, Some(spec.warmup), stop, tell);
+        if load.is_over(stop) {
+            // What is measured from here on would be a moment only.
+            return load.stop(stop, tell);
+        }
         load.limit();
     }
     load.phase(Phase::Measure, spec.time, stop, tell);
-    Ok(load.stop(stop, tell))
+    load.stop(stop, tell)
 }
 
 /// A load under way.
@@ -147,6 +168,8 @@ struct Load<'a> {
     control: Arc<Control>,
     recorders: Vec<Arc<Recorder>>,
     threads: Vec<JoinHandle<std::io::Result<()>>>,
+    /// Why a worker ended before its users did.
+    died: Option<LoadError>,
     cutter: Cutter,
 }
 
@@ -167,6 +190,7 @@ impl<'a> Load<'a> {
             control: Arc::new(Control::new(origin)),
             recorders: Vec::new(),
             threads: Vec::new(),
+            died: None,
             cutter: Cutter::new(kinds, spec.pace != Pace::Closed),
         };
         for worker in 0..spec.workers {
@@ -176,13 +200,8 @@ impl<'a> Load<'a> {
             let places = share(worker)..share(worker + 1);
             let recorder = Arc::new(Recorder::new(kinds, places.len()));
             load.recorders.push(Arc::clone(&recorder));
-            match spawn(Arc::clone(&load.control), recorder, places) {
-                Ok(thread) => load.threads.push(thread),
-                Err(error) => {
-                    load.control.advance(Stage::Cancel);
-                    return Err(error.into());
-                }
-            }
+            let thread = spawn(Arc::clone(&load.control), recorder, places)?;
+            load.threads.push(thread);
         }
         Ok(load)
     }
@@ -204,9 +223,8 @@ impl<'a> Load<'a> {
             }
             let refused = self.control.failure().map(LoadError::Connect);
             let stopped = stop.is_interrupted().then_some(LoadError::Interrupted);
-            if let Some(error) = refused.or(stopped).or_else(|| self.dead_worker()) {
-                self.control.advance(Stage::Cancel);
-                self.join(CANCEL_LIMIT);
+            self.look_at_workers();
+            if let Some(error) = refused.or(stopped).or_else(|| self.died.take()) {
                 return Err(error);
             }
             std::thread::sleep(LOOK);
@@ -214,26 +232,19 @@ impl<'a> Load<'a> {
     }
 
     /// Waits for the loads that are to begin with this one.
-    fn together(&mut self, barrier: &Barrier, stop: &Stop) -> Result<Instant, LoadError> {
-        barrier.wait(stop).map_err(|_| {
-            self.control.advance(Stage::Cancel);
-            self.join(CANCEL_LIMIT);
-            match stop.is_interrupted() {
-                true => LoadError::Interrupted,
-                false => LoadError::Alone,
-            }
+    fn together(&self, barrier: &Barrier, stop: &Stop) -> Result<Instant, LoadError> {
+        barrier.wait(stop).map_err(|_| match stop.is_interrupted() {
+            true => LoadError::Interrupted,
+            false => LoadError::Alone,
         })
     }
 
-    /// A worker that ended before its users did has failed.
-    fn dead_worker(&mut self) -> Option<LoadError> {
-        let place = self.threads.iter().position(JoinHandle::is_finished)?;
-        let error = match self.threads.swap_remove(place).join() {
-            Ok(Ok(())) => return None,
-            Ok(Err(error)) => error,
-            Err(_) => std::io::Error::other("the worker thread panicked"),
-        };
-        Some(error.into())
+    /// Joins the workers that have ended, and keeps the first failure.
+    fn look_at_workers(&mut self) {
+        while let Some(place) = self.threads.iter().position(JoinHandle::is_finished) {
+            let failed = failure_of(self.threads.swap_remove(place));
+            self.died = self.died.take().or(failed);
+        }
     }
 
     /// Lets the transactions begin; their clock says `start`.
@@ -292,8 +303,10 @@ impl<'a> Load<'a> {
         }
     }
 
-    fn is_over(&self, stop: &Stop) -> bool {
-        stop.is_asked() || self.control.failure().is_some() || self.all_ended()
+    fn is_over(&mut self, stop: &Stop) -> bool {
+        self.look_at_workers();
+        let has_failed = self.died.is_some() || self.control.failure().is_some();
+        stop.is_asked() || has_failed || self.all_ended()
     }
 
     fn all_ended(&self) -> bool {
@@ -306,7 +319,11 @@ impl<'a> Load<'a> {
     }
 
     /// Ends the load on transaction boundaries, or cancels what takes too long.
-    fn stop(mut self, stop: &Stop, tell: &mut dyn FnMut(Event<'_>)) -> LoadOutcome {
+    fn stop(
+        mut self,
+        stop: &Stop,
+        tell: &mut dyn FnMut(Event<'_>),
+    ) -> Result<LoadOutcome, LoadError> {
         let stopped_ns = self.control.now_ns();
         let running: Vec<u64> = self.running().collect();
         let oldest = running.iter().min();
@@ -328,14 +345,16 @@ impl<'a> Load<'a> {
             let drained = self.cut(Phase::Drain);
             tell(Event::Second(&drained));
         }
-        self.control.advance(Stage::Cancel);
-        self.join(CANCEL_LIMIT);
+        self.cancel();
+        if let Some(error) = self.died.take() {
+            return Err(error);
+        }
         let end = match self.control.failure() {
             Some(error) => End::Failed(error),
             None if stop.is_interrupted() => End::Interrupted,
             None => End::Completed,
         };
-        LoadOutcome { end, unfinished }
+        Ok(LoadOutcome { end, unfinished })
     }
 
     fn running(&self) -> impl Iterator<Item = u64> {
@@ -344,17 +363,31 @@ impl<'a> Load<'a> {
             .flat_map(|recorder| recorder.running())
     }
 
-    /// Waits for the workers to end, for at most `limit`.
-    fn join(&mut self, limit: Duration) {
-        let deadline = Instant::now() + limit;
-        for thread in self.threads.drain(..) {
-            while !thread.is_finished() && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            if thread.is_finished() {
-                // Its error was told while it ran, or came after everything was measured.
-                let _ = thread.join();
-            }
+    /// Has the workers drop what they do, and waits a moment until they have.
+    fn cancel(&mut self) {
+        self.control.advance(Stage::Cancel);
+        let deadline = Instant::now() + CANCEL_LIMIT;
+        self.look_at_workers();
+        while !self.threads.is_empty() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+            self.look_at_workers();
         }
+        self.threads.clear();
+    }
+}
+
+/// However a load ends, its workers do, too.
+impl Drop for Load<'_> {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+/// Why a thread that has ended did not do so well.
+fn failure_of(ended: JoinHandle<std::io::Result<()>>) -> Option<LoadError> {
+    match ended.join() {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(LoadError::Worker(error)),
+        Err(payload) => Some(LoadError::panicked(&*payload)),
     }
 }

@@ -224,18 +224,22 @@ impl Private {
     /// Asks it to end, waits until it has, at most 300 s, and removes its directory.
     ///
     /// # Errors
-    /// When it does not end in time, for which it is killed, or ends with a failure.
-    pub fn stop(self) -> Result<(), LabError> {
-        self.stop_and_keep_data().map(drop)
+    /// When it does not end in time or before the user has had enough, for which it is
+    /// killed, or ends with a failure.
+    pub fn stop(self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        self.stop_and_keep_data(interrupted).map(drop)
     }
 
     /// The same, but its data stays.
-    pub(crate) fn stop_and_keep_data(mut self) -> Result<DataDir, LabError> {
+    pub(crate) fn stop_and_keep_data(
+        mut self,
+        interrupted: &AtomicBool,
+    ) -> Result<DataDir, LabError> {
         let Some(mut running) = self.running.take() else {
             return Ok(self.data);
         };
         process::terminate(&mut running.child);
-        match process::wait(&mut running.child, STOP_LIMIT) {
+        match process::finish(&mut running.child, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(self.data),
             Some(status) => {
                 let how = process::how_it_ended(status);

@@ -146,7 +146,9 @@ impl<'a> Builder<'a> {
         );
         let mut server = started.map_err(failure)?;
         let checksum = fill(&mut server, wanted, listener).map_err(failure)?;
-        let data = server.stop_and_keep_data().map_err(failure)?;
+        let data = server
+            .stop_and_keep_data(listener.interrupted)
+            .map_err(failure)?;
         for name in NOT_KEPT {
             remove_file(&data.data().join(name)).map_err(failure)?;
         }

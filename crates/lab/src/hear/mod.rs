@@ -1,16 +1,16 @@
 //! Hears what the loads and the monitors of a trial tell, and ends the trial when
 //! something dies.
 
+mod driven;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use load::{Barrier, End, LoadError, LoadOutcome, Stop};
-use measure::ended::Ended;
 use measure::gather::Gather;
-use measure::instance::InstanceSummary;
 use measure::metric::{Metrics, MonitorPoint};
-use measure::setup::{Input, Outcome, StatementKind, Unfinished};
+use measure::setup::{Outcome, StatementKind};
 use measure::slice::{Phase, Second};
 
 use crate::database::Database;
@@ -21,6 +21,8 @@ use crate::merge::Merger;
 use crate::monitors::{self, Clock, Monitors};
 use crate::rig::Rig;
 use crate::trial::Trial;
+
+pub(crate) use driven::Driven;
 
 /// How often it is looked whether the servers still live, and whether the user has
 /// had enough.
@@ -43,18 +45,6 @@ pub(crate) enum LoadNews {
     Ended(Result<LoadOutcome, LoadError>),
 }
 
-/// What the loads of a trial gave.
-pub(crate) struct Driven {
-    pub(crate) gather: Gather,
-    pub(crate) instances: Vec<InstanceSummary>,
-    pub(crate) metrics: Metrics,
-    pub(crate) unfinished: Unfinished,
-    /// Why the trial ended before its time, where it was meant to.
-    pub(crate) ended: Option<Ended>,
-    pub(crate) outcome: Outcome,
-    pub(crate) failure: Option<Failure>,
-}
-
 /// What was heard of a trial so far.
 pub(crate) struct Hearing<'a> {
     trial: &'a Trial,
@@ -65,6 +55,7 @@ pub(crate) struct Hearing<'a> {
     loads: Vec<Heard>,
     merger: Merger,
     gather: Gather,
+    has_measured: bool,
     watch: Watch,
     early: Early,
     stop: &'a Stop,
@@ -107,6 +98,7 @@ impl<'a> Hearing<'a> {
         Self {
             merger: Merger::new(loads.len()),
             gather: Gather::new(&kinds),
+            has_measured: false,
             watch: match trial.monitors {
                 true => Watch::Waiting,
                 false => Watch::Over(Metrics::new()),
@@ -196,6 +188,7 @@ impl<'a> Hearing<'a> {
     fn merged(&mut self) {
         while let Some(second) = self.merger.next() {
             self.gather.add(&second);
+            self.has_measured |= second.phase == Phase::Measure;
             if self.early.hear(&second) {
                 self.stop.enough();
             }
@@ -232,9 +225,8 @@ impl<'a> Hearing<'a> {
     }
 
     fn dead_server(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
-        let reason = self.rig.dead_server(is_likely)?;
-        let remedy = "its whole log is kept in the result directory";
-        let failure = Failure::new(Cause::Server, &reason).remedy(Some(remedy));
+        let failure = self.rig.death(is_likely)?;
+        let reason = failure.message.clone();
         Some((Outcome::Failed { reason }, failure))
     }
 
@@ -268,114 +260,9 @@ impl<'a> Hearing<'a> {
             waiting_or_over => waiting_or_over,
         };
     }
-
-    /// What the loads gave.
-    ///
-    /// # Errors
-    /// When they could not begin.
-    pub(crate) fn conclude(mut self) -> Result<Driven, Failure> {
-        let has_begun = self.barrier.begun().is_some();
-        let (outcome, failure) = match self.ended_by.take() {
-            Some((_, failure)) if !has_begun => return Err(failure),
-            Some((outcome, failure)) => (outcome, Some(failure)),
-            None if !has_begun => {
-                let message = "interrupted before the load began";
-                return Err(Failure::new(Cause::Interrupted, message));
-            }
-            None if self.is_interrupted() => {
-                let message = "interrupted; what was measured until then is kept";
-                let failure = Failure::new(Cause::Interrupted, message);
-                (Outcome::Interrupted, Some(failure))
-            }
-            None => (Outcome::Completed, None),
-        };
-        let metrics = match std::mem::replace(&mut self.watch, Watch::Waiting) {
-            Watch::Over(metrics) => metrics,
-            Watch::Waiting | Watch::Running(_) => Metrics::new(),
-        };
-        Ok(Driven {
-            instances: self.instances(&outcome),
-            unfinished: self.unfinished(),
-            ended: self.early.ended().filter(|_| outcome == Outcome::Completed),
-            gather: self.gather,
-            metrics,
-            outcome,
-            failure,
-        })
-    }
-
-    fn outcomes(&self) -> impl Iterator<Item = &LoadOutcome> {
-        let ended = self.loads.iter().filter_map(|load| load.ended.as_ref());
-        ended.filter_map(|ended| ended.as_ref().ok())
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.outcomes().any(|load| load.end == End::Interrupted)
-    }
-
-    fn unfinished(&self) -> Unfinished {
-        let all = || self.outcomes().map(|load| load.unfinished);
-        Unfinished {
-            count: all().map(|load| load.count).sum(),
-            oldest_ms: all().filter_map(|load| load.oldest_ms).reduce(f64::max),
-            cancelled: all().map(|load| load.cancelled).sum(),
-        }
-    }
-
-    fn instances(&self, outcome: &Outcome) -> Vec<InstanceSummary> {
-        let gathers = self.loads.iter().map(|load| match self.loads.len() {
-            1 => &self.gather,
-            _ => &load.gather,
-        });
-        let members = self.rig.databases().zip(self.rig.settings());
-        (1..)
-            .zip(self.loads.iter().zip(gathers))
-            .zip(members)
-            .map(|((number, (load, gather)), (database, settings))| {
-                let part = gather.finish(self.part(outcome.clone(), database));
-                InstanceSummary {
-                    number,
-                    server: database.shown(),
-                    transactions: part.transactions,
-                    response_ms: part.response_ms,
-                    errors: part.errors.iter().map(|error| error.count).sum(),
-                    outcome: own_outcome(load).unwrap_or_else(|| outcome.clone()),
-                    settings: settings.to_vec(),
-                }
-            })
-            .collect()
-    }
-
-    fn part(&self, outcome: Outcome, database: &Database) -> Input {
-        let trial = self.trial;
-        Input {
-            number: trial.number,
-            label: trial.label.clone(),
-            point: Vec::new(),
-            repeat: trial.repeat,
-            setup: trial.setup_of(&database.engine(), &database.shown(), None, 0),
-            unfinished: Unfinished::default(),
-            instances: Vec::new(),
-            metrics: Metrics::new(),
-            reset: None,
-            ended: None,
-            outcome,
-        }
-    }
 }
 
-/// How a load ended by itself.
-fn own_outcome(load: &Heard) -> Option<Outcome> {
-    match &load.ended.as_ref()?.as_ref().ok()?.end {
-        End::Completed => Some(Outcome::Completed),
-        End::Failed(error) => Some(Outcome::Stopped {
-            error: error.to_string(),
-        }),
-        End::Interrupted => None,
-    }
-}
-
-/// Why a load could not begin; `None` when that is not its own fault.
+/// Why a load could not begin or go on; `None` when that is not its own fault.
 fn load_failure(database: Option<&Database>, error: &LoadError) -> Option<Failure> {
     match error {
         LoadError::Connect(error) => {
@@ -383,7 +270,7 @@ fn load_failure(database: Option<&Database>, error: &LoadError) -> Option<Failur
             let message = format!("cannot open the load's connections: {error}");
             Some(Failure::new(Cause::Server, message).remedy(remedy))
         }
-        LoadError::Worker(_) => Some(Failure::new(Cause::Internal, error)),
+        LoadError::Worker(_) | LoadError::Panicked(_) => Some(Failure::new(Cause::Internal, error)),
         LoadError::Interrupted | LoadError::Alone => None,
     }
 }

@@ -1,0 +1,92 @@
+//! A small trial, and a keeper that keeps nothing, for tests.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use client::mysql::StatementProtocol;
+use load::{LoadSpec, Pace};
+use measure::find_max::FoundMax;
+use measure::metric::MonitorPoint;
+use measure::setup::StatementKind;
+use measure::slice::Second;
+use measure::summary::TrialSummary;
+use workload::name::WorkloadName;
+use workload::options::Options;
+
+use crate::failure::Failure;
+use crate::keeper::Keeper;
+use crate::trial::{Place, Trial};
+
+/// An hour of two users on one table, which is read before.
+pub(crate) fn trial() -> Trial {
+    Trial {
+        number: 1,
+        label: "test".to_owned(),
+        point: Vec::new(),
+        repeat: 1,
+        place: Place::Sqlite,
+        instances: 1,
+        workload: WorkloadName::OltpPointSelect,
+        options: Options {
+            tables: 1,
+            rows: 100,
+            ..Options::default()
+        },
+        seed: 1,
+        protocol: StatementProtocol::Prepared,
+        mode: None,
+        load_connections: 1,
+        preload: true,
+        monitors: false,
+        early: None,
+        find_max: None,
+        load: LoadSpec {
+            users: 2,
+            workers: 1,
+            warmup: Duration::ZERO,
+            time: Some(Duration::from_secs(3600)),
+            events: None,
+            pace: Pace::Closed,
+            think: Duration::ZERO,
+            seed: 1,
+            ignored_errors: Vec::new(),
+            batch_scheduling: false,
+            connect_limit: 2,
+            grace: Duration::from_secs(5),
+        },
+        workers: None,
+    }
+}
+
+/// Hears everything and does nothing about it.
+pub(crate) struct Silent {
+    /// But for the first connections, of which it does not want to hear.
+    pub(crate) panics: bool,
+}
+
+impl Keeper for Silent {
+    fn begin(&mut self, _: &Trial) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn server_dir(&mut self, _: u32) -> Result<PathBuf, Failure> {
+        Ok(PathBuf::new())
+    }
+    fn stage(&mut self, _: &str) {}
+    fn note(&mut self, _: &str) {}
+    fn preparing(&mut self, _: &data::Progress) {}
+    fn prepared(&mut self, _: &data::Prepared) {}
+    fn connecting(&mut self, _: u32, _: u32) {
+        assert!(!self.panics, "no connections, please");
+    }
+    fn second(&mut self, _: &Second, _: &[StatementKind]) {}
+    fn instance_second(&mut self, _: u32, _: &Second, _: &[StatementKind]) {}
+    fn monitored(&mut self, _: &MonitorPoint) {}
+    fn draining(&mut self, _: usize) {}
+    fn end(&mut self, _: TrialSummary) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn searching(&mut self, _: &str) {}
+    fn found(&mut self, _: FoundMax) -> Result<(), Failure> {
+        Ok(())
+    }
+}
