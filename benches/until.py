@@ -39,21 +39,33 @@ def percent(value):
     return "none" if value is None else f"{value:.1f}"
 
 
+def widths(trials):
+    return ", ".join(percent(half_width(trial)) for trial in trials)
+
+
+def fixed_length(trials, asked):
+    """Seconds that would have been enough for the least sure of these trials: a width falls with the root of the
+    length. None when a trial has no interval at all."""
+    needed = [trial["measured_s"] * (half_width(trial) / asked) ** 2 for trial in trials if half_width(trial)]
+    return max(needed) if len(needed) == len(trials) else None
+
+
 def measure(place, name, args):
     """A line of the table for one study."""
     narrow = args.quick_settings.get(name, [])
     trials = run(place, name, [f"load.until.ci={args.ci}", f"load.until.max={args.max}", *narrow])
     lengths = [trial["measured_s"] for trial in trials]
     sure = sum((trial.get("ended") or {}).get("why") == "sure" for trial in trials)
-    at_most = trials[0]["setup"]["time_s"]
-    total, fixed, careful = sum(lengths), max(lengths) * len(trials), at_most * len(trials)
-    fixed_widths = "not run"
-    if args.fixed:
-        fixed_trials = run(place, name, [f"load.time={max(lengths):.0f}s", *narrow])
-        fixed_widths = ", ".join(percent(half_width(trial)) for trial in fixed_trials)
+    longest, at_most, total = max(lengths), trials[0]["setup"]["time_s"], sum(lengths)
+    fixed_trials = run(place, name, [f"load.time={longest:.0f}s", *narrow])
+    needed = fixed_length(fixed_trials, float(args.ci.rstrip("%")))
+    times = [None if needed is None else needed * len(trials) / total, longest * len(trials) / total,
+             at_most * len(trials) / total]
+    shown = "none" if needed is None else f"{needed:.0f}"
+    verdict_of = "" if needed is None else f" ({verdict(times[0], GOAL, at_least=True)})"
     row = (f"| `{name}.toml` | {sure} of {len(trials)} | {', '.join(f'{length:.0f}' for length in lengths)} | "
-           f"{', '.join(percent(half_width(trial)) for trial in trials)} | {total:.0f} | {fixed:.0f} | {fixed_widths} | "
-           f"{fixed / total:.1f} ({verdict(fixed / total, GOAL, at_least=True)}) | {careful / total:.1f} |")
+           f"{widths(trials)} | {total:.0f} | {widths(fixed_trials)} | {shown} | "
+           f"{percent(times[0])}{verdict_of} | {times[1]:.1f} | {times[2]:.1f} |")
     say(row)
     return row
 
@@ -61,9 +73,8 @@ def measure(place, name, args):
 def main():
     parser = argparse.ArgumentParser(prog="benches/until.sh", description="See benches/until.sh --help.")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--ci", default="2%")
-    parser.add_argument("--max", default="15m")
-    parser.add_argument("--fixed", action="store_true")
+    parser.add_argument("--ci", default="5%")
+    parser.add_argument("--max", default="10m")
     parser.add_argument("--out")
     args = parser.parse_args()
     out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
@@ -78,11 +89,12 @@ def main():
         rows = [measure(place, name, args) for name in ("quickstart", "p2-scale-up")]
     lines = ["## What ending when sure saves", "",
              f"Studies as they are shipped, each trial ended when its mean throughput was known to ±{args.ci} (`load.until`, "
-             f"at most {args.max}). A fixed length has to do for the worst trial, so for the same interval all trials are as "
-             "long as the longest of these. Seconds of measurement, without warm-ups; half widths in % of the mean.", "",
-             "| study | sure | length of each trial | half width | all | fixed: all as long as the longest | half width then | "
-             "fixed / until sure | longest allowed / until sure |",
-             "|---|---|---|---|---|---|---|---|---|", *rows, "",
+             f"at most {args.max}); then again, each trial as long as the longest of these. Seconds of measurement, without "
+             "warm-ups; half widths in % of the mean. A fixed length has to do for the least sure trial. For the same "
+             "interval it is taken from the second run: the width of an interval falls with the root of the length.", "",
+             "| study | sure | length of each trial | half width | all | half width, each as long as the longest | fixed length "
+             "for the same interval | fixed / until sure | longest / until sure | longest allowed / until sure |",
+             "|---|---|---|---|---|---|---|---|---|---|", *rows, "",
              f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs shared by all servers and dyno."]
     if out == "-":
         print("\n".join(lines))

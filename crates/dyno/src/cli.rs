@@ -16,7 +16,7 @@ pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
 #[command(
     version,
     about = "A dynamometer for OLTP databases: drives a load, measures what the database gives, says how sure it is.",
-    after_help = "Start here:\n  dyno run studies/quickstart.toml         a first study, without any server\n  dyno bench mysql://root@127.0.0.1/sbtest  one benchmark of a server that runs\n\nExit codes: 0 done, 1 a threshold failed, 2 bad usage or bad study, 3 a server could not be started or reached,\n4 interrupted (partial results kept), 5 internal error."
+    after_help = "Start here:\n  dyno run studies/quickstart.toml         a first study, without any server\n  dyno bench mysql://root@127.0.0.1/sbtest  one benchmark of a server that runs\n\nExit codes: 0 done, 1 a threshold failed, 2 bad usage or bad study,\n3 a server could not be started or reached, 4 interrupted (partial results kept),\n5 internal error."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

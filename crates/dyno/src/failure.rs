@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::progress::tell;
+
 /// The exit codes, as the README lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -39,11 +41,12 @@ impl Failure {
         self
     }
 
+    /// What failed and why.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prints it and gives its exit code.
-    #[expect(
-        clippy::print_stderr,
-        reason = "the one place where errors are printed"
-    )]
     pub(crate) fn report(&self) -> ExitCode {
         let kind = match self.exit {
             Exit::Threshold => "missed",
@@ -53,12 +56,12 @@ impl Failure {
         // The errors of a study name each fault for themselves.
         let message = self.message.trim_end();
         if message.starts_with("error: ") {
-            eprintln!("{message}");
+            tell(message);
         } else {
-            eprintln!("{kind}: {message}");
+            tell(&format!("{kind}: {message}"));
         }
         if let Some(remedy) = &self.remedy {
-            eprintln!("  help: {remedy}");
+            tell(&format!("  help: {remedy}"));
         }
         ExitCode::from(self.exit as u8)
     }

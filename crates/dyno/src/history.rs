@@ -12,7 +12,7 @@ use crate::progress::{Detail, Screen};
 pub(crate) fn history(args: &HistoryArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let all = Kept::read_all(&args.results, args.force, &screen)?;
-    let names: Vec<String> = all.iter().map(Kept::name).collect();
+    let names = Kept::names(&all);
     let runs = names.iter().zip(&all).map(|(name, kept)| Run {
         name,
         result: &kept.result,

@@ -27,6 +27,15 @@ impl Kept {
             return Err(Failure::new(Exit::Usage, message)
                 .remedy(Some("run its study to the end: dyno run STUDY --resume")));
         }
+        if !kept.result.searches.is_empty() {
+            let message = format!(
+                "{} is of a search for the highest rate: its trials are the steps of the search, \
+                 and no points of a study",
+                path.display()
+            );
+            return Err(Failure::new(Exit::Usage, message)
+                .remedy(Some("what it found is in its report: dyno report RESULT")));
+        }
         Ok(Self {
             result: kept.result,
             path: std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
@@ -36,23 +45,58 @@ impl Kept {
 
     /// The name of its directory.
     pub(crate) fn name(&self) -> String {
-        name(Some(&self.path))
+        self.last(1)
     }
 
     /// The name of the directory that it lies in.
     pub(crate) fn parent(&self) -> String {
-        name(self.path.parent())
+        let name = self.path.parent().and_then(Path::file_name);
+        name.unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Reads several of the same work (which `force` does not insist on), none of them twice.
+    /// So many of the last names of its path.
+    fn last(&self, count: usize) -> String {
+        let names: Vec<_> = self.path.iter().collect();
+        let last = &names[names.len().saturating_sub(count)..];
+        PathBuf::from_iter(last).display().to_string()
+    }
+
+    /// What tells each from the others: the name of its directory, with as many of those
+    /// that it lies in as that takes.
+    pub(crate) fn names(all: &[Self]) -> Vec<String> {
+        let name = |kept: &Self| {
+            let is_unique = |count: &usize| {
+                let others = all.iter().filter(|other| other.path != kept.path);
+                others
+                    .clone()
+                    .all(|other| other.last(*count) != kept.last(*count))
+            };
+            let count = (1..=kept.path.iter().count()).find(is_unique);
+            kept.last(count.unwrap_or(1))
+        };
+        all.iter().map(name).collect()
+    }
+
+    /// Reads several of the same work (which `force` does not insist on), none of them
+    /// twice. Those that cannot be read are named and left out; it fails when none can.
     pub(crate) fn read_all(
         paths: &[PathBuf],
         force: bool,
         screen: &Screen,
     ) -> Result<Vec<Self>, Failure> {
         let mut all: Vec<Self> = Vec::new();
+        let mut unread = None;
         for path in paths {
-            let kept = Self::read(path, screen)?;
+            let kept = match Self::read(path, screen) {
+                Ok(kept) => kept,
+                Err(failure) => {
+                    if paths.len() > 1 {
+                        screen.line(&format!("warning: left out: {}", failure.message()));
+                    }
+                    unread = Some(failure);
+                    continue;
+                }
+            };
             if all.iter().any(|known| known.path == kept.path) {
                 let message = format!("{} is given twice", path.display());
                 return Err(Failure::new(Exit::Usage, message)
@@ -63,13 +107,11 @@ impl Kept {
             }
             all.push(kept);
         }
-        Ok(all)
+        match (all.is_empty(), unread) {
+            (true, Some(failure)) => Err(failure),
+            _ => Ok(all),
+        }
     }
-}
-
-fn name(path: Option<&Path>) -> String {
-    let name = path.and_then(Path::file_name).unwrap_or_default();
-    name.to_string_lossy().into_owned()
 }
 
 /// Names each file that could not be read; what goes on is without it.

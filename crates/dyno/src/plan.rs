@@ -109,15 +109,12 @@ impl Budget {
                 shown_bytes(needs.memory_bytes)
             ));
         }
-        let (count, time) = (trials.len(), shown_time(self.time()));
-        let all = match meant.searches() {
-            true => format!(
-                "{count} searches of at most {} trials each, at most {time} in all",
-                lab::most_trials()
-            ),
-            false => format!("{count} trials, about {time} in all"),
-        };
-        text.push_str(&format!("\n{all}, {}\n", plan.order));
+        text.push_str(&format!(
+            "\n{} {} in all, {}\n",
+            work(trials.len(), meant),
+            shown_time(self.time()),
+            plan.order
+        ));
         text.push_str(&shown_sizes(plan));
         text.extend(self.disks.iter().map(Demand::line));
         text.push_str(&format!(
@@ -126,6 +123,17 @@ impl Budget {
             shown_bytes(self.available_memory_bytes)
         ));
         text
+    }
+}
+
+/// `4 trials, about`, or how many searches, at most; a time is to follow.
+pub(crate) fn work(count: usize, meant: &Meant) -> String {
+    let most = lab::most_trials();
+    match (meant.searches(), count) {
+        (true, 1) => format!("a search of at most {most} trials, at most"),
+        (true, _) => format!("{count} searches of at most {most} trials each, at most"),
+        (false, 1) => "1 trial, about".to_owned(),
+        (false, _) => format!("{count} trials, about"),
     }
 }
 

@@ -12,10 +12,8 @@ use crate::progress::{Detail, Screen};
 pub(crate) fn rank(args: &RankArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let all = Kept::read_all(&args.results, args.force, &screen)?;
-    let names: Vec<(String, String)> = all
-        .iter()
-        .map(|kept| (kept.parent(), kept.name()))
-        .collect();
+    let names = all.iter().map(Kept::parent).zip(Kept::names(&all));
+    let names: Vec<(String, String)> = names.collect();
     let competing = names.iter().any(|(category, _)| *category != names[0].0);
     let entrants = names
         .iter()

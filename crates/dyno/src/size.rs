@@ -20,7 +20,8 @@ pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
     };
     let sizing = Sizing::of(&kept.result, &question).map_err(|error| {
         let remedy = error.wants_efficiency().then_some(
-            "give it, like --efficiency 0.9: each server adds nine tenths of what one gives alone",
+            "give the efficiency: with --efficiency 0.9 each server adds nine tenths of what one \
+             gives alone",
         );
         Failure::new(Exit::Usage, error).remedy(remedy)
     })?;

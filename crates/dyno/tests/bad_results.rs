@@ -15,12 +15,13 @@ use std::path::{Path, PathBuf};
 
 use common::{Finished, Program, keep};
 use results::made::{Made, made};
+use results::search::{FOUND, searched};
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// Every command, and what it says of the trials that it reads. Where it takes two results
 /// the second is whole.
-const COMMANDS: [&str; 4] = ["compare", "rank", "size", "report"];
+const COMMANDS: [&str; 5] = ["compare", "rank", "size", "history", "report"];
 const USAGE: i32 = 2;
 
 /// Two results of one and two servers at once, two trials each: `bad` and `whole`.
@@ -58,7 +59,7 @@ impl Folder {
         let program = Program::new().arg(command).arg(&shown(&self.bad()));
         let whole = shown(&self.0.path().join("whole"));
         match command {
-            "compare" | "rank" => program.arg(&whole),
+            "compare" | "rank" | "history" => program.arg(&whole),
             "size" => program.args("--need 17000 --efficiency 0.9"),
             _ => program,
         }
@@ -82,11 +83,23 @@ impl Folder {
         }
     }
 
-    /// No command reads it; each says why.
+    /// No command reads it; each says why. Those that read any number of results go on with
+    /// the whole one.
     #[track_caller]
     fn is_refused(&self, texts: &[&str]) {
-        for command in COMMANDS {
+        for command in ["compare", "size", "report"] {
             self.run(command).fails(USAGE, texts);
+        }
+        for command in ["rank", "history"] {
+            let done = self.run(command).succeeds();
+            assert!(done.stderr.contains(texts[0]), "{}", done.shown());
+            assert!(
+                done.stderr.contains("warning: left out: "),
+                "{}",
+                done.shown()
+            );
+            let program = Program::new().arg(command).arg(&shown(&self.bad()));
+            program.run().fails(USAGE, texts);
         }
     }
 }
@@ -196,6 +209,25 @@ fn one_repeat_has_no_interval_over_repeats() {
 }
 
 #[test]
+fn the_steps_of_a_search_are_no_points_to_compare() {
+    let folder = Folder::new();
+    let search = serde_json::to_value(searched(&[("1", FOUND)]).result.searches).unwrap();
+    edit(&folder.bad().join("result.json"), |json| {
+        json.insert("searches".into(), search);
+    });
+    for command in ["compare", "size"] {
+        let texts = ["of a search for the highest rate", "dyno report"];
+        folder.run(command).fails(USAGE, &texts);
+    }
+    for command in ["rank", "history"] {
+        let done = folder.run(command).succeeds();
+        let words = "of a search for the highest rate";
+        assert!(done.stderr.contains(words), "{}", done.shown());
+    }
+    folder.run("report").succeeds();
+}
+
+#[test]
 fn what_is_no_result_is_refused() {
     let folder = Folder::new();
     let bad = folder.bad();
@@ -218,13 +250,13 @@ fn other_work_and_the_same_twice_are_refused() {
         let program = Program::new().arg(command).arg(&whole);
         program.arg(&whole).run().fails(USAGE, &["is given twice"]);
     };
-    ["compare", "rank"].into_iter().for_each(twice);
+    ["compare", "rank", "history"].into_iter().for_each(twice);
     for number in 1..=4 {
         edit(&folder.trial(number), |json| {
             json["setup"]["workload"] = "oltp_read_only".into();
         });
     }
-    for command in ["compare", "rank"] {
+    for command in ["compare", "rank", "history"] {
         let texts = ["workload: oltp_read_only / oltp_read_write", "--force"];
         folder.run(command).fails(USAGE, &texts);
         let program = Program::new().arg(command).arg(&shown(&folder.bad()));

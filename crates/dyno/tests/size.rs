@@ -85,7 +85,7 @@ fn the_efficiency_comes_from_the_law_or_is_asked_for() {
         done.shown()
     );
     let asks = |points: &[(&'static str, f64)], text: &str| {
-        size(&kept(points), "--need 17000").fails(2, &[text, "like --efficiency 0.9"]);
+        size(&kept(points), "--need 17000").fails(2, &[text, "--efficiency 0.9"]);
     };
     asks(&law[..5], "5 different sizes are too few");
     asks(&law[..1], "only trials with one instance at once");
@@ -93,6 +93,23 @@ fn the_efficiency_comes_from_the_law_or_is_asked_for() {
         &law.map(|(instances, _)| (instances, 2000.0)),
         "cannot be taken from how the server scales",
     );
+}
+
+/// In proportion but for the luck of a run, with which the law's best fit has σ below 0.
+#[test]
+fn luck_never_makes_servers_add_more_than_they_give() {
+    let lucky = [
+        ("1", 1000.0),
+        ("2", 2010.0),
+        ("3", 2960.0),
+        ("4", 4050.0),
+        ("6", 5960.0),
+        ("8", 8080.0),
+    ];
+    let done = size(&kept(&lucky), "--need 17000").succeeds();
+    let text = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("3 servers of 8 instances each"), "{text}");
+    assert!(text.contains("efficiency of 1.000 is 1 − σ"), "{text}");
 }
 
 #[test]

@@ -106,10 +106,15 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<Change> {
 }
 
 /// Changes in results of different times, oldest first, each level at least 3 results long.
-/// They are taken to be independent of each other.
+/// They are taken to be independent of each other. When so many `histories` are looked at
+/// together, all of them share the chance that one without a change shows one (Bonferroni).
 #[must_use]
-pub fn in_history(results: &[f64]) -> Vec<Change> {
-    find(results, &RESULTS)
+pub fn in_history(results: &[f64], histories: usize) -> Vec<Change> {
+    let rule = Rule {
+        chance: RESULTS.chance / histories.max(1) as f64,
+        ..RESULTS
+    };
+    find(results, &rule)
 }
 
 /// A change of the throughput of a trial, as it is told.
@@ -408,7 +413,7 @@ mod tests {
     /// Biometrika 65, 1978): the level fell in 1899, from 1,098 to 850.
     #[test]
     fn the_nile_fell_in_1899() {
-        let found = in_history(&NILE);
+        let found = in_history(&NILE, 1);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(1871 + found[0].at, 1899);
         assert_eq!(
@@ -444,12 +449,12 @@ mod tests {
     #[test]
     fn what_cannot_change_does_not() {
         assert_eq!(in_seconds(&[5.0; 100]), []);
-        assert_eq!(in_history(&[1.0, 2.0, 3.0]), []);
-        assert_eq!(in_history(&[]), []);
-        assert_eq!(in_history(&[1.0, f64::NAN, 3.0, 4.0, 5.0, 6.0, 7.0]), []);
+        assert_eq!(in_history(&[1.0, 2.0, 3.0], 1), []);
+        assert_eq!(in_history(&[], 1), []);
+        assert_eq!(in_history(&[1.0, f64::NAN, 3.0, 4.0, 5.0, 6.0, 7.0], 1), []);
         // One result that stands out is no level.
         assert_eq!(
-            in_history(&[100.0, 101.0, 99.0, 60.0, 100.0, 101.0, 99.0, 100.0]),
+            in_history(&[100.0, 101.0, 99.0, 60.0, 100.0, 101.0, 99.0, 100.0], 1),
             []
         );
     }

@@ -3,6 +3,7 @@
 use crate::change::in_measurement;
 use crate::gather::Brief;
 use crate::interval::{Estimate, MIN_POINTS, Part, estimate};
+use crate::latency::Latency;
 use crate::little::Little;
 use crate::setup::Outcome;
 use crate::steady::Steady;
@@ -97,11 +98,15 @@ fn backlog(seconds: &[Brief]) -> Option<Estimate> {
 
 /// Of a load that ran to its end with all its users: at a limit of transactions they leave
 /// one by one.
-pub(crate) fn little(summary: &TrialSummary, seconds: &[Brief]) -> Option<Little> {
+pub(crate) fn little(
+    summary: &TrialSummary,
+    responses: &Latency,
+    seconds: &[Brief],
+) -> Option<Little> {
     if summary.outcome != Outcome::Completed || summary.setup.events.is_some() {
         return None;
     }
-    Little::of(summary, backlog(seconds))
+    Little::of(summary, responses, backlog(seconds))
 }
 
 fn off(found: Little) -> Option<Warning> {

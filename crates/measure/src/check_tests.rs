@@ -15,6 +15,7 @@ fn input() -> Input {
         point: vec![("threads".into(), "4".into())],
         setup: Setup {
             workload: "oltp_read_write".into(),
+            options: String::new(),
             engine: "MariaDB 10.11.14".into(),
             server: "mysql://sbtest@localhost/sbtest".into(),
             tls: None,

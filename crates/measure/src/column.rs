@@ -2,6 +2,7 @@
 
 use crate::interval::Estimate;
 use crate::metric::{Brackets, METRICS, Metric, split};
+use crate::quantile::Range;
 use crate::summary::{LatencySummary, TrialSummary};
 
 /// A number of a trial that is no metric.
@@ -47,26 +48,34 @@ const NUMBERS: [Number; 4] = [
 struct Statistic {
     name: &'static str,
     heading: &'static str,
+    /// The share (0 to 1) that is not longer, of a percentile.
+    share: Option<f64>,
     of: fn(LatencySummary) -> Estimate,
 }
 
 const STATISTICS: [Statistic; 8] = [
-    statistic("mean", "mean", |times| times.mean),
-    statistic("p50", "50 %", |times| exact(times.p50)),
-    statistic("p75", "75 %", |times| exact(times.p75)),
-    statistic("p90", "90 %", |times| exact(times.p90)),
-    statistic("p95", "95 %", |times| exact(times.p95)),
-    statistic("p99", "99 %", |times| exact(times.p99)),
-    statistic("p999", "99.9 %", |times| exact(times.p999)),
-    statistic("max", "max", |times| exact(times.max)),
+    statistic("mean", "mean", None, |times| times.mean),
+    statistic("p50", "50 %", Some(0.5), |times| exact(times.p50)),
+    statistic("p75", "75 %", Some(0.75), |times| exact(times.p75)),
+    statistic("p90", "90 %", Some(0.9), |times| exact(times.p90)),
+    statistic("p95", "95 %", Some(0.95), |times| exact(times.p95)),
+    statistic("p99", "99 %", Some(0.99), |times| exact(times.p99)),
+    statistic("p999", "99.9 %", Some(0.999), |times| exact(times.p999)),
+    statistic("max", "max", None, |times| exact(times.max)),
 ];
 
 const fn statistic(
     name: &'static str,
     heading: &'static str,
+    share: Option<f64>,
     of: fn(LatencySummary) -> Estimate,
 ) -> Statistic {
-    Statistic { name, heading, of }
+    Statistic {
+        name,
+        heading,
+        share,
+        of,
+    }
 }
 
 /// Distributions of times: their name, heading, and place in a trial.
@@ -108,6 +117,44 @@ pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
         Column::Number(number) => (number.of)(trial),
         Column::Time((.., times), statistic) => times(trial).map(statistic.of),
         Column::Metric(_) => Some(exact(trial.metrics.get(column)?.mean)),
+    }
+}
+
+/// Between which values a trial's percentile lies; `None` where that is not known, and of
+/// any other column.
+#[must_use]
+pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
+    let Column::Time((.., times), statistic) = find(column)? else {
+        return None;
+    };
+    let times = times(trial)?;
+    match statistic.name {
+        "p95" => times.p95_range,
+        "p99" => times.p99_range,
+        _ => None,
+    }
+}
+
+/// The number of a column with half of its interval; a percentile's range is not symmetric,
+/// so its half is the longer side.
+#[must_use]
+pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {
+    let found = value(trial, column)?;
+    let longer =
+        range(trial, column).map(|range| (found.value - range.low).max(range.high - found.value));
+    Some(Estimate {
+        half_width: found.half_width.or(longer),
+        ..found
+    })
+}
+
+/// The share (0 to 1) of all times that are no longer than a percentile; `None` of a column
+/// that is none.
+#[must_use]
+pub fn percentile(column: &str) -> Option<f64> {
+    match find(column)? {
+        Column::Time(_, statistic) => statistic.share,
+        Column::Number(_) | Column::Metric(_) => None,
     }
 }
 
@@ -196,6 +243,24 @@ mod tests {
         assert_eq!(heading("cpu.user"), "CPU user");
         assert_eq!(heading("nonsense"), "nonsense");
         assert_eq!((unit("cpu[3].user"), unit("service_ms.max")), ("%", "ms"));
+    }
+
+    #[test]
+    fn only_percentiles_have_a_share_and_a_range() {
+        let shares = ["response_ms.p99", "service_ms.p50"].map(percentile);
+        assert_eq!(shares, [Some(0.99), Some(0.5)]);
+        let none = ["response_ms.mean", "response_ms.max", "tps", "nonsense"];
+        assert!(none.into_iter().all(|column| percentile(column).is_none()));
+        let mut trial = crate::check::tests::trial();
+        let known = Range {
+            low: 1.0,
+            high: 2.0,
+        };
+        trial.response_ms.as_mut().unwrap().p99_range = Some(known);
+        assert_eq!(range(&trial, "response_ms.p99"), Some(known));
+        for column in ["response_ms.p50", "service_ms.p99", "response_ms.mean"] {
+            assert_eq!(range(&trial, column), None, "{column}");
+        }
     }
 
     #[test]

@@ -25,6 +25,9 @@ use crate::student;
 pub const LEAST: f64 = 0.02;
 /// How often (0 to 1) so many repeats as are asked for would show the least difference.
 const POWER: f64 = 0.8;
+/// Degrees of freedom that the interval of a single run is taken to have, beyond what its
+/// half width holds: about those of the seconds of one minute.
+const OF_ONE_RUN: f64 = 5.0;
 /// More repeats than this are not asked for.
 const MOST_REPEATS: u32 = 10_000;
 
@@ -236,6 +239,20 @@ pub fn correct(family: &mut [Comparison]) {
 }
 
 impl Comparison {
+    /// What it shows, in words: a difference that is sure but too small to matter is told
+    /// from none.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let is_sure = self.p_corrected < 1.0 - CONFIDENCE;
+        match self.decision {
+            Decision::NoDifferenceShown if is_sure => format!(
+                "no difference shown that matters (below {} %)",
+                100.0 * self.question.least
+            ),
+            decision => decision.to_string(),
+        }
+    }
+
     fn decide(&self) -> Decision {
         let least_pct = 100.0 * self.question.least;
         let change = self.change_pct.value;
@@ -323,7 +340,14 @@ fn by_repeats(base: &[Measured], new: &[Measured]) -> Ratio {
 }
 
 /// From the intervals of single runs; a side with several trials has that over repeats.
+/// Half widths hold their own degrees of freedom at 95 %. What is asked of many numbers at
+/// once goes further out, where the tail is that of the side that knows least.
 fn within_run(base: &[Measured], new: &[Measured]) -> Result<Ratio, NoComparison> {
+    let degrees = [base, new].map(|trials| match trials.len() {
+        1 => OF_ONE_RUN,
+        several => several as f64 - 1.0,
+    });
+    let degrees = degrees[0].min(degrees[1]);
     let side = |trials: &[Measured]| {
         let runs: Vec<Estimate> = trials.iter().map(|trial| trial.value).collect();
         let found = Repeats::of(&runs).ok_or(NoComparison::Nothing)?;
@@ -332,15 +356,13 @@ fn within_run(base: &[Measured], new: &[Measured]) -> Result<Ratio, NoComparison
     };
     let ((base, base_half), (new, new_half)) = (side(base)?, side(new)?);
     let ratio = new / base;
-    // Half widths hold their own degrees of freedom already.
     let half = (new_half.powi(2) + (ratio * base_half).powi(2)).sqrt() / base;
-    let error = half / student_t(f64::INFINITY);
     Ok(Ratio {
         change: ratio - 1.0,
-        error,
-        degrees: f64::INFINITY,
+        error: half / student_t(degrees),
+        degrees,
         method: Method::WithinRun,
-        spread: error,
+        spread: half / student_t(f64::INFINITY),
     })
 }
 

@@ -118,6 +118,46 @@ fn a_trial_that_is_missing_has_no_partner() {
     assert_eq!(compare(&zero, &other, &APART), Err(NoComparison::ZeroBase));
 }
 
+/// Twice the half width is 5.14 errors at five degrees of freedom, where p is 0.0036; of a
+/// normal distribution it would be 0.00009, and sixteen such numbers at once would differ.
+#[test]
+fn single_runs_are_asked_little_of_their_tails() {
+    let one = |value, half_width| {
+        let half_width = Some(half_width);
+        [Measured {
+            repeat: 1,
+            value: Estimate { value, half_width },
+        }]
+    };
+    let exact = one(100.0, 0.0);
+    let found = compare(&exact, &one(120.0, 10.0), &TPS).unwrap();
+    assert!((found.p - 0.003_64).abs() < 1e-5, "{}", found.p);
+    assert_eq!(found.change_pct.half_width.map(f64::round), Some(10.0));
+    let mut family = [found; 16];
+    correct(&mut family);
+    assert!(family[0].p_corrected > 0.05);
+    // Two repeats on a side have a single degree.
+    let two = trials(&[119.0, 121.0]);
+    assert!(compare(&exact, &two, &APART).unwrap().p > 0.02);
+}
+
+#[test]
+fn a_sure_difference_below_what_matters_is_told_from_none() {
+    let found = compare(
+        &trials(&[100.0, 100.1, 99.9]),
+        &trials(&[99.0, 99.1, 98.9]),
+        &TPS,
+    );
+    let found = found.unwrap();
+    assert_eq!(found.decision, Decision::NoDifferenceShown);
+    assert_eq!(
+        found.verdict(),
+        "no difference shown that matters (below 2 %)"
+    );
+    let none = compare(&trials(&A), &trials(&A), &TPS).unwrap();
+    assert_eq!(none.verdict(), "no difference shown");
+}
+
 /// Holm's own procedure by hand: 0.01, 0.02, 0.03, 0.04 become 0.04, 0.06, 0.06, 0.06.
 #[test]
 fn many_at_once_are_corrected() {

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::knee::knee;
+use crate::quantile::is_known;
+use crate::summary::TrialSummary;
 
 /// A search: its steps, and what came of them. Rates are those of all servers together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +44,9 @@ pub struct Step {
     pub long: bool,
     /// What came of it.
     pub judged: StepJudged,
+    /// Why that may be luck; empty in results of before this was looked for.
+    #[serde(default)]
+    pub doubts: Vec<Doubt>,
 }
 
 /// What came of one step.
@@ -60,6 +65,39 @@ pub enum StepJudged {
     Nothing,
 }
 
+/// Why what came of a step may be luck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// So few transactions were slower than the limited percentile that it hangs on them.
+    FewSlower,
+    /// It was too short to see whether the load was steady.
+    Short,
+}
+
+impl Doubt {
+    /// What there is against taking a trial's number in this column for more than luck.
+    #[must_use]
+    pub fn all_of(trial: &TrialSummary, column: &str) -> Vec<Self> {
+        let few = percentile(column)
+            .is_some_and(|percentile| !is_known(trial.transactions.count, percentile));
+        let few = few.then_some(Self::FewSlower);
+        let short = trial.steady.is_none().then_some(Self::Short);
+        few.into_iter().chain(short).collect()
+    }
+}
+
+/// The share of transactions (0 to 1) that are no slower than what a search limits; `None`
+/// for their mean.
+#[must_use]
+pub fn percentile(column: &str) -> Option<f64> {
+    match column {
+        "response_ms.p95" => Some(0.95),
+        "response_ms.p99" => Some(0.99),
+        _ => None,
+    }
+}
+
 /// What was seen at one rate: by its longer trial where there is one, else on average over
 /// its trials, as a search counts them.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +110,8 @@ pub struct AtRate {
     pub value_ms: Option<f64>,
     /// Whether more arrived than was done, so that the times depend on how long it ran.
     pub is_overloaded: bool,
+    /// Why what was seen may be luck: what there is against any of its trials.
+    pub doubts: Vec<Doubt>,
     /// The numbers of its trials.
     pub trials: Vec<u32>,
 }
@@ -123,6 +163,15 @@ impl fmt::Display for StepJudged {
     }
 }
 
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FewSlower => "few slower",
+            Self::Short => "short",
+        })
+    }
+}
+
 impl FoundMax {
     /// The highest rate that held the limit, as far as is known.
     #[must_use]
@@ -158,11 +207,18 @@ impl FoundMax {
             steps = vec![long];
         }
         let overloaded = |step: &&Step| step.judged == StepJudged::Overloaded;
+        let mut doubts: Vec<Doubt> = steps
+            .iter()
+            .flat_map(|step| step.doubts.iter().copied())
+            .collect();
+        doubts.sort_unstable();
+        doubts.dedup();
         (!steps.is_empty()).then(|| AtRate {
             rate_per_s,
             achieved_per_s: mean(steps.iter().filter_map(|step| step.achieved_per_s)),
             value_ms: mean(steps.iter().filter_map(|step| step.value_ms)),
             is_overloaded: steps.iter().any(overloaded),
+            doubts,
             trials: steps.iter().map(|step| step.trial).collect(),
         })
     }
@@ -201,6 +257,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::steady::Steady;
 
     fn step(trial: u32, rate_per_s: f64, value_ms: f64, judged: StepJudged, long: bool) -> Step {
         Step {
@@ -211,6 +268,7 @@ mod tests {
             value_ms: Some(value_ms),
             long,
             judged,
+            doubts: Vec::new(),
         }
     }
 
@@ -248,6 +306,41 @@ mod tests {
         assert_eq!((failed.trials, failed.value_ms), (vec![5, 7], Some(23.5)));
         let rates: Vec<f64> = found.curve().iter().map(|at| at.rate_per_s).collect();
         assert_eq!(rates, [700.0, 767.0, 803.0]);
+    }
+
+    /// 30 transactions a second for 10 s: p99 is the third slowest of 300.
+    #[test]
+    fn a_number_of_a_handful_or_of_a_moment_may_be_luck() {
+        let mut trial = crate::check::tests::trial();
+        let mut of = |count, steady, column| {
+            trial.transactions.count = count;
+            trial.steady = steady;
+            Doubt::all_of(&trial, column)
+        };
+        let steady = Some(Steady::From { s: 0.0 });
+        assert_eq!(of(300, steady, "response_ms.p99"), [Doubt::FewSlower]);
+        assert_eq!(of(1000, steady, "response_ms.p99"), []);
+        assert_eq!(of(300, steady, "response_ms.p95"), []);
+        assert_eq!(of(300, steady, "response_ms.mean"), []);
+        assert_eq!(of(1000, None, "response_ms.p99"), [Doubt::Short]);
+        let both = [Doubt::FewSlower, Doubt::Short];
+        assert_eq!(of(300, None, "response_ms.p99"), both);
+    }
+
+    #[test]
+    fn what_counts_at_a_rate_has_the_doubts() {
+        let mut found = found();
+        for step in &mut found.steps[2..4] {
+            step.doubts = vec![Doubt::Short];
+        }
+        // The longer trial counts alone.
+        assert_eq!(found.held().unwrap().doubts, []);
+        assert_eq!(found.failed().unwrap().doubts, [Doubt::Short]);
+        let mut again = step(7, 803.0, 17.0, StepJudged::Held, false);
+        again.doubts = vec![Doubt::FewSlower, Doubt::Short];
+        found.steps.push(again);
+        let both = [Doubt::FewSlower, Doubt::Short];
+        assert_eq!(found.failed().unwrap().doubts, both);
     }
 
     #[test]

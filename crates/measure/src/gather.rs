@@ -1,6 +1,7 @@
 //! From seconds to the summary of a trial.
 
 use crate::check;
+use crate::curve::curve;
 use crate::interval::{Part, half_width};
 use crate::judge::judge;
 use crate::latency::Latency;
@@ -10,7 +11,7 @@ use crate::slice::{Busy, Phase, Second, Slice};
 use crate::steady::Steady;
 use crate::summary::{
     ErrorSummary, Generator, LatencySummary, Lookups, Rate, SCHEMA_VERSION, StatementSummary,
-    TrialSummary, curve, ms,
+    TrialSummary, ms,
 };
 
 /// Collects the seconds of one trial as they come.
@@ -148,7 +149,7 @@ impl Gather {
             outcome: input.outcome,
             warnings: Vec::new(),
         };
-        summary.little = check::little(&summary, &self.seconds);
+        summary.little = check::little(&summary, &self.total.response, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);
         // Whoever did not watch does not judge.
         summary.verdict = (!summary.metrics.is_empty()).then(|| judge(&summary));

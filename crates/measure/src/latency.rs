@@ -97,6 +97,18 @@ impl Latency {
         (self.count() > 0).then(|| self.histogram.value_at_quantile(quantile))
     }
 
+    /// The mean of the durations in seconds, each raised to this power; NaN when empty.
+    pub(crate) fn moment_s(&self, power: i32) -> f64 {
+        let buckets = self.histogram.iter_recorded();
+        let sum: f64 = buckets
+            .map(|bucket| {
+                let seconds = bucket.value_iterated_to() as f64 / 1e9;
+                seconds.powi(power) * bucket.count_since_last_iteration() as f64
+            })
+            .sum();
+        sum / self.count() as f64
+    }
+
     /// How many durations are longer than one that [`Latency::quantile_ns`] gave of
     /// another histogram.
     pub(crate) fn count_above(&self, duration_ns: u64) -> u64 {

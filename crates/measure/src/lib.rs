@@ -4,6 +4,8 @@ pub mod change;
 mod check;
 pub mod column;
 pub mod compare;
+pub mod curve;
+pub mod digits;
 pub mod ended;
 pub mod find_max;
 pub mod finding;
@@ -33,5 +35,6 @@ pub mod threshold;
 pub mod until;
 pub mod verdict;
 pub mod warning;
+pub mod work;
 
 pub use reference::metrics_markdown;

@@ -12,10 +12,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::interval::Estimate;
+use crate::latency::Latency;
 use crate::summary::TrialSummary;
 
-/// A difference below this share of the users is the edges' and the clocks'.
+/// A difference below this share of the users is the clocks'.
 pub(crate) const CLOSED: f64 = 0.05;
+/// The edges of a trial are allowed this many of their standard deviations.
+const EDGES: f64 = 2.0;
 /// The backlog is looked at once a second only, so its mean is as uncertain as its 95 %
 /// interval says, and besides may be off by this share…
 pub(crate) const OPEN: f64 = 0.2;
@@ -35,15 +38,19 @@ pub struct Little {
 }
 
 impl Little {
-    /// Of a trial; `backlog` is the mean number of arrivals that were due and not started,
-    /// in an open loop. `None` when no transaction ended, and in an open loop when it was
-    /// too short to tell how uncertain the backlog is.
+    /// Of a trial and its response times; `backlog` is the mean number of arrivals that
+    /// were due and not started, in an open loop. `None` when no transaction ended, and in
+    /// an open loop when it was too short to tell how uncertain the backlog is.
     #[must_use]
-    pub fn of(trial: &TrialSummary, backlog: Option<Estimate>) -> Option<Self> {
+    pub fn of(
+        trial: &TrialSummary,
+        responses: &Latency,
+        backlog: Option<Estimate>,
+    ) -> Option<Self> {
         let per_s = trial.transactions.per_s?.value;
         let response_s = trial.response_ms?.mean.value / 1e3;
         let found = match backlog {
-            None => closed(trial, per_s, response_s),
+            None => closed(trial, per_s, response_s, edges_s(responses)),
             Some(backlog) => {
                 let service_s = trial.service_ms?.mean.value / 1e3;
                 let users = per_s * service_s + backlog.value;
@@ -64,17 +71,27 @@ impl Little {
     }
 }
 
-/// Transactions that run at the beginning count with all their time, those that run at
-/// the end with none: a long transaction may stand out over either.
-fn closed(trial: &TrialSummary, per_s: f64, response_s: f64) -> Little {
+fn closed(trial: &TrialSummary, per_s: f64, response_s: f64, edges_s: f64) -> Little {
     let setup = &trial.setup;
     let users = f64::from(setup.threads) * f64::from(setup.instances.max(1));
-    let edge = response_s / trial.measured_s;
     Little {
         users,
         accounted: per_s * (response_s + setup.think_s),
-        allowed: users * (CLOSED + edge),
+        allowed: users * (CLOSED + edges_s / trial.measured_s),
     }
+}
+
+/// By how many seconds the time of a user may be counted wrongly: a transaction that runs
+/// at the beginning counts with the time before it, too, and one that runs at the end with
+/// none. How old it is at either edge is known from renewal theory (Cox, *Renewal Theory*,
+/// 1962, chapter 5): an edge meets a long one more often than a short one, so the age has
+/// the mean E(X²)/2E(X) and the mean square E(X³)/3E(X). What makes a transaction long
+/// holds up all users at once, so theirs do not level out.
+fn edges_s(responses: &Latency) -> f64 {
+    let [first, second, third] = [1, 2, 3].map(|power| responses.moment_s(power));
+    let mean = second / (2.0 * first);
+    let variance = (third / (3.0 * first) - mean * mean).max(0.0);
+    EDGES * (2.0 * variance).sqrt()
 }
 
 #[cfg(test)]
@@ -95,6 +112,46 @@ mod tests {
         trial
     }
 
+    /// All transactions took as long as the mean.
+    fn of(trial: &TrialSummary, backlog: Option<Estimate>) -> Option<Little> {
+        let mean_ms = trial.response_ms.unwrap().mean.value;
+        let mut responses = Latency::new();
+        responses.record((mean_ms * 1e6) as u64);
+        Little::of(trial, &responses, backlog)
+    }
+
+    /// The age of what takes always 12 ms is spread evenly, with a deviation of
+    /// 12 / sqrt(12); of what comes by chance (exponential) it is the mean.
+    #[test]
+    fn edges_are_as_uncertain_as_the_age_of_what_runs_then() {
+        let mut even = Latency::new();
+        even.record(12_000_000);
+        let expected = 2.0 * 2_f64.sqrt() * 0.012 / 12_f64.sqrt();
+        assert!((edges_s(&even) / expected - 1.0).abs() < 0.01);
+        let mut chance = Latency::new();
+        for place in 0..100_000 {
+            let share = (f64::from(place) + 0.5) / 100_000.0;
+            chance.record((-share.ln() * 1e7) as u64);
+        }
+        let expected = 2.0 * 2_f64.sqrt() * 0.010;
+        assert!((edges_s(&chance) / expected - 1.0).abs() < 0.02);
+    }
+
+    /// Eight users of an embedded engine: most transactions take 1 ms, some wait for two
+    /// seconds, and at the end of ten seconds such a wait goes on.
+    #[test]
+    fn a_rare_long_wait_at_an_edge_is_no_lost_time() {
+        let mut responses = Latency::new();
+        (0..10_000).for_each(|_| responses.record(1_000_000));
+        (0..10).for_each(|_| responses.record(2_000_000_000));
+        let mut trial = with(8, 2500.0, 3.0, 0.0);
+        trial.measured_s = 10.0;
+        let found = Little::of(&trial, &responses, None).unwrap();
+        assert!(found.accounted == 7.5 && found.holds(), "{found:?}");
+        trial.measured_s = 300.0;
+        assert!(!Little::of(&trial, &responses, None).unwrap().holds());
+    }
+
     /// Table of the paper `papers/004` (vSAN): 32 threads, 2,368 tps, 13.5 ms; and the
     /// others of its rows.
     #[test]
@@ -104,27 +161,19 @@ mod tests {
             (64, 4038.0, 15.84),
             (128, 6609.0, 19.37),
         ] {
-            let found = Little::of(&with(threads, per_s, response_ms, 0.0), None).unwrap();
+            let found = of(&with(threads, per_s, response_ms, 0.0), None).unwrap();
             assert!(found.holds(), "{found:?}");
         }
         // One thread, 362 tps and 2.75 ms.
-        assert!(
-            Little::of(&with(1, 362.0, 2.75, 0.0), None)
-                .unwrap()
-                .holds()
-        );
+        assert!(of(&with(1, 362.0, 2.75, 0.0), None).unwrap().holds());
     }
 
     #[test]
     fn time_that_went_elsewhere_shows() {
-        let lost = Little::of(&with(32, 2000.0, 13.5, 0.0), None).unwrap();
+        let lost = of(&with(32, 2000.0, 13.5, 0.0), None).unwrap();
         assert!(!lost.holds() && (lost.accounted - 27.0).abs() < 1e-9);
         // Unless it was asked for.
-        assert!(
-            Little::of(&with(32, 2000.0, 13.5, 0.0025), None)
-                .unwrap()
-                .holds()
-        );
+        assert!(of(&with(32, 2000.0, 13.5, 0.0025), None).unwrap().holds());
     }
 
     #[test]
@@ -132,10 +181,10 @@ mod tests {
         let backlog = |value, half_width| Some(Estimate { value, half_width });
         let mut open = with(64, 1000.0, 30.0, 0.0);
         let even = Some(0.5);
-        assert_eq!(Little::of(&open, backlog(20.0, even)), None);
+        assert_eq!(of(&open, backlog(20.0, even)), None);
         open.service_ms = open.response_ms;
         open.service_ms.as_mut().unwrap().mean.value = 10.0;
-        let holds = |backlog| Little::of(&open, backlog).map(|found| found.holds());
+        let holds = |backlog| of(&open, backlog).map(|found| found.holds());
         assert_eq!(holds(backlog(20.0, even)), Some(true));
         assert_eq!(holds(backlog(200.0, even)), Some(false));
         // A backlog that comes in bursts is known less well, and one of a few seconds not at all.

@@ -22,7 +22,7 @@ use crate::summary::ms;
 /// Most stretches of time that are kept apart.
 const MOST: usize = 32;
 /// Fewest transactions that have to be slower than a percentile.
-pub(crate) const FEWEST_SLOWER: f64 = 10.0;
+pub const FEWEST_SLOWER: f64 = 10.0;
 
 /// Whether enough of so many transactions are slower than a percentile (0 to 1) for it to
 /// be more than the few slowest ones.

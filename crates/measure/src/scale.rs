@@ -14,7 +14,8 @@
 //! X(N) = λ(N − s(N − 1)).
 //!
 //! Fitted by least squares on throughput; intervals are those of the linearised fit,
-//! Student's t. A law that does not fit tells nothing, so it is refused.
+//! Student's t. A cost that would fall below 0 is 0, and the rest is fitted again; when it
+//! falls there for certain, or the law does not fit, it tells nothing and is refused.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +46,8 @@ pub struct Point {
 pub struct Serial {
     /// Throughput of one alone, in transactions per second.
     pub alone_per_s: Estimate,
-    /// Share of the work that is not done side by side (0 to 1, as fitted).
+    /// Share of the work that is not done side by side (0 to 1). 0 without an interval when
+    /// the fit would have it below.
     pub share: Estimate,
     /// Share (up to 1) of the variance of throughput that the law explains.
     pub r_squared: f64,
@@ -71,7 +73,8 @@ pub struct Scaling {
     /// the fit would have it below.
     pub contention: Estimate,
     /// κ: cost of each pair that must agree, as a share of the work (0 or more). 0 without
-    /// an interval when the fit would have it below: there is no peak then.
+    /// an interval when the fit would have it below: there is no peak then. With σ and κ
+    /// both 0 throughput grows in proportion to the size.
     pub coherency: Estimate,
     /// Share (up to 1) of the variance of throughput that the law explains.
     pub r_squared: f64,
@@ -181,15 +184,15 @@ pub fn scaling(points: &[Point]) -> Result<Scaling, NoLaw> {
         .iter()
         .map(|point| point.per_s / point.size)
         .fold(0.0, f64::max);
-    let amdahl = fit(&data, amdahl_law, [alone, 0.05]);
-    let found = universal(&data, alone, amdahl.as_ref())?;
     let largest = sizes.last().copied().unwrap_or(0.0);
+    let line = fit(&data, proportional_law, [alone]).ok_or(NoLaw::NotFound)?;
+    let amdahl = fit(&data, amdahl_law, [alone, 0.05]);
+    let gustafson = fit(&data, gustafson_law, [alone, 0.5]);
+    let found = universal(&data, alone, amdahl, line)?;
     Ok(Scaling {
         peak: found.peak(largest),
-        amdahl: amdahl.as_ref().and_then(serial),
-        gustafson: fit(&data, gustafson_law, [alone, 0.5])
-            .as_ref()
-            .and_then(serial),
+        amdahl: amdahl.and_then(|fit| serial(fit, line)),
+        gustafson: gustafson.and_then(|fit| serial(fit, line)),
         ..found.scaling()
     })
 }
@@ -214,6 +217,10 @@ fn coherent_law(size: f64, [alone, coherency]: &[f64; 2]) -> (f64, [f64; 2]) {
     (per_s, [slope[0], slope[2]])
 }
 
+fn proportional_law(size: f64, [alone]: &[f64; 1]) -> (f64, [f64; 1]) {
+    (alone * size, [size])
+}
+
 fn gustafson_law(size: f64, [alone, serial]: &[f64; 2]) -> (f64, [f64; 2]) {
     let speedup = size - serial * (size - 1.0);
     (alone * speedup, [speedup, -alone * (size - 1.0)])
@@ -224,26 +231,25 @@ enum Universal {
     Full(Fit<3>),
     NoCoherency(Fit<2>),
     NoContention(Fit<2>),
+    Proportional(Fit<1>),
 }
 
-fn universal(data: &[(f64, f64)], alone: f64, amdahl: Option<&Fit<2>>) -> Result<Universal, NoLaw> {
-    let curve: Curve<3> = universal_law;
-    let full = fit(data, curve, [alone, 0.05, 0.0]);
+fn universal(
+    data: &[(f64, f64)],
+    alone: f64,
+    amdahl: Option<Fit<2>>,
+    line: Fit<1>,
+) -> Result<Universal, NoLaw> {
+    let full = fit(data, universal_law, [alone, 0.05, 0.0]);
     let found = match full {
         Some(fit) if fit.values[1] >= 0.0 && fit.values[2] >= 0.0 => Universal::Full(fit),
         Some(found) if found.values[1] < 0.0 && found.values[2] > 0.0 => {
             let bound = fit(data, coherent_law, [alone, found.values[2]]);
-            // Without contention, too, it may grow by more than in proportion.
-            Universal::NoContention(bound.ok_or(NoLaw::NotFound)?)
+            // κ is paid to each of the others, so N times it compares with σ.
+            let largest = data.iter().map(|(size, _)| *size).fold(0.0, f64::max);
+            bounded(bound, largest, line, Universal::NoContention)?
         }
-        _ => {
-            let bound = *amdahl.ok_or(NoLaw::NotFound)?;
-            let highest = bound.values[1] + student_t(bound.degrees) * bound.error_of(1);
-            if highest < -ROUNDING {
-                return Err(NoLaw::Superlinear);
-            }
-            Universal::NoCoherency(bound)
-        }
+        _ => bounded(amdahl, 1.0, line, Universal::NoCoherency)?,
     };
     let scaling = found.scaling();
     if scaling.contention.value >= 1.0 {
@@ -257,16 +263,55 @@ fn universal(data: &[(f64, f64)], alone: f64, amdahl: Option<&Fit<2>>) -> Result
     }
 }
 
+/// A law with one cost; without it where it may as well be none.
+fn bounded(
+    fit: Option<Fit<2>>,
+    times: f64,
+    line: Fit<1>,
+    with: fn(Fit<2>) -> Universal,
+) -> Result<Universal, NoLaw> {
+    let fit = fit.ok_or(NoLaw::NotFound)?;
+    match sign(&fit, times) {
+        Sign::Positive => Ok(with(fit)),
+        Sign::None => Ok(Universal::Proportional(line)),
+        Sign::Negative => Err(NoLaw::Superlinear),
+    }
+}
+
+/// What the cost is, the second unknown of a fit.
+enum Sign {
+    /// 0 or more.
+    Positive,
+    /// Below 0, where its interval holds 0.
+    None,
+    /// Certainly below 0.
+    Negative,
+}
+
+/// So many `times` the cost is a share of the work.
+fn sign(fit: &Fit<2>, times: f64) -> Sign {
+    let cost = of(fit, 1);
+    let highest = cost.value + cost.half_width.unwrap_or(0.0);
+    match cost.value >= 0.0 {
+        true => Sign::Positive,
+        false if highest * times >= -ROUNDING => Sign::None,
+        false => Sign::Negative,
+    }
+}
+
+/// A cost that is known to be none.
+const NONE: Estimate = Estimate {
+    value: 0.0,
+    half_width: None,
+};
+
 impl Universal {
     fn scaling(&self) -> Scaling {
-        let none = Estimate {
-            value: 0.0,
-            half_width: None,
-        };
         let (alone_per_s, contention, coherency, r_squared) = match self {
             Self::Full(fit) => (of(fit, 0), of(fit, 1), of(fit, 2), fit.r_squared),
-            Self::NoCoherency(fit) => (of(fit, 0), of(fit, 1), none, fit.r_squared),
-            Self::NoContention(fit) => (of(fit, 0), none, of(fit, 1), fit.r_squared),
+            Self::NoCoherency(fit) => (of(fit, 0), of(fit, 1), NONE, fit.r_squared),
+            Self::NoContention(fit) => (of(fit, 0), NONE, of(fit, 1), fit.r_squared),
+            Self::Proportional(fit) => (of(fit, 0), NONE, NONE, fit.r_squared),
         };
         Scaling {
             alone_per_s,
@@ -287,7 +332,7 @@ impl Universal {
                 let all = [alone, 0.0, coherency];
                 peak(fit, coherent_law, all, |slope| [slope[0], slope[2]])
             }
-            Self::NoCoherency(_) => return None,
+            Self::NoCoherency(_) | Self::Proportional(_) => return None,
         }?;
         (size.value <= FARTHEST * largest).then_some(Peak {
             size,
@@ -337,16 +382,22 @@ fn of<const P: usize>(fit: &Fit<P>, parameter: usize) -> Estimate {
     }
 }
 
-/// `None` when the share is none: more than the whole work, or certainly below 0.
-fn serial(fit: &Fit<2>) -> Option<Serial> {
-    let share = of(fit, 1);
-    let highest = share.value + share.half_width.unwrap_or(0.0);
-    let is_share = share.value <= 1.0 && highest >= -ROUNDING;
-    is_share.then(|| Serial {
-        alone_per_s: of(fit, 0),
-        share,
-        r_squared: fit.r_squared,
-    })
+/// A law with one share, within its bounds: where the share may as well be none, throughput
+/// grows in proportion. `None` when it is more than the whole work, or certainly below 0.
+fn serial(fit: Fit<2>, line: Fit<1>) -> Option<Serial> {
+    match sign(&fit, 1.0) {
+        Sign::Positive => (fit.values[1] <= 1.0).then(|| Serial {
+            alone_per_s: of(&fit, 0),
+            share: of(&fit, 1),
+            r_squared: fit.r_squared,
+        }),
+        Sign::None => Some(Serial {
+            alone_per_s: of(&line, 0),
+            share: NONE,
+            r_squared: line.r_squared,
+        }),
+        Sign::Negative => None,
+    }
 }
 
 #[cfg(test)]

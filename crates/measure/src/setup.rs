@@ -26,11 +26,20 @@ impl std::fmt::Display for Protocol {
     }
 }
 
-/// Everything that must be the same for two trials to be comparable.
+/// [`Setup::arrivals`] of users that start their next transaction when the last one ended.
+pub const CLOSED_LOOP: &str = "closed loop";
+
+/// Everything that a trial was driven with; `work.rs` says what of it has to be alike for
+/// two trials to be comparable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// Name of the workload, for example `oltp_read_write`.
     pub workload: String,
+    /// Options of its transactions and tables that are not the default, for example
+    /// `point_selects=1, skip_trx=true`; empty where all are, and in results of before
+    /// they were kept.
+    #[serde(default)]
+    pub options: String,
     /// The engine as it names itself, for example `MariaDB 10.11.14`.
     pub engine: String,
     /// The server's URL, without its password.
@@ -56,7 +65,7 @@ pub struct Setup {
     pub seed: u64,
     /// How statements are sent.
     pub protocol: Protocol,
-    /// When transactions start: `closed loop`, or for example `200/s poisson`.
+    /// When transactions start: [`CLOSED_LOOP`], or for example `200/s poisson`.
     pub arrivals: String,
     /// Pause of a virtual user after each transaction, in seconds.
     #[serde(default)]

@@ -147,11 +147,12 @@ fn servers(need_per_s: f64, added_per_s: f64) -> u64 {
 /// the serial share, where the work grows with the servers, as it does when each brings its
 /// own instances. κ is left out: it is what pairs of instances pay for sharing caches,
 /// memory and a kernel, which servers do not share. A stand-in for a measurement of several
-/// servers: what their network costs is in no number of one server.
+/// servers: what their network costs is in no number of one server. Above 0 and at most 1:
+/// no server adds more than it gives alone.
 #[must_use]
 pub fn efficiency(law: &Scaling) -> Estimate {
     Estimate {
-        value: 1.0 - law.contention.value,
+        value: (1.0 - law.contention.value).min(1.0),
         half_width: law.contention.half_width,
     }
 }
@@ -266,6 +267,20 @@ mod tests {
         let found = efficiency(&scale::scaling(&points).unwrap());
         assert!((found.value - 0.9).abs() < 1e-6, "{found:?}");
         assert!(found.half_width.is_some());
+    }
+
+    #[test]
+    fn no_server_adds_more_than_it_gives() {
+        let of = |size: u32| Point {
+            size: f64::from(size),
+            per_s: 1000.0 * f64::from(size) * (1.0 + 0.002 * f64::from(size % 3)),
+        };
+        let points: Vec<Point> = (1..=8).map(of).collect();
+        let mut law = scale::scaling(&points).unwrap();
+        assert!(efficiency(&law).value <= 1.0);
+        // Such as a result of before shares had bounds may hold.
+        law.contention.value = -0.003;
+        assert_eq!(efficiency(&law).value, 1.0);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::curve::CurvePoint;
 use crate::ended::Ended;
 use crate::instance::{InstanceSummary, Reset};
 use crate::interval::{Estimate, Part, estimate};
@@ -107,6 +108,20 @@ impl TrialSummary {
     }
 }
 
+/// Those of some trials whose numbers stand for their points: not what failed, and what
+/// was interrupted only where no other of its point ran to its end.
+#[must_use]
+pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
+    let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
+    let replaced = |trial: &TrialSummary| {
+        let mut others = trials.iter();
+        others.any(|other| is_whole(other) && other.point == trial.point)
+    };
+    let all = trials.iter().copied();
+    all.filter(|trial| is_whole(trial) || (trial.counts() && !replaced(trial)))
+        .collect()
+}
+
 /// A count and its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
@@ -182,34 +197,6 @@ impl LatencySummary {
     }
 }
 
-/// One point of the curve of response time by percentile.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct CurvePoint {
-    /// This share of all (0 to 1)…
-    pub quantile: f64,
-    /// …took no longer than this, in milliseconds.
-    pub ms: f64,
-}
-
-/// The curve of a histogram: evenly to the 90th percentile, then closer and
-/// closer to the longest, and never closer than the values allow.
-#[must_use]
-pub fn curve(latency: &Latency) -> Vec<CurvePoint> {
-    const TAIL: [f64; 14] = [
-        0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 0.999_99,
-        0.999_999,
-    ];
-    let known = 1.0 - 1.0 / latency.count().max(1) as f64;
-    let body = (0..=18).map(|step| f64::from(step) / 20.0);
-    body.chain(TAIL.into_iter().filter(|share| *share <= known))
-        .chain([1.0])
-        .filter_map(|quantile| {
-            let ms = ms(latency.quantile_ns(quantile)?);
-            Some(CurvePoint { quantile, ms })
-        })
-        .collect()
-}
-
 /// One kind of statement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StatementSummary {
@@ -275,19 +262,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_curve_claims_no_percentile_that_the_values_do_not_hold() {
-        let mut latency = Latency::new();
-        for i in 1..=200 {
-            latency.record(i * 1_000_000);
-        }
-        let points = curve(&latency);
-        assert!(
-            points
-                .iter()
-                .all(|point| point.quantile <= 0.995 || point.quantile == 1.0)
-        );
-        assert!(points.windows(2).all(|two| two[0].ms <= two[1].ms));
-        assert!(curve(&Latency::new()).is_empty());
+    fn an_interrupted_trial_stands_in_only_where_no_whole_one_is() {
+        let trial = |threads: &str, outcome| {
+            let mut trial = crate::check::tests::trial();
+            trial.point = vec![("threads".to_owned(), threads.to_owned())];
+            trial.outcome = outcome;
+            trial
+        };
+        let failed = Outcome::Failed {
+            reason: "no room".to_owned(),
+        };
+        let trials = [
+            trial("1", Outcome::Completed),
+            trial("1", Outcome::Interrupted),
+            trial("2", Outcome::Interrupted),
+            trial("2", failed),
+        ];
+        let all: Vec<&TrialSummary> = trials.iter().collect();
+        let found: Vec<_> = counted(&all).iter().map(|t| t.outcome.clone()).collect();
+        assert_eq!(found, [Outcome::Completed, Outcome::Interrupted]);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Thresholds: what a number has to be at every point of a study, and whether it was.
 
+mod found;
 mod judgement;
 
 use std::fmt;
 
-pub use judgement::{Baseline, Judged, Judgement, judge, points};
+pub use judgement::{Baseline, Doubt, Judged, Judgement, judge, points};
 
 /// What stands for the number of another result or variant.
 const BASELINE: &str = "baseline";

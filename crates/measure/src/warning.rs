@@ -118,6 +118,29 @@ pub enum Warning {
 }
 
 impl Warning {
+    /// Its kind in a few words, as in `not steady (3 of 8 trials)`.
+    #[must_use]
+    pub fn in_short(&self) -> &'static str {
+        match self {
+            Self::GeneratorSaturated { .. } => "generator saturated",
+            Self::GeneratorWaited { .. } => "generator waited for a CPU",
+            Self::Overloaded { .. } => "overloaded",
+            Self::Short { .. } => "too short for intervals",
+            Self::NoWarmup => "no warm-up",
+            Self::Misses { .. } => "lookups of rows that are not there",
+            Self::WarmupTooShort { .. } => "warm-up too short",
+            Self::NeverSteady { .. } | Self::Unsteady { .. } => "not steady",
+            Self::LittlesLaw { .. } => "Little's law off",
+            Self::Unsure { .. } => "less sure than asked for",
+            Self::LevelChanged { .. } => "level changed",
+            Self::Stalled { .. } => "stalls",
+            Self::Unfinished { .. } => "long transactions unfinished",
+            Self::Cancelled { .. } => "transactions cut off",
+            Self::Restarts { .. } => "many restarts",
+            Self::Reconnects { .. } => "connections lost",
+        }
+    }
+
     /// How bad it is among warnings of its kind: more is worse.
     #[must_use]
     pub fn weight(&self) -> f64 {
@@ -210,8 +233,8 @@ impl fmt::Display for Warning {
             ),
             Self::NeverSteady { reason } => write!(
                 f,
-                "not steady: {reason}. Its mean is that of these minutes and may be another in \
-                 the next ones. Warm up and measure for longer, and look at the series."
+                "not steady: {reason}. Its mean is that of this run and may be another in the \
+                 next. Warm up and measure for longer, and look at the series."
             ),
             Self::LittlesLaw { users, accounted } => write!(
                 f,

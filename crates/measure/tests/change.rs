@@ -33,11 +33,27 @@ fn a_history_without_a_change_has_none() {
     let mut random = Random::new(20_240_403);
     for length in [6, 8, 12, 20, 50, 100] {
         let called = share(RUNS, || {
-            !in_history(&random.throughput(0.02, 0.0, length)).is_empty()
+            !in_history(&random.throughput(0.02, 0.0, length), 1).is_empty()
         });
         println!("history of {length}: {:.1} %", called * 100.0);
         assert!(called <= 0.02 + luck(0.02, RUNS), "{called}");
     }
+}
+
+/// Sixteen histories at once, as those of the points of a study.
+#[test]
+fn many_histories_share_the_chance_of_a_false_alarm() {
+    const RUNS: usize = 1000;
+    const HISTORIES: usize = 16;
+    let mut random = Random::new(20_240_404);
+    let called = share(RUNS, || {
+        (0..HISTORIES).any(|_| {
+            let results = random.throughput(0.02, 0.0, 12);
+            !in_history(&results, HISTORIES).is_empty()
+        })
+    });
+    println!("any of {HISTORIES} histories: {:.1} %", called * 100.0);
+    assert!(called <= 0.02 + luck(0.02, RUNS), "{called}");
 }
 
 #[test]
@@ -68,7 +84,7 @@ fn steps_are_found() {
             values[length / 2..]
                 .iter_mut()
                 .for_each(|value| *value -= 1000.0 * step);
-            !in_history(&values).is_empty()
+            !in_history(&values, 1).is_empty()
         });
         println!(
             "a step of {step} in a history of {length}: found in {:.1} %",

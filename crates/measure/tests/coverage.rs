@@ -179,6 +179,7 @@ fn input() -> Input {
         point: Vec::new(),
         setup: Setup {
             workload: String::new(),
+            options: String::new(),
             engine: String::new(),
             server: String::new(),
             tls: None,

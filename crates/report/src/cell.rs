@@ -2,8 +2,11 @@
 
 use measure::column;
 use measure::interval::{Estimate, of_repeats};
-use measure::summary::TrialSummary;
+use measure::quantile::Range;
+use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
+
+use crate::number;
 
 /// A number, how sure it is, and how many trials it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -12,14 +15,18 @@ pub(crate) struct Cell {
     pub(crate) estimate: Option<Estimate>,
     /// Trials that measured it.
     pub(crate) n: usize,
+    /// Where the percentile of a single trial lies, which is not symmetric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) range: Option<Range>,
 }
 
 impl Cell {
     /// Of the trials of one point. One trial has its own interval, from the seconds
     /// within it; several have Student's, from the differences between them.
     pub(crate) fn of(trials: &[&TrialSummary], column: &str) -> Self {
-        let found = trials.iter().filter(|trial| trial.counts());
-        let found: Vec<Estimate> = found
+        let counted = counted(trials);
+        let found: Vec<Estimate> = counted
+            .iter()
             .filter_map(|trial| column::value(trial, column))
             .collect();
         let estimate = match found.as_slice() {
@@ -29,6 +36,18 @@ impl Cell {
         Self {
             estimate,
             n: found.len(),
+            range: match counted.as_slice() {
+                [one] => column::range(one, column),
+                _ => None,
+            },
+        }
+    }
+
+    /// As people read it: `1,010 ± 12`, or `17.22 (16.90–17.80)` with a range.
+    pub(crate) fn shown(&self) -> String {
+        match (self.value(), self.range) {
+            (Some(value), Some(range)) => number::within(value, Some(range)),
+            _ => number::estimate(self.estimate),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use measure::column;
 use measure::compare::{Comparison, LEAST, Measured, NoComparison, Question, Sense, compare};
-use measure::interval::{CONFIDENCE, Estimate};
+use measure::interval::CONFIDENCE;
 use measure::quantile::is_known;
-use measure::summary::TrialSummary;
+use measure::summary::{TrialSummary, counted};
 
 /// What is compared, and which way it is better.
 pub(crate) const NUMBERS: [(&str, Sense); 4] = [
@@ -31,7 +31,7 @@ pub(crate) fn against(
         least: LEAST,
     };
     if let Some((_, percentile)) = PERCENTILES.iter().find(|(known, _)| *known == column) {
-        let mut counted = base.iter().chain(new).filter(|trial| trial.counts());
+        let mut counted = counted(base).into_iter().chain(counted(new));
         if counted.any(|trial| !is_known(trial.transactions.count, *percentile)) {
             return Err(NoComparison::FewSlower);
         }
@@ -52,27 +52,12 @@ pub(crate) fn told_apart(
 }
 
 fn measured(trials: &[&TrialSummary], column: &str) -> Vec<Measured> {
-    let counted = trials.iter().filter(|trial| trial.counts());
+    let counted = counted(trials).into_iter();
     let measured = counted.filter_map(|trial| {
         Some(Measured {
             repeat: trial.repeat,
-            value: with_range(column::value(trial, column)?, trial, column),
+            value: column::estimate(trial, column)?,
         })
     });
     measured.collect()
-}
-
-/// A percentile has no half width: its range is not symmetric. Where one is needed it is
-/// the longer side.
-fn with_range(value: Estimate, trial: &TrialSummary, column: &str) -> Estimate {
-    let range = trial.response_ms.and_then(|times| match column {
-        "response_ms.p95" => times.p95_range,
-        "response_ms.p99" => times.p99_range,
-        _ => None,
-    });
-    let longer = range.map(|range| (value.value - range.low).max(range.high - value.value));
-    Estimate {
-        half_width: value.half_width.or(longer),
-        ..value
-    }
 }

@@ -3,6 +3,7 @@
 use measure::setup::Setup;
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
+use measure::work;
 
 use crate::number;
 
@@ -13,6 +14,7 @@ pub(crate) type Facts = Vec<(&'static str, String)>;
 pub(crate) fn setup(setup: &Setup) -> Facts {
     let mut facts = vec![
         ("Workload", setup.workload.clone()),
+        ("Options", work::options(setup).to_owned()),
         ("Engine", setup.engine.clone()),
         ("Server", setup.server.clone()),
         ("Encryption", encryption(setup).to_owned()),
@@ -27,6 +29,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Keys drawn", keys(setup)),
         ("Statements", setup.protocol.to_string()),
         ("Arrivals", setup.arrivals.clone()),
+        ("Think time", work::think_time(setup)),
         ("Seed", setup.seed.to_string()),
         ("Warm-up", warm_up(setup)),
         ("Measurement", limit(setup)),

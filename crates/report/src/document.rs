@@ -91,10 +91,13 @@ fn paragraphs(text: &str) -> Vec<String> {
     paragraphs.map(|lines| lines.join(" ")).collect()
 }
 
-/// What searches found, what two variants cost against each other, and how far it scales.
+/// What searches found, or what two variants cost against each other and how far it scales.
 pub(crate) fn answers(result: &RunResult) -> Vec<Section> {
-    let mut answers: Vec<Section> = search::section(result).into_iter().collect();
-    answers.extend(compare::answer(result));
+    if let Some(found) = search::section(result) {
+        // Its trials are steps, whose rates it chose: there is nothing in them to compare.
+        return vec![found];
+    }
+    let mut answers: Vec<Section> = compare::answer(result).into_iter().collect();
     answers.extend(scale::section(result));
     answers
 }

@@ -5,7 +5,7 @@ use std::mem::discriminant;
 
 use measure::result::RunResult;
 use measure::setup::Outcome;
-use measure::summary::TrialSummary;
+use measure::summary::{TrialSummary, counted};
 use measure::verdict::Bound;
 use measure::warning::Warning;
 
@@ -38,7 +38,7 @@ pub(crate) fn lead(result: &RunResult) -> String {
          {} ms",
         number::estimate(best.tps.estimate),
         number::estimate(mean.estimate),
-        number::estimate(p99.estimate)
+        p99.shown()
     );
     let mut text = match (points.as_slice(), best.trials.first()) {
         ([_], Some(first)) => {
@@ -67,11 +67,10 @@ pub(crate) fn best_trial(result: &RunResult) -> usize {
         return place + 1;
     }
     let points = points(result);
-    let mut trials = best(&points).into_iter().flat_map(|point| &point.trials);
-    let wanted = trials.find(|trial| trial.counts());
+    let wanted = best(&points).and_then(|point| counted(&point.trials).first().copied());
     let place = wanted.and_then(|wanted| {
         let mut trials = result.trials.iter();
-        trials.position(|trial| std::ptr::eq(trial, *wanted))
+        trials.position(|trial| std::ptr::eq(trial, wanted))
     });
     place.map_or(1, |place| place + 1)
 }
@@ -139,8 +138,8 @@ fn overlap(a: &Cell, b: &Cell) -> bool {
 }
 
 fn bound_at(best: &Point<'_>) -> String {
-    let trials = best.trials.iter().filter(|trial| trial.counts());
-    let mut bounds: Vec<Bound> = trials
+    let mut bounds: Vec<Bound> = counted(&best.trials)
+        .into_iter()
         .filter_map(|trial| Some(trial.verdict.as_ref()?.bound))
         .collect();
     bounds.dedup();
@@ -185,6 +184,9 @@ pub(crate) fn ended_early(result: &RunResult) -> Vec<Remark> {
     let early = early.filter_map(|trial| {
         let words = match &trial.outcome {
             Outcome::Completed => return None,
+            Outcome::Interrupted if is_replaced(trial, result) => {
+                "it is in no number, for others of its point ran to their end"
+            }
             Outcome::Interrupted => "what was measured until then counts",
             Outcome::Stopped { error } => error.as_str(),
             Outcome::Failed { reason } => reason.as_str(),
@@ -192,6 +194,13 @@ pub(crate) fn ended_early(result: &RunResult) -> Vec<Remark> {
         Some(remark(trial, result, ended(&trial.outcome), words))
     });
     early.collect()
+}
+
+/// Whether an interrupted trial is left out for whole ones.
+fn is_replaced(trial: &TrialSummary, result: &RunResult) -> bool {
+    let all: Vec<&TrialSummary> = result.trials.iter().collect();
+    let mut counted = counted(&all).into_iter();
+    !counted.any(|counted| std::ptr::eq(counted, trial))
 }
 
 /// How a trial ended, in a word.
@@ -254,15 +263,17 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
     ))
 }
 
-/// Each trial that is in no number, and why; and those that are missing.
+/// Each trial that did not come to its end, and whether it is in any number; and those that
+/// are missing.
 pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
     let early = ended_early(result).into_iter();
-    let early = early.filter(|remark| remark.what != ended(&Outcome::Interrupted));
-    let early = early.map(|remark| {
-        format!(
+    let interrupted = ended(&Outcome::Interrupted);
+    let early = early.map(|remark| match remark.what == interrupted {
+        true => format!("{} was {interrupted}: {}.", remark.name, remark.words),
+        false => format!(
             "{} {}, and is in no number: {}",
             remark.name, remark.what, remark.words
-        )
+        ),
     });
     early
         .chain(absent(result).map(|words| format!("{words}.")))

@@ -116,17 +116,32 @@ pub(crate) fn name(keys: &[&str], values: &[&str], axes: &[&str]) -> String {
 
 /// What a trial is called among the others.
 pub(crate) fn trial_name(trial: &TrialSummary, result: &RunResult) -> String {
-    let axes = axes(result);
-    let values: Vec<&str> = axes.iter().map(|key| value(trial, key)).collect();
-    let mut text = match (axes.is_empty(), trial.label.is_empty()) {
-        (false, _) => name(&axes, &values, &axes),
-        (true, false) => trial.label.clone(),
-        (true, true) => format!("trial {}", trial.number.max(1)),
-    };
+    let mut text = point_name(trial, result);
+    if text.is_empty() {
+        text = format!("trial {}", trial.number.max(1));
+    }
     if repeated(result) {
         text = format!("{text}, repeat {}", trial.repeat);
     }
     text
+}
+
+/// What so many repeats are called together, of which this is one.
+pub(crate) fn repeats_name(trial: &TrialSummary, count: usize, result: &RunResult) -> String {
+    match point_name(trial, result).as_str() {
+        "" => format!("{count} trials"),
+        point => format!("{point}, {count} trials"),
+    }
+}
+
+/// Empty where there is only one point.
+fn point_name(trial: &TrialSummary, result: &RunResult) -> String {
+    let axes = axes(result);
+    let values: Vec<&str> = axes.iter().map(|key| value(trial, key)).collect();
+    match axes.is_empty() {
+        true => trial.label.clone(),
+        false => name(&axes, &values, &axes),
+    }
 }
 
 /// Whether points were measured more than once.

@@ -15,6 +15,7 @@ pub mod csv;
 mod describe;
 mod doctor;
 mod document;
+mod doubts;
 mod environment;
 mod figures;
 mod findings;

@@ -1,72 +1,63 @@
 //! Whether results are of the same work: without that their numbers cannot be held
 //! against each other.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use measure::result::RunResult;
-use measure::setup::Setup;
+use measure::summary::TrialSummary;
+use measure::work::{MUST, Must};
 
 use crate::keys;
-use crate::list::{distinct, listed};
-use crate::number;
-
-/// Something that has to be alike, and the keys of a study that change it.
-struct Must {
-    name: &'static str,
-    keys: &'static [&'static str],
-    of: fn(&Setup) -> String,
-}
-
-const MUST: [Must; 6] = [
-    Must {
-        name: "workload",
-        keys: &["load.workload"],
-        of: |setup| setup.workload.clone(),
-    },
-    Must {
-        name: "tables",
-        keys: &["data.tables"],
-        of: |setup| number::count(setup.tables.into()),
-    },
-    Must {
-        name: "rows in each table",
-        keys: &["data.rows"],
-        of: |setup| number::count(setup.rows),
-    },
-    Must {
-        name: "keys drawn",
-        keys: &["load.key_range", "data.rows"],
-        of: |setup| format!("1 to {}", number::count(setup.key_range)),
-    },
-    Must {
-        name: "distribution",
-        keys: &["load.distribution"],
-        of: |setup| setup.distribution.clone(),
-    },
-    Must {
-        name: "statements",
-        keys: &[],
-        of: |setup| setup.protocol.to_string(),
-    },
-];
+use crate::list::listed;
 
 /// What is not alike in two results, each as `rows in each table: 1,000 / 2,000`. What
-/// both vary is alike at each point, so it is not looked at.
+/// both vary is looked at where they have the same point.
 #[must_use]
 pub fn unlike(one: &RunResult, other: &RunResult) -> Vec<String> {
-    let varied = |result: &RunResult, must: &Must| {
-        let axes = keys::axes(result);
-        must.keys.iter().any(|key| axes.contains(key))
-    };
-    let values = |result: &RunResult, must: &Must| {
-        let mut values = distinct(result.trials.iter().map(|trial| (must.of)(&trial.setup)));
-        values.sort();
-        listed(&values)
-    };
-    let asked = MUST
-        .iter()
-        .filter(|must| !(varied(one, must) && varied(other, must)));
-    let pairs = asked.map(|must| (must.name, values(one, must), values(other, must)));
-    let unlike = pairs.filter(|(_, one, other)| one != other);
-    unlike
-        .map(|(name, one, other)| format!("{name}: {one} / {other}"))
-        .collect()
+    let unlike = MUST.iter().filter_map(|must| {
+        let (ones, others) = match varies(one, must) && varies(other, must) {
+            true => at_a_point(one, other, must)?,
+            false => (of(&one.trials, must), of(&other.trials, must)),
+        };
+        (ones != others).then(|| format!("{}: {} / {}", must.name, shown(&ones), shown(&others)))
+    });
+    unlike.collect()
+}
+
+fn varies(result: &RunResult, must: &Must) -> bool {
+    let mut axes = keys::axes(result).into_iter();
+    axes.any(|key| must.is_changed_by(key))
+}
+
+/// Everything that it is in some trials.
+type Values = BTreeSet<String>;
+
+fn of<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>, must: &Must) -> Values {
+    trials.into_iter().map(|t| must.of(&t.setup)).collect()
+}
+
+/// The values at the first point that both have and at which they differ.
+fn at_a_point(one: &RunResult, other: &RunResult, must: &Must) -> Option<(Values, Values)> {
+    let mut others = by_point(other, must);
+    let mut pairs = by_point(one, must)
+        .into_iter()
+        .filter_map(|(point, ones)| Some((ones, others.remove(&point)?)));
+    pairs.find(|(ones, others)| ones != others)
+}
+
+/// The values at each point, whose keys are in alphabetical order.
+fn by_point<'a>(
+    result: &'a RunResult,
+    must: &Must,
+) -> BTreeMap<BTreeSet<&'a (String, String)>, Values> {
+    let mut points: BTreeMap<_, Values> = BTreeMap::new();
+    for trial in &result.trials {
+        let values = points.entry(trial.point.iter().collect()).or_default();
+        values.insert(must.of(&trial.setup));
+    }
+    points
+}
+
+fn shown(values: &Values) -> String {
+    listed(&values.iter().collect::<Vec<_>>())
 }

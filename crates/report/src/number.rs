@@ -1,5 +1,6 @@
 //! Numbers as people read them.
 
+use measure::digits::apart;
 use measure::interval::Estimate;
 use measure::quantile::Range;
 
@@ -104,20 +105,6 @@ fn fixed(value: f64, decimals: usize) -> String {
         Some((whole, rest)) => format!("{}.{rest}", apart(whole)),
         None => apart(&text),
     }
-}
-
-fn apart(digits: &str) -> String {
-    let (sign, digits) = digits
-        .strip_prefix('-')
-        .map_or(("", digits), |rest| ("-", rest));
-    let mut text = sign.to_owned();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -181,7 +181,10 @@ impl PaperTable {
             let columns = self.columns.iter().zip(cells);
             shown.extend(columns.map(|(heading, cell)| {
                 let scaled = cell.estimate.map(|estimate| heading.scaled(estimate));
-                let text = number::estimate_to(scaled, heading.decimals);
+                let text = match cell.range {
+                    Some(_) => cell.shown(),
+                    None => number::estimate_to(scaled, heading.decimals),
+                };
                 match cell.n == n || cell.n == 0 {
                     true => text,
                     // Not each of them measured this.

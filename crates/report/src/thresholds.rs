@@ -1,7 +1,8 @@
 //! Whether the thresholds were kept.
 
+use measure::interval::Estimate;
 use measure::result::RunResult;
-use measure::threshold::{Judged, Judgement};
+use measure::threshold::{Doubt, Judged, Judgement};
 
 use crate::grid::{Grid, heads};
 use crate::keys;
@@ -14,13 +15,20 @@ const ONLY_POINT: &str = "all";
 pub(crate) fn lead(result: &RunResult) -> Option<String> {
     let all = result.thresholds.len();
     let missed = result.thresholds.iter().filter(|one| one.is_missed());
-    match (all, missed.count()) {
-        (0, _) => None,
-        (1, 0) => Some("The threshold was kept.".to_owned()),
-        (1, _) => Some("The threshold was missed.".to_owned()),
-        (all, 0) => Some(format!("All {all} thresholds were kept.")),
-        (all, missed) => Some(format!("{missed} of {all} thresholds were missed.")),
-    }
+    let lead = match (all, missed.count()) {
+        (0, _) => return None,
+        (1, 0) => "The threshold was kept.".to_owned(),
+        (1, _) => "The threshold was missed.".to_owned(),
+        (all, 0) => format!("All {all} thresholds were kept."),
+        (all, missed) => format!("{missed} of {all} thresholds were missed."),
+    };
+    let is_close = |one: &&Judgement| one.doubts.contains(&Doubt::WithinInterval);
+    let close = match result.thresholds.iter().filter(is_close).count() {
+        0 => return Some(lead),
+        1 => "One limit lies within the interval of what was found".to_owned(),
+        close => format!("{close} limits lie within the intervals of what was found"),
+    };
+    Some(format!("{lead} {close}: another run may tell otherwise."))
 }
 
 /// A row for each threshold at each point, those that were missed first.
@@ -35,11 +43,14 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
             value,
             limit,
             number::count(judgement.trials.into()),
-            judgement.judged.to_string(),
+            verdict(judgement),
         ]
     });
     Grid {
-        caption: "Thresholds: the mean over the n trials of each point, against its limit."
+        caption: "Thresholds: the mean over the n trials of each point, against its limit. ± is \
+                  half of its 95 % interval, brackets hold that of a percentile: over the trials \
+                  where there are several, else within the one, from which another may differ \
+                  by more."
             .to_owned(),
         heads: heads(["point", "threshold", "found", "limit", "n", ""]),
         keys: 2,
@@ -77,38 +88,62 @@ pub fn misses(result: &RunResult) -> Vec<String> {
     missed.collect()
 }
 
-/// What is wrong, with both numbers: `tps is 90, which is not >= 95`; `None` where the
-/// threshold was kept.
-pub(crate) fn miss(judgement: &Judgement) -> Option<String> {
-    let (value, limit) = numbers(judgement);
-    let (column, condition) = (&judgement.column, &judgement.condition);
-    match &judgement.judged {
-        Judged::Kept => None,
-        Judged::NotMeasured => Some(format!(
-            "{column} was not measured; it has to be {condition}"
-        )),
-        Judged::NoBaseline { reason } => Some(format!(
-            "{column} is {value}, and has to be {condition}: {reason}"
-        )),
-        Judged::Missed => Some(
-            match condition.contains('*') || condition.contains("base") {
-                true => format!("{column} is {value}, which is not {condition} = {limit}"),
-                false => format!("{column} is {value}, which is not {condition}"),
-            },
-        ),
+/// What came of it, and why that is not sure: `kept, within its interval`.
+fn verdict(judgement: &Judgement) -> String {
+    match doubts(judgement) {
+        None => judgement.judged.to_string(),
+        Some(doubts) => format!("{}, {doubts}", judgement.judged),
     }
 }
 
-/// Both numbers with as many digits as tell them apart.
-fn numbers(judgement: &Judgement) -> (String, String) {
-    let shown = (
-        number::maybe(judgement.value),
-        number::maybe(judgement.limit),
-    );
-    match (judgement.value, judgement.limit) {
-        (Some(value), Some(limit)) if shown.0 == shown.1 && value.total_cmp(&limit).is_ne() => {
-            (value.to_string(), limit.to_string())
+fn doubts(judgement: &Judgement) -> Option<String> {
+    let doubts: Vec<String> = judgement.doubts.iter().map(Doubt::to_string).collect();
+    (!doubts.is_empty()).then(|| doubts.join("; "))
+}
+
+/// What is wrong, with both numbers: `tps is 94.80 ± 0.50, which is not >= 95 (within its
+/// interval)`; `None` where the threshold was kept.
+pub(crate) fn miss(judgement: &Judgement) -> Option<String> {
+    let (value, limit) = numbers(judgement);
+    let (column, condition) = (&judgement.column, &judgement.condition);
+    let miss = match &judgement.judged {
+        Judged::Kept => return None,
+        Judged::NotMeasured => format!("{column} was not measured; it has to be {condition}"),
+        Judged::NoBaseline { reason } => {
+            format!("{column} is {value}, and has to be {condition}: {reason}")
         }
-        _ => shown,
-    }
+        Judged::Missed => match condition.contains('*') || condition.contains("base") {
+            true => format!("{column} is {value}, which is not {condition} = {limit}"),
+            false => format!("{column} is {value}, which is not {condition}"),
+        },
+    };
+    Some(match doubts(judgement) {
+        None => miss,
+        Some(doubts) => format!("{miss} ({doubts})"),
+    })
+}
+
+/// Both numbers with their intervals, and with as many digits as tell them apart.
+fn numbers(judgement: &Judgement) -> (String, String) {
+    let (value, limit) = (judgement.value, judgement.limit);
+    let are_apart = match (value, limit) {
+        (Some(value), Some(limit)) => {
+            number::value(value) != number::value(limit) || value.total_cmp(&limit).is_eq()
+        }
+        _ => true,
+    };
+    let plain = |value: f64| match are_apart {
+        true => number::value(value),
+        false => value.to_string(),
+    };
+    let shown = |value: Option<f64>, half_width| match (value, half_width) {
+        (Some(value), Some(half)) if !are_apart => format!("{value} ± {}", number::value(half)),
+        (Some(value), None) => plain(value),
+        (value, half_width) => number::estimate(value.map(|value| Estimate { value, half_width })),
+    };
+    let found = match (value, judgement.range) {
+        (Some(value), range @ Some(_)) if are_apart => number::within(value, range),
+        (value, _) => shown(value, judgement.half_width),
+    };
+    (found, shown(limit, judgement.limit_half_width))
 }

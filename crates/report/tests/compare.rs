@@ -10,8 +10,10 @@ mod common;
 
 use common::golden;
 use common::made::{Made, made};
+use measure::finding::{Finding, Level};
 use measure::result::{RunResult, Table};
 use measure::setup::Outcome;
+use measure::warning::Warning;
 use report::Answer;
 use report::compare::{Side, SideBySide};
 
@@ -371,4 +373,33 @@ fn hostile_words_stay_words_in_a_comparison() {
     let html = both.html().unwrap();
     assert!(!html.contains("<img") && html.matches("</script>").count() == 3);
     assert!(!both.text().contains('\u{1b}'));
+}
+
+#[test]
+fn what_the_reports_of_both_warn_of_is_said_again() {
+    let (mut hardware, mut machine) = (platform(0, 2), platform(1, 2));
+    let saturated = Warning::GeneratorSaturated {
+        worker: 0,
+        running: 0.99,
+    };
+    hardware.trials[0].warnings = vec![Warning::NoWarmup, saturated];
+    hardware.trials[1].warnings = vec![Warning::NoWarmup];
+    machine.findings = vec![Finding {
+        id: "governor".into(),
+        of: "host".into(),
+        level: Level::Spoils,
+        seen: String::new(),
+        why: String::new(),
+        source: String::new(),
+        mend: None,
+    }];
+    machine.trials[3].setup.arrivals = "120/s, Poisson".into();
+    let text = unwrapped(&compare(&hardware, &machine));
+    for words in [
+        "HW: 2 of 8 trials carry warnings: no warm-up (2), generator saturated (1).",
+        "VM: 1 check found what spoils measurements: governor.",
+        "Some trials were driven at a rate of their own",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
 }

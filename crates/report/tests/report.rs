@@ -90,6 +90,52 @@ fn thresholds_are_in_every_form_of_the_report() {
     assert_eq!(report::junit::xml(&without), None);
 }
 
+/// With both numbers' intervals, wherever a verdict is read.
+#[test]
+fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
+    let (mut result, _) = common::study(&[8]);
+    let trial = &mut result.trials[0];
+    let tps = trial.transactions.per_s.unwrap();
+    let limit = tps.value + tps.half_width.unwrap() / 2.0;
+    trial.transactions.count = 500;
+    let thresholds = [
+        format!("tps >= {limit}"),
+        "response_ms.p99 < 1000".to_owned(),
+        "response_ms.p95 < 0.001".to_owned(),
+    ];
+    let thresholds = thresholds.map(|text| Threshold::parse_line(&text).unwrap());
+    result.thresholds = judge(&thresholds, &result.trials, Baseline::None);
+    let report = Report {
+        result: &result,
+        series: &[],
+        monitors: &[],
+        study: None,
+    };
+    let range = result.thresholds[2].range.unwrap();
+    for text in [
+        report::text::study(&result),
+        report::markdown::page(&report),
+        page(&report).unwrap(),
+    ] {
+        let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "2 of 3 thresholds were missed. One limit lies within the interval of what was found",
+            "missed, within its interval",
+            "kept, fewer than 10 transactions were slower",
+            &format!("({:.3}–{:.3})", range.low, range.high),
+        ] {
+            assert!(one_line.contains(words), "{words}\n{text}");
+        }
+    }
+    let xml = report::junit::xml(&result).unwrap();
+    let half = tps.half_width.unwrap();
+    assert!(
+        xml.contains(&format!(" ± {half:.0}, which is not")),
+        "{xml}"
+    );
+    assert!(xml.contains("(within its interval)</failure>"), "{xml}");
+}
+
 #[test]
 fn hostile_words_stay_in_their_xml() {
     let mut result = judged();

@@ -103,6 +103,33 @@ fn a_law_that_tells_nothing_is_refused_with_its_reason() {
     assert!(text.contains("No law of scaling is shown"), "{text}");
 }
 
+#[test]
+fn what_grows_in_proportion_is_said_to_and_costs_nothing_below_0() {
+    // The small sizes a little less, which the law's best fit takes for σ below 0.
+    let result = study(&SIZES, 3, |users| {
+        let held_back = if users < 8 { 0.99 } else { 1.0 };
+        100.0 * f64::from(users) * held_back
+    });
+    let text = report::text::study(&result);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("It grows in proportion: neither"), "{text}");
+    let csv = report::scale::csv(&result).unwrap();
+    for cost in [",usl,contention,,0,", ",usl,coherency,,0,", ",amdahl,serial,,0,"] {
+        assert!(csv.contains(cost), "{cost}\n{csv}");
+    }
+}
+
+#[test]
+fn what_grows_by_more_than_in_proportion_has_no_law() {
+    let result = study(&SIZES, 1, |users| 100.0 * f64::from(users).powf(1.2));
+    let text = report::text::study(&result);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("No law of scaling is shown: throughput grows by more than in proportion"),
+        "{text}"
+    );
+}
+
 /// Every variant has a law of its own; one may have none.
 #[test]
 fn each_variant_scales_in_its_own_way() {

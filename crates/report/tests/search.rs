@@ -10,7 +10,7 @@ mod common;
 
 use common::golden;
 use common::search::{FOUND, searched};
-use measure::find_max::SearchEnd;
+use measure::find_max::{Doubt, SearchEnd};
 use report::Report;
 
 /// The words of a text on one line, with plain spaces.
@@ -112,6 +112,41 @@ fn it_is_said_how_a_search_ended() {
         let text = text(&[("1000", end)]);
         assert!(text.contains(said), "{said}: {text}");
     }
+}
+
+/// Of 100 transactions per second, 1 % are ten in 10 s.
+#[test]
+fn what_may_be_luck_is_said_with_the_answer() {
+    let said = |doubted: &[(f64, Doubt)]| {
+        let mut left = searched(&[("1000", FOUND)]);
+        for step in &mut left.result.searches[0].steps {
+            let of_step = doubted.iter().filter(|(rate, _)| *rate == step.rate_per_s);
+            step.doubts = of_step.map(|(_, doubt)| *doubt).collect();
+        }
+        let csv = report::search::csv(&left.result).unwrap();
+        (flat(&report::text::study(&left.result)), csv)
+    };
+    let (none, _) = said(&[]);
+    assert!(!none.contains("Caution") && !none.contains("Short:"), "{none}");
+    // More arrived than was done, however short it was; and no answer rests on 700.
+    let (other, csv) = said(&[(840.0, Doubt::Short), (700.0, Doubt::FewSlower)]);
+    assert!(!other.contains("Caution"), "{other}");
+    assert!(csv.contains(",700,700,5,12,false,held,few slower\n"), "{csv}");
+    let (few, _) = said(&[(766.8, Doubt::FewSlower)]);
+    for words in [
+        "did with 8 users. Caution: At 766.8 per second fewer than 10 transactions were slower \
+         than p99, so it hangs on a handful of them: give load.time 10 s or more.",
+        "held, in a longer trial, few slower",
+        "Few slower: fewer than 10 transactions were slower",
+    ] {
+        assert!(few.contains(words), "{words}: {few}");
+    }
+    let both = [766.8, 802.6].map(|rate| (rate, Doubt::Short));
+    let (short, _) = said(&both);
+    assert!(
+        short.contains("Caution: At both rates less than 10 s were measured, too little to see"),
+        "{short}"
+    );
 }
 
 #[test]

@@ -132,6 +132,35 @@ fn without_an_efficiency_it_comes_from_the_law() {
     assert!(number("/efficiency/half_width") > 0.0);
 }
 
+/// What grows in proportion, or not at all, and varies by 1 %.
+#[test]
+fn an_efficiency_of_the_law_is_a_share_whatever_was_measured() {
+    let mut planned = 0;
+    for seed in 0..50_u32 {
+        for exponent in [0.0, 1.0] {
+            let point = |instances: u32| {
+                let n = f64::from(instances);
+                let luck = f64::from((seed * 37 + instances * instances * 53) % 101) / 50.0 - 1.0;
+                let tps = 1000.0 * n.powf(exponent) * (1.0 + 0.01 * luck);
+                (instances, tps, 10.0)
+            };
+            let points: Vec<_> = (1..=8).map(point).collect();
+            match Sizing::of(&server(&points, 1), &question(None)) {
+                Ok(sizing) => {
+                    let json: serde_json::Value =
+                        serde_json::from_str(&sizing.json().unwrap()).unwrap();
+                    let efficiency = json["efficiency"]["value"].as_f64().unwrap();
+                    assert!(efficiency > 0.0 && efficiency <= 1.0, "{seed}: {efficiency}");
+                    planned += 1;
+                }
+                // Nobody gave one, so nobody is told that it is wrong.
+                Err(error) => assert!(error.wants_efficiency(), "{seed}: {error}"),
+            }
+        }
+    }
+    assert!(planned > 40, "{planned}");
+}
+
 #[test]
 fn what_tells_no_efficiency_wants_one() {
     let refused = |result: &RunResult| {

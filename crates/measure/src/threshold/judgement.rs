@@ -4,10 +4,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::found::Found;
 use super::{Limit, Threshold};
-use crate::column;
+use crate::quantile::Range;
 use crate::result::RunResult;
+use crate::setup::Setup;
 use crate::summary::TrialSummary;
+use crate::work::other_work;
 
 /// The key that names alternative settings of a study.
 const VARIANT: &str = "variant";
@@ -23,12 +26,45 @@ pub struct Judgement {
     pub condition: String,
     /// The number that it was compared with.
     pub limit: Option<f64>,
+    /// Half of the limit's own 95 % interval, where it is that of a baseline that has one.
+    #[serde(default)]
+    pub limit_half_width: Option<f64>,
     /// The mean over the point's trials.
     pub value: Option<f64>,
+    /// Half of its 95 % interval: over the trials where there are several, else within the
+    /// one; `None` where it has none.
+    #[serde(default)]
+    pub half_width: Option<f64>,
+    /// Between which values a percentile of one trial lies, in place of a half width.
+    #[serde(default)]
+    pub range: Option<Range>,
     /// Trials that the mean is over.
     pub trials: u32,
     /// What came of it.
     pub judged: Judged,
+    /// Why it could come out otherwise the next time.
+    #[serde(default)]
+    pub doubts: Vec<Doubt>,
+}
+
+/// Why little may be built on a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// The limit lies within the number's interval; where the limit has an interval too, no
+    /// further away than both are wide together.
+    WithinInterval,
+    /// A percentile that fewer than ten transactions exceed, here or in the baseline.
+    FewSlower,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WithinInterval => "within its interval",
+            Self::FewSlower => "fewer than 10 transactions were slower",
+        })
+    }
 }
 
 /// What came of a threshold at a point; all but [`Judged::Kept`] is missed.
@@ -155,6 +191,13 @@ fn at<'a>(trials: &'a [TrialSummary], point: &[(String, String)]) -> Vec<&'a Tri
     trials.iter().filter(same).collect()
 }
 
+/// With what a number is compared.
+struct Against {
+    limit: f64,
+    half_width: Option<f64>,
+    few_slower: bool,
+}
+
 fn judge_at(
     threshold: &Threshold,
     point: &[(String, String)],
@@ -162,197 +205,112 @@ fn judge_at(
     baseline: Baseline<'_>,
 ) -> Judgement {
     let here = at(trials, point);
-    let (value, count) = mean(&here, &threshold.column);
-    let limit = match threshold.limit {
-        Limit::Number(number) => Ok(number),
+    let found = Found::of(&here, &threshold.column);
+    let value = found.mean.map(|mean| mean.value);
+    let against = match threshold.limit {
+        Limit::Number(limit) => Ok(Against {
+            limit,
+            half_width: None,
+            few_slower: false,
+        }),
         Limit::OfBaseline(factor) => {
-            base(&here, &baseline.trials(trials, point), &threshold.column)
-                .map(|base| base * factor)
+            let base = baseline.trials(trials, point);
+            let unlike = unlike(&here, &base, baseline);
+            unlike.map_or_else(|| against(&base, &threshold.column, factor), Err)
         }
     };
-    let judged = match (value, &limit) {
-        (None, _) => Judged::NotMeasured,
-        (_, Err(reason)) => Judged::NoBaseline {
-            reason: reason.clone(),
-        },
-        (Some(value), Ok(limit)) if threshold.compare.holds(value, *limit) => Judged::Kept,
-        (Some(_), Ok(_)) => Judged::Missed,
+    let (judged, doubts) = match (value, &against) {
+        (None, _) => (Judged::NotMeasured, Vec::new()),
+        (_, Err(reason)) => {
+            let reason = reason.clone();
+            (Judged::NoBaseline { reason }, Vec::new())
+        }
+        (Some(value), Ok(against)) => {
+            let judged = match threshold.compare.holds(value, against.limit) {
+                true => Judged::Kept,
+                false => Judged::Missed,
+            };
+            (judged, doubts(&found, value, against))
+        }
     };
+    let against = against.ok();
     Judgement {
         point: point.to_vec(),
         column: threshold.column.clone(),
         condition: threshold.condition(),
-        limit: limit.ok(),
+        limit: against.as_ref().map(|against| against.limit),
+        limit_half_width: against.and_then(|against| against.half_width),
         value,
-        trials: count,
+        half_width: found.mean.and_then(|mean| mean.half_width),
+        range: found.range,
+        trials: found.trials,
         judged,
+        doubts,
     }
 }
 
-/// What the baseline has, or why that is nothing to compare with.
-fn base(here: &[&TrialSummary], base: &[&TrialSummary], column: &str) -> Result<f64, String> {
-    let (Some(one), Some(other)) = (here.first(), base.first()) else {
-        return Err("the baseline has no such point".to_owned());
+/// So many times what the baseline has, or why that is nothing to compare with.
+fn against(base: &[&TrialSummary], column: &str, factor: f64) -> Result<Against, String> {
+    let found = Found::of(base, column);
+    let mean = found.mean.ok_or("not measured in the baseline")?;
+    Ok(Against {
+        limit: mean.value * factor,
+        half_width: found.longer_side().map(|half| half * factor.abs()),
+        few_slower: found.few_slower,
+    })
+}
+
+/// Why a verdict on a number could come out otherwise. Half widths of independent numbers
+/// add up like standard errors: by their squares.
+fn doubts(found: &Found, value: f64, against: &Against) -> Vec<Doubt> {
+    let reaches = [found.reach(against.limit), against.half_width];
+    let squares = reaches.into_iter().flatten().map(|reach| reach * reach);
+    let reach = squares.sum::<f64>().sqrt();
+    let doubts = [
+        (Doubt::WithinInterval, (value - against.limit).abs() < reach),
+        (Doubt::FewSlower, found.few_slower || against.few_slower),
+    ];
+    let there = doubts.into_iter().filter(|(_, is_there)| *is_there);
+    there.map(|(doubt, _)| doubt).collect()
+}
+
+/// Why trials cannot be held against those of the baseline; another version of an engine is
+/// no reason. The variants of a study differ in what the study wants to know, which may be
+/// other rows, but its workload stays the same.
+fn unlike(
+    here: &[&TrialSummary],
+    base: &[&TrialSummary],
+    baseline: Baseline<'_>,
+) -> Option<String> {
+    let (Some(one), Some(base)) = (driven(here), driven(base)) else {
+        return Some("the baseline has no such point".to_owned());
     };
-    if let Some(reason) = unlike(one, other) {
-        return Err(reason);
-    }
-    mean(base, column)
-        .0
-        .ok_or_else(|| "not measured in the baseline".to_owned())
-}
-
-/// Why two trials cannot be compared; another version of an engine is no reason.
-fn unlike(one: &TrialSummary, base: &TrialSummary) -> Option<String> {
-    let name = |trial: &TrialSummary| {
-        let mut words = trial.setup.engine.split_whitespace().map(str::to_owned);
-        words.next().unwrap_or_default()
+    let name = |engine: &str| {
+        engine
+            .split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     };
-    let (workload, engine) = (&base.setup.workload, name(base));
-    if one.setup.workload != *workload {
-        return Some(format!("the baseline ran {workload}"));
+    if name(&one.engine) != name(&base.engine) {
+        return Some(format!("the baseline is of {}", name(&base.engine)));
     }
-    (name(one) != engine).then(|| format!("the baseline is of {engine}"))
+    match baseline {
+        Baseline::Variant(_) => {
+            (one.workload != base.workload).then(|| format!("the baseline ran {}", base.workload))
+        }
+        Baseline::None | Baseline::Result(_) => {
+            other_work(one, base).map(|other| format!("the baseline did other work: {other}"))
+        }
+    }
 }
 
-/// The mean over the trials whose numbers count, and how many have one.
-fn mean(trials: &[&TrialSummary], column: &str) -> (Option<f64>, u32) {
-    let counting = trials.iter().filter(|trial| trial.counts());
-    let values: Vec<f64> = counting
-        .filter_map(|trial| column::value(trial, column))
-        .map(|estimate| estimate.value)
-        .filter(|value| value.is_finite())
-        .collect();
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let count = u32::try_from(values.len()).unwrap_or(u32::MAX);
-    ((count > 0).then_some(mean), count)
+/// What trials of one point were driven with; one that failed may not know.
+fn driven<'a>(trials: &[&'a TrialSummary]) -> Option<&'a Setup> {
+    let counting = trials.iter().find(|trial| trial.counts());
+    counting.or(trials.first()).map(|trial| &trial.setup)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::setup::Outcome;
-
-    fn read(text: &str) -> Threshold {
-        Threshold::parse_line(text).unwrap()
-    }
-
-    /// A trial at a point with so many transactions per second.
-    fn trial(point: &[(&str, &str)], tps: f64) -> TrialSummary {
-        let mut trial = crate::check::tests::trial();
-        let pairs = point.iter();
-        trial.point = pairs
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect();
-        if let Some(per_s) = &mut trial.transactions.per_s {
-            per_s.value = tps;
-        }
-        trial
-    }
-
-    fn told(judgements: &[Judgement]) -> Vec<String> {
-        judgements.iter().map(|j| j.judged.to_string()).collect()
-    }
-
-    #[test]
-    fn a_point_is_judged_by_the_mean_over_its_repeats() {
-        let trials = [
-            trial(&[("threads", "1")], 90.0),
-            trial(&[("threads", "2")], 200.0),
-            trial(&[("threads", "1")], 110.0),
-        ];
-        let judgements = judge(&[read("tps >= 100")], &trials, Baseline::None);
-        assert_eq!(told(&judgements), ["kept", "kept"]);
-        let first = &judgements[0];
-        assert_eq!((first.value, first.trials), (Some(100.0), 2));
-        let missed = judge(&[read("tps > 100")], &trials, Baseline::None);
-        assert_eq!(told(&missed), ["missed", "kept"]);
-        assert!(missed[0].is_missed() && missed[0].limit == Some(100.0));
-    }
-
-    #[test]
-    fn without_a_number_a_threshold_is_missed() {
-        let mut failed = trial(&[], 500.0);
-        failed.outcome = Outcome::Failed {
-            reason: "gone".into(),
-        };
-        let thresholds = [read("tps > 1"), read("psi.io.full < 5")];
-        let judgements = judge(&thresholds, &[failed], Baseline::None);
-        assert_eq!(told(&judgements), ["missed: not measured"; 2]);
-        assert!(judge(&thresholds, &[], Baseline::None).is_empty());
-    }
-
-    fn result(trials: Vec<TrialSummary>) -> RunResult {
-        let mut result: RunResult = serde_json::from_value(serde_json::json!({
-            "schema_version": 1, "title": "t", "question": null, "description": null,
-            "environment": {}, "trials": [],
-        }))
-        .unwrap();
-        result.trials = trials;
-        result
-    }
-
-    #[test]
-    fn a_baseline_is_the_same_point_of_another_result() {
-        let mut other_load = trial(&[("threads", "4")], 300.0);
-        other_load.setup.workload = "oltp_insert".into();
-        let mut other_engine = trial(&[("threads", "8")], 300.0);
-        other_engine.setup.engine = "SQLite 3".into();
-        let base = result(vec![
-            trial(&[("threads", "1"), ("rows", "9")], 100.0),
-            trial(&[("threads", "2")], 200.0),
-            other_load,
-            other_engine,
-        ]);
-        let trials = [
-            trial(&[("rows", "9"), ("threads", "1")], 95.0),
-            trial(&[("threads", "2")], 189.0),
-            trial(&[("threads", "3")], 300.0),
-            trial(&[("threads", "4")], 300.0),
-            trial(&[("threads", "8")], 300.0),
-        ];
-        let thresholds = [read("tps >= 0.95 * baseline")];
-        let judgements = judge(&thresholds, &trials, Baseline::Result(&base));
-        assert_eq!(
-            told(&judgements),
-            [
-                "kept",
-                "missed",
-                "missed: the baseline has no such point",
-                "missed: the baseline ran oltp_insert",
-                "missed: the baseline is of SQLite",
-            ]
-        );
-        assert_eq!(judgements[1].limit, Some(190.0));
-        let alone = judge(&thresholds, &trials[..1], Baseline::None);
-        assert_eq!(told(&alone), ["missed: the baseline has no such point"]);
-    }
-
-    #[test]
-    fn a_variant_is_the_baseline_of_the_others() {
-        let trials = [
-            trial(&[("variant", "a"), ("threads", "1")], 100.0),
-            trial(&[("variant", "b"), ("threads", "1")], 90.0),
-            trial(&[("variant", "a"), ("threads", "2")], 100.0),
-            trial(&[("variant", "b"), ("threads", "2")], 110.0),
-        ];
-        let thresholds = [read("tps >= 0.95 * baseline"), read("tps > 95")];
-        let judgements = judge(&thresholds, &trials, Baseline::Variant("a"));
-        let shown: Vec<_> = judgements
-            .iter()
-            .map(|j| (j.point[0].1.as_str(), j.column.as_str(), j.is_missed()))
-            .collect();
-        // The variant itself is only judged by what is not relative to it.
-        assert_eq!(
-            shown,
-            [
-                ("a", "tps", false),
-                ("b", "tps", true),
-                ("b", "tps", true),
-                ("a", "tps", false),
-                ("b", "tps", false),
-                ("b", "tps", false),
-            ]
-        );
-    }
-}
+#[path = "judgement_tests.rs"]
+mod tests;

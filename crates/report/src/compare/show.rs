@@ -241,8 +241,8 @@ fn figures(both: &SideBySide) -> Vec<Place> {
     places.push(place(
         "curves",
         "Line chart of the response time by percentile",
-        "Distributions of the response time, one over the other, each from the first trial of its \
-         point. The axis gives each further nine the same room, so that the tail is seen.",
+        "Distributions of the response time, one over the other, each of all trials of its point \
+         together. The axis gives each further nine the same room, so that the tail is seen.",
     ));
     places
 }

@@ -1,9 +1,11 @@
 //! What two sides come to, in sentences.
 
 use measure::compare::{Comparison, Decision};
+use measure::summary::{TrialSummary, counted};
 
 use super::points::{Matched, Number};
 use super::{Side, SideBySide};
+use crate::doubts::{self, doubts};
 use crate::findings;
 use crate::number;
 
@@ -103,7 +105,7 @@ fn average(found: &[Comparison]) -> String {
 /// What one number shows, and what it would take to show more.
 pub(super) fn verdict(number: &Number) -> String {
     match (&number.comparison, &number.reason) {
-        (Some(found), _) => found.decision.to_string(),
+        (Some(found), _) => found.verdict(),
         (None, Some(reason)) => reason.clone(),
         (None, None) => number::ABSENT.to_owned(),
     }
@@ -118,6 +120,16 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     let sides: &[&Side<'_>] = if together { &[base] } else { &[base, new] };
     for side in sides {
         cautions.extend(left_out(side, together));
+    }
+    let both = || sides.iter().flat_map(|side| &side.result.trials);
+    cautions.extend(doubts::at_a_rate(both()));
+    for side in sides {
+        let all: Vec<&TrialSummary> = side.result.trials.iter().collect();
+        let doubts = doubts(&counted(&all), side.result);
+        match together {
+            true => cautions.extend(doubts),
+            false => cautions.extend(doubts::of(side.name, doubts)),
+        }
     }
     cautions
 }

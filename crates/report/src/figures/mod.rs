@@ -1,5 +1,6 @@
 //! The numbers of the figures, as JSON inside the page.
 
+mod curves;
 mod pack;
 mod scale;
 mod searches;
@@ -8,12 +9,12 @@ mod thin;
 mod trial;
 
 use measure::result::RunResult;
-use measure::summary::TrialSummary;
 use serde::Serialize;
 
 use crate::Report;
 use crate::findings;
 use crate::keys;
+use curves::{Curve, curves, curves_of_two};
 use scale::Scale;
 use searches::Search;
 use sweep::Sweep;
@@ -42,17 +43,6 @@ pub struct Overview {
     names: Vec<String>,
     /// The place of the trial that is shown first, from 1.
     best: usize,
-}
-
-/// Response time by percentile at one point of the study.
-#[derive(Debug, Serialize)]
-struct Curve {
-    name: String,
-    /// Which point and which of two variants it is of, where two are held against each other.
-    pair: Option<(usize, usize)>,
-    count: u64,
-    quantile: Vec<f64>,
-    ms: Vec<f64>,
 }
 
 impl Figures {
@@ -103,53 +93,6 @@ impl Overview {
     /// As JSON that may stand in a `<script>`.
     pub(crate) fn json(&self) -> Result<String, serde_json::Error> {
         json(self)
-    }
-}
-
-/// Percentiles of repeats cannot be averaged: each point has the curve of its first
-/// trial that counts.
-fn curves(result: &RunResult) -> Vec<Curve> {
-    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
-    let axes = keys::axes(result);
-    let groups = keys::groups(&trials, &axes).into_iter();
-    groups
-        .filter_map(|group| {
-            let first = group.trials.iter().find(|trial| trial.counts())?;
-            Some(curve(first, keys::trial_name(first, result)))
-        })
-        .collect()
-}
-
-/// The curves of both at each point, one after the other.
-fn curves_of_two(result: &RunResult, variants: [&str; 2]) -> Vec<Curve> {
-    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
-    let mut axes = keys::axes(result);
-    axes.retain(|key| *key != keys::VARIANT);
-    let points = keys::groups(&trials, &axes).into_iter().enumerate();
-    let curves = points.flat_map(|(point, group)| {
-        let sides = variants.into_iter().enumerate();
-        sides.filter_map(move |(side, variant)| {
-            let of_side = |trial: &&&TrialSummary| keys::value(trial, keys::VARIANT) == variant;
-            let counted = group.trials.iter().filter(|trial| trial.counts());
-            let first = counted.clone().find(of_side)?;
-            Some(Curve {
-                pair: Some((point, side)),
-                ..curve(first, keys::trial_name(first, result))
-            })
-        })
-    });
-    curves.collect()
-}
-
-fn curve(trial: &TrialSummary, name: String) -> Curve {
-    let points = &trial.response_curve;
-    let rounded = |ms: f64| (ms * 1000.0).round() / 1000.0;
-    Curve {
-        name,
-        pair: None,
-        count: trial.transactions.count,
-        quantile: points.iter().map(|point| point.quantile).collect(),
-        ms: points.iter().map(|point| rounded(point.ms)).collect(),
     }
 }
 

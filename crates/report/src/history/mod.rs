@@ -10,20 +10,23 @@ mod show;
 use measure::change::{Change, in_history};
 use measure::interval::Estimate;
 use measure::result::RunResult;
-use measure::summary::TrialSummary;
+use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
 
 use crate::answer::Answer;
 use crate::cell::Cell;
+use crate::doubts::{self, doubts};
 use crate::findings;
 use crate::keys;
 use crate::list::distinct;
 use crate::point::{self, NoSuchKey};
-use crate::scale::CLOSED;
 use crate::sheet::Sheet;
 
 /// Fewest results in which a change can be seen: three before it and three after.
 const FEWEST: usize = 6;
+
+/// Numbers of each point that are looked at: throughput and mean response time.
+const NUMBERS: usize = 2;
 
 /// A result of the study.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +57,8 @@ struct Course {
     entries: Vec<Entry>,
     /// Where throughput changed its level; `at` is the place among the entries, from 0.
     changes: Vec<Change>,
+    /// The same of the mean response time; of none where an entry has no such time.
+    response_changes: Vec<Change>,
 }
 
 /// One point of one result.
@@ -69,7 +74,7 @@ struct Entry {
     /// Transactions per second.
     tps: Estimate,
     mean_ms: Option<Estimate>,
-    p99_ms: Option<Estimate>,
+    p99_ms: Cell,
 }
 
 /// There is nothing to show.
@@ -103,6 +108,7 @@ impl History {
                         point,
                         entries: vec![entry],
                         changes: Vec::new(),
+                        response_changes: Vec::new(),
                     }),
                 }
             }
@@ -110,17 +116,30 @@ impl History {
         if courses.is_empty() {
             return Err(HistoryError::Nothing(wanted.to_vec()));
         }
+        let histories = NUMBERS * courses.len();
         for course in &mut courses {
             let tps = course.entries.iter().map(|entry| entry.tps.value);
-            course.changes = in_history(&tps.collect::<Vec<_>>());
+            course.changes = in_history(&tps.collect::<Vec<_>>(), histories);
+            let times = course
+                .entries
+                .iter()
+                .map(|entry| Some(entry.mean_ms?.value));
+            let times: Option<Vec<f64>> = times.collect();
+            course.response_changes = in_history(&times.unwrap_or_default(), histories);
         }
-        let cautions = cautions(&runs, &courses);
+        let cautions = cautions(&runs);
         let latest = runs.last().map(|run| &run.result.environment);
         Ok(Self {
             courses,
             cautions,
             version: latest.map_or(String::new(), |latest| latest.dyno_version.clone()),
         })
+    }
+
+    /// Results of the point that has the most.
+    fn longest(&self) -> usize {
+        let lengths = self.courses.iter().map(|course| course.entries.len());
+        lengths.max().unwrap_or(0)
     }
 }
 
@@ -149,7 +168,8 @@ fn entries(run: &Run<'_>, wanted: &[(String, String)]) -> Vec<(String, Entry)> {
     let trials = point::having(&all, &axes, wanted);
     let points = point::points(&trials, &axes, &axes).into_iter();
     let entries = points.filter_map(|point| {
-        let first = point.trials.iter().find(|trial| trial.counts())?;
+        let counted = counted(&point.trials);
+        let first = counted.first()?;
         let entry = Entry {
             started: started(run).to_owned(),
             name: run.name.to_owned(),
@@ -157,21 +177,14 @@ fn entries(run: &Run<'_>, wanted: &[(String, String)]) -> Vec<(String, Entry)> {
             n: point.tps.n,
             tps: point.tps.estimate?,
             mean_ms: Cell::of(&point.trials, "response_ms.mean").estimate,
-            p99_ms: Cell::of(&point.trials, "response_ms.p99").estimate,
+            p99_ms: Cell::of(&point.trials, "response_ms.p99"),
         };
         Some((point.name, entry))
     });
     entries.collect()
 }
 
-fn cautions(runs: &[Run<'_>], courses: &[Course]) -> Vec<String> {
-    let most = courses.iter().map(|course| course.entries.len()).max();
-    let few = most.filter(|most| *most < FEWEST).map(|most| {
-        format!(
-            "No change of level can be seen in fewer than {FEWEST} results, three before it and \
-             three after; there are {most}."
-        )
-    });
+fn cautions(runs: &[Run<'_>]) -> Vec<String> {
     let hosts = distinct(runs.iter().filter_map(|run| {
         let environment = &run.result.environment;
         environment.hostname.as_deref()
@@ -186,12 +199,11 @@ fn cautions(runs: &[Run<'_>], courses: &[Course]) -> Vec<String> {
         let left_out = findings::left_out(run.result).into_iter();
         left_out.map(|words| format!("{}: {words}", run.name))
     });
-    let mut trials = runs.iter().flat_map(|run| &run.result.trials);
-    let at_a_rate = trials.any(|trial| trial.setup.arrivals != CLOSED).then(|| {
-        "Some trials were driven at a rate of their own, which is then their throughput: look at \
-         their response times."
-            .to_owned()
+    let doubted = runs.iter().flat_map(|run| {
+        let all: Vec<&TrialSummary> = run.result.trials.iter().collect();
+        doubts::of(run.name, doubts(&counted(&all), run.result))
     });
-    let of_all = [few, several, at_a_rate].into_iter().flatten();
-    of_all.chain(left_out).collect()
+    let at_a_rate = doubts::at_a_rate(runs.iter().flat_map(|run| &run.result.trials));
+    let of_all = [several, at_a_rate].into_iter().flatten();
+    of_all.chain(left_out).chain(doubted).collect()
 }

@@ -2,80 +2,97 @@
 
 use measure::change::Change;
 
-use super::{Course, History};
+use super::{Course, FEWEST, History};
 use crate::csv::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
 use crate::sheet::{Section, Sheet};
+
+/// What the cells of all grids are.
+const CELLS: &str = "Oldest first. ± is half of a 95 % confidence interval, over the n trials \
+                     where there are several, else over the seconds of the one. A level, of tps \
+                     or of the mean, holds for three results at least; of studies without any \
+                     change at most 2 % show one.";
 
 pub(super) fn sheet(history: &History) -> Sheet {
     Sheet {
         title: "History".to_owned(),
         lead: lead(history),
         cautions: history.cautions.clone(),
-        sections: history.courses.iter().map(section).collect(),
+        sections: vec![Section {
+            words: vec![CELLS.to_owned()],
+            grids: history.courses.iter().map(grid).collect(),
+            ..Section::default()
+        }],
     }
 }
 
 /// Every change, in the order of the points.
 fn lead(history: &History) -> String {
     let changed = history.courses.iter().flat_map(|course| {
-        let told = course.changes.iter();
-        told.filter_map(move |change| sentence(course, change))
+        let tps = course.changes.iter();
+        let tps = tps.filter_map(|change| sentence(course, "Throughput", change, "transactions/s"));
+        let times = course.response_changes.iter();
+        let times = times.filter_map(|change| sentence(course, "Mean response time", change, "ms"));
+        tps.chain(times).collect::<Vec<_>>()
     });
     let changed: Vec<String> = changed.collect();
-    match changed.is_empty() {
-        true => "Throughput shows no change of its level.".to_owned(),
-        false => changed.join(" "),
+    match (changed.is_empty(), history.longest() < FEWEST) {
+        (true, true) => format!(
+            "Too few results to see a change: it takes {FEWEST}, three before it and three after; \
+             there are {}.",
+            history.longest()
+        ),
+        (true, false) => {
+            "Neither throughput nor mean response time shows a change of its level.".to_owned()
+        }
+        (false, _) => changed.join(" "),
     }
 }
 
-fn sentence(course: &Course, change: &Change) -> Option<String> {
+fn sentence(course: &Course, number: &str, change: &Change, unit: &str) -> Option<String> {
     let entry = course.entries.get(change.at)?;
     let at = match course.point.as_str() {
         "" => String::new(),
         point => format!(" at {point}"),
     };
     Some(format!(
-        "Throughput{at} {} from {} ({}) on.",
+        "{number}{at} {} {unit} from {} ({}) on.",
         in_words(change),
         entry.started,
         entry.name
     ))
 }
 
-/// `fell by 4.1 %, from 812 to 779`.
+/// `fell by 4.1 %, from 812 to 779`, without a unit.
 fn in_words(change: &Change) -> String {
     let way = if change.share() > 0.0 { "rose" } else { "fell" };
     format!(
-        "{way} by {}, from {} to {} transactions/s",
+        "{way} by {}, from {} to {}",
         number::percent(change.share().abs()),
         number::value(change.before),
         number::value(change.after)
     )
 }
 
-fn section(course: &Course) -> Section {
+fn grid(course: &Course) -> Grid {
     let rows = course.entries.iter().enumerate().map(|(place, entry)| {
-        let change = course.changes.iter().find(|change| change.at == place);
         vec![
             entry.started.clone(),
             entry.name.clone(),
             entry.engine.clone(),
             number::estimate(Some(entry.tps)),
             number::estimate(entry.mean_ms),
-            number::estimate(entry.p99_ms),
+            entry.p99_ms.shown(),
             entry.n.to_string(),
-            change.map_or_else(String::new, |change| {
-                format!("{:+.1} % from here on", change.share() * 100.0)
-            }),
+            level(course, place),
         ]
     });
-    let grid = Grid {
-        caption: "Oldest first. ± is half of a 95 % confidence interval, over the n trials where \
-                  there are several, else over the seconds of the one. A level holds for three \
-                  results at least; of histories without a change at most 2 % show one."
-            .to_owned(),
+    Grid {
+        caption: match course.point.as_str() {
+            "" => String::new(),
+            point => format!("At {point}."),
+        },
         keys: 3,
         words: 1,
         heads: heads([
@@ -83,12 +100,27 @@ fn section(course: &Course) -> Section {
         ]),
         rows: rows.collect(),
         ..Grid::default()
-    };
-    Section {
-        title: course.point.clone(),
-        grids: vec![grid],
-        ..Section::default()
     }
+}
+
+/// `tps -8.0 %, mean +8.7 % from here on` where a level begins.
+fn level(course: &Course, place: usize) -> String {
+    let numbers = [("tps", &course.changes), ("mean", &course.response_changes)];
+    let told = numbers.into_iter().filter_map(|(name, changes)| {
+        let share = began(changes, place)?;
+        Some(format!("{name} {:+.1} %", share * 100.0))
+    });
+    let told: Vec<String> = told.collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!("{} from here on", told.join(", ")),
+    }
+}
+
+/// The share by which a level that begins at this place differs from the one before.
+fn began(changes: &[Change], place: usize) -> Option<f64> {
+    let change = changes.iter().find(|change| change.at == place)?;
+    Some(change.share())
 }
 
 pub(super) fn csv(history: &History) -> String {
@@ -105,22 +137,24 @@ pub(super) fn csv(history: &History) -> String {
         "response_ms.p99",
         "response_ms.p99.half_width",
         "n",
-        "level_change_pct",
+        "tps.level_change_pct",
+        "response_ms.mean.level_change_pct",
     ] {
         csv.text(name);
     }
     csv.end_line();
     for course in &history.courses {
         for (place, entry) in course.entries.iter().enumerate() {
-            let change = course.changes.iter().find(|change| change.at == place);
             for text in [&course.point, &entry.started, &entry.name, &entry.engine] {
                 csv.text(text);
             }
-            for estimate in [Some(entry.tps), entry.mean_ms, entry.p99_ms] {
+            for estimate in [Some(entry.tps), entry.mean_ms, entry.p99_ms.estimate] {
                 csv.estimate(estimate);
             }
             csv.number(Some(entry.n as f64));
-            csv.number(change.map(|change| change.share() * 100.0));
+            for changes in [&course.changes, &course.response_changes] {
+                csv.number(began(changes, place).map(|share| share * 100.0));
+            }
             csv.end_line();
         }
     }

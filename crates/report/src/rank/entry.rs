@@ -1,10 +1,11 @@
 //! What a result enters into the boards.
 
-use measure::summary::TrialSummary;
+use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
 
 use super::Entrant;
 use crate::cell::Cell;
+use crate::doubts::{self, doubts};
 use crate::findings;
 use crate::keys;
 use crate::list::distinct;
@@ -16,7 +17,7 @@ pub(crate) struct Entry {
     pub(crate) category: String,
     pub(crate) instances: u32,
     pub(crate) description: String,
-    /// The name of its result's directory.
+    /// What tells its result from the others.
     pub(crate) name: String,
     /// At which of several points; empty when there is one.
     pub(crate) at: String,
@@ -75,6 +76,9 @@ pub(super) fn entries(
             }
         }
     }
+    let of_entries = entries.iter().flat_map(|entry: &Entry| &entry.trials);
+    let doubts = doubts(&of_entries.collect::<Vec<_>>(), result);
+    cautions.extend(doubts::of(entrant.name, doubts));
     if trials.is_empty() {
         cautions.push(format!(
             "{} is not ranked: it has no point{}.",
@@ -100,15 +104,15 @@ fn numbers_of_servers(trials: &[&TrialSummary]) -> Vec<u32> {
 }
 
 fn entry(entrant: &Entrant<'_>, instances: u32, description: String, best: &Point<'_>) -> Entry {
-    let counted = best.trials.iter().filter(|trial| trial.counts());
-    let peaks = counted.clone().filter_map(|trial| trial.response_ms);
+    let counted = counted(&best.trials);
+    let peaks = counted.iter().filter_map(|trial| trial.response_ms);
     Entry {
         category: entrant.category.to_owned(),
         instances,
         description,
         name: entrant.name.to_owned(),
         at: best.name.clone(),
-        trials: counted.map(|trial| (*trial).clone()).collect(),
+        trials: counted.iter().copied().cloned().collect(),
         tps: best.tps,
         mean: Cell::of(&best.trials, "response_ms.mean"),
         p99: Cell::of(&best.trials, "response_ms.p99"),

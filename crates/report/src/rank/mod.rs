@@ -12,6 +12,7 @@ use measure::result::RunResult;
 use serde::Serialize;
 
 use crate::answer::Answer;
+use crate::doubts;
 use crate::point::{self, NoSuchKey};
 use crate::sheet::Sheet;
 use board::Board;
@@ -21,7 +22,7 @@ use board::Board;
 pub struct Entrant<'a> {
     /// What it competes with; all that are of one category may leave it empty.
     pub category: &'a str,
-    /// The name of its directory.
+    /// What tells it from the others, such as the name of its directory.
     pub name: &'a str,
     /// What it found.
     pub result: &'a RunResult,
@@ -59,7 +60,8 @@ impl Ranking {
     /// When no result varies a key of `point`, or nothing is left to rank.
     pub fn of(entrants: &[Entrant<'_>], point: &[(String, String)]) -> Result<Self, RankError> {
         entry::check_keys(entrants, point)?;
-        let mut cautions = Vec::new();
+        let trials = entrants.iter().flat_map(|entrant| &entrant.result.trials);
+        let mut cautions: Vec<String> = doubts::at_a_rate(trials).into_iter().collect();
         let mut entries = Vec::new();
         for entrant in entrants {
             entries.extend(entry::entries(entrant, point, &mut cautions));

@@ -32,13 +32,11 @@ pub(super) fn sheet(ranking: &Ranking) -> Sheet {
 
 /// `PCIe, 4 servers at once`.
 fn name(board: &Board) -> String {
-    let servers = match board.instances {
-        1 => "one server".to_owned(),
-        several => format!("{several} servers at once"),
-    };
-    match board.category.is_empty() {
-        true => servers,
-        false => format!("{}, {servers}", board.category),
+    match (board.category.as_str(), board.instances) {
+        ("", 1) => "One server".to_owned(),
+        ("", several) => format!("{several} servers at once"),
+        (category, 1) => format!("{category}, one server"),
+        (category, several) => format!("{category}, {several} servers at once"),
     }
 }
 
@@ -96,7 +94,7 @@ fn grid(board: &Board) -> Grid {
         row.extend([
             number::estimate(entry.tps.estimate),
             number::estimate(entry.mean.estimate),
-            number::estimate(entry.p99.estimate),
+            entry.p99.shown(),
             number::maybe(entry.peak_ms),
             entry.tps.n.to_string(),
         ]);

@@ -10,7 +10,7 @@ mod show;
 
 use measure::result::RunResult;
 use measure::scale::{NoLaw, Point, Scaling, scaling};
-use measure::summary::TrialSummary;
+use measure::summary::{TrialSummary, counted};
 
 use crate::cell::Cell;
 use crate::keys;
@@ -21,7 +21,7 @@ pub use csv::csv;
 /// Keys whose number is the size of what works side by side.
 const SIZES: [&str; 2] = ["load.threads", "topology.instances"];
 /// What a trial says of its arrivals when its users wait for each reply.
-pub(crate) const CLOSED: &str = "closed loop";
+pub(crate) const CLOSED: &str = measure::setup::CLOSED_LOOP;
 
 /// A study over sizes.
 #[derive(Debug)]
@@ -77,11 +77,7 @@ impl Scale {
 impl Ladder {
     fn of(name: String, trials: &[&TrialSummary], key: &str) -> Self {
         let size = |trial: &TrialSummary| keys::value(trial, key).parse::<f64>().ok();
-        let counted: Vec<&TrialSummary> = trials
-            .iter()
-            .copied()
-            .filter(|trial| trial.counts())
-            .collect();
+        let counted = counted(trials);
         let points = counted.iter().filter_map(|trial| {
             let per_s = trial.transactions.per_s?.value;
             Some(Point {

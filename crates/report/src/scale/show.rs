@@ -102,18 +102,27 @@ fn endless(law: &Scaling, ladder: &Ladder, scale: &Scale) -> String {
 }
 
 fn costs(law: &Scaling) -> String {
+    let explained = format!(
+        "the law explains {} of the variance.",
+        number::percent(law.r_squared)
+    );
+    if law.contention.value <= 0.0 && law.coherency.value <= 0.0 {
+        return format!(
+            "It grows in proportion: neither contention (σ) nor coherency (κ) shows in these \
+             points; {explained}"
+        );
+    }
     let open = |share: Estimate| match share.half_width {
         Some(half) if half >= share.value => ", which may as well be none",
         _ => "",
     };
     format!(
         "{} of the work waits for its turn (contention σ{}), and {} is spent on each pair that must \
-         agree (coherency κ{}); the law explains {} of the variance.",
+         agree (coherency κ{}); {explained}",
         percent(law.contention),
         open(law.contention),
         percent(law.coherency),
-        open(law.coherency),
-        number::percent(law.r_squared)
+        open(law.coherency)
     )
 }
 
@@ -241,7 +250,7 @@ fn steps(ladder: &Ladder, scale: &Scale) -> Option<Grid> {
 
 /// `1.2 % ± 0.3 %`.
 fn percent(share: Estimate) -> String {
-    let digits = digits(share.value * 100.0).saturating_sub(1);
+    let digits = digits(largest(share) * 100.0).saturating_sub(1);
     let one = |share: f64| format!("{:.digits$} %", share * 100.0);
     match share.half_width {
         Some(half) => format!("{} ± {}", one(share.value), one(half)),
@@ -251,11 +260,16 @@ fn percent(share: Estimate) -> String {
 
 /// A share with three significant digits, since coherency is often far below 1.
 fn share(share: Estimate) -> String {
-    let digits = digits(share.value);
+    let digits = digits(largest(share));
     match share.half_width {
         Some(half) => format!("{:.digits$} ± {half:.digits$}", share.value),
         None => format!("{:.digits$}", share.value),
     }
+}
+
+/// The value, or its half width where that is more: what has digits worth showing.
+fn largest(share: Estimate) -> f64 {
+    share.value.abs().max(share.half_width.unwrap_or(0.0))
 }
 
 /// Decimals that leave three digits of a number that are not 0.
@@ -283,6 +297,9 @@ mod tests {
         );
         assert_eq!(percent(of(0.027_728, Some(0.0253))), "2.8 % ± 2.5 %");
         assert_eq!(percent(of(1.04e-4, None)), "0.010 %");
+        let none = of(1e-14, Some(2.397_886e-4));
+        assert_eq!(share(none), "0.000000 ± 0.000240");
+        assert_eq!(percent(none), "0.000 % ± 0.024 %");
         assert_eq!(
             (share(of(0.0, None)), percent(of(0.0, None))),
             ("0".into(), "0 %".into())

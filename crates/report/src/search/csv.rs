@@ -1,5 +1,6 @@
 //! The steps of searches, for spreadsheets and programs.
 
+use measure::find_max::Doubt;
 use measure::result::RunResult;
 
 use crate::csv::Csv;
@@ -25,6 +26,7 @@ pub fn csv(result: &RunResult) -> Option<String> {
         "value_ms",
         "long",
         "judged",
+        "doubts",
     ] {
         csv.text(name);
     }
@@ -47,6 +49,8 @@ pub fn csv(result: &RunResult) -> Option<String> {
             csv.number(step.value_ms);
             csv.text(if step.long { "true" } else { "false" });
             csv.text(&step.judged.to_string());
+            let doubts: Vec<String> = step.doubts.iter().map(Doubt::to_string).collect();
+            csv.text(&doubts.join("; "));
             csv.end_line();
         }
     }

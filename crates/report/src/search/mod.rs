@@ -4,7 +4,9 @@ mod csv;
 mod words;
 
 use measure::column;
-use measure::find_max::{AtRate, FoundMax, SearchEnd, Step};
+use measure::find_max::{AtRate, Doubt, FoundMax, SearchEnd, Step};
+use measure::interval::MIN_POINTS;
+use measure::quantile::FEWEST_SLOWER;
 use measure::result::RunResult;
 
 use crate::grid::{Grid, heads};
@@ -122,8 +124,9 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
         caption: format!(
             "The steps{of} in the order in which they ran: arrivals that were asked for and \
              transactions that ended, per second, and response times in milliseconds. The limit is \
-             {} ms.",
-            search.limit_ms
+             {} ms.{}",
+            search.limit_ms,
+            doubts(search)
         ),
         heads: heads([
             "trial",
@@ -140,15 +143,36 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
     }
 }
 
+/// What the words for doubts mean, where there are any.
+fn doubts(search: &FoundMax) -> String {
+    let of = |doubt, words: &str| {
+        let mut steps = search.steps.iter();
+        let told = steps.any(|step| step.doubts.contains(&doubt));
+        told.then(|| format!(" {words}"))
+    };
+    let few = format!(
+        "Few slower: fewer than {FEWEST_SLOWER} transactions were slower than the percentile."
+    );
+    let short =
+        format!("Short: less than {MIN_POINTS} s, too short to see whether the load was steady.");
+    let all = [of(Doubt::FewSlower, &few), of(Doubt::Short, &short)];
+    all.into_iter().flatten().collect()
+}
+
 fn row(step: &Step) -> Vec<String> {
     let longer = if step.long { ", in a longer trial" } else { "" };
+    let doubts: String = step
+        .doubts
+        .iter()
+        .map(|doubt| format!(", {doubt}"))
+        .collect();
     vec![
         step.trial.to_string(),
         number::value(step.rate_per_s),
         number::maybe(step.achieved_per_s),
         number::maybe(step.mean_ms),
         number::maybe(step.value_ms),
-        format!("{}{longer}", step.judged),
+        format!("{}{longer}{doubts}", step.judged),
     ]
 }
 

@@ -1,6 +1,8 @@
 //! What searches found, in sentences.
 
-use measure::find_max::{AtRate, FoundMax, SearchEnd};
+use measure::find_max::{AtRate, Doubt, FoundMax, SearchEnd, percentile};
+use measure::interval::MIN_POINTS;
+use measure::quantile::FEWEST_SLOWER;
 use measure::result::RunResult;
 
 use super::name;
@@ -77,11 +79,72 @@ fn answer(search: &FoundMax, result: &RunResult) -> String {
         ),
         (_, None, None) => format!("Which rate keeps {limit} is not known."),
     };
-    match &search.end {
+    let text = match &search.end {
         SearchEnd::Stopped { reason, .. } => {
             format!("{text} The search did not come to its end: {reason}.")
         }
         _ => text,
+    };
+    let told: Vec<AtRate> = held.into_iter().chain(failed).collect();
+    format!("{text}{}", caution(&told, search))
+}
+
+/// Why the rates that are told may be luck; nothing where they are not.
+fn caution(told: &[AtRate], search: &FoundMax) -> String {
+    let cautions = [few_slower(told, search), short(told)];
+    let cautions: Vec<String> = cautions.into_iter().flatten().collect();
+    match cautions.is_empty() {
+        true => String::new(),
+        false => format!(" Caution: {}", cautions.join(" ")),
+    }
+}
+
+/// That a percentile hangs on a few transactions, and how long a step has to be for more.
+fn few_slower(told: &[AtRate], search: &FoundMax) -> Option<String> {
+    let percentile = percentile(&search.column)?;
+    let doubted = doubted(told, Doubt::FewSlower);
+    let lowest = doubted.iter().map(|at| at.rate_per_s).reduce(f64::min)?;
+    let enough_s = (FEWEST_SLOWER / (1.0 - percentile) / lowest).ceil();
+    Some(format!(
+        "{} fewer than {FEWEST_SLOWER} transactions were slower than {}, so it hangs on a handful \
+         of them: give load.time {} or more.",
+        at(&doubted),
+        limited(search),
+        number::duration(enough_s.max(MIN_POINTS as f64))
+    ))
+}
+
+/// That nothing says whether the load was steady.
+fn short(told: &[AtRate]) -> Option<String> {
+    let doubted = doubted(told, Doubt::Short);
+    (!doubted.is_empty()).then(|| {
+        format!(
+            "{} less than {MIN_POINTS} s were measured, too little to see whether the load was \
+             steady, so for longer it may be another rate: give load.time {MIN_POINTS} s or more.",
+            at(&doubted)
+        )
+    })
+}
+
+fn doubted(told: &[AtRate], doubt: Doubt) -> Vec<&AtRate> {
+    let told = told.iter();
+    told.filter(|at| !at.is_overloaded && at.doubts.contains(&doubt))
+        .collect()
+}
+
+/// `At 30.00 per second`.
+fn at(doubted: &[&AtRate]) -> String {
+    match doubted {
+        [one] => format!("At {} per second", number::value(one.rate_per_s)),
+        _ => "At both rates".to_owned(),
+    }
+}
+
+/// The limited number in a word: `p99`.
+fn limited(search: &FoundMax) -> &str {
+    match search.column.rsplit('.').next() {
+        Some("mean") | None => "the mean",
+        Some(percentile) => percentile,
     }
 }
 
@@ -98,13 +161,9 @@ fn limit(search: &FoundMax) -> String {
 
 /// `it was 18.30 ms`, in the words of the limited number.
 fn seen(at: &AtRate, search: &FoundMax) -> String {
-    let what = match search.column.rsplit('.').next() {
-        Some("mean") | None => "the mean",
-        Some(percentile) => percentile,
-    };
     match at.value_ms {
         _ if at.is_overloaded => "more arrived than was done".to_owned(),
-        Some(ms) => format!("{what} was {} ms", number::value(ms)),
+        Some(ms) => format!("{} was {} ms", limited(search), number::value(ms)),
         None => "nothing was measured".to_owned(),
     }
 }

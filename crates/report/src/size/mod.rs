@@ -14,6 +14,7 @@ use measure::size::{Capacity, Need, NoPlan, efficiency, plan};
 use serde::Serialize;
 
 use crate::answer::Answer;
+use crate::doubts::doubts;
 use crate::figures::Overview;
 use crate::point::{self, NoSuchKey};
 use crate::sheet::Sheet;
@@ -117,6 +118,8 @@ impl Sizing {
         }
         let mut cautions = rows::cautions(&choices);
         cautions.extend(findings::left_out(result));
+        let planned_with = choices.iter().flat_map(|row| &row.trials);
+        cautions.extend(doubts(&planned_with.collect::<Vec<_>>(), result));
         Ok(Self {
             need_per_s: need.per_s,
             price: need.price,

@@ -3,12 +3,13 @@
 use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::size::Choice;
-use measure::summary::TrialSummary;
+use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
 
 use crate::cell::Cell;
 use crate::keys;
 use crate::point;
+use crate::scale::CLOSED;
 
 /// The key that varies how many instances run at once.
 pub(super) const INSTANCES: &str = "topology.instances";
@@ -25,7 +26,7 @@ pub(super) struct Row {
     /// Mean response time at that throughput, in milliseconds.
     pub(super) mean_ms: Option<Estimate>,
     /// Its 99th percentile, in milliseconds.
-    pub(super) p99_ms: Option<Estimate>,
+    pub(super) p99_ms: Cell,
     #[serde(skip)]
     pub(super) trials: Vec<TrialSummary>,
 }
@@ -62,7 +63,6 @@ pub(super) fn rows(result: &RunResult, wanted: &[(String, String)]) -> Vec<Row> 
 
 fn row(instances: u32, best: &point::Point<'_>) -> Option<Row> {
     let per_s = best.tps.estimate.filter(|per_s| per_s.value > 0.0)?;
-    let counted = best.trials.iter().filter(|trial| trial.counts());
     Some(Row {
         choice: Choice {
             instances,
@@ -75,8 +75,8 @@ fn row(instances: u32, best: &point::Point<'_>) -> Option<Row> {
         at: best.name.clone(),
         n: best.tps.n,
         mean_ms: Cell::of(&best.trials, "response_ms.mean").estimate,
-        p99_ms: Cell::of(&best.trials, "response_ms.p99").estimate,
-        trials: counted.map(|trial| (*trial).clone()).collect(),
+        p99_ms: Cell::of(&best.trials, "response_ms.p99"),
+        trials: counted(&best.trials).into_iter().cloned().collect(),
     })
 }
 
@@ -109,6 +109,3 @@ pub(super) fn cautions(rows: &[Row]) -> Vec<String> {
     });
     single.into_iter().chain(unsure).chain(open).collect()
 }
-
-/// What a set-up calls a load without a rate.
-const CLOSED: &str = "closed loop";

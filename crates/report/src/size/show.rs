@@ -196,7 +196,7 @@ fn grid(sizing: &Sizing) -> Grid {
         cells.extend([
             number::estimate(Some(choice.per_s)),
             number::estimate(row.mean_ms),
-            number::estimate(row.p99_ms),
+            row.p99_ms.shown(),
             row.n.to_string(),
             servers_cell(choice),
             percent(choice),
@@ -280,7 +280,7 @@ fn line(csv: &mut Csv, sizing: &Sizing, row: &Row) {
     let whole = |number: u64| number as f64;
     csv.number(Some(f64::from(choice.instances)));
     csv.text(&row.at);
-    for estimate in [Some(choice.per_s), row.mean_ms, row.p99_ms] {
+    for estimate in [Some(choice.per_s), row.mean_ms, row.p99_ms.estimate] {
         csv.estimate(estimate);
     }
     csv.number(Some(row.n as f64));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use measure::quantile::Range;
-use measure::setup::Outcome;
+use measure::setup::{Outcome, Setup};
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::describe;
@@ -84,17 +84,26 @@ fn head(summary: &TrialSummary) -> String {
             setup.seed
         ),
         format!(
-            "{} statements; {}; warm-up {}; measured {}",
+            "{} statements; {}{}; warm-up {}; measured {}",
             setup.protocol,
             setup.arrivals,
+            thinking(setup),
             number::seconds(setup.warmup_s),
             number::seconds(summary.measured_s)
         ),
     ];
-    for line in lines {
+    let options = (!setup.options.is_empty()).then(|| format!("options: {}", setup.options));
+    for line in lines.into_iter().chain(options) {
         let _ = writeln!(text, "{}", wrap("  ", &line));
     }
     text
+}
+
+fn thinking(setup: &Setup) -> String {
+    match setup.think_s > 0.0 {
+        true => format!(", think time {}", measure::work::think_time(setup)),
+        false => String::new(),
+    }
 }
 
 fn rates(summary: &TrialSummary) -> String {

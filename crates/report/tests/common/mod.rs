@@ -102,6 +102,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
         point: vec![("threads".into(), threads.to_string())],
         setup: Setup {
             workload: "oltp_read_write".into(),
+            options: String::new(),
             engine: "MariaDB 10.11.14".into(),
             server: "mysql://sbtest@127.0.0.1:3306/sbtest".into(),
             tls: Some("TLSv1.3, TLS_AES_256_GCM_SHA384".into()),

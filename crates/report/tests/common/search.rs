@@ -64,6 +64,7 @@ fn steps(first: u32) -> Vec<Step> {
             value_ms: Some(value_ms),
             long: trial == first + STEPS.len() as u32 - 1,
             judged,
+            doubts: Vec::new(),
         })
         .collect()
 }

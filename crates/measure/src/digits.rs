@@ -1,0 +1,30 @@
+//! Digits as people read them.
+
+/// The digits of a whole number, a minus before them or not, with its thousands apart:
+/// `1,234,567`.
+#[must_use]
+pub fn apart(digits: &str) -> String {
+    let (sign, digits) = digits
+        .strip_prefix('-')
+        .map_or(("", digits), |rest| ("-", rest));
+    let mut text = sign.to_owned();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::apart;
+
+    #[test]
+    fn thousands_are_apart() {
+        for (digits, shown) in [("1", "1"), ("-123456", "-123,456"), ("1000", "1,000")] {
+            assert_eq!(apart(digits), shown);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+use super::*;
+use crate::setup::Outcome;
+
+fn read(text: &str) -> Threshold {
+    Threshold::parse_line(text).unwrap()
+}
+
+/// A trial at a point with so many transactions per second.
+fn trial(point: &[(&str, &str)], tps: f64) -> TrialSummary {
+    let mut trial = crate::check::tests::trial();
+    let pairs = point.iter();
+    trial.point = pairs
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    if let Some(per_s) = &mut trial.transactions.per_s {
+        per_s.value = tps;
+    }
+    trial
+}
+
+/// The same with an interval of its own.
+fn sure(tps: f64, half_width: f64) -> TrialSummary {
+    let mut trial = trial(&[], tps);
+    if let Some(per_s) = &mut trial.transactions.per_s {
+        per_s.half_width = Some(half_width);
+    }
+    trial
+}
+
+/// The one judgement of one threshold on trials of one point.
+fn only(threshold: &str, trials: &[TrialSummary], baseline: Baseline<'_>) -> Judgement {
+    let mut judgements = judge(&[read(threshold)], trials, baseline);
+    assert_eq!(judgements.len(), 1);
+    judgements.remove(0)
+}
+
+fn told(judgements: &[Judgement]) -> Vec<String> {
+    judgements.iter().map(|j| j.judged.to_string()).collect()
+}
+
+#[test]
+fn a_point_is_judged_by_the_mean_over_its_repeats() {
+    let trials = [
+        trial(&[("threads", "1")], 90.0),
+        trial(&[("threads", "2")], 200.0),
+        trial(&[("threads", "1")], 110.0),
+    ];
+    let judgements = judge(&[read("tps >= 100")], &trials, Baseline::None);
+    assert_eq!(told(&judgements), ["kept", "kept"]);
+    let first = &judgements[0];
+    assert_eq!((first.value, first.trials), (Some(100.0), 2));
+    let missed = judge(&[read("tps > 100")], &trials, Baseline::None);
+    assert_eq!(told(&missed), ["missed", "kept"]);
+    assert!(missed[0].is_missed() && missed[0].limit == Some(100.0));
+}
+
+#[test]
+fn without_a_number_a_threshold_is_missed() {
+    let mut failed = trial(&[], 500.0);
+    failed.outcome = Outcome::Failed {
+        reason: "gone".into(),
+    };
+    let thresholds = [read("tps > 1"), read("psi.io.full < 5")];
+    let judgements = judge(&thresholds, &[failed], Baseline::None);
+    assert_eq!(told(&judgements), ["missed: not measured"; 2]);
+    assert!(judge(&thresholds, &[], Baseline::None).is_empty());
+}
+
+fn result(trials: Vec<TrialSummary>) -> RunResult {
+    let mut result: RunResult = serde_json::from_value(serde_json::json!({
+        "schema_version": 1, "title": "t", "question": null, "description": null,
+        "environment": {}, "trials": [],
+    }))
+    .unwrap();
+    result.trials = trials;
+    result
+}
+
+#[test]
+fn a_baseline_is_the_same_point_of_another_result() {
+    let mut other_load = trial(&[("threads", "4")], 300.0);
+    other_load.setup.workload = "oltp_insert".into();
+    let mut other_engine = trial(&[("threads", "8")], 300.0);
+    other_engine.setup.engine = "SQLite 3".into();
+    let base = result(vec![
+        trial(&[("threads", "1"), ("rows", "9")], 100.0),
+        trial(&[("threads", "2")], 200.0),
+        other_load,
+        other_engine,
+    ]);
+    let trials = [
+        trial(&[("rows", "9"), ("threads", "1")], 95.0),
+        trial(&[("threads", "2")], 189.0),
+        trial(&[("threads", "3")], 300.0),
+        trial(&[("threads", "4")], 300.0),
+        trial(&[("threads", "8")], 300.0),
+    ];
+    let thresholds = [read("tps >= 0.95 * baseline")];
+    let judgements = judge(&thresholds, &trials, Baseline::Result(&base));
+    assert_eq!(
+        told(&judgements),
+        [
+            "kept",
+            "missed",
+            "missed: the baseline has no such point",
+            "missed: the baseline did other work: workload oltp_insert, here oltp_read_write",
+            "missed: the baseline is of SQLite",
+        ]
+    );
+    assert_eq!(judgements[1].limit, Some(190.0));
+    let alone = judge(&thresholds, &trials[..1], Baseline::None);
+    assert_eq!(told(&alone), ["missed: the baseline has no such point"]);
+}
+
+/// Rows that are only a setting of the study's own variants are other work of another
+/// result.
+#[test]
+fn a_baseline_of_other_work_is_refused() {
+    let mut base = trial(&[], 100.0);
+    base.setup.rows = 10_000_000;
+    base.setup.options = "skip_trx=true".into();
+    let base = result(vec![base]);
+    let judgement = only(
+        "tps >= 0.1 * baseline",
+        &[trial(&[], 100.0)],
+        Baseline::Result(&base),
+    );
+    let reason = "the baseline did other work: options skip_trx=true, here all default; \
+                  rows in each table 10,000,000, here 1,000"
+        .to_owned();
+    assert_eq!(judgement.judged, Judged::NoBaseline { reason });
+    let mut many = trial(&[("variant", "many")], 100.0);
+    many.setup.rows = 10_000_000;
+    let trials = [trial(&[("variant", "few")], 100.0), many];
+    let judgement = only("tps > 0.1 * baseline", &trials, Baseline::Variant("few"));
+    assert_eq!(judgement.judged, Judged::Kept);
+}
+
+#[test]
+fn a_limit_within_the_interval_is_told_and_changes_no_verdict() {
+    let found = |threshold: &str, trials: &[TrialSummary]| {
+        let judgement = only(threshold, trials, Baseline::None);
+        (judgement.judged, judgement.half_width, judgement.doubts)
+    };
+    let close = vec![Doubt::WithinInterval];
+    // Of one trial that of its own seconds…
+    let one = [sure(94.8, 0.5)];
+    assert_eq!(
+        found("tps >= 95", &one),
+        (Judged::Missed, Some(0.5), close.clone())
+    );
+    assert_eq!(
+        found("tps >= 94.5", &one),
+        (Judged::Kept, Some(0.5), close.clone())
+    );
+    assert_eq!(
+        found("tps >= 96", &one),
+        (Judged::Missed, Some(0.5), vec![])
+    );
+    // …of several that over them: s = 1, t(2) 1 / sqrt(3) = 2.484.
+    let several = [sure(94.0, 0.1), sure(95.0, 0.1), sure(96.0, 0.1)];
+    let (judged, half_width, doubts) = found("tps >= 97", &several);
+    assert_eq!((judged, doubts), (Judged::Missed, close));
+    assert!((half_width.unwrap() - 2.484).abs() < 0.001);
+    // No width, no doubt.
+    assert_eq!(found("tps >= 95", &[sure(95.0, 0.0)]).2, []);
+    assert_eq!(found("errors <= 0", &one).2, []);
+}
+
+#[test]
+fn the_interval_of_a_baseline_counts_too() {
+    let base = result(vec![sure(100.0, 4.0)]);
+    let judgement = only(
+        "tps >= 0.5 * baseline",
+        &[sure(47.6, 1.5)],
+        Baseline::Result(&base),
+    );
+    assert_eq!(judgement.limit_half_width, Some(2.0));
+    // 2.4 apart; sqrt(1.5² + 2²) = 2.5.
+    assert_eq!(judgement.doubts, [Doubt::WithinInterval]);
+}
+
+#[test]
+fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
+    let p99 = |count: u64| {
+        let mut trial = trial(&[], 100.0);
+        trial.transactions.count = count;
+        let times = trial.response_ms.as_mut().unwrap();
+        times.p99 = 20.0;
+        times.p99_range = Some(Range {
+            low: 19.0,
+            high: 24.0,
+        });
+        trial
+    };
+    let found = |threshold: &str, count: u64| {
+        let judgement = only(threshold, &[p99(count)], Baseline::None);
+        assert_eq!(
+            (judgement.half_width, judgement.range.unwrap().low),
+            (None, 19.0)
+        );
+        (judgement.judged, judgement.doubts)
+    };
+    // The range reaches further up than down.
+    assert_eq!(
+        found("response_ms.p99 < 23", 1000),
+        (Judged::Kept, vec![Doubt::WithinInterval])
+    );
+    assert_eq!(
+        found("response_ms.p99 < 18", 1000),
+        (Judged::Missed, vec![])
+    );
+    assert_eq!(
+        found("response_ms.p99 < 30", 999),
+        (Judged::Kept, vec![Doubt::FewSlower])
+    );
+    let base = result(vec![p99(900)]);
+    let relative = only(
+        "response_ms.p99 < 3 * baseline",
+        &[p99(1000)],
+        Baseline::Result(&base),
+    );
+    assert_eq!(relative.doubts, [Doubt::FewSlower]);
+}
+
+#[test]
+fn judgements_of_older_results_are_read() {
+    let old = r#"{"point": [], "column": "tps", "condition": "> 5", "limit": 5.0,
+        "value": 6.0, "trials": 1, "judged": {"is": "kept"}}"#;
+    let judgement: Judgement = serde_json::from_str(old).unwrap();
+    assert_eq!((judgement.half_width, judgement.doubts), (None, vec![]));
+}
+
+#[test]
+fn a_variant_is_the_baseline_of_the_others() {
+    let trials = [
+        trial(&[("variant", "a"), ("threads", "1")], 100.0),
+        trial(&[("variant", "b"), ("threads", "1")], 90.0),
+        trial(&[("variant", "a"), ("threads", "2")], 100.0),
+        trial(&[("variant", "b"), ("threads", "2")], 110.0),
+    ];
+    let thresholds = [read("tps >= 0.95 * baseline"), read("tps > 95")];
+    let judgements = judge(&thresholds, &trials, Baseline::Variant("a"));
+    let shown: Vec<_> = judgements
+        .iter()
+        .map(|j| (j.point[0].1.as_str(), j.column.as_str(), j.is_missed()))
+        .collect();
+    // The variant itself is only judged by what is not relative to it.
+    assert_eq!(
+        shown,
+        [
+            ("a", "tps", false),
+            ("b", "tps", true),
+            ("b", "tps", true),
+            ("a", "tps", false),
+            ("b", "tps", false),
+            ("b", "tps", false),
+        ]
+    );
+}

@@ -1,0 +1,70 @@
+//! What the report of a result says against its numbers, in short, for answers that rest
+//! on them.
+
+use measure::finding::Level;
+use measure::result::RunResult;
+use measure::summary::TrialSummary;
+
+use crate::list::distinct;
+use crate::scale::CLOSED;
+
+/// Why the trials that an answer rests on, and the host that they ran on, may not deserve
+/// it.
+pub(crate) fn doubts(trials: &[&TrialSummary], result: &RunResult) -> Vec<String> {
+    let all = [warned(trials), spoilt(result)];
+    all.into_iter().flatten().collect()
+}
+
+/// Each with the name of its result.
+pub(crate) fn of(name: &str, doubts: Vec<String>) -> impl Iterator<Item = String> {
+    doubts
+        .into_iter()
+        .map(move |words| format!("{name}: {words}"))
+}
+
+/// Which warnings there are, and how many trials have each.
+fn warned(trials: &[&TrialSummary]) -> Option<String> {
+    let with_any = trials.iter().filter(|trial| !trial.warnings.is_empty());
+    let (count, all) = (with_any.count(), trials.len());
+    let kinds_of = |trial: &TrialSummary| {
+        let kinds = trial.warnings.iter().map(|warning| warning.in_short());
+        distinct(kinds)
+    };
+    let kinds: Vec<&str> = trials.iter().flat_map(|trial| kinds_of(trial)).collect();
+    let told = distinct(kinds.iter().copied()).into_iter().map(|kind| {
+        let such = kinds.iter().filter(|other| **other == kind).count();
+        format!("{kind} ({such})")
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    (count > 0).then(|| {
+        format!("{count} of {all} trials carry warnings: {told}. The report of the result explains them.")
+    })
+}
+
+/// What a look at the host found before the first load.
+fn spoilt(result: &RunResult) -> Option<String> {
+    let spoils = result.findings.iter();
+    let spoils = spoils.filter(|finding| finding.level == Level::Spoils);
+    let ids = distinct(spoils.map(|finding| finding.id.as_str()));
+    (!ids.is_empty()).then(|| {
+        format!(
+            "{} {} measurements: {}. The report of the result says how to mend it.",
+            ids.len(),
+            match ids.len() {
+                1 => "check found what spoils",
+                _ => "checks found what spoils",
+            },
+            ids.join(", ")
+        )
+    })
+}
+
+/// Throughput says nothing of a server that was given its load.
+pub(crate) fn at_a_rate<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Option<String> {
+    let mut trials = trials.into_iter();
+    trials.any(|trial| trial.setup.arrivals != CLOSED).then(|| {
+        "Some trials were driven at a rate of their own, which is then their throughput: look at \
+         their response times."
+            .to_owned()
+    })
+}
