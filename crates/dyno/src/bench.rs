@@ -12,6 +12,7 @@ use measure::result::Design;
 use study::{FindMax, Limited};
 use workload::options::Options;
 
+use crate::as_study::as_study;
 use crate::cli::{ArrivalsArg, BenchArgs, PrepareArg, ProtocolArg};
 use crate::failure::{Exit, Failure};
 use crate::progress::{Detail, Screen};
@@ -54,8 +55,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     });
     screen.line(&format!("{} at {}", database.engine(), database.shown()));
     let title = format!("{} on {}", args.workload, database.engine());
-    let study = as_study(args, &database);
     let trial = describe(args, options, database.clone());
+    let study = as_study(args, &trial, &title);
     if args.prepare == PrepareArg::Only {
         return prepare(&trial, &database, &mut screen, &interrupted);
     }
@@ -74,6 +75,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let mut results = Results::create(args.out.as_deref(), about, &places, screen)?;
     let server = database.target().map(|target| target.shown());
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
+    thresholds.note_what_is_missing(std::slice::from_ref(&trial), &results.screen);
     results.look(std::slice::from_ref(&trial), &of);
     if args.find_max {
         return search(&mut lab, &trial, results, args.json, &interrupted);
@@ -146,7 +148,7 @@ fn prepare(
     Ok(())
 }
 
-fn options(args: &BenchArgs) -> Options {
+pub(crate) fn options(args: &BenchArgs) -> Options {
     let transaction = &args.transaction;
     Options {
         tables: args.tables,
@@ -175,7 +177,7 @@ fn options(args: &BenchArgs) -> Options {
 }
 
 /// What the arguments mean.
-fn describe(args: &BenchArgs, options: Options, database: Database) -> Trial {
+pub(crate) fn describe(args: &BenchArgs, options: Options, database: Database) -> Trial {
     let connection = &args.connection;
     Trial {
         number: 1,
@@ -253,57 +255,4 @@ fn longest_time(args: &BenchArgs) -> Option<Duration> {
         Some(_) => Some(args.max_time.unwrap_or(DEFAULT_MAX)),
         None => args.time.or(args.events.is_none().then_some(DEFAULT_TIME)),
     }
-}
-
-/// The benchmark as a study file, for the record.
-fn as_study(args: &BenchArgs, database: &Database) -> String {
-    let url = match database {
-        Database::Mysql { .. } => format!("url = {:?}", database.shown()),
-        Database::Sqlite(_) => "engine = \"sqlite\"".to_owned(),
-    };
-    let mut text = format!(
-        "# {}\ntitle = \"{} on {}\"\n\n[server]\n{url}\n\n[data]\ntables = {}\nrows = {}\nseed = {}\n\n\
-         [load]\nworkload = \"{}\"\ndistribution = \"{}\"\nthreads = {}\nwarmup = \"{}\"\n",
-        crate::secrets::command_line(),
-        args.workload,
-        database.engine(),
-        args.tables,
-        args.rows,
-        args.seed,
-        args.workload,
-        args.distribution,
-        args.threads,
-        study::format_duration(args.warmup),
-    );
-    let time = match args.until_ci {
-        _ if args.find_max => args.time.unwrap_or(DEFAULT_STEP),
-        Some(_) => least_time(args),
-        None => args.time.unwrap_or(DEFAULT_TIME),
-    };
-    text.push_str(&format!("time = \"{}\"\n", study::format_duration(time)));
-    if let Some(ci) = args.until_ci {
-        let max = study::format_duration(args.max_time.unwrap_or(DEFAULT_MAX));
-        text.push_str(&format!(
-            "until = {{ ci = \"{}%\", max = \"{max}\" }}\n",
-            ci * 100.0
-        ));
-    }
-    if let Some(find) = find_max(args) {
-        let limit = study::format_duration(find.limit);
-        text.push_str(&format!(
-            "find_max = {{ {} = \"{limit}\" }}\n",
-            find.of.name()
-        ));
-    }
-    if let Some(events) = args.events {
-        text.push_str(&format!("events = {events}\n"));
-    }
-    if let Some(rate) = args.rate {
-        let arrivals = match args.arrivals {
-            ArrivalsArg::Poisson => "poisson",
-            ArrivalsArg::Constant => "constant",
-        };
-        text.push_str(&format!("rate = {rate:?}\narrivals = \"{arrivals}\"\n"));
-    }
-    text
 }

@@ -5,6 +5,7 @@
 //! what they give is stored, shown ([`results`]) and reported ([`report`]).
 
 mod answer;
+mod as_study;
 mod bench;
 mod clean;
 mod cli;

@@ -93,7 +93,8 @@ impl Meant {
         Ok(trials)
     }
 
-    fn trial(&self, planned: &study::Trial, place: Place) -> Result<Trial, Failure> {
+    /// What a trial of the plan means for the laboratory.
+    pub(crate) fn trial(&self, planned: &study::Trial, place: Place) -> Result<Trial, Failure> {
         let load = &planned.load;
         let workload: WorkloadName = load.workload.parse().map_err(usage)?;
         let distribution: Distribution = load.distribution.parse().map_err(|error| {
@@ -109,15 +110,12 @@ impl Meant {
             place,
             instances: planned.instances,
             workload,
-            options: Options {
-                tables: planned.data.tables,
-                rows: planned.data.rows,
-                key_range: load.key_range,
-                distribution,
-                ..Options::default()
-            },
+            options: options(planned, distribution),
             seed: planned.data.seed,
-            protocol: StatementProtocol::Prepared,
+            protocol: match load.protocol {
+                study::Protocol::Prepared => StatementProtocol::Prepared,
+                study::Protocol::Text => StatementProtocol::Text,
+            },
             mode: Some(Mode::Missing),
             load_connections: LOAD_CONNECTIONS,
             preload: load.preload,
@@ -166,6 +164,34 @@ impl Meant {
             ..failure
         }
         .into()
+    }
+}
+
+fn options(planned: &study::Trial, distribution: Distribution) -> Options {
+    let (data, transaction) = (&planned.data, &planned.transaction);
+    Options {
+        tables: data.tables,
+        rows: data.rows,
+        key_range: planned.load.key_range,
+        distribution,
+        auto_inc: data.auto_inc,
+        create_secondary: data.create_secondary,
+        secondary: data.secondary,
+        storage_engine: data.storage_engine.clone(),
+        point_selects: transaction.point_selects,
+        range_selects: transaction.range_selects,
+        simple_ranges: transaction.simple_ranges,
+        sum_ranges: transaction.sum_ranges,
+        order_ranges: transaction.order_ranges,
+        distinct_ranges: transaction.distinct_ranges,
+        range_size: transaction.range_size,
+        index_updates: transaction.index_updates,
+        non_index_updates: transaction.non_index_updates,
+        delete_inserts: transaction.delete_inserts,
+        skip_trx: transaction.skip_trx,
+        random_points: transaction.random_points,
+        number_of_ranges: transaction.number_of_ranges,
+        delta: transaction.delta,
     }
 }
 

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use lab::Trial;
 use measure::result::RunResult;
+use measure::summary::TrialSummary;
 use measure::threshold::{self, Baseline, Judgement, Threshold, ThresholdError};
+use measure::work::other_work;
 
 use crate::failure::{Exit, Failure};
 use crate::kept::Kept;
@@ -86,21 +88,18 @@ impl Thresholds {
 
     /// Says before anything runs which points will have nothing to be compared with.
     pub(crate) fn note_what_is_missing(&self, trials: &[Trial], screen: &Screen) {
-        let Base::Result(result) = &self.base else {
+        let Base::Result(base) = &self.base else {
             return;
         };
         let mut noted = Vec::new();
         for trial in trials {
-            let same = |known: &[(String, String)]| {
-                known.len() == trial.point.len()
-                    && known.iter().all(|pair| trial.point.contains(pair))
+            let Some(why) = nothing_to_compare(trial, base) else {
+                continue;
             };
-            let there = threshold::points(&result.trials);
-            if !there.into_iter().any(same) && !noted.contains(&&trial.point) {
+            if !noted.contains(&&trial.point) {
                 noted.push(&trial.point);
                 screen.line(&format!(
-                    "note: the baseline has no point {}: thresholds relative to it will be missed there",
-                    trial.label
+                    "note: {why}; thresholds relative to it will be missed there"
                 ));
             }
         }
@@ -115,6 +114,23 @@ impl Thresholds {
         };
         threshold::judge(&self.list, &result.trials, baseline)
     }
+}
+
+/// Why a baseline has nothing to compare a trial with; its engine is known later.
+fn nothing_to_compare(trial: &Trial, base: &RunResult) -> Option<String> {
+    let same = |known: &&TrialSummary| {
+        known.point.len() == trial.point.len()
+            && known.point.iter().all(|pair| trial.point.contains(pair))
+    };
+    let Some(known) = base.trials.iter().find(same) else {
+        return Some(format!("the baseline has no point {}", trial.label));
+    };
+    let other = other_work(&trial.planned_setup(), &known.setup)?;
+    let place = match trial.point.is_empty() {
+        true => String::new(),
+        false => format!(" at {}", trial.label),
+    };
+    Some(format!("the baseline did other work{place}: {other}"))
 }
 
 /// The result that thresholds are relative to.

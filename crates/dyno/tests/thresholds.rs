@@ -133,10 +133,57 @@ fn a_study_is_judged_against_the_same_points_of_another_result() {
     let other = Program::study(&text)
         .args("--set load.workload=oltp_read_only --set load.threads=2 --baseline")
         .arg(base.out().to_str().unwrap());
-    other.run().fails(1, &["the baseline ran oltp_read_write"]);
+    let said = "the baseline did other work";
+    let work = "workload oltp_read_write, here oltp_read_only";
+    other.run().fails(
+        1,
+        &[
+            &format!("note: {said} at threads=2: {work}"),
+            &format!("{said}: {work}"),
+        ],
+    );
     Program::study(&text)
         .run()
         .fails(2, &["study.toml:", "there is no baseline"]);
+}
+
+#[test]
+fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
+    let base = bench(&[]).run().succeeds();
+    let other = bench(&["tps >= 0.000001 * baseline"])
+        .args("--skip-trx --baseline")
+        .arg(base.out().to_str().unwrap());
+    let said = "options all default, here skip_trx=true";
+    let done = other.run().fails(
+        1,
+        &[
+            &format!("note: the baseline did other work: {said}"),
+            &format!("has to be >= 0.000001 * baseline: the baseline did other work: {said}"),
+        ],
+    );
+    let reason = format!("the baseline did other work: {said}");
+    assert_eq!(
+        done.result().thresholds[0].judged,
+        Judged::NoBaseline { reason }
+    );
+}
+
+/// Of repeats that of their mean, in the report, on the terminal and for machines.
+#[test]
+fn a_number_is_judged_with_its_interval() {
+    let text = format!("{STUDY}[thresholds]\ntps = \"< 0\"\n\"response_ms.p99\" = \"< 1e9\"\n");
+    let done = Program::study(&text)
+        .args("--set load.repeats=2 --set sweep.load.threads=[1]")
+        .run()
+        .fails(1, &["tps is ", " ± "]);
+    assert!(junit(&done).contains(" ± "), "{}", junit(&done));
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(done.out().join("result.json")).unwrap()).unwrap();
+    let [tps, p99] = [0, 1].map(|at| &json["thresholds"][at]);
+    assert!(tps["half_width"].as_f64().unwrap() > 0.0, "{json}");
+    // Nobody knows the 99th percentile of 20 transactions.
+    assert_eq!(p99["doubts"], serde_json::json!(["few_slower"]));
+    assert!(done.stdout.contains("kept, fewer than 10 transactions"));
 }
 
 #[test]

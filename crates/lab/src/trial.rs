@@ -6,7 +6,9 @@ use std::time::Duration;
 use client::mysql::StatementProtocol;
 use data::{Mode, Wanted};
 use load::{Arrivals, LoadSpec, Pace};
-use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
+use measure::setup::{
+    CLOSED_LOOP, Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished,
+};
 use measure::summary::TrialSummary;
 use study::EngineSpec;
 use study::FindMax;
@@ -147,7 +149,7 @@ pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
         repeat: trial.repeat,
         label: trial.label.clone(),
         point: trial.point.clone(),
-        setup: trial.setup_of("", "", None, 0),
+        setup: trial.planned_setup(),
         unfinished: Unfinished::default(),
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),
@@ -202,9 +204,15 @@ impl Trial {
             .collect()
     }
 
+    /// What it is to be driven with, as far as that is known before its server is.
+    #[must_use]
+    pub fn planned_setup(&self) -> Setup {
+        self.setup_of("", "", None, 0)
+    }
+
     fn setup(&self, rig: &Rig) -> Setup {
         let Some(first) = rig.databases().next() else {
-            return self.setup_of("", "", None, 0);
+            return self.planned_setup();
         };
         let workers = self.workers(first);
         self.setup_of(&first.engine(), &rig.shown(), first.tls(), workers)
@@ -219,6 +227,7 @@ impl Trial {
     ) -> Setup {
         Setup {
             workload: self.workload.to_string(),
+            options: options_text(&self.options),
             engine: engine.to_owned(),
             server: server.to_owned(),
             tls,
@@ -235,7 +244,7 @@ impl Trial {
                 StatementProtocol::Text => Protocol::Text,
             },
             arrivals: match self.load.pace {
-                Pace::Closed => "closed loop".to_owned(),
+                Pace::Closed => CLOSED_LOOP.to_owned(),
                 Pace::Open { per_s, arrivals } => match arrivals {
                     Arrivals::Poisson => format!("{per_s}/s poisson"),
                     Arrivals::Constant => format!("{per_s}/s constant"),
@@ -287,6 +296,15 @@ fn data_place(spec: &EngineSpec) -> Option<String> {
     let place = named.map(|directory| directory.value.clone());
     let place = place.or_else(|| crate::home::place().ok());
     place.map(|place| place.display().to_string())
+}
+
+/// What transactions and tables have that is not the default.
+fn options_text(options: &Options) -> String {
+    let changed = options.changed().into_iter();
+    let pairs: Vec<String> = changed
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    pairs.join(", ")
 }
 
 fn stored_kind(kind: workload::kind::Kind) -> StatementKind {

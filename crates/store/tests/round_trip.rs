@@ -51,6 +51,7 @@ fn input() -> Input {
         point: vec![("threads".into(), "1".into())],
         setup: Setup {
             workload: "oltp_point_select".into(),
+            options: String::new(),
             engine: "SQLite 3".into(),
             server: "sqlite:test.db".into(),
             tls: None,

@@ -7,7 +7,7 @@ use crate::plan::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 use crate::point::{Failure, Point, defaults};
 use crate::spec::{
     Arrivals, DataSpec, Engine, EngineSpec, FindMax, LIMITS, LoadSpec, Pace, Reset, ServerSpec,
-    Until,
+    TransactionSpec, Until,
 };
 
 /// Name of the only trial of a study.
@@ -98,6 +98,7 @@ fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Resu
         server: server(at)?,
         data: data(at)?,
         load: load(at)?,
+        transaction: transaction(at)?,
         instances: at.get("topology.instances")?,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
@@ -138,6 +139,10 @@ fn data(at: &Point<'_>) -> Result<DataSpec, Failure> {
         tables: at.get("data.tables")?,
         rows: at.get("data.rows")?,
         seed: at.get("data.seed")?,
+        auto_inc: at.get("data.auto_inc")?,
+        create_secondary: at.get("data.create_secondary")?,
+        secondary: at.get("data.secondary")?,
+        storage_engine: at.get("data.storage_engine")?,
     })
 }
 
@@ -146,6 +151,7 @@ fn load(at: &Point<'_>) -> Result<LoadSpec, Failure> {
         workload: at.spanned("load.workload")?,
         distribution: at.spanned("load.distribution")?,
         key_range: at.maybe("load.key_range")?,
+        protocol: at.get("load.protocol")?,
         threads: at.get("load.threads")?,
         preload: at.get("load.preload")?,
         warmup: at.get("load.warmup")?,
@@ -155,6 +161,25 @@ fn load(at: &Point<'_>) -> Result<LoadSpec, Failure> {
         events: at.maybe("load.events")?,
         pace: pace(at)?,
         think: at.get("load.think")?,
+    })
+}
+
+fn transaction(at: &Point<'_>) -> Result<TransactionSpec, Failure> {
+    Ok(TransactionSpec {
+        point_selects: at.get("transaction.point_selects")?,
+        range_selects: at.get("transaction.range_selects")?,
+        simple_ranges: at.get("transaction.simple_ranges")?,
+        sum_ranges: at.get("transaction.sum_ranges")?,
+        order_ranges: at.get("transaction.order_ranges")?,
+        distinct_ranges: at.get("transaction.distinct_ranges")?,
+        range_size: at.get("transaction.range_size")?,
+        index_updates: at.get("transaction.index_updates")?,
+        non_index_updates: at.get("transaction.non_index_updates")?,
+        delete_inserts: at.get("transaction.delete_inserts")?,
+        skip_trx: at.get("transaction.skip_trx")?,
+        random_points: at.get("transaction.random_points")?,
+        number_of_ranges: at.get("transaction.number_of_ranges")?,
+        delta: at.get("transaction.delta")?,
     })
 }
 

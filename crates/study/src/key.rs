@@ -81,6 +81,10 @@ pub(crate) static SECTIONS: &[(&str, &str)] = &[
     ),
     ("data", "What each server holds before each trial."),
     ("load", "What virtual users do to it, and how often."),
+    (
+        "transaction",
+        "What one transaction of the workload holds, in sysbench's words; a workload takes what it has use for.",
+    ),
     ("topology", "How many servers are measured at once."),
     ("monitors", "What is watched beside the load."),
     (
@@ -109,6 +113,10 @@ const MICROSECOND: Duration = Duration::from_micros(1);
 const NAME: Kind = Kind::Text { max_chars: 100 };
 /// The highest number that a row may have.
 const MAX_ROWS: u64 = 10_000_000_000;
+/// The rows that one statement may span: ids are 32-bit signed integers in MySQL.
+const MAX_SPAN: u64 = i32::MAX as u64;
+/// How often a transaction may repeat a statement.
+const TIMES: Kind = count(0, 10_000);
 
 const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
     Key {
@@ -180,6 +188,10 @@ pub(crate) static KEYS: &[Key] = &[
     key("data.tables", count(1, 10_000), "1", "Number of tables."),
     key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."),
     key("data.seed", count(0, u64::MAX), "1", "Seed of every random choice: the same seed, the same rows and statements."),
+    key("data.auto_inc", Kind::Boolean, "true", "Whether the server numbers new rows; else the users do."),
+    key("data.create_secondary", Kind::Boolean, "true", "Whether column `k` is indexed."),
+    key("data.secondary", Kind::Boolean, "false", "A secondary index on `id` in place of the primary key."),
+    key("data.storage_engine", Kind::Name { max_chars: 64 }, "\"innodb\"", "Storage engine of the tables; SQLite has none to choose."),
 
     key("load.workload", NAME, "\"oltp_read_write\"", "What one transaction does."),
     key("load.threads", count(1, 100_000), "1", "Virtual users of each server: connections, each waiting for every reply."),
@@ -206,6 +218,8 @@ pub(crate) static KEYS: &[Key] = &[
     key("load.distribution", NAME, "\"special\"", "How transactions choose their rows."),
     optional("load.key_range", count(1, MAX_ROWS),
         "Highest key that transactions choose; without it that is `data.rows`. More than there are rows makes lookups miss, less makes a part of the rows hot."),
+    key("load.protocol", Kind::Choice(&["prepared", "text"]), "\"prepared\"",
+        "How statements are sent: `prepared` (once for each connection, then by number) or as `text` each time."),
     key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."),
     fixed(key("load.repeats", count(1, 1000), "1",
         "How many trials each point of the study has. Every point runs once before any runs again.")),
@@ -213,6 +227,21 @@ pub(crate) static KEYS: &[Key] = &[
         "Order of the trials: `written` (as the file has them) or `random` (each round of repeats is shuffled, so that a slow change of the machine meets all points alike). Without it `random` when `repeats` is more than 1, else `written`.")),
     fixed(key("load.order_seed", count(0, u64::MAX), "1",
         "Seed of the random order: the same seed, the same order.")),
+
+    key("transaction.point_selects", TIMES, "10", "`SELECT`s of one row."),
+    key("transaction.range_selects", Kind::Boolean, "true", "Whether there are the four range `SELECT`s that follow at all."),
+    key("transaction.simple_ranges", TIMES, "1", "Plain range `SELECT`s."),
+    key("transaction.sum_ranges", TIMES, "1", "Range `SELECT`s with `SUM()`."),
+    key("transaction.order_ranges", TIMES, "1", "Range `SELECT`s with `ORDER BY`."),
+    key("transaction.distinct_ranges", TIMES, "1", "Range `SELECT`s with `DISTINCT`."),
+    key("transaction.range_size", count(1, MAX_SPAN), "100", "Rows of a range `SELECT`."),
+    key("transaction.index_updates", TIMES, "1", "`UPDATE`s of the indexed column."),
+    key("transaction.non_index_updates", TIMES, "1", "`UPDATE`s of another column."),
+    key("transaction.delete_inserts", TIMES, "1", "Pairs of `DELETE` and `INSERT`."),
+    key("transaction.skip_trx", Kind::Boolean, "false", "No `BEGIN` and `COMMIT`: each statement is its own transaction."),
+    key("transaction.random_points", count(1, 10_000), "10", "Keys of a `select_random_points`."),
+    key("transaction.number_of_ranges", count(1, 10_000), "10", "Ranges of a `select_random_ranges`."),
+    key("transaction.delta", count(0, MAX_SPAN), "5", "Width of a range of `select_random_ranges`."),
 
     key("topology.instances", count(1, 64), "1",
         "Servers that run at once, each with its own data and its own load; all loads begin together."),

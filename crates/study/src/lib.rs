@@ -42,8 +42,8 @@ pub use plan::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use reference::reference_markdown;
 pub use span::{Span, Spanned};
 pub use spec::{
-    Arrivals, DataSpec, Engine, EngineSpec, FindMax, Limited, LoadSpec, Pace, Reset, ServerSpec,
-    ServerUrl, Until,
+    Arrivals, DataSpec, Engine, EngineSpec, FindMax, Limited, LoadSpec, Pace, Protocol, Reset,
+    ServerSpec, ServerUrl, TransactionSpec, Until,
 };
 pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study};
 pub use suggest::nearest;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::span::Spanned;
-use crate::spec::{DataSpec, LoadSpec, ServerSpec};
+use crate::spec::{DataSpec, LoadSpec, ServerSpec, TransactionSpec};
 
 /// An ordered list of trials.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,6 +91,8 @@ pub struct Trial {
     pub data: DataSpec,
     /// What the virtual users of each server do.
     pub load: LoadSpec,
+    /// What one transaction of theirs holds.
+    pub transaction: TransactionSpec,
     /// Servers at once, at least 1; exactly 1 for a server that runs already.
     pub instances: u32,
     /// Whether host and servers are watched.

@@ -128,6 +128,47 @@ pub struct DataSpec {
     pub rows: u64,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Whether the server numbers new rows.
+    pub auto_inc: bool,
+    /// Whether column `k` is indexed.
+    pub create_secondary: bool,
+    /// A secondary index on `id` in place of the primary key.
+    pub secondary: bool,
+    /// Storage engine of the tables; the caller knows which names are safe.
+    pub storage_engine: String,
+}
+
+/// What one transaction holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransactionSpec {
+    /// Selects of one row.
+    pub point_selects: u32,
+    /// Whether there are range selects at all.
+    pub range_selects: bool,
+    /// Plain range selects.
+    pub simple_ranges: u32,
+    /// Range selects with `SUM()`.
+    pub sum_ranges: u32,
+    /// Range selects with `ORDER BY`.
+    pub order_ranges: u32,
+    /// Range selects with `DISTINCT`.
+    pub distinct_ranges: u32,
+    /// Rows of a range select, at least 1.
+    pub range_size: u64,
+    /// Updates of the indexed column.
+    pub index_updates: u32,
+    /// Updates of another column.
+    pub non_index_updates: u32,
+    /// Pairs of delete and insert.
+    pub delete_inserts: u32,
+    /// No BEGIN and COMMIT.
+    pub skip_trx: bool,
+    /// Keys of a `select_random_points`, at least 1.
+    pub random_points: u32,
+    /// Ranges of a `select_random_ranges`, at least 1.
+    pub number_of_ranges: u32,
+    /// Width of each of them.
+    pub delta: u64,
 }
 
 /// What the virtual users of each server do.
@@ -139,6 +180,8 @@ pub struct LoadSpec {
     pub distribution: Spanned<String>,
     /// Highest key that transactions choose; `None`: the number of rows.
     pub key_range: Option<u64>,
+    /// How statements are sent.
+    pub protocol: Protocol,
     /// Virtual users of each server.
     pub threads: u32,
     /// Whether every table and index is read once before the warm-up.
@@ -213,6 +256,15 @@ pub(crate) const LIMITS: [(&str, Limited); 3] = [
     ("load.find_max.p95", Limited::P95),
     ("load.find_max.mean", Limited::Mean),
 ];
+
+/// How statements are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Prepared once for each connection, executed by number.
+    Prepared,
+    /// As text each time.
+    Text,
+}
 
 /// When transactions start.
 #[derive(Debug, Clone, Copy, PartialEq)]

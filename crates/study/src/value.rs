@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::duration::format_duration;
-use crate::spec::{Arrivals, Engine, Reset, ServerUrl};
+use crate::spec::{Arrivals, Engine, Protocol, Reset, ServerUrl};
 
 /// A typed value of any key.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,6 +129,16 @@ impl FromValue for Reset {
             "copy" => Some(Self::Copy),
             "rebuild" => Some(Self::Rebuild),
             "none" => Some(Self::None),
+            _ => None,
+        }
+    }
+}
+
+impl FromValue for Protocol {
+    fn from_value(value: &Value) -> Option<Self> {
+        match text(value)? {
+            "prepared" => Some(Self::Prepared),
+            "text" => Some(Self::Text),
             _ => None,
         }
     }

@@ -5,7 +5,9 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, engine, labels, plan};
-use study::{Arrivals, Engine, Order, Pace, Reset, ServerSpec};
+use study::{
+    Arrivals, DataSpec, Engine, Order, Pace, Protocol, Reset, ServerSpec, TransactionSpec,
+};
 
 const QUICKSTART: &str = include_str!("../../../studies/quickstart.toml");
 
@@ -89,19 +91,49 @@ fn every_key_arrives() {
     let text = "title = \"t\"\ndescription = \"d\"
         [server]\nurl = \"mysql://u:p@h/d\"
         [data]\ntables = 2\nrows = 3\nseed = 18446744073709551615
+        auto_inc = false\ncreate_secondary = false\nsecondary = true\nstorage_engine = \"e\"
         [load]\nworkload = \"w\"\nthreads = 0x10\nwarmup = \"2s\"\ntime = \"500ms\"\nevents = 1_000
         rate = 200\narrivals = \"constant\"\ndistribution = \"uniform\"\nthink = \"1ms\"
         preload = true\nkey_range = 80\nrepeats = 2\norder = \"written\"\norder_seed = 5
+        protocol = \"text\"
+        [transaction]\npoint_selects = 11\nrange_selects = false\nsimple_ranges = 12\nsum_ranges = 13
+        order_ranges = 14\ndistinct_ranges = 15\nrange_size = 16\nindex_updates = 17
+        non_index_updates = 18\ndelete_inserts = 19\nskip_trx = true\nrandom_points = 20
+        number_of_ranges = 21\ndelta = 22
         [monitors]\nenabled = false";
     let plan = plan(text, &[]);
     let trial = &plan.trials[0];
     assert_eq!(plan.description.as_deref(), Some("d"));
     assert!(matches!(&trial.server, ServerSpec::Url(url) if url.expose() == "mysql://u:p@h/d"));
-    assert_eq!(
-        (trial.data.tables, trial.data.rows, trial.data.seed),
-        (2, 3, u64::MAX)
-    );
+    let data = DataSpec {
+        tables: 2,
+        rows: 3,
+        seed: u64::MAX,
+        auto_inc: false,
+        create_secondary: false,
+        secondary: true,
+        storage_engine: "e".into(),
+    };
+    assert_eq!(trial.data, data);
+    let transaction = TransactionSpec {
+        point_selects: 11,
+        range_selects: false,
+        simple_ranges: 12,
+        sum_ranges: 13,
+        order_ranges: 14,
+        distinct_ranges: 15,
+        range_size: 16,
+        index_updates: 17,
+        non_index_updates: 18,
+        delete_inserts: 19,
+        skip_trx: true,
+        random_points: 20,
+        number_of_ranges: 21,
+        delta: 22,
+    };
+    assert_eq!(trial.transaction, transaction);
     let load = &trial.load;
+    assert_eq!(load.protocol, Protocol::Text);
     assert_eq!(
         (load.workload.as_str(), load.distribution.as_str()),
         ("w", "uniform")

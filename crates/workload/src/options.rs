@@ -174,6 +174,62 @@ impl Options {
         Ok(())
     }
 
+    /// What is not as it is by default in transactions and tables, each with its value:
+    /// everything but `tables`, `rows`, `key_range` and `distribution`.
+    pub fn changed(&self) -> Vec<(&'static str, String)> {
+        let pairs = self.named().into_iter().zip(Self::default().named());
+        let changed = pairs.filter(|(is, default)| is != default);
+        changed.map(|(is, _)| is).collect()
+    }
+
+    fn named(&self) -> [(&'static str, String); 18] {
+        // Taken apart, so that no new option is forgotten.
+        let Options {
+            tables: _,
+            rows: _,
+            key_range: _,
+            distribution: _,
+            range_size,
+            point_selects,
+            simple_ranges,
+            sum_ranges,
+            order_ranges,
+            distinct_ranges,
+            index_updates,
+            non_index_updates,
+            delete_inserts,
+            range_selects,
+            skip_trx,
+            secondary,
+            create_secondary,
+            auto_inc,
+            storage_engine,
+            random_points,
+            number_of_ranges,
+            delta,
+        } = self;
+        [
+            ("point_selects", point_selects.to_string()),
+            ("range_selects", range_selects.to_string()),
+            ("simple_ranges", simple_ranges.to_string()),
+            ("sum_ranges", sum_ranges.to_string()),
+            ("order_ranges", order_ranges.to_string()),
+            ("distinct_ranges", distinct_ranges.to_string()),
+            ("range_size", range_size.to_string()),
+            ("index_updates", index_updates.to_string()),
+            ("non_index_updates", non_index_updates.to_string()),
+            ("delete_inserts", delete_inserts.to_string()),
+            ("skip_trx", skip_trx.to_string()),
+            ("random_points", random_points.to_string()),
+            ("number_of_ranges", number_of_ranges.to_string()),
+            ("delta", delta.to_string()),
+            ("auto_inc", auto_inc.to_string()),
+            ("create_secondary", create_secondary.to_string()),
+            ("secondary", secondary.to_string()),
+            ("storage_engine", storage_engine.clone()),
+        ]
+    }
+
     fn repeats(&self) -> [(&'static str, u32, u64); 10] {
         [
             ("point_selects", self.point_selects, 0),
@@ -249,6 +305,20 @@ mod tests {
             error.unwrap_err().to_string(),
             "select_random_points works on one table; tables is 2"
         );
+    }
+
+    #[test]
+    fn only_what_is_not_the_default_is_changed() {
+        let options = Options {
+            rows: 7,
+            skip_trx: true,
+            point_selects: 1,
+            ..Options::default()
+        };
+        let changed = options.changed();
+        let pairs: Vec<_> = changed.iter().map(|(n, v)| (*n, v.as_str())).collect();
+        assert_eq!(pairs, [("point_selects", "1"), ("skip_trx", "true")]);
+        assert!(Options::default().changed().is_empty());
     }
 
     #[test]
