@@ -12,7 +12,7 @@ mod common;
 use std::path::Path;
 
 use common::{Cache, Finished, Program, csv};
-use measure::find_max::{FoundMax, SearchEnd, StepJudged};
+use measure::find_max::{Doubt, FoundMax, SearchEnd, StepJudged};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use rustix::process::{Pid, Signal};
@@ -27,7 +27,8 @@ fn flat(text: &str) -> String {
     words.join(" ")
 }
 
-/// What follows from the steps must be what is said, whatever they showed.
+/// What follows from the steps must be what is said, whatever they showed. All were too
+/// short to say whether the load was steady.
 #[track_caller]
 fn assert_consistent(search: &FoundMax, result: &RunResult) {
     assert!(search.capacity_per_s.unwrap() > 0.0);
@@ -44,6 +45,14 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
             (StepJudged::TooSlow, Some(ms)) => assert!(ms >= search.limit_ms),
             (StepJudged::Overloaded, _) | (StepJudged::Nothing, None) => {}
             (judged, value) => panic!("{judged} with {value:?}"),
+        }
+        let few = trial.transactions.count < 1000;
+        let doubts = [(few, Doubt::FewSlower), (true, Doubt::Short)];
+        let doubts = doubts.map(|(holds, doubt)| holds.then_some(doubt));
+        let doubts: Vec<Doubt> = doubts.into_iter().flatten().collect();
+        match step.judged {
+            StepJudged::Overloaded | StepJudged::Nothing => assert_eq!(step.doubts, []),
+            _ => assert_eq!(step.doubts, doubts, "{step:?}"),
         }
     }
     let (held, failed) = (search.held(), search.failed());
@@ -122,6 +131,13 @@ fn a_limit_that_no_rate_holds_is_said_to_be_so() {
     );
     let said = "No rate keeps the mean response time below 0.001 ms: even at";
     assert!(flat(&done.stdout).starts_with(said), "{}", done.stdout);
+    // A step of 300 ms shows nothing of steadiness; one that is overloaded needs none.
+    let is_doubted = search.failed().unwrap().doubts == [Doubt::Short];
+    let said = flat(&done.stdout).contains("per second less than 10 s were measured");
+    assert_eq!(said, is_doubted, "{}", done.shown());
+    let steps = search.steps.iter();
+    let judged = steps.filter(|step| step.judged == StepJudged::TooSlow);
+    assert!(judged.clone().count() > 0 && judged.clone().all(|step| step.doubts == [Doubt::Short]));
     let study = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
     assert!(study.contains("find_max = { mean = \"1us\" }"), "{study}");
 }

@@ -147,7 +147,10 @@ fn no_cost_is_below_0() {
             assert_eq!(found.peak, None);
         }
     }
-    assert!(lines > 0 && superlinear * 20 < SEEDS, "{lines} {superlinear}");
+    assert!(
+        lines > 0 && superlinear * 20 < SEEDS,
+        "{lines} {superlinear}"
+    );
 }
 
 /// By Python: λ = Σxy / Σx², its error √(Σr² / (n - 1) / Σx²), times t(5) = 2.570582.

@@ -114,7 +114,11 @@ fn what_grows_in_proportion_is_said_to_and_costs_nothing_below_0() {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("It grows in proportion: neither"), "{text}");
     let csv = report::scale::csv(&result).unwrap();
-    for cost in [",usl,contention,,0,", ",usl,coherency,,0,", ",amdahl,serial,,0,"] {
+    for cost in [
+        ",usl,contention,,0,",
+        ",usl,coherency,,0,",
+        ",amdahl,serial,,0,",
+    ] {
         assert!(csv.contains(cost), "{cost}\n{csv}");
     }
 }

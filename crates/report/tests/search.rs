@@ -127,11 +127,17 @@ fn what_may_be_luck_is_said_with_the_answer() {
         (flat(&report::text::study(&left.result)), csv)
     };
     let (none, _) = said(&[]);
-    assert!(!none.contains("Caution") && !none.contains("Short:"), "{none}");
+    assert!(
+        !none.contains("Caution") && !none.contains("Short:"),
+        "{none}"
+    );
     // More arrived than was done, however short it was; and no answer rests on 700.
     let (other, csv) = said(&[(840.0, Doubt::Short), (700.0, Doubt::FewSlower)]);
     assert!(!other.contains("Caution"), "{other}");
-    assert!(csv.contains(",700,700,5,12,false,held,few slower\n"), "{csv}");
+    assert!(
+        csv.contains(",700,700,5,12,false,held,few slower\r\n"),
+        "{csv}"
+    );
     let (few, _) = said(&[(766.8, Doubt::FewSlower)]);
     for words in [
         "did with 8 users. Caution: At 766.8 per second fewer than 10 transactions were slower \

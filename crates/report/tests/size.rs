@@ -150,7 +150,10 @@ fn an_efficiency_of_the_law_is_a_share_whatever_was_measured() {
                     let json: serde_json::Value =
                         serde_json::from_str(&sizing.json().unwrap()).unwrap();
                     let efficiency = json["efficiency"]["value"].as_f64().unwrap();
-                    assert!(efficiency > 0.0 && efficiency <= 1.0, "{seed}: {efficiency}");
+                    assert!(
+                        efficiency > 0.0 && efficiency <= 1.0,
+                        "{seed}: {efficiency}"
+                    );
                     planned += 1;
                 }
                 // Nobody gave one, so nobody is told that it is wrong.

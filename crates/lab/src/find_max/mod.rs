@@ -10,7 +10,7 @@ use std::time::Duration;
 use load::{Arrivals, Pace};
 use measure::column;
 use measure::ended::Ended;
-use measure::find_max::{FoundMax, SearchEnd, Step, StepJudged};
+use measure::find_max::{Doubt, FoundMax, SearchEnd, Step, StepJudged};
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
@@ -285,6 +285,13 @@ fn labelled(label: &str, step: &str) -> String {
 fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> Step {
     let number = |column| column::value(summary, column).map(|estimate| estimate.value);
     let value = number(&found.column);
+    let judged = match value {
+        _ if is_overloaded(summary, rate) => StepJudged::Overloaded,
+        None => StepJudged::Nothing,
+        Some(value) if value >= found.limit_ms => StepJudged::TooSlow,
+        Some(_) if matches!(summary.steady, Some(Steady::Never { .. })) => StepJudged::Unsteady,
+        Some(_) => StepJudged::Held,
+    };
     Step {
         trial: summary.number,
         rate_per_s: rate,
@@ -292,12 +299,11 @@ fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> St
         mean_ms: number("response_ms.mean"),
         value_ms: value,
         long,
-        judged: match value {
-            _ if is_overloaded(summary, rate) => StepJudged::Overloaded,
-            None => StepJudged::Nothing,
-            Some(value) if value >= found.limit_ms => StepJudged::TooSlow,
-            Some(_) if matches!(summary.steady, Some(Steady::Never { .. })) => StepJudged::Unsteady,
-            Some(_) => StepJudged::Held,
+        judged,
+        doubts: match judged {
+            // Neither hangs on the limited number.
+            StepJudged::Overloaded | StepJudged::Nothing => Vec::new(),
+            _ => Doubt::all_of(summary, &found.column),
         },
     }
 }
