@@ -19,11 +19,14 @@
 //! stall, are pulled towards their neighbours first (Hampel's filter): they are not a new
 //! level.
 
+mod noise;
+mod segments;
+
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{Part, ratio};
-use crate::long_run::first_correlation;
-use crate::student;
+use noise::weakest;
+use segments::{candidates, filtered, levels, mean, spread, squares};
 
 /// What is looked for in a kind of series.
 pub(crate) struct Rule {
@@ -54,20 +57,8 @@ pub(crate) const RESULTS: Rule = Rule {
 pub(crate) const MATTERS: f64 = 0.05;
 /// A second that was cut shorter is none.
 const LEAST_S: f64 = 0.5;
-/// A candidate costs so many variances times the logarithm of the length.
-const PRICE: f64 = 3.0;
-/// A value further from the median around it, in standard deviations, is pulled back.
-const FAR: f64 = 6.0;
-/// Values on each side of one that are its surroundings.
-const AROUND: usize = 5;
-/// Series that are shorter are not filtered.
-const FILTERED: usize = 30;
 /// Longer series are looked at in pairs of seconds, fours, and so on.
 const LONGEST: usize = 4000;
-/// Median of the absolute values of a normal distribution with standard deviation 1.
-const MEDIAN_OF_NORMAL: f64 = 0.674_49;
-/// Residuals are not taken to depend on each other more than this.
-const MOST_CORRELATION: f64 = 0.97;
 
 /// A change of level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -184,12 +175,8 @@ fn find(values: &[f64], rule: &Rule) -> Vec<Change> {
         return Vec::new();
     }
     let spread = spread(values);
-    let kept = match values.len() < FILTERED {
-        true => values.to_vec(),
-        false => filtered(values, FAR * spread),
-    };
-    let price = PRICE * spread * spread * (values.len() as f64).ln();
-    let mut cuts = candidates(&kept, price, shortest);
+    let kept = filtered(values, spread);
+    let mut cuts = candidates(&kept, spread, shortest);
     let limit = rule.chance * shortest as f64 / values.len() as f64;
     while let Some((place, p)) = weakest(&kept, &cuts, rule.depend) {
         if p < limit {
@@ -198,140 +185,6 @@ fn find(values: &[f64], rule: &Rule) -> Vec<Change> {
         cuts.remove(place);
     }
     changes(values, &cuts)
-}
-
-/// Standard deviation of single values, told from neighbours, which changes of level
-/// hardly touch; a tenth of the plain one for values that mostly repeat.
-fn spread(values: &[f64]) -> f64 {
-    let steps = values.windows(2).map(|two| (two[1] - two[0]).abs());
-    let typical = median(steps.collect()) / MEDIAN_OF_NORMAL / std::f64::consts::SQRT_2;
-    match typical > 0.0 {
-        true => typical,
-        false => 0.1 * squares(values).sqrt() / (values.len() as f64).sqrt(),
-    }
-}
-
-/// Pulls what stands out from its surroundings back to `far` from their median.
-fn filtered(values: &[f64], far: f64) -> Vec<f64> {
-    let around = |i: usize| {
-        let (from, to) = (i.saturating_sub(AROUND), (i + AROUND + 1).min(values.len()));
-        median(values[from..to].to_vec())
-    };
-    let kept = (0..values.len()).map(|i| {
-        let level = around(i);
-        values[i].clamp(level - far, level + far)
-    });
-    kept.collect()
-}
-
-/// The segmentation with the least squares and prices: the first place of each level but
-/// the first.
-fn candidates(values: &[f64], price: f64, shortest: usize) -> Vec<usize> {
-    let sums = Sums::of(values);
-    let mut best = vec![f64::INFINITY; values.len() + 1];
-    let mut last = vec![0; values.len() + 1];
-    best[0] = -price;
-    for end in shortest..=values.len() {
-        for start in 0..=end - shortest {
-            let cost = best[start] + sums.squares(start, end) + price;
-            if cost < best[end] {
-                (best[end], last[end]) = (cost, start);
-            }
-        }
-    }
-    let mut cuts = Vec::new();
-    let mut end = values.len();
-    while last[end] > 0 {
-        end = last[end];
-        cuts.push(end);
-    }
-    cuts.reverse();
-    cuts
-}
-
-/// Running sums, from which the squares around the mean of any stretch follow.
-struct Sums(Vec<(f64, f64)>);
-
-impl Sums {
-    fn of(values: &[f64]) -> Self {
-        // Around the mean, so that squares do not drown in large numbers.
-        let middle = mean(values);
-        let mut sums = vec![(0.0, 0.0)];
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for value in values {
-            let off = value - middle;
-            (sum, squares) = (sum + off, squares + off * off);
-            sums.push((sum, squares));
-        }
-        Self(sums)
-    }
-
-    fn squares(&self, start: usize, end: usize) -> f64 {
-        let ((sum, squares), (sum_before, squares_before)) = (self.0[end], self.0[start]);
-        squares - squares_before - (sum - sum_before).powi(2) / (end - start) as f64
-    }
-}
-
-/// The candidate that chance explains best: its place among the cuts, and how likely
-/// chance alone makes as large a step there.
-fn weakest(values: &[f64], cuts: &[usize], depend: bool) -> Option<(usize, f64)> {
-    let noise = Noise::of(values, cuts, depend);
-    let levels: Vec<&[f64]> = levels(values, cuts).collect();
-    let steps = levels.windows(2).map(|two| noise.p_value(two[0], two[1]));
-    steps
-        .enumerate()
-        .max_by(|one, other| one.1.total_cmp(&other.1))
-}
-
-/// How the values vary around their levels.
-struct Noise {
-    /// Long-run variance of one value.
-    variance: f64,
-    degrees: f64,
-}
-
-impl Noise {
-    fn of(values: &[f64], cuts: &[usize], depend: bool) -> Self {
-        let (length, levels_count) = (values.len() as f64, cuts.len() as f64 + 1.0);
-        let residuals: Vec<f64> = levels(values, cuts)
-            .flat_map(|level| {
-                let mean = mean(level);
-                level.iter().map(move |value| value - mean)
-            })
-            .collect();
-        let free = length - levels_count;
-        if !depend {
-            return Self {
-                variance: residuals.iter().map(|off| off * off).sum::<f64>() / free,
-                degrees: free,
-            };
-        }
-        let found = first_correlation(&residuals);
-        // Each level that was fitted makes residuals look less alike than they are.
-        let unbiased = match length > 6.0 * levels_count {
-            true => (length * found + levels_count) / (length - 3.0 * levels_count),
-            false => found + 0.2,
-        };
-        let correlation = unbiased.clamp(0.0, MOST_CORRELATION);
-        let shocks = residuals
-            .windows(2)
-            .map(|two| (two[1] - correlation * two[0]).powi(2));
-        let of_shocks = shocks.sum::<f64>() / (free - 1.0).max(1.0);
-        let doubt = 4.0 * (1.0 + correlation) / (length * (1.0 - correlation));
-        Self {
-            variance: of_shocks / (1.0 - correlation).powi(2),
-            degrees: 2.0 / (2.0 / free + doubt),
-        }
-    }
-
-    fn p_value(&self, before: &[f64], after: &[f64]) -> f64 {
-        if self.degrees < 1.0 {
-            return 1.0;
-        }
-        let lengths = 1.0 / before.len() as f64 + 1.0 / after.len() as f64;
-        let t = (mean(after) - mean(before)) / (self.variance * lengths).sqrt();
-        student::p_value(t, self.degrees)
-    }
 }
 
 fn changes(values: &[f64], cuts: &[usize]) -> Vec<Change> {
@@ -344,30 +197,6 @@ fn changes(values: &[f64], cuts: &[usize]) -> Vec<Change> {
             after: means[1],
         })
         .collect()
-}
-
-fn levels<'a>(values: &'a [f64], cuts: &'a [usize]) -> impl Iterator<Item = &'a [f64]> {
-    let starts = std::iter::once(0).chain(cuts.iter().copied());
-    let ends = cuts.iter().copied().chain([values.len()]);
-    starts.zip(ends).map(|(start, end)| &values[start..end])
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn squares(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    values.iter().map(|value| (value - mean).powi(2)).sum()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() % 2 {
-        1 => values[half],
-        _ => f64::midpoint(values[half - 1], values[half]),
-    }
 }
 
 #[cfg(test)]
