@@ -17,9 +17,23 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
             parts.push(format!("{count} {what}"));
         }
     }
-    if parts.is_empty() {
-        return print("nothing was left behind");
+    let mut lines = Vec::new();
+    if !parts.is_empty() {
+        let freed = lab::shown_bytes(cleaned.bytes);
+        lines.push(format!("{}; {freed} freed", parts.join(", ")));
     }
-    let freed = lab::shown_bytes(cleaned.bytes);
-    print(&format!("{}; {freed} freed", parts.join(", ")))
+    lines.extend(cleaned.unseen.iter().map(not_looked_for));
+    if lines.is_empty() {
+        lines.push("nothing was left behind".to_owned());
+    }
+    print(&lines.join("\n"))
+}
+
+fn not_looked_for(unseen: &lab::home::Unseen) -> String {
+    format!(
+        "not looked for: {}, because its disk is not there; mount it and run dyno clean again, or, \
+         if it is gone for good, remove {}",
+        unseen.path.display(),
+        unseen.link.display()
+    )
 }

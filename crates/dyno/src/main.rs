@@ -20,6 +20,7 @@ mod progress;
 mod rank;
 mod report;
 mod results;
+mod resume;
 mod run;
 mod secrets;
 mod server;
@@ -35,7 +36,9 @@ use clap::Parser;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    secrets::leave_argv();
+    if let Err(failure) = secrets::leave_argv() {
+        return failure.report();
+    }
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::Bench(args) => bench::bench(args),

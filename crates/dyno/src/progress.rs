@@ -1,6 +1,6 @@
 //! What the user sees while dyno works; all of it on stderr.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use data::Prepared;
@@ -49,6 +49,12 @@ enum Stage {
     Draining,
 }
 
+/// A line on stderr. That may be a full disk, or a terminal that has gone: then nobody
+/// reads it, which is no reason to lose what is measured.
+pub(crate) fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
 /// Without a terminal, long work tells this often.
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
@@ -91,11 +97,10 @@ impl Screen {
     }
 
     /// Prints a line; a bar stays below it.
-    #[expect(clippy::print_stderr, reason = "progress goes to stderr")]
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
-            Some(bar) if self.is_terminal => bar.suspend(|| eprintln!("{text}")),
-            _ => eprintln!("{text}"),
+            Some(bar) if self.is_terminal => bar.suspend(|| tell(text)),
+            _ => tell(text),
         }
     }
 

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use lab::{Cause, Keeper, Trial};
 use measure::find_max::FoundMax;
+use measure::finding::Finding;
 use measure::metric::MonitorPoint;
-use measure::result::{Design, RunResult};
-use measure::setup::StatementKind;
+use measure::result::{Design, Environment, RunResult};
+use measure::setup::{Outcome, StatementKind};
 use measure::slice::Second;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
@@ -55,7 +56,7 @@ impl Results {
         places: &[&Path],
         screen: Screen,
     ) -> Result<Self, Failure> {
-        let environment = lab::fingerprint(env!("CARGO_PKG_VERSION"), &command_line(), places);
+        let environment = environment(places);
         // Nothing is measured yet: whatever fails is the place that was given.
         let dir = ResultDir::create(out, about.title, about.study, &environment)
             .map_err(|error| Failure::new(Exit::Usage, error))?;
@@ -75,12 +76,26 @@ impl Results {
         Ok(Self::with(dir, result, screen))
     }
 
-    /// Goes on with a result that was cut off.
-    pub(crate) fn resume(dir: &Path, design: Design, screen: Screen) -> Result<Self, Failure> {
+    /// Goes on with a result that was cut off; `here` is where, and `cautions` are what is
+    /// otherwise there than it was.
+    pub(crate) fn resume(
+        dir: &Path,
+        design: Design,
+        here: Environment,
+        cautions: Vec<Finding>,
+        screen: Screen,
+    ) -> Result<Self, Failure> {
         let mut result = store::read_result(dir)?;
         let (dir, whole) = ResultDir::resume(dir)?;
+        if whole.is_empty() {
+            result.environment = here;
+        }
         result.trials = whole;
         result.design = design;
+        for caution in cautions {
+            screen.line(&format!("note: {}", caution.seen));
+            add(&mut result.findings, caution);
+        }
         // A search that goes on is told of when it is over.
         result.searches.clear();
         Ok(Self::with(dir, result, screen))
@@ -107,9 +122,7 @@ impl Results {
         }
         // A result that is gone on with was begun on a host that was looked at, too.
         for finding in found {
-            if !self.result.findings.contains(&finding) {
-                self.result.findings.push(finding);
-            }
+            add(&mut self.result.findings, finding);
         }
         self.result.findings.sort_by_key(|finding| finding.level);
     }
@@ -158,19 +171,18 @@ impl Results {
         Ok(self.dir.write_result(&self.result)?)
     }
 
-    /// Shows what was found, then writes the report: a disk that is full has the
-    /// report fail, but not the screen.
+    /// Shows what was found, then writes the report: one that cannot be written does not
+    /// cost the other.
     pub(crate) fn conclude(&mut self, text: &str, as_json: bool) -> Result<(), Failure> {
-        if as_json {
-            self.print_json()?;
-        } else {
-            print(&format!("\n{text}"))?;
-        }
+        let shown = match as_json {
+            true => self.print_json(),
+            false => print(&format!("\n{text}")),
+        };
         self.screen
             .line(&format!("results: {}", self.path().display()));
         let report = report::write(&self.dir, &self.result, &self.screen)?;
         self.screen.line(&format!("report:  {}", report.display()));
-        Ok(())
+        shown
     }
 
     /// Prints the result for machines.
@@ -190,6 +202,18 @@ impl Results {
             self.screen.line(&format!("warning: {error}"));
             self.lost = Some(kept_so_far(error));
         }
+    }
+}
+
+/// Where this process runs; `places` are where databases will be.
+pub(crate) fn environment(places: &[&Path]) -> Environment {
+    lab::fingerprint(env!("CARGO_PKG_VERSION"), &command_line(), places)
+}
+
+/// Adds a finding that is not there.
+fn add(findings: &mut Vec<Finding>, finding: Finding) {
+    if !findings.contains(&finding) {
+        findings.push(finding);
     }
 }
 
@@ -272,8 +296,16 @@ impl Keeper for Results {
         self.screen.draining(running);
     }
 
-    fn end(&mut self, summary: TrialSummary) -> Result<(), lab::Failure> {
+    fn end(&mut self, mut summary: TrialSummary) -> Result<(), lab::Failure> {
         self.screen.finish_stage();
+        let lost = self.lost.take();
+        if let (Some(lost), Outcome::Completed) = (&lost, &summary.outcome) {
+            // Its files stop in the middle, so --resume must not take it for a whole one.
+            let why = lost.message.lines().next().unwrap_or_default();
+            summary.outcome = Outcome::Failed {
+                reason: format!("not all of it could be kept: {why}"),
+            };
+        }
         let finished = match self.current.take() {
             Some(files) => files.trial.finish(&summary),
             None => Ok(()),
@@ -284,7 +316,7 @@ impl Keeper for Results {
         let place = self.result.trials.partition_point(before);
         self.result.trials.insert(place, summary);
         let written = finished.and_then(|()| self.dir.write_result(&self.result));
-        match self.lost.take() {
+        match lost {
             Some(lost) => Err(lost),
             None => written.map_err(kept_so_far),
         }

@@ -1,13 +1,15 @@
 //! `dyno run STUDY`: the trials of a study, one after the other.
 
 use lab::{Lab, Trial};
+use measure::setup::Outcome;
 
 use crate::cli::RunArgs;
 use crate::disks;
 use crate::failure::{Exit, Failure};
 use crate::plan;
 use crate::progress::{Detail, Screen};
-use crate::results::{About, Results};
+use crate::results::{About, Results, environment};
+use crate::resume;
 use crate::signals;
 use crate::study_file::Meant;
 use crate::thresholds::Thresholds;
@@ -59,13 +61,24 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Results, Failure> {
     let screen = Screen::new(Detail::Bar);
     let plan = &meant.plan;
+    let mut places = vec![lab.home()?.root()];
+    for directory in trials.iter().filter_map(disks::directory) {
+        if !places.contains(&directory.as_path()) {
+            places.push(directory);
+        }
+    }
     if args.resume {
         let dir = match &args.out {
             Some(dir) => dir.clone(),
             None => newest(&meant.text)?,
         };
         same_study(&store::read_study(&dir)?, meant, &dir)?;
-        return Results::resume(&dir, meant.design(), screen);
+        let kept = store::read_kept(&dir)?;
+        let mut whole = kept.result.trials;
+        whole.retain(|trial| trial.outcome == Outcome::Completed);
+        let here = environment(&places);
+        let cautions = resume::check(&kept.result.environment, &here, &whole, trials)?;
+        return Results::resume(&dir, meant.design(), here, cautions, screen);
     }
     let about = About {
         title: &plan.title,
@@ -73,12 +86,6 @@ fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Re
         study: &meant.text,
         design: meant.design(),
     };
-    let mut places = vec![lab.home()?.root()];
-    for directory in trials.iter().filter_map(disks::directory) {
-        if !places.contains(&directory.as_path()) {
-            places.push(directory);
-        }
-    }
     Results::create(args.out.as_deref(), about, &places, screen)
 }
 
@@ -118,27 +125,13 @@ fn announce(trials: &[Trial], results: &Results, meant: &Meant) {
     screen.line(&meant.plan.title);
     let time: std::time::Duration = trials.iter().map(Trial::load_time).sum();
     let time = study::format_duration(time);
-    let planned = meant.plan.trials.len();
-    let (what, about) = match planned - trials.len() {
-        _ if meant.searches() => {
-            let most = lab::most_trials();
-            let searches = match planned {
-                1 => format!("a search of at most {most} trials"),
-                _ => format!("{planned} searches of at most {most} trials each"),
-            };
-            (searches, "at most")
-        }
-        0 => (format!("{planned} trials"), "about"),
-        done => {
-            let left = trials.len();
-            (
-                format!("{left} of {planned} trials are left, {done} are there"),
-                "about",
-            )
-        }
+    let (left, planned) = (trials.len(), meant.plan.trials.len());
+    let what = match planned - left {
+        0 => plan::work(planned, meant),
+        done => format!("{left} of {planned} trials are left, {done} are there, about"),
     };
     screen.line(&format!(
-        "{what}, {about} {time} under load; results go to {}",
+        "{what} {time} under load; results go to {}",
         results.path().display()
     ));
 }

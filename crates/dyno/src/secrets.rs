@@ -1,7 +1,10 @@
 //! Passwords: where they come from, and where they must not stay.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use percent_encoding::percent_decode_str;
 
@@ -9,45 +12,91 @@ use crate::failure::{Exit, Failure};
 
 /// The environment variable that holds the password.
 pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
+/// How the addresses begin that can hold a password.
+const SCHEME: &str = "mysql://";
 /// Longest option file that is read.
 const OPTION_FILE_LIMIT_BYTES: u64 = 1 << 20;
 
 /// Starts dyno anew when its command line holds a password, with the password in
 /// the environment instead: other users can read a command line (`ps`), but not
 /// an environment.
-pub(crate) fn leave_argv() {
-    let mut password = None;
-    let arguments: Vec<String> = std::env::args()
-        .map(|argument| match without_password(&argument) {
-            Some((clean, found)) => {
-                password = Some(found);
-                clean
-            }
-            None => argument,
-        })
-        .collect();
-    let (Some(password), [name, rest @ ..]) = (password, arguments.as_slice()) else {
-        return;
+///
+/// # Errors
+/// When the addresses on the command line do not have all the same password: the
+/// environment holds one, and no server is to be shown another one's.
+pub(crate) fn leave_argv() -> Result<(), Failure> {
+    let mut passwords = BTreeSet::new();
+    let clean = |argument: OsString| match argument.to_str() {
+        Some(text) => {
+            let (clean, found) = without_passwords(text);
+            passwords.extend(found);
+            OsString::from(clean)
+        }
+        // No address is written like that.
+        None => argument,
     };
-    // It returns only if it fails; then the password stays where the user put it.
-    let _ = std::process::Command::new("/proc/self/exe")
-        .arg0(name)
-        .args(rest)
-        .env(PASSWORD_VARIABLE, password)
-        .exec();
+    let arguments: Vec<OsString> = std::env::args_os().map(clean).collect();
+    let Some(password) = one_password(passwords)? else {
+        return Ok(());
+    };
+    if let [name, rest @ ..] = arguments.as_slice() {
+        // It returns only if it fails; then the password stays where the user put it.
+        let _ = Command::new("/proc/self/exe")
+            .arg0(name)
+            .args(rest)
+            .env(PASSWORD_VARIABLE, password)
+            .exec();
+    }
+    Ok(())
 }
 
-/// The argument without the password of the URL in it, and that password.
-fn without_password(argument: &str) -> Option<(String, String)> {
-    let at = argument.find("mysql://")?;
-    let (before, url) = argument.split_at(at);
+/// The password of all addresses; `None` where they have none.
+fn one_password(of_addresses: BTreeSet<Option<String>>) -> Result<Option<String>, Failure> {
+    if of_addresses.len() > 1 {
+        let message = "the addresses on the command line do not have all the same password";
+        let remedy = "write them with their passwords into the study file, where each server keeps \
+                      its own and whose copy in the result has none";
+        return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
+    }
+    Ok(of_addresses.into_iter().next().flatten())
+}
+
+/// The argument without the passwords of the addresses in it, and the password of each.
+fn without_passwords(argument: &str) -> (String, Vec<Option<String>>) {
+    let lower = argument.to_ascii_lowercase();
+    let starts: Vec<usize> = lower.match_indices(SCHEME).map(|(at, _)| at).collect();
+    let ends = starts.iter().skip(1).copied().chain([argument.len()]);
+    let mut clean = argument[..starts.first().copied().unwrap_or(argument.len())].to_owned();
+    let mut passwords = Vec::new();
+    for (start, end) in starts.iter().copied().zip(ends) {
+        // In a list each address ends with the quote before it; alone it takes the rest.
+        let quote = argument[..start].chars().next_back();
+        let quote = quote.filter(|character| matches!(character, '"' | '\''));
+        let piece = &argument[start..end];
+        let (url, after) = match quote.and_then(|quote| piece.find(quote)) {
+            Some(at) => piece.split_at(at),
+            None => (piece, ""),
+        };
+        let password = password_of(url);
+        match &password {
+            Some((without, _)) => clean.push_str(without),
+            None => clean.push_str(url),
+        }
+        clean.push_str(after);
+        passwords.push(password.map(|(_, password)| password));
+    }
+    (clean, passwords)
+}
+
+/// The address without its password, and that password.
+fn password_of(url: &str) -> Option<(String, String)> {
     let mut parsed = url::Url::parse(url).ok()?;
     // Decoded the way the URL's reader would.
     let password = percent_decode_str(parsed.password()?)
         .decode_utf8_lossy()
         .into_owned();
     parsed.set_password(None).ok()?;
-    Some((format!("{before}{parsed}"), password))
+    Some((parsed.to_string(), password))
 }
 
 /// User and password of an option file (my.cnf's form: `[client]`, `user=`,
@@ -97,19 +146,25 @@ impl OptionFile {
     }
 }
 
-/// The command line for the record; [`leave_argv`] has taken passwords out of it.
+/// The command line for the record, without what looks like a secret.
 pub(crate) fn command_line() -> String {
-    let words: Vec<String> = std::env::args()
-        .enumerate()
-        .map(|(place, word)| {
-            if place == 0 {
-                "dyno".to_owned()
-            } else {
-                quoted(&word)
-            }
-        })
-        .collect();
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| quoted(&without_secrets(&word.to_string_lossy())));
+    let words: Vec<String> = std::iter::once("dyno".to_owned()).chain(words).collect();
     words.join(" ")
+}
+
+/// A word of the command line; of `KEY=VALUE` with the key of a secret only the key.
+fn without_secrets(word: &str) -> String {
+    let names_secret = |key: &str| {
+        let pair = format!("{key}=1");
+        study::redact(&pair) != pair
+    };
+    let mut equals = word.match_indices('=').map(|(at, _)| at);
+    match equals.find(|at| names_secret(&word[..*at])) {
+        Some(at) => study::redact(&format!("{}=1", &word[..at])),
+        None => study::redact(word),
+    }
 }
 
 /// A word as a shell takes it.
@@ -127,14 +182,61 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_taken_out_of_a_url() {
-        let (clean, password) = without_password("mysql://u:p%40+&=w@h:1/x").unwrap();
-        assert_eq!(clean, "mysql://u@h:1/x");
-        assert_eq!(password, "p@+&=w");
-        let (clean, _) = without_password("server.url=mysql://u:p@h/x").unwrap();
-        assert_eq!(clean, "server.url=mysql://u@h/x");
-        assert_eq!(without_password("mysql://u@h/x"), None);
-        assert_eq!(without_password("--json"), None);
+    fn passwords_are_taken_out_of_addresses() {
+        for (argument, clean, passwords) in [
+            (
+                "mysql://u:p%40+&=w@h:1/x",
+                "mysql://u@h:1/x",
+                &[Some("p@+&=w")][..],
+            ),
+            (
+                "server.url=MySQL://u:p@h/x",
+                "server.url=mysql://u@h/x",
+                &[Some("p")],
+            ),
+            (
+                "sweep.server.url=[\"mysql://u:p@h/x\", 'mysql://v:q@i/y', \"mysql://w@j/z\"]",
+                "sweep.server.url=[\"mysql://u@h/x\", 'mysql://v@i/y', \"mysql://w@j/z\"]",
+                &[Some("p"), Some("q"), None],
+            ),
+            ("mysql://u@h/x", "mysql://u@h/x", &[None]),
+            ("--json", "--json", &[]),
+        ] {
+            let passwords = passwords.iter().map(|p| p.map(str::to_owned)).collect();
+            assert_eq!(without_passwords(argument), (clean.to_owned(), passwords));
+        }
+    }
+
+    #[test]
+    fn addresses_of_different_passwords_are_refused() {
+        let of = |passwords: &[Option<&str>]| {
+            let passwords = passwords.iter().map(|p| p.map(str::to_owned));
+            one_password(passwords.collect()).map_err(|failure| failure.message().to_owned())
+        };
+        assert_eq!(of(&[]), Ok(None));
+        assert_eq!(of(&[None, None]), Ok(None));
+        assert_eq!(of(&[Some("p"), Some("p")]), Ok(Some("p".to_owned())));
+        for different in [[Some("p"), Some("q")], [Some("p"), None]] {
+            assert!(of(&different).unwrap_err().contains("same password"));
+        }
+    }
+
+    #[test]
+    fn the_record_holds_no_secret() {
+        for (word, kept) in [
+            (
+                "server.config.report_password=a b'c",
+                "server.config.report_password=***",
+            ),
+            (
+                "--set=server.config.s3-secret-key=x y",
+                "--set=server.config.s3-secret-key=***",
+            ),
+            ("mysql://u:p@h/x", "mysql://u:***@h/x"),
+            ("load.time=5s", "load.time=5s"),
+        ] {
+            assert_eq!(without_secrets(word), kept);
+        }
     }
 
     #[test]

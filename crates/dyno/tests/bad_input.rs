@@ -309,6 +309,59 @@ fn a_password_stays_where_it_is() {
     server.sql("DROP USER keeper@'%'");
 }
 
+#[test]
+fn a_password_is_never_shown_to_another_server() {
+    let study = "title = \"t\"\n[data]\nrows = 10\n[load]\nworkload = \"oltp_point_select\"\n\
+        [[variant]]\nname = \"a\"\nserver.url = \"mysql://u@127.0.0.1:1/x\"\n\
+        [[variant]]\nname = \"b\"\nserver.url = \"mysql://u@127.0.0.1:1/x\"\n";
+    let refused = |sets: &[&str]| {
+        let mut program = Program::study(study);
+        for set in sets {
+            program = program.arg("--set").arg(set);
+        }
+        let texts = ["do not have all the same password", "the study file"];
+        let done = program.run().fails(USAGE, &texts);
+        assert!(!done.stderr.contains("one:two"), "{}", done.shown());
+    };
+    let (a, b) = ("variant.a.server.url", "variant.b.server.url");
+    let url = |password: &str| format!("mysql://u{password}@127.0.0.1:1/x");
+    let set = |key: &str, password: &str| format!("{key}={}", url(password));
+    refused(&[&set(a, ":one"), &set(b, ":two")]);
+    refused(&[&set(a, ":one"), &set(b, "")]);
+    let list = format!(
+        "sweep.server.url=[\"{}\", \"{}\"]",
+        url(":one"),
+        url(":two")
+    );
+    refused(&[&list]);
+}
+
+#[test]
+fn an_argument_that_is_no_text_is_taken_or_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = std::ffi::OsStr::from_bytes(b"out-\xff");
+    let bench = || Program::new().args("bench sqlite:").args(SHORT);
+    let done = bench().arg("--out").os_arg(bytes).run().succeeds();
+    store::read_result(&done.dir().join(bytes)).unwrap();
+    bench()
+        .os_arg(bytes)
+        .run()
+        .fails(USAGE, &["unexpected argument"]);
+}
+
+#[test]
+fn the_recorded_command_has_no_secret() {
+    let study = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\nrows = 10\n\
+        [load]\nworkload = \"oltp_point_select\"\nwarmup = \"0s\"\ntime = \"200ms\"\n";
+    let program = Program::study(study).arg("--set");
+    let done = program.arg("description=the token=hush-hush").run();
+    let command = done.succeeds().result().environment.command;
+    assert!(
+        command.ends_with("'description=the token=***'"),
+        "{command}"
+    );
+}
+
 fn assert_no_file_has(dir: &std::path::Path, secret: &str) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

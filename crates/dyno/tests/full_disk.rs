@@ -9,39 +9,11 @@
 
 mod common;
 
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 
-use common::Program;
-use tempfile::TempDir;
-
-/// A file system of so many bytes, gone with it.
-struct SmallDisk(TempDir);
-
-impl SmallDisk {
-    /// `None`, and a word about it, where this user may not mount.
-    fn new(size: &str) -> Option<Self> {
-        let dir = tempfile::tempdir().unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]);
-        let mounted = mount.arg(dir.path()).output();
-        if mounted.is_ok_and(|output| output.status.success()) {
-            return Some(Self(dir));
-        }
-        println!("skipped: this user may not mount a small file system");
-        None
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
-    }
-}
+use common::{Program, SmallDisk, wait_until};
+use measure::setup::Outcome;
 
 fn bench(out: &Path) -> Program {
     Program::new()
@@ -72,6 +44,43 @@ fn results_that_find_no_room_are_told_while_the_load_runs() {
     let done = done.fails(4, &["warning: cannot write", "No space left", "--out"]);
     // The summary needs no disk.
     assert!(done.stdout.contains("oltp_read_write"), "{}", done.shown());
+}
+
+#[test]
+fn a_trial_whose_seconds_were_lost_is_not_whole_though_room_came_free() {
+    let Some(disk) = SmallDisk::new("8m") else {
+        return;
+    };
+    let out = disk.path().join("out");
+    let study = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\nrows = 100\n\
+        [load]\nworkload = \"oltp_read_write\"\nwarmup = \"0s\"\ntime = \"6s\"\n";
+    let program = || {
+        let program = Program::new();
+        std::fs::write(program.dir().join("study.toml"), study).unwrap();
+        program.args("run study.toml --out").os_arg(&out)
+    };
+    let mut dyno = program().start();
+    let series = || Some(store::trial_dirs(&out).ok()?.first()?.join("series.jsonl"));
+    let has_seconds = || {
+        let written = series().and_then(|path| std::fs::metadata(path).ok());
+        written.is_some_and(|file| file.len() > 0)
+    };
+    wait_until("the first second", has_seconds);
+    let filler = disk.path().join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    for size in [1 << 16, 1] {
+        while file.write_all(&vec![1; size]).is_ok() {}
+    }
+    dyno.says("warning: cannot write");
+    drop(file);
+    std::fs::remove_file(filler).unwrap();
+    let done = dyno.wait().fails(4, &["No space left"]);
+    let text = "not all of it could be kept";
+    assert!(done.stderr.contains(text), "{}", done.shown());
+    let trial = |at: usize| store::read_kept(&out).unwrap().result.trials.remove(at);
+    assert!(matches!(trial(0).outcome, Outcome::Failed { .. }));
+    program().args("--resume").run().succeeds();
+    assert_eq!(trial(0).outcome, Outcome::Completed);
 }
 
 #[test]

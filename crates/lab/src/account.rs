@@ -4,7 +4,7 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use rustix::fs::{Gid, Uid};
+use rustix::fs::{Gid, Mode, Uid};
 
 use crate::error::LabError;
 
@@ -62,6 +62,15 @@ impl Account {
         };
         let (uid, gid) = (Uid::from_raw(other.uid), Gid::from_raw(other.gid));
         rustix::fs::fchown(file, Some(uid), Some(gid))
+    }
+
+    /// Lets the account read an open file that is dyno's own, and nobody else.
+    pub(crate) fn let_read(&self, file: impl AsFd) -> rustix::io::Result<()> {
+        let Some(other) = &self.other else {
+            return rustix::fs::fchmod(file, Mode::RUSR | Mode::WUSR);
+        };
+        rustix::fs::fchown(&file, None, Some(Gid::from_raw(other.gid)))?;
+        rustix::fs::fchmod(file, Mode::RUSR | Mode::WUSR | Mode::RGRP)
     }
 
     /// Its name, if it is another user than this process's.

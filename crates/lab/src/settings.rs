@@ -5,6 +5,8 @@ use std::time::Duration;
 use client::mysql::{Connection, Error, Target};
 use client::reactor::{Reactor, timeout};
 
+use crate::servers::plain_name;
+
 /// More settings than a server has.
 const MAX_SETTINGS: usize = 2000;
 /// Most characters of a value that are kept.
@@ -98,12 +100,25 @@ async fn ask(target: &Target) -> Result<Vec<Vec<Option<String>>>, Error> {
 }
 
 fn shown(name: String, value: String) -> (String, String) {
-    let is_secret = SECRET_WORDS.iter().any(|word| name.contains(word));
-    let value = match is_secret && !value.is_empty() {
+    let value = match is_secret(&name, &value) {
         true => HIDDEN.to_owned(),
         false => value.chars().take(MAX_VALUE_CHARS).collect(),
     };
     (name, value)
+}
+
+/// Settings as the result may keep them: values that may be secrets are hidden.
+pub(crate) fn without_secrets(config: &[(String, String)]) -> Vec<(String, String)> {
+    let kept = |(name, value): &(String, String)| match is_secret(&plain_name(name), value) {
+        true => (name.clone(), HIDDEN.to_owned()),
+        false => (name.clone(), value.clone()),
+    };
+    config.iter().map(kept).collect()
+}
+
+/// Whether a value may be a secret, by the setting's name as the server has it.
+fn is_secret(name: &str, value: &str) -> bool {
+    !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
 #[cfg(test)]
@@ -124,6 +139,10 @@ mod tests {
             assert_eq!(value(name, "x"), HIDDEN, "{name}");
             assert_eq!(value(name, ""), "", "{name}");
         }
+        let config = [("S3-Secret-Key", "x"), ("innodb-buffer-pool-size", "1")];
+        let config = config.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let kept = without_secrets(&config);
+        assert_eq!((kept[0].1.as_str(), &kept[1]), (HIDDEN, &config[1]));
         assert_eq!(value("innodb_buffer_pool_size", "1"), "1");
         assert_eq!(value("sql_mode", &"x".repeat(5000)).len(), MAX_VALUE_CHARS);
     }

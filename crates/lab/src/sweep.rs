@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::error::LabError;
 use crate::home::Cleaned;
 use crate::home::lock::Lock;
-use crate::home::outside;
+use crate::home::outside::{self, Unseen};
 use crate::process::LOOK;
 
 /// How long a process may take to go after SIGKILL; it may be writing to a slow disk.
@@ -54,21 +54,23 @@ pub(crate) fn remove(root: &Path, dead: Vec<Dead>) -> Result<Cleaned, LabError> 
     let mut cleaned = Cleaned::default();
     for Dead { dir, _lock } in dead {
         cleaned.processes += end_processes(&dir)?;
-        cleaned.bytes += outside::remove_all(&dir)? + used_bytes(&dir);
-        remove_run_dir(root, &dir)?;
-        cleaned.run_dirs += 1;
+        cleaned.bytes += outside::remove_all(&dir)?.bytes + used_bytes(&dir);
+        let unseen = remove_run_dir(root, &dir)?;
+        cleaned.run_dirs += u32::from(unseen.is_empty());
+        cleaned.unseen.extend(unseen);
     }
     Ok(cleaned)
 }
 
-/// Removes a run directory whose lock the caller holds. Its lock goes last and while
-/// nobody looks for dead dynos, or somebody would find a directory without one.
-pub(crate) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
-    outside::remove_all(dir)?;
+/// Removes a run directory whose lock the caller holds, unless it notes directories on
+/// disks that are not there: then those notes stay, and are given. Its lock goes last and
+/// while nobody looks for dead dynos, or somebody would find a directory without one.
+pub(crate) fn remove_run_dir(root: &Path, dir: &Path) -> Result<Vec<Unseen>, LabError> {
+    let unseen = outside::remove_all(dir)?.unseen;
     let lock = dir.join("lock");
     for entry in fs::read_dir(dir).map_err(LabError::at("read", dir))? {
         let path = entry.map_err(LabError::at("read", dir))?.path();
-        if path == lock {
+        if path == lock || unseen.iter().any(|unseen| unseen.link == path) {
             continue;
         }
         let removed = if path.is_dir() && !path.is_symlink() {
@@ -78,8 +80,11 @@ pub(crate) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
         };
         removed.map_err(LabError::at("remove", &path))?;
     }
-    let _whole = Lock::exclusive(&root.join("lock"))?;
-    fs::remove_dir_all(dir).map_err(LabError::at("remove", dir))
+    if unseen.is_empty() {
+        let _whole = Lock::exclusive(&root.join("lock"))?;
+        fs::remove_dir_all(dir).map_err(LabError::at("remove", dir))?;
+    }
+    Ok(unseen)
 }
 
 /// What a file or a directory takes on the disk.

@@ -140,7 +140,7 @@ fn a_dyno_that_lives_is_not_disturbed() {
     hear(&mut other, "serving");
     let theirs = processes_below(&root);
     let home = Home::open_in(&root, u64::MAX).unwrap();
-    assert_eq!(home.swept(), Cleaned::default());
+    assert_eq!(*home.swept(), Cleaned::default());
     assert_eq!(clean_in(&root, false).unwrap(), Cleaned::default());
     assert_eq!(runs(&root).len(), 2);
     let keep = tempfile::tempdir().unwrap();
@@ -208,7 +208,7 @@ fn many_dynos_open_and_close_at_once() {
             scope.spawn(|| {
                 for _ in 0..25 {
                     let home = Home::open_in(&root, u64::MAX).unwrap();
-                    assert_eq!(home.swept(), Cleaned::default());
+                    assert_eq!(*home.swept(), Cleaned::default());
                 }
             });
         }

@@ -53,11 +53,16 @@ fn a_server_runs_with_the_studys_settings_and_leaves_only_what_is_kept() {
         assert_eq!(process.uid(), meta.uid());
         assert_ne!(process.uid(), 0);
         assert!(server.socket().exists());
+        // What may be a secret is for the server's eyes.
+        let config = dir.ancestors().nth(2).unwrap().join("my.cnf");
+        assert!(fs::read_to_string(&config).unwrap().contains("@said"));
+        assert_eq!(fs::metadata(config).unwrap().mode() & 0o037, 0);
 
         server.stop(&NEVER).unwrap();
         assert!(!is_running(pid) && !dir.ancestors().nth(2).unwrap().exists());
         let kept = fs::read_to_string(keep.path().join("my.cnf")).unwrap();
         assert!(kept.contains("innodb-buffer-pool-size = 64M"), "{kept}");
+        assert!(kept.contains("init_connect = (hidden)"), "{kept}");
         let log = fs::read_to_string(keep.path().join("error.log")).unwrap();
         assert!(log.to_lowercase().contains("shutdown complete"), "{log}");
     }

@@ -39,7 +39,9 @@ mod walk;
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use error::{Location, Problem, StudyError};
 pub use plan::{Order, Plan, TableSpec, ThresholdSpec, Trial};
+pub use redact::redact;
 pub use reference::reference_markdown;
+pub use setting::reserved_setting;
 pub use span::{Span, Spanned};
 pub use spec::{
     Arrivals, DataSpec, Engine, EngineSpec, FindMax, Limited, LoadSpec, Pace, Protocol, Reset,

@@ -4,7 +4,18 @@ use std::ops::Range;
 
 /// What stands in place of a password.
 const STARS: &str = "***";
-const WORDS: [&str; 3] = ["password", "passwd", "pwd"];
+/// How the names of secrets end.
+const WORDS: [&str; 9] = [
+    "password",
+    "passwd",
+    "pwd",
+    "secret",
+    "secret_key",
+    "access_key",
+    "filekey",
+    "token",
+    "sst_auth",
+];
 
 /// Text without its passwords, that still knows where each byte came from.
 #[derive(Debug, Clone, Default)]
@@ -51,8 +62,9 @@ impl Redacted {
     }
 }
 
-/// `text` without anything that looks like a password.
-pub(crate) fn redact(text: &str) -> String {
+/// `text` without anything that looks like a password: in an address, or after the name of
+/// a secret and `=`.
+pub fn redact(text: &str) -> String {
     Redacted::new(text, &[]).text
 }
 
@@ -117,7 +129,7 @@ fn address_end(raw: &str, mark: usize) -> usize {
 
 /// The value in `password=…` (also `password = "…"`).
 fn assigned_passwords(raw: &str) -> Vec<Range<usize>> {
-    let lower = raw.to_ascii_lowercase();
+    let lower = raw.to_ascii_lowercase().replace('-', "_");
     let mut found = Vec::new();
     for word in WORDS {
         let mut done = 0;
@@ -175,6 +187,11 @@ mod tests {
             ),
             ("password = \"a b\"", "password = \"***\""),
             ("Pwd=x", "Pwd=***"),
+            ("s3-secret-key = \"x\"", "s3-secret-key = \"***\""),
+            (
+                "innodb_ft_min_token_size = 3",
+                "innodb_ft_min_token_size = 3",
+            ),
             ("nothing here", "nothing here"),
         ] {
             assert_eq!(redact(raw), shown);

@@ -14,7 +14,9 @@ const MAX_NAME_BYTES: usize = 100;
 const MAX_VALUE_BYTES: usize = 1000;
 
 /// Prefixes that servers take off a name before they look it up.
-const MODIFIERS: [&str; 5] = ["loose_", "skip_", "enable_", "disable_", "maximum_"];
+const MODIFIERS: [&str; 6] = [
+    "loose_", "skip_", "enable_", "disable_", "maximum_", "autoset_",
+];
 
 const OWN_FILES: &str = "each server has a directory of its own, for all its files";
 const OWN_ADDRESS: &str = "each server listens on this host only, on a port and socket of its own";
@@ -23,8 +25,8 @@ const OWN_LOG: &str = "the error log is kept with the result";
 const SECRET: &str =
     "everything in a study is kept with its result, so a password does not belong in it";
 
-/// Settings that are not the study's to make, and why.
-const RESERVED: [(&str, &str); 24] = [
+/// Settings that are not the study's to make, and why; with `*` all that begin so.
+const RESERVED: [(&str, &str); 26] = [
     ("basedir", "write it as `server.basedir`"),
     ("port", "write it as `server.port`"),
     ("datadir", OWN_FILES),
@@ -36,9 +38,11 @@ const RESERVED: [(&str, &str); 24] = [
     ("socket", OWN_ADDRESS),
     ("bind_address", OWN_ADDRESS),
     ("networking", OWN_ADDRESS),
-    ("mysqlx_port", OWN_ADDRESS),
-    ("mysqlx_socket", OWN_ADDRESS),
-    ("mysqlx_bind_address", OWN_ADDRESS),
+    ("extra_port", OWN_ADDRESS),
+    ("mysqlx*", OWN_ADDRESS),
+    ("admin_address", OWN_ADDRESS),
+    ("admin_port", OWN_ADDRESS),
+    ("create_admin_listener_thread", OWN_ADDRESS),
     (
         "user",
         "servers run as an unprivileged user that dyno chooses",
@@ -53,8 +57,9 @@ const RESERVED: [(&str, &str); 24] = [
     ("wsrep_sst_auth", SECRET),
     ("ssl_passphrase", SECRET),
 ];
-/// Shorter beginnings of a reserved name are not taken for it.
-const MIN_ABBREVIATION: usize = 4;
+/// How the names of passwords end; shorter beginnings of it are other words.
+const PASSWORD: &str = "password";
+const MIN_PASSWORD: usize = 2;
 
 /// The name of a setting in the form that tells equal ones: with `_` for `-`.
 pub(crate) fn name(typed: &str) -> Result<String, Fault> {
@@ -72,7 +77,7 @@ pub(crate) fn name(typed: &str) -> Result<String, Fault> {
         ));
     }
     let name = typed.replace('-', "_");
-    match reserved(&name.to_ascii_lowercase()) {
+    match reserved_setting(&name) {
         Some(why) => Err(Fault::new(
             format!("the setting `{typed}` is not the study's to make"),
             why,
@@ -81,22 +86,38 @@ pub(crate) fn name(typed: &str) -> Result<String, Fault> {
     }
 }
 
-/// Why a study cannot have this setting. Servers also take the beginning of a
-/// name for the whole, and some words before it.
-fn reserved(name: &str) -> Option<&'static str> {
-    let mut bare = name;
-    while let Some(rest) = MODIFIERS.iter().find_map(|word| bare.strip_prefix(word)) {
-        bare = rest;
+/// Why a study cannot make the setting of this name in a server's option file; `None` where
+/// it can. Servers take `-` for `_`, the beginning of a name for the whole, and leave out
+/// some words before it, and what stands before a dot.
+pub fn reserved_setting(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    let after_dot = name.split_once('.').map(|(_, rest)| rest);
+    let readings = [Some(name.as_str()), after_dot];
+    readings
+        .into_iter()
+        .flatten()
+        .find_map(|name| reserved(bare(name)))
+}
+
+/// A name without the words that servers take off.
+fn bare(mut name: &str) -> &str {
+    while let Some(rest) = MODIFIERS.iter().find_map(|word| name.strip_prefix(word)) {
+        name = rest;
     }
-    if bare.ends_with("password") {
+    name
+}
+
+fn reserved(bare: &str) -> Option<&'static str> {
+    let last = bare.rsplit('_').next().unwrap_or(bare);
+    if last.len() >= MIN_PASSWORD && PASSWORD.starts_with(last) {
         return Some(SECRET);
     }
-    let is_meant =
-        |own: &str| own == bare || (bare.len() >= MIN_ABBREVIATION && own.starts_with(bare));
-    RESERVED
-        .iter()
-        .find(|(own, _)| is_meant(own))
-        .map(|(_, why)| *why)
+    let is_meant = |own: &str| match own.strip_suffix('*') {
+        Some(family) => bare.starts_with(family) || family.starts_with(bare),
+        None => own.starts_with(bare),
+    };
+    let mut known = RESERVED.iter();
+    known.find(|(own, _)| is_meant(own)).map(|(_, why)| *why)
 }
 
 /// The value of a setting as the server's option file has it, before quoting.
@@ -158,6 +179,8 @@ mod tests {
             "log_bin",
             "innodb_log_file_size",
             "validate_password.policy",
+            "hot_cache.key_buffer_size",
+            "innodb_data_file_path",
             "default_password_lifetime",
         ] {
             assert_eq!(name(fine).unwrap(), fine);
@@ -167,6 +190,7 @@ mod tests {
     #[test]
     fn what_is_not_the_studys_is_refused_in_every_spelling() {
         for (typed, _) in RESERVED {
+            let typed = typed.trim_end_matches('*');
             assert!(name(typed).is_err(), "{typed}");
             assert!(
                 name(&typed.replace('_', "-").to_uppercase()).is_err(),
@@ -178,8 +202,17 @@ mod tests {
             "skip_networking",
             "skip-loose-log_error",
             "datad",
+            "pid",
             "bind-addr",
+            "loose_skip_Bind-Addr",
+            "autoset_port",
+            "any.bind_address",
+            "any.skip-netw",
+            "mysqlx",
+            "mysqlx-max-connections",
+            "admin_addr",
             "report_password",
+            "report_pass",
             "",
             "-a",
             "a b",

@@ -1,7 +1,7 @@
 //! Which server, as whom: `mysql://user:password@host:port/database?socket=/path`.
 
 use std::fmt;
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -127,6 +127,15 @@ impl Target {
             tls_mode,
             tls,
         })
+    }
+
+    /// The addresses that its host has; none for a Unix socket, which is on this host.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        match &self.address {
+            Address::Unix(_) => &[],
+            Address::Tcp(addresses) => addresses,
+        }
     }
 
     /// The server and account, without the password.

@@ -1,5 +1,6 @@
 //! dyno itself: started in a directory of its own, watched, ended.
 
+use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -84,7 +85,12 @@ impl Program {
     }
 
     /// One word as it is.
-    pub fn arg(mut self, word: &str) -> Self {
+    pub fn arg(self, word: &str) -> Self {
+        self.os_arg(word)
+    }
+
+    /// One word that need not be text.
+    pub fn os_arg(mut self, word: impl AsRef<OsStr>) -> Self {
         self.command.arg(word);
         self
     }
@@ -137,6 +143,21 @@ impl Program {
     /// Runs it to its end.
     pub fn run(self) -> Finished {
         self.start().wait()
+    }
+
+    /// The same with its stderr going somewhere else.
+    pub fn run_telling(mut self, stderr: impl Into<Stdio>) -> Finished {
+        let (words, started) = (format!("{:?}", self.command), Instant::now());
+        self.command.stdin(Stdio::null()).stderr(stderr);
+        let output = self.command.output().expect("dyno can be started");
+        Finished {
+            status: output.status,
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::new(),
+            took: started.elapsed(),
+            words,
+            dir: self.dir,
+        }
     }
 }
 

@@ -28,6 +28,7 @@ use crate::sweep;
 use crate::template::cache;
 use lock::Lock;
 
+pub use outside::Unseen;
 pub(crate) use root::check_reachable;
 
 /// What `DYNO_CACHE_LIMIT` is by default: 20 GiB.
@@ -53,7 +54,7 @@ struct Inner {
 }
 
 /// What was removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleaned {
     /// Processes of dead dynos that were ended.
     pub processes: u32,
@@ -63,6 +64,8 @@ pub struct Cleaned {
     pub templates: u32,
     /// What all of them took on the disk.
     pub bytes: u64,
+    /// What could not be looked for; its run directory stays.
+    pub unseen: Vec<Unseen>,
 }
 
 /// Where the cache is or would be; nothing is made there.
@@ -120,8 +123,8 @@ impl Home {
 
     /// What was swept when it was opened.
     #[must_use]
-    pub fn swept(&self) -> Cleaned {
-        self.inner.swept
+    pub fn swept(&self) -> &Cleaned {
+        &self.inner.swept
     }
 
     /// Whom servers run as.
@@ -176,7 +179,7 @@ pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, LabError> {
         return Ok(Cleaned::default());
     }
     let home = Home::open_in(root, CACHE_LIMIT_BYTES)?;
-    let mut cleaned = home.swept();
+    let mut cleaned = home.swept().clone();
     if templates {
         let (count, bytes) = cache::remove_unused(&home)?;
         cleaned.templates = count;

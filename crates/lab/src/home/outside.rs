@@ -2,16 +2,18 @@
 //! disks.
 //!
 //! ```text
-//! CACHE/run/5e1c…/elsewhere7 -> /mnt/nvme/dyno-5e1c…-7
+//! CACHE/run/5e1c…/elsewhere7@2049 -> /mnt/nvme/dyno-5e1c…-7
 //! CACHE/run/5e1c…/group8 -> /sys/fs/cgroup/cpu/dyno-5e1c…-8
 //! ```
 //!
 //! The link is there before the thing is, and goes after it: whatever instant a dyno is
-//! killed at, whoever sweeps its run directory finds all that it left.
+//! killed at, whoever sweeps its run directory finds all that it left. A directory's link
+//! says on which device it is: as long as that is not mounted, nobody knows whether the
+//! directory is gone, and the link stays.
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -21,6 +23,8 @@ use crate::error::LabError;
 use crate::process::LOOK;
 use crate::sweep;
 
+/// Stands in a link's name before the number of the device.
+const ON_DEVICE: char = '@';
 /// How long the kernel may take to see that a group's last process is gone.
 const EMPTY_LIMIT: Duration = Duration::from_secs(5);
 
@@ -56,9 +60,13 @@ pub(crate) struct Outside {
 impl Outside {
     /// Makes a new one in `parent`, under a name that nothing else ever has.
     pub(crate) fn make(home: &Home, kind: Kind, parent: &Path) -> Result<Self, LabError> {
-        let link = home.new_path(kind.prefix());
+        let mut link = home.new_path(kind.prefix());
         let number = number(&link, kind).unwrap_or_default();
         let path = parent.join(format!("{}{number}", own_prefix(home.run_dir())));
+        if kind == Kind::Directory {
+            let device = device(parent).map_err(LabError::at("make", &path))?;
+            link.as_mut_os_string().push(format!("{ON_DEVICE}{device}"));
+        }
         symlink(&path, &link).map_err(LabError::at("make", &link))?;
         let made = match kind {
             Kind::Group => fs::create_dir(&path),
@@ -84,10 +92,27 @@ impl Drop for Outside {
     }
 }
 
-/// Removes everything that the run of this directory made outside of it; says what that
-/// took on disks.
-pub(crate) fn remove_all(run: &Path) -> Result<u64, LabError> {
-    let mut bytes = 0;
+/// What became of what a run made outside of its directory.
+#[derive(Debug, Default)]
+pub(crate) struct Removed {
+    /// What it took on disks.
+    pub(crate) bytes: u64,
+    /// Directories that cannot be looked for, because their disk is not there.
+    pub(crate) unseen: Vec<Unseen>,
+}
+
+/// A directory of a dead dyno on a disk that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unseen {
+    /// The directory.
+    pub path: PathBuf,
+    /// The link that notes it, which whoever has removed it by hand may remove too.
+    pub link: PathBuf,
+}
+
+/// Removes everything that the run of this directory made outside of it.
+pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
+    let mut all = Removed::default();
     for entry in fs::read_dir(run).map_err(LabError::at("read", run))? {
         let link = entry.map_err(LabError::at("read", run))?.path();
         let mut kinds = Kind::ALL.into_iter();
@@ -96,14 +121,17 @@ pub(crate) fn remove_all(run: &Path) -> Result<u64, LabError> {
         };
         let path = fs::read_link(&link).map_err(LabError::at("read", &link))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with(&own_prefix(run)) {
-            if kind == Kind::Directory {
-                bytes += sweep::used_bytes(&path);
-            }
-            remove(kind, &link, &path)?;
+        if !name.starts_with(&own_prefix(run)) {
+            continue;
+        }
+        if kind == Kind::Directory {
+            all.bytes += sweep::used_bytes(&path);
+        }
+        if !remove(kind, &link, &path)? {
+            all.unseen.push(Unseen { path, link });
         }
     }
-    Ok(bytes)
+    Ok(all)
 }
 
 /// How the names of all that a run makes begin.
@@ -115,19 +143,44 @@ fn own_prefix(run: &Path) -> String {
 /// The number of a link of this kind; `None` for anything else.
 fn number(link: &Path, kind: Kind) -> Option<u32> {
     let name = link.file_name()?.to_str()?;
-    name.strip_prefix(kind.prefix())?.parse().ok()
+    let number = name.strip_prefix(kind.prefix())?;
+    let number = number.split_once(ON_DEVICE).map_or(number, |(of, _)| of);
+    number.parse().ok()
 }
 
-fn remove(kind: Kind, link: &Path, path: &Path) -> Result<(), LabError> {
+/// The device that a link notes.
+fn noted_device(link: &Path) -> Option<u64> {
+    let name = link.file_name()?.to_str()?;
+    name.split_once(ON_DEVICE)?.1.parse().ok()
+}
+
+/// The device that a directory is on.
+fn device(dir: &Path) -> io::Result<u64> {
+    Ok(fs::metadata(dir)?.dev())
+}
+
+/// Removes the thing, then its link. `false`: it is not there, but neither is its disk.
+fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
     let removed = match kind {
         Kind::Group => remove_group(path),
         Kind::Directory => fs::remove_dir_all(path),
     };
     match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if kind == Kind::Directory && !is_mounted(link, path) {
+                return Ok(false);
+            }
+        }
         removed => removed.map_err(LabError::at("remove", path))?,
     }
-    fs::remove_file(link).map_err(LabError::at("remove", link))
+    fs::remove_file(link).map_err(LabError::at("remove", link))?;
+    Ok(true)
+}
+
+/// Whether the device that a link notes is where its directory was.
+fn is_mounted(link: &Path, path: &Path) -> bool {
+    let here = path.parent().and_then(|parent| device(parent).ok());
+    here.is_some() && here == noted_device(link)
 }
 
 fn remove_group(path: &Path) -> io::Result<()> {
@@ -193,15 +246,44 @@ mod tests {
         fs::write(kept.path().join("a"), vec![1; 100_000]).unwrap();
         std::mem::forget(kept);
         let never_made = disk.path().join(format!("{}77", own_prefix(run)));
-        symlink(&never_made, run.join("elsewhere77")).unwrap();
-        for (link, name) in [("elsewhere78", "theirs"), ("group79", "dyno-other-79")] {
+        let noted = run.join(format!("elsewhere77@{}", device(disk.path()).unwrap()));
+        symlink(&never_made, &noted).unwrap();
+        for (link, name) in [("elsewhere78@1", "theirs"), ("group79", "dyno-other-79")] {
             fs::create_dir(disk.path().join(name)).unwrap();
             symlink(disk.path().join(name), run.join(link)).unwrap();
         }
-        assert!((100_000..1 << 20).contains(&remove_all(run).unwrap()));
-        assert_eq!(count(disk.path()), 2);
-        assert!(!run.join("elsewhere77").exists() && remove_all(run).unwrap() == 0);
+        let removed = remove_all(run).unwrap();
+        assert!((100_000..1 << 20).contains(&removed.bytes), "{removed:?}");
+        assert_eq!((count(disk.path()), removed.unseen), (2, Vec::new()));
+        assert!(fs::symlink_metadata(noted).is_err() && remove_all(run).unwrap().bytes == 0);
         drop(home);
         assert_eq!(count(disk.path()), 2);
+    }
+
+    #[test]
+    fn what_lies_on_a_disk_that_is_not_there_stays_noted() {
+        let (_dir, home) = home();
+        let mount_point = tempfile::tempdir().unwrap();
+        let disk = mount_point.path().join("disk");
+        fs::create_dir(&disk).unwrap();
+        let made = Outside::make(&home, Kind::Directory, &disk).unwrap();
+        let noted = made.link.clone();
+        std::mem::forget(made);
+        // Its mount point is gone, then there and empty: on another device.
+        let away = mount_point.path().join("away");
+        fs::rename(&disk, &away).unwrap();
+        let unseen = remove_all(home.run_dir()).unwrap().unseen;
+        assert_eq!(unseen.len(), 1);
+        assert_eq!(unseen[0].link, noted);
+        fs::create_dir(&disk).unwrap();
+        let other = home.run_dir().join("elsewhere0@0");
+        fs::rename(&noted, &other).unwrap();
+        assert_eq!(remove_all(home.run_dir()).unwrap().unseen.len(), 1);
+        // The disk is back.
+        fs::remove_dir(&disk).unwrap();
+        fs::rename(&away, &disk).unwrap();
+        assert_eq!(remove_all(home.run_dir()).unwrap().unseen, Vec::new());
+        assert_eq!(count(&disk), 0);
+        assert!(fs::symlink_metadata(other).is_err());
     }
 }

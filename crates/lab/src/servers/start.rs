@@ -1,7 +1,7 @@
 //! Starts a server on its data and waits until it lets somebody in.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 use client::mysql::{Connection, Error, Target};
 use client::reactor::Reactor;
 
+use crate::account::Account;
 use crate::error::LabError;
 use crate::platform::cgroup::Group;
 use crate::process::{self, LOOK};
 use crate::servers::config::{Place, check_settings, init_cnf, my_cnf};
 use crate::servers::private::{Private, Running};
 use crate::servers::{DataDir, Installed, log, port};
+use crate::settings;
 
 /// How long a server may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -162,7 +164,8 @@ impl Recipe {
         })
     }
 
-    /// Writes the configuration where the server reads it and where the result keeps it.
+    /// Writes the configuration where the server reads it, and without secrets where the
+    /// result keeps it.
     fn write_config(&self, data: &DataDir, port: u16) -> Result<(), LabError> {
         let place = Place {
             number: self.number,
@@ -171,11 +174,10 @@ impl Recipe {
             port,
             connections: self.connections,
         };
-        let text = my_cnf(&self.installed, &place, &self.config);
-        for path in [data.config(), self.keep.join("my.cnf")] {
-            write_readable(&path, &text)?;
-        }
-        Ok(())
+        let text = |config: &[(String, String)]| my_cnf(&self.installed, &place, config);
+        write_for_server(&data.config(), &text(&self.config), data.home().account())?;
+        let kept = settings::without_secrets(&self.config);
+        write_readable(&self.keep.join("my.cnf"), &text(&kept))
     }
 
     fn wait_until_ready(
@@ -261,10 +263,26 @@ pub(crate) fn write_init_config(
 
 /// Writes a file that the server's user may read, whatever the umask.
 pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), LabError> {
-    let mut open = OpenOptions::new();
-    open.write(true).create(true).truncate(true).mode(0o644);
-    let written = open.open(path).and_then(|mut file| {
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+    write(path, text, |file| {
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+    })
+}
+
+/// Writes a file that the server's user may read and others may not: it can hold secrets.
+fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), LabError> {
+    write(path, text, |file| Ok(account.let_read(file)?))
+}
+
+/// Writes a file that `open_up` gives its readers before anything is in it.
+fn write(
+    path: &Path,
+    text: &str,
+    open_up: impl FnOnce(&File) -> io::Result<()>,
+) -> Result<(), LabError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let written = options.open(path).and_then(|mut file| {
+        open_up(&file)?;
         file.write_all(text.as_bytes())
     });
     written.map_err(LabError::at("write", path))

@@ -1,6 +1,7 @@
 //! Settings of servers: asked of one that runs, worked out for one that is planned.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +36,9 @@ pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> O
     };
     let (name, version) = engine.split_once(' ').unwrap_or((engine, ""));
     let said = ask(target);
-    let here = said.as_ref().is_ok_and(|said| is_here(&said.settings));
+    let here = said
+        .as_ref()
+        .is_ok_and(|said| is_here(target, &said.settings));
     let data_dir = said.as_ref().ok().and_then(|said| data_dir(&said.settings));
     let turning_disk = data_dir.filter(|_| here).and_then(|dir| place::turns(&dir));
     let data_bytes = said.as_ref().ok().and_then(|said| said.data_bytes);
@@ -61,17 +64,27 @@ pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> O
 /// Where a running server's data is, if that is on this host.
 pub(in crate::doctor) fn data_dir_here(server: &Server) -> Option<PathBuf> {
     let settings = server.settings.as_ref().ok()?;
-    data_dir(settings).filter(|_| !server.planned && is_here(settings))
+    data_dir(settings).filter(|_| !server.planned && server.memory_bytes.is_some())
 }
 
 fn data_dir(settings: &BTreeMap<String, String>) -> Option<PathBuf> {
     settings.get("datadir").map(PathBuf::from)
 }
 
-/// Whether a server has this host's name: a container has one of its own.
-fn is_here(settings: &BTreeMap<String, String>) -> bool {
+/// Whether a server is reached at an address of this host and has its name: a container has
+/// one of its own, a clone of this machine the same.
+fn is_here(target: &Target, settings: &BTreeMap<String, String>) -> bool {
     let name = rustix::system::uname();
     settings.get("hostname").map(String::as_bytes) == Some(name.nodename().to_bytes())
+        && target
+            .addresses()
+            .iter()
+            .all(|address| is_own(address.ip()))
+}
+
+/// Whether an address is this host's: nobody can listen at another one.
+fn is_own(address: IpAddr) -> bool {
+    address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
 
 fn memory_bytes() -> Option<u64> {
@@ -169,4 +182,28 @@ pub(in crate::doctor) fn of_study(spec: &EngineSpec) -> impl Iterator<Item = (St
             None => (name, value.value.clone()),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use client::mysql::TlsOptions;
+
+    #[test]
+    fn a_host_of_the_same_name_is_another_one_at_another_address() {
+        let name = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        let here = |url: &str, name: &str| {
+            let target = Target::parse(url, None, "root", &TlsOptions::default()).unwrap();
+            let settings = [("hostname".to_owned(), name.to_owned())];
+            is_here(&target, &BTreeMap::from(settings))
+        };
+        assert!(here("mysql://127.0.0.1/x", &name));
+        assert!(here("mysql://localhost/x?socket=/tmp/s.sock", &name));
+        // An address for documentation (RFC 5737), which no host has.
+        assert!(!here("mysql://192.0.2.1/x", &name));
+        assert!(!here("mysql://127.0.0.1/x", "elsewhere"));
+    }
 }
