@@ -7,7 +7,9 @@ mod value;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use answers::{AnswerArgs, CompareArgs, HistoryArgs, RankArgs, ReportArgs, SizeArgs};
+pub(crate) use answers::{
+    AnswerArgs, CompareArgs, HistoryArgs, RankArgs, ReportArgs, ResultsArgs, SizeArgs,
+};
 pub(crate) use bench::{ArrivalsArg, BenchArgs, LoginArgs, PrepareArg, ProtocolArg, TlsModeArg};
 pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
 

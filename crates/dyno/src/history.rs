@@ -11,7 +11,7 @@ use crate::progress::{Detail, Screen};
 /// Shows results of the same work in the order of time, and where their level changed.
 pub(crate) fn history(args: &HistoryArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let all = Kept::read_all(&args.results, args.force, &screen)?;
+    let all = Kept::read_all(&args.of, &screen)?;
     let names = Kept::names(&all);
     let runs = names.iter().zip(&all).map(|(name, kept)| Run {
         name,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use measure::result::RunResult;
 use store::StoreError;
 
+use crate::cli::ResultsArgs;
 use crate::failure::{Exit, Failure};
 use crate::progress::Screen;
 
@@ -77,20 +78,16 @@ impl Kept {
         all.iter().map(name).collect()
     }
 
-    /// Reads several of the same work (which `force` does not insist on), none of them
-    /// twice. Those that cannot be read are named and left out; it fails when none can.
-    pub(crate) fn read_all(
-        paths: &[PathBuf],
-        force: bool,
-        screen: &Screen,
-    ) -> Result<Vec<Self>, Failure> {
+    /// Reads several of the same work, none of them twice. Those that cannot be read are
+    /// named and left out; it fails when none can.
+    pub(crate) fn read_all(args: &ResultsArgs, screen: &Screen) -> Result<Vec<Self>, Failure> {
         let mut all: Vec<Self> = Vec::new();
         let mut unread = None;
-        for path in paths {
+        for path in &args.results {
             let kept = match Self::read(path, screen) {
                 Ok(kept) => kept,
                 Err(failure) => {
-                    if paths.len() > 1 {
+                    if args.results.len() > 1 {
                         screen.line(&format!("warning: left out: {}", failure.message()));
                     }
                     unread = Some(failure);
@@ -103,7 +100,7 @@ impl Kept {
                     .remedy(Some("name each result directory once")));
             }
             if let Some(first) = all.first() {
-                same_work(first, &kept, force, screen)?;
+                same_work(first, &kept, args.force, screen)?;
             }
             all.push(kept);
         }

@@ -11,7 +11,7 @@ use crate::progress::{Detail, Screen};
 /// Ranks results of the same work.
 pub(crate) fn rank(args: &RankArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let all = Kept::read_all(&args.results, args.force, &screen)?;
+    let all = Kept::read_all(&args.of, &screen)?;
     let names = all.iter().map(Kept::parent).zip(Kept::names(&all));
     let names: Vec<(String, String)> = names.collect();
     let competing = names.iter().any(|(category, _)| *category != names[0].0);

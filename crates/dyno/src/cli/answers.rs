@@ -6,6 +6,17 @@ use clap::Args;
 
 use super::value::{above_zero, key_value, share};
 
+/// What is asked.
+#[derive(Debug, Args)]
+pub(crate) struct ResultsArgs {
+    /// Result directories; those that cannot be read are named and left out.
+    #[arg(required = true, value_name = "RESULT")]
+    pub(crate) results: Vec<PathBuf>,
+    /// Take results of different work, too.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
 /// In which form the answer is wanted.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
@@ -47,30 +58,22 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RankArgs {
-    /// Result directories.
-    #[arg(required = true, value_name = "RESULT")]
-    pub(crate) results: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) of: ResultsArgs,
     /// Rank the points that have this value instead of the best ones, like load.threads=16.
     #[arg(long = "point", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) point: Vec<(String, String)>,
-    /// Rank results of different work, too.
-    #[arg(long)]
-    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// Result directories.
-    #[arg(required = true, value_name = "RESULT")]
-    pub(crate) results: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) of: ResultsArgs,
     /// Only points that have this value, like load.threads=16.
     #[arg(long = "point", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) point: Vec<(String, String)>,
-    /// Show results of different work, too.
-    #[arg(long)]
-    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
 }
