@@ -200,6 +200,7 @@ fn remove_group(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::home::clean_in;
 
     fn home() -> (tempfile::TempDir, Home) {
         let dir = tempfile::tempdir().unwrap();
@@ -279,10 +280,16 @@ mod tests {
         let other = home.run_dir().join("elsewhere0@0");
         fs::rename(&noted, &other).unwrap();
         assert_eq!(remove_all(home.run_dir()).unwrap().unseen.len(), 1);
+        // The run's own end leaves the note, and so does the next sweep.
+        let root = home.root().to_owned();
+        drop(home);
+        let cleaned = clean_in(&root, false).unwrap();
+        assert_eq!((cleaned.run_dirs, cleaned.unseen.len()), (0, 1));
         // The disk is back.
         fs::remove_dir(&disk).unwrap();
         fs::rename(&away, &disk).unwrap();
-        assert_eq!(remove_all(home.run_dir()).unwrap().unseen, Vec::new());
+        let cleaned = clean_in(&root, false).unwrap();
+        assert_eq!((cleaned.run_dirs, cleaned.unseen), (1, Vec::new()));
         assert_eq!(count(&disk), 0);
         assert!(fs::symlink_metadata(other).is_err());
     }
