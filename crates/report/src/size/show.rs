@@ -14,8 +14,9 @@ use crate::sheet::{Place, Section, Sheet};
 const CELLS: &str = "For each number of instances on a server: what all of them gave together, and \
                      how many such servers the load needs. ± is half of a 95 % confidence interval, \
                      over the n trials where there are several, else over the seconds of the one. \
-                     In parentheses: where that interval leaves the number of servers. Saved is \
-                     against servers with one instance each.";
+                     In parentheses: between which values the percentile of a single trial lies, \
+                     and where the interval leaves the number of servers. Saved is against servers \
+                     with one instance each.";
 
 pub(super) fn sheet(sizing: &Sizing) -> Sheet {
     Sheet {

@@ -77,6 +77,11 @@ fn trial(base: &TrialSummary, made: &Made<'_>, number: u32) -> TrialSummary {
     ] {
         *value *= factor;
     }
+    let ranges = [&mut times.p95_range, &mut times.p99_range];
+    for range in ranges.into_iter().flatten() {
+        range.low *= factor;
+        range.high *= factor;
+    }
     trial.response_ms = Some(times);
     trial
 }
