@@ -147,6 +147,12 @@ fn what_may_be_luck_is_said_with_the_answer() {
     ] {
         assert!(few.contains(words), "{words}: {few}");
     }
+    // Of 7 per second, 1 % are ten in 1,000 / 7 = 142.9 s.
+    let mut slow = searched(&[("1000", SearchEnd::NoRate { failed_per_s: 7.0 })]);
+    slow.result.searches[0].steps[0].rate_per_s = 7.0;
+    slow.result.searches[0].steps[0].doubts = vec![Doubt::FewSlower];
+    let slow = flat(&report::text::study(&slow.result));
+    assert!(slow.contains("give load.time 143 s or more"), "{slow}");
     let both = [766.8, 802.6].map(|rate| (rate, Doubt::Short));
     let (short, _) = said(&both);
     assert!(

@@ -110,7 +110,7 @@ fn few_slower(told: &[AtRate], search: &FoundMax) -> Option<String> {
          of them: give load.time {} or more.",
         at(&doubted),
         limited(search),
-        number::duration(enough_s.max(MIN_POINTS as f64))
+        number::seconds(enough_s.max(MIN_POINTS as f64))
     ))
 }
 
