@@ -327,6 +327,10 @@ fn a_place_that_is_gone_is_no_error_for_the_sweep() {
     let root = dir.path().join("cache");
     dyno(&root, "elsewhere", disk.path()).kill();
     fs::remove_dir_all(disk.path()).unwrap();
+    let cleaned = clean_in(&root, false).unwrap();
+    assert_eq!((cleaned.run_dirs, cleaned.unseen.len()), (0, 1));
+    // Once it is there again, what it has or has not is known.
+    fs::create_dir(disk.path()).unwrap();
     assert_eq!(clean_in(&root, false).unwrap().run_dirs, 1);
     assert!(entries(&root.join("run")).is_empty());
 }

@@ -57,6 +57,8 @@ const RESERVED: [(&str, &str); 26] = [
     ("wsrep_sst_auth", SECRET),
     ("ssl_passphrase", SECRET),
 ];
+/// A single letter begins many names, so servers take it for none.
+const MIN_ABBREVIATION: usize = 2;
 /// How the names of passwords end; shorter beginnings of it are other words.
 const PASSWORD: &str = "password";
 const MIN_PASSWORD: usize = 2;
@@ -112,9 +114,10 @@ fn reserved(bare: &str) -> Option<&'static str> {
     if last.len() >= MIN_PASSWORD && PASSWORD.starts_with(last) {
         return Some(SECRET);
     }
+    let is_beginning_of = |own: &str| bare.len() >= MIN_ABBREVIATION && own.starts_with(bare);
     let is_meant = |own: &str| match own.strip_suffix('*') {
-        Some(family) => bare.starts_with(family) || family.starts_with(bare),
-        None => own.starts_with(bare),
+        Some(family) => bare.starts_with(family) || is_beginning_of(family),
+        None => is_beginning_of(own),
     };
     let mut known = RESERVED.iter();
     known.find(|(own, _)| is_meant(own)).map(|(_, why)| *why)
@@ -202,7 +205,7 @@ mod tests {
             "skip_networking",
             "skip-loose-log_error",
             "datad",
-            "pid",
+            "pi",
             "bind-addr",
             "loose_skip_Bind-Addr",
             "autoset_port",
