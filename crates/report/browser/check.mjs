@@ -44,7 +44,8 @@ function sameNumber(shown, exact, what) {
 }
 
 function sameEstimate(shown, value, half, what) {
-  const [mean, error] = shown.replace(/ \(n = \d+\)$/, "").split(" ± ");
+  // A percentile's range is on the page alone.
+  const [mean, error] = shown.replace(/( \((n = \d+|[\d.,]+–[\d.,]+)\))+$/, "").split(" ± ");
   sameNumber(mean, value, what);
   if (error === undefined) assert.equal(half, "", what);
   else sameNumber(error, half, what + " ±");
