@@ -14,9 +14,6 @@ pub(crate) const NUMBERS: [(&str, Sense); 4] = [
     ("response_ms.p99", Sense::LowerIsBetter),
 ];
 
-/// Those of them that hang on a few transactions.
-const PERCENTILES: [(&str, f64); 2] = [("response_ms.p95", 0.95), ("response_ms.p99", 0.99)];
-
 /// The trials of one point against those of another; what failed on the way does not
 /// count. `interleaved`: whether both are of one study, whose trials took turns.
 pub(crate) fn against(
@@ -30,9 +27,9 @@ pub(crate) fn against(
         interleaved,
         least: LEAST,
     };
-    if let Some((_, percentile)) = PERCENTILES.iter().find(|(known, _)| *known == column) {
+    if let Some(percentile) = column::percentile(column) {
         let mut counted = counted(base).into_iter().chain(counted(new));
-        if counted.any(|trial| !is_known(trial.transactions.count, *percentile)) {
+        if counted.any(|trial| !is_known(trial.transactions.count, percentile)) {
             return Err(NoComparison::FewSlower);
         }
     }
