@@ -57,6 +57,14 @@ const RESERVED: [(&str, &str); 26] = [
     ("wsrep_sst_auth", SECRET),
     ("ssl_passphrase", SECRET),
 ];
+/// Whole names that look like one of those or like a password, and are neither: a server
+/// takes a name that it knows before it takes it for the beginning of another.
+const HARMLESS: [&str; 4] = [
+    "ssl",
+    "innodb",
+    "mysql_native_password",
+    "disconnect_on_expired_password",
+];
 /// A single letter begins many names, so servers take it for none.
 const MIN_ABBREVIATION: usize = 2;
 /// How the names of passwords end; shorter beginnings of it are other words.
@@ -110,6 +118,9 @@ fn bare(mut name: &str) -> &str {
 }
 
 fn reserved(bare: &str) -> Option<&'static str> {
+    if HARMLESS.contains(&bare) {
+        return None;
+    }
     let last = bare.rsplit('_').next().unwrap_or(bare);
     if last.len() >= MIN_PASSWORD && PASSWORD.starts_with(last) {
         return Some(SECRET);
@@ -187,6 +198,23 @@ mod tests {
             "default_password_lifetime",
         ] {
             assert_eq!(name(fine).unwrap(), fine);
+        }
+    }
+
+    #[test]
+    fn a_whole_name_is_no_beginning_of_another() {
+        for whole in HARMLESS {
+            for fine in [
+                whole.to_owned(),
+                format!("skip_{whole}"),
+                format!("loose_skip_{whole}"),
+            ] {
+                assert_eq!(name(&fine).unwrap(), fine);
+            }
+            assert_eq!(reserved_setting(&whole.to_uppercase()), None);
+        }
+        for beginning in ["ss", "ssl_p", "innodb_d", "mysql_native_passwor"] {
+            assert!(name(beginning).is_err(), "{beginning}");
         }
     }
 
