@@ -9,6 +9,7 @@
 mod marker;
 mod mysql;
 mod parts;
+mod sessions;
 mod sqlite;
 mod state;
 

@@ -17,6 +17,7 @@ use workload::schema::{self, Dialect, table_name};
 
 use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, Spec};
 use crate::parts::{PART_ROWS, Part, Queue};
+use crate::sessions::{self, Session};
 use crate::state::{self, Found};
 use crate::{Listener, PrepareError, Prepared, Progress, Wanted};
 
@@ -146,8 +147,8 @@ struct Loading {
     indexed: Cell<u32>,
     failure: RefCell<Option<PrepareError>>,
     stop: Cell<bool>,
-    /// The server's numbers of the connections that load.
-    connections: RefCell<Vec<u32>>,
+    /// Those that load.
+    sessions: RefCell<Vec<Session>>,
 }
 
 impl Loading {
@@ -166,7 +167,7 @@ impl Loading {
             indexed: Cell::new(0),
             failure: RefCell::default(),
             stop: Cell::new(false),
-            connections: RefCell::default(),
+            sessions: RefCell::default(),
         }
     }
 
@@ -178,7 +179,6 @@ impl Loading {
 
     fn spawn(self: &Rc<Self>, reactor: &Reactor, connection: Connection) {
         let loading = Rc::clone(self);
-        loading.connections.borrow_mut().push(connection.id());
         reactor.spawn(async move { loading.work(connection).await });
     }
 
@@ -209,10 +209,7 @@ impl Loading {
 
     async fn kill(&self, target: &Target) -> Result<(), Error> {
         let mut connection = Connection::open(target).await?;
-        for id in self.connections.take() {
-            // One that has ended meanwhile is not known any more.
-            let _ = connection.run(&format!("KILL {id}")).await;
-        }
+        sessions::kill(&mut connection, &self.sessions.take()).await?;
         connection.close().await;
         Ok(())
     }
@@ -240,6 +237,8 @@ impl Loading {
     }
 
     async fn load(&self, connection: &mut Connection) -> Result<(), PrepareError> {
+        let session = Session::of(connection).await;
+        self.sessions.borrow_mut().push(session);
         // The rows are known to be unique and to refer to nothing.
         connection.run("SET SESSION foreign_key_checks = 0").await?;
         let mut own = None;

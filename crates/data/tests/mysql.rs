@@ -5,6 +5,9 @@
     reason = "a test file: its helpers may fail loudly too"
 )]
 
+use std::io;
+use std::iter;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -203,42 +206,117 @@ impl Drop for Reader {
     }
 }
 
-/// An index waits for whoever has read the table, by default for a day.
-#[test]
-fn an_interrupted_index_is_left_by_the_server_too() {
-    let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
+/// The index that is being built; none on a server where none is.
+const INDEXING: &str =
+    "SELECT id FROM information_schema.processlist WHERE info LIKE 'CREATE INDEX%'";
+
+/// Interrupts a load of a server while it builds an index, which waits for whoever has read
+/// the table: by default for a day.
+fn interrupt_index(server: &Server, target: &Target, mut at: impl FnMut(u32)) -> Option<Reader> {
     // More than any machine loads before it is told of the first rows.
     let options = Options {
         tables: 1,
         ..options(200_000)
     };
-    let indexing =
-        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'CREATE INDEX%'";
     let interrupted = AtomicBool::new(false);
     let mut reader = None;
     let listener = Listener {
-        tell: &mut |_| {
-            reader.get_or_insert_with(|| Reader::of("sbtest1", target(&server)));
-            if server.sql(indexing)[0][0] != "0" {
+        tell: &mut |news| {
+            if matches!(news, Progress::Loading { rows: 1.., .. }) {
+                let table = || Reader::of("sbtest1", self::target(server));
+                reader.get_or_insert_with(table);
+            }
+            if let Some([id]) = server.sql(INDEXING).first().map(Vec::as_slice) {
+                at(id.parse().unwrap());
                 interrupted.store(true, Ordering::Relaxed);
             }
         },
         interrupted: &interrupted,
     };
-    let stopped = prepare_mysql(
-        &target(&server),
-        &wanted(&options, Mode::Missing, 1),
-        listener,
-    );
-    assert!(
-        matches!(stopped, Err(PrepareError::Interrupted)),
-        "{stopped:?}"
-    );
+    let stopped = prepare_mysql(target, &wanted(&options, Mode::Missing, 1), listener);
+    let is_interrupted = matches!(stopped, Err(PrepareError::Interrupted));
+    assert!(is_interrupted, "{stopped:?}");
+    reader
+}
+
+#[test]
+fn an_interrupted_index_is_left_by_the_server_too() {
+    let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
+    let _reader = interrupt_index(&server, &target(&server), |_| ());
     // It hears of it at once, and may need a moment to leave.
     let deadline = Instant::now() + Duration::from_secs(60);
-    while server.sql(indexing)[0][0] != "0" {
+    while !server.sql(INDEXING).is_empty() {
         assert!(Instant::now() < deadline, "the index is still wanted");
     }
+}
+
+/// A port whose first connection leads to one server, and all others to another.
+fn balancer(first: u16, others: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let servers = iter::once(first).chain(iter::repeat(others));
+    let lead = move || {
+        for (client, server) in listener.incoming().map_while(Result::ok).zip(servers) {
+            let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
+            let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            for (mut from, mut to) in [(from, to), (server, client)] {
+                std::thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    };
+    std::thread::spawn(lead);
+    port
+}
+
+/// A session with this number that does something else on the server: it runs a statement
+/// when it is told to, and tells whether it could.
+fn stranger(id: u32, target: Target) -> (Sender<()>, JoinHandle<bool>) {
+    let (ready, is_ready) = channel();
+    let (go_on, may_go_on) = channel::<()>();
+    let work = async move || {
+        let mut connection = Connection::open(&target).await.unwrap();
+        while connection.id() < id {
+            connection = Connection::open(&target).await.unwrap();
+        }
+        assert_eq!(
+            connection.id(),
+            id,
+            "more have been here than where it loads"
+        );
+        ready.send(()).unwrap();
+        let _ = may_go_on.recv();
+        connection.rows("SELECT 1").await.is_ok()
+    };
+    let thread = std::thread::spawn(move || Reactor::new().unwrap().block_on(work()).unwrap());
+    is_ready.recv().unwrap();
+    (go_on, thread)
+}
+
+#[test]
+fn an_interrupted_load_ends_no_session_of_another_server() {
+    let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
+    let other = MariaDb::start(&[]);
+    // So its sessions have numbers that the other server has still to give.
+    (0..20).for_each(|_| drop(server.sql("SELECT 1")));
+    let url = format!(
+        "mysql://root@127.0.0.1:{}/sbtest",
+        balancer(server.port(), other.port())
+    );
+    let balanced = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
+    let mut met = None;
+    let reader = interrupt_index(&server, &balanced, |id| {
+        met.get_or_insert_with(|| stranger(id, target(&other)));
+    });
+    let (go_on, stranger) = met.unwrap();
+    go_on.send(()).unwrap();
+    assert!(
+        stranger.join().unwrap(),
+        "somebody else's session was ended"
+    );
+    drop(reader);
 }
 
 #[test]
