@@ -99,8 +99,8 @@ impl Kept {
                 return Err(Failure::new(Exit::Usage, message)
                     .remedy(Some("name each result directory once")));
             }
-            if let Some(first) = all.first() {
-                same_work(first, &kept, args.force, screen)?;
+            for known in &all {
+                same_work(known, &kept, args.force, screen)?;
             }
             all.push(kept);
         }

@@ -1,6 +1,6 @@
 //! `dyno rank RESULT…`: leader boards.
 
-use ::report::rank::{Entrant, Ranking};
+use ::report::rank::{Entrant, RankError, Ranking};
 
 use crate::answer::tell;
 use crate::cli::RankArgs;
@@ -24,7 +24,11 @@ pub(crate) fn rank(args: &RankArgs) -> Result<(), Failure> {
             result: &kept.result,
         });
     let entrants: Vec<Entrant<'_>> = entrants.collect();
-    let ranking = Ranking::of(&entrants, &args.point);
-    let ranking = ranking.map_err(|error| Failure::new(Exit::Usage, error))?;
+    let ranking = Ranking::of(&entrants, &args.point, args.of.force).map_err(|error| {
+        let remedy = matches!(error, RankError::OtherWork { .. }).then_some(
+            "choose a point that all have with --point; --force ranks them all the same",
+        );
+        Failure::new(Exit::Usage, error).remedy(remedy)
+    })?;
     tell(&ranking, "rank", &args.answer, &screen)
 }

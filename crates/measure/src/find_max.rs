@@ -4,9 +4,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::column::percentile;
 use crate::knee::knee;
 use crate::quantile::is_known;
 use crate::summary::TrialSummary;
+
+/// How much longer the trials are that confirm.
+pub const LONG: u32 = 3;
 
 /// A search: its steps, and what came of them. Rates are those of all servers together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,17 +91,6 @@ impl Doubt {
     }
 }
 
-/// The share of transactions (0 to 1) that are no slower than what a search limits; `None`
-/// for their mean.
-#[must_use]
-pub fn percentile(column: &str) -> Option<f64> {
-    match column {
-        "response_ms.p95" => Some(0.95),
-        "response_ms.p99" => Some(0.99),
-        _ => None,
-    }
-}
-
 /// What was seen at one rate: by its longer trial where there is one, else on average over
 /// its trials, as a search counts them.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,6 +103,8 @@ pub struct AtRate {
     pub value_ms: Option<f64>,
     /// Whether more arrived than was done, so that the times depend on how long it ran.
     pub is_overloaded: bool,
+    /// Whether it was seen in a longer trial.
+    pub is_long: bool,
     /// Why what was seen may be luck: what there is against any of its trials.
     pub doubts: Vec<Doubt>,
     /// The numbers of its trials.
@@ -218,6 +213,7 @@ impl FoundMax {
             achieved_per_s: mean(steps.iter().filter_map(|step| step.achieved_per_s)),
             value_ms: mean(steps.iter().filter_map(|step| step.value_ms)),
             is_overloaded: steps.iter().any(overloaded),
+            is_long: steps.iter().all(|step| step.long),
             doubts,
             trials: steps.iter().map(|step| step.trial).collect(),
         })

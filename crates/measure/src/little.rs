@@ -77,7 +77,9 @@ fn closed(trial: &TrialSummary, per_s: f64, response_s: f64, edges_s: f64) -> Li
     Little {
         users,
         accounted: per_s * (response_s + setup.think_s),
-        allowed: users * (CLOSED + edges_s / trial.measured_s),
+        // Users that begin together and pause alike are in step: all may have one pause more
+        // or less within the trial.
+        allowed: users * (CLOSED + (edges_s + setup.think_s) / trial.measured_s),
     }
 }
 
@@ -174,6 +176,15 @@ mod tests {
         assert!(!lost.holds() && (lost.accounted - 27.0).abs() < 1e-9);
         // Unless it was asked for.
         assert!(of(&with(32, 2000.0, 13.5, 0.0025), None).unwrap().holds());
+    }
+
+    /// Eight users that pause for five seconds: seven transactions each fall into 32 s.
+    #[test]
+    fn users_that_pause_in_step_lose_no_time() {
+        let mut trial = with(8, 8.0 * 7.0 / 32.0, 10.0, 5.0);
+        trial.measured_s = 32.0;
+        let found = of(&trial, None).unwrap();
+        assert!(found.accounted > 8.7 && found.holds(), "{found:?}");
     }
 
     #[test]

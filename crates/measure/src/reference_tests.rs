@@ -61,7 +61,7 @@ fn docs_statistics_md_names_the_limits() {
         ),
         (
             "Little's law is off in a closed loop, by more than",
-            percent(little::CLOSED),
+            format!("{} and what its edges allow", percent(little::CLOSED)),
         ),
         (
             "Little's law is off in an open loop, by more than",

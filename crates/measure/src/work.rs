@@ -53,7 +53,7 @@ pub const MUST: [Must; 9] = [
     Must {
         name: "tables",
         keys: &["data.tables"],
-        of: |setup| apart(&setup.tables.to_string()),
+        of: tables,
     },
     Must {
         name: "rows in each table",
@@ -86,6 +86,14 @@ pub const MUST: [Must; 9] = [
         of: think_time,
     },
 ];
+
+/// Each user of `bulk_insert` fills a table of its own, and users may differ.
+fn tables(setup: &Setup) -> String {
+    match setup.workload == "bulk_insert" {
+        true => "one for each user".to_owned(),
+        false => apart(&setup.tables.to_string()),
+    }
+}
 
 /// Options of transactions and tables, for people.
 #[must_use]
@@ -179,6 +187,13 @@ mod tests {
     fn what_may_be_compared_is_the_same_work() {
         assert_eq!(told(|setup| setup.threads += 1), None);
         assert_eq!(told(|setup| setup.engine = "SQLite 3".into()), None);
+        let inserts = |users: u32| {
+            setup(|setup| {
+                setup.workload = "bulk_insert".to_owned();
+                (setup.threads, setup.tables) = (users, users);
+            })
+        };
+        assert_eq!(other_work(&inserts(4), &inserts(8)), None);
         let at = |arrivals: &str| setup(|setup| setup.arrivals = arrivals.to_owned());
         let (slow, fast) = (at("100/s poisson"), at("250.5/s poisson"));
         assert_eq!(other_work(&slow, &fast), None);

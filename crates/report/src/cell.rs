@@ -8,10 +8,15 @@ use serde::Serialize;
 
 use crate::number;
 
+/// What people have to know of a column that may have ranges.
+pub(crate) const RANGES: &str = "Parentheses hold between which values the percentile of a single \
+                                 trial lies, with 95 % confidence.";
+
 /// A number, how sure it is, and how many trials it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Cell {
     /// `None` when no trial measured it.
+    #[serde(flatten)]
     pub(crate) estimate: Option<Estimate>,
     /// Trials that measured it.
     pub(crate) n: usize,
@@ -24,22 +29,20 @@ impl Cell {
     /// Of the trials of one point. One trial has its own interval, from the seconds
     /// within it; several have Student's, from the differences between them.
     pub(crate) fn of(trials: &[&TrialSummary], column: &str) -> Self {
-        let counted = counted(trials);
-        let found: Vec<Estimate> = counted
-            .iter()
-            .filter_map(|trial| column::value(trial, column))
-            .collect();
-        let estimate = match found.as_slice() {
-            [one] => Some(*one),
-            several => of_repeats(&several.iter().map(|one| one.value).collect::<Vec<_>>()),
+        let having = counted(trials).into_iter();
+        let having = having.filter_map(|trial| Some((trial, column::value(trial, column)?)));
+        let having: Vec<(&TrialSummary, Estimate)> = having.collect();
+        let (estimate, range) = match having.as_slice() {
+            [(trial, one)] => (Some(*one), column::range(trial, column)),
+            several => {
+                let values: Vec<f64> = several.iter().map(|(_, one)| one.value).collect();
+                (of_repeats(&values), None)
+            }
         };
         Self {
             estimate,
-            n: found.len(),
-            range: match counted.as_slice() {
-                [one] => column::range(one, column),
-                _ => None,
-            },
+            n: having.len(),
+            range,
         }
     }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use measure::interval::Estimate;
+use measure::quantile::Range;
 use measure::result::RunResult;
 use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
@@ -236,6 +237,12 @@ impl Csv {
     pub(crate) fn estimate(&mut self, estimate: Option<Estimate>) {
         self.number(estimate.map(|estimate| estimate.value));
         self.number(estimate.and_then(|estimate| estimate.half_width));
+    }
+
+    /// Both ends.
+    pub(crate) fn range(&mut self, range: Option<Range>) {
+        self.number(range.map(|range| range.low));
+        self.number(range.map(|range| range.high));
     }
 
     pub(crate) fn end_line(&mut self) {

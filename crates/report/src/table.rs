@@ -4,7 +4,7 @@
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 
-use crate::cell::Cell;
+use crate::cell::{Cell, RANGES};
 use crate::column::{self, Heading};
 use crate::grid::{Grid, Head, heads};
 use crate::keys;
@@ -147,7 +147,12 @@ impl PaperTable {
                      its own seconds)."
                 .to_owned(),
         };
-        format!("By {}{of}. {cells}", self.row_name)
+        let mut cells_of_all = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
+        let ranges = match cells_of_all.any(|cell| cell.range.is_some()) {
+            true => format!(" {RANGES}"),
+            false => String::new(),
+        };
+        format!("By {}{of}. {cells}{ranges}", self.row_name)
     }
 
     /// The table as it is shown; `n` is a column where it differs.

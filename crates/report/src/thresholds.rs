@@ -48,7 +48,7 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
     });
     Grid {
         caption: "Thresholds: the mean over the n trials of each point, against its limit. ± is \
-                  half of its 95 % interval, brackets hold that of a percentile: over the trials \
+                  half of its 95 % interval, parentheses hold that of a percentile: over the trials \
                   where there are several, else within the one, from which another may differ \
                   by more."
             .to_owned(),

@@ -77,6 +77,14 @@ fn devices() -> Vec<(&'static str, &'static str, RunResult)> {
 }
 
 fn rank(devices: &[(&str, &str, RunResult)], point: &[(&str, &str)]) -> Result<Ranking, RankError> {
+    rank_or_force(devices, point, false)
+}
+
+fn rank_or_force(
+    devices: &[(&str, &str, RunResult)],
+    point: &[(&str, &str)],
+    force: bool,
+) -> Result<Ranking, RankError> {
     let entrants = devices.iter().map(|(category, name, result)| Entrant {
         category,
         name,
@@ -85,7 +93,11 @@ fn rank(devices: &[(&str, &str, RunResult)], point: &[(&str, &str)]) -> Result<R
     let point = point
         .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-    Ranking::of(&entrants.collect::<Vec<_>>(), &point.collect::<Vec<_>>())
+    Ranking::of(
+        &entrants.collect::<Vec<_>>(),
+        &point.collect::<Vec<_>>(),
+        force,
+    )
 }
 
 /// Lines of the CSV as category, instances, rank, tied, description.
@@ -256,4 +268,38 @@ fn hostile_words_stay_words_on_a_board() {
     assert!(!ranking.html().unwrap().contains("<img"));
     assert!(!ranking.text().contains('\u{1b}'));
     assert!(ranking.markdown().contains("\\<img src=x\\>\\|"));
+}
+
+/// Both vary the rows, so that they may be of the same work; their best points are not.
+#[test]
+fn points_of_different_work_are_no_rivals() {
+    let swept = |title: &str, rows: [&str; 2]| {
+        let trial = |tps| Made {
+            point: &[],
+            repeat: 1,
+            tps,
+            mean_ms: 10.0,
+        };
+        let mut result = made(title, &[trial(1000.0), trial(900.0)]);
+        result.design.axes = vec!["data.rows".into()];
+        for (trial, rows) in result.trials.iter_mut().zip(rows) {
+            trial.point = vec![("data.rows".into(), rows.into())];
+            trial.setup.rows = rows.parse().unwrap();
+        }
+        result
+    };
+    let both = [
+        ("", "small", swept("Small", ["1000", "2000"])),
+        ("", "large", swept("Large", ["2000", "3000"])),
+    ];
+    let error = rank(&both, &[]).unwrap_err().to_string();
+    assert!(
+        error.starts_with(
+            "small and large are not ranked by the same work: rows in each table: 1,000 / 2,000"
+        ),
+        "{error}"
+    );
+    let forced = rank_or_force(&both, &[], true).unwrap();
+    assert!(unwrapped(&forced).contains("not ranked by the same work"));
+    assert!(rank(&both, &[("rows", "2000")]).is_ok());
 }

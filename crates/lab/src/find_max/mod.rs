@@ -10,7 +10,7 @@ use std::time::Duration;
 use load::{Arrivals, Pace};
 use measure::column;
 use measure::ended::Ended;
-use measure::find_max::{Doubt, FoundMax, SearchEnd, Step, StepJudged};
+use measure::find_max::{Doubt, FoundMax, LONG, SearchEnd, Step, StepJudged};
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
@@ -22,7 +22,7 @@ use crate::keeper::Keeper;
 use crate::lab::Lab;
 use crate::study::attempt;
 use crate::trial::{Place, Trial};
-use search::{LONG, MOST_LENGTHS, MOST_TRIALS, Next, Search, Seen};
+use search::{MOST_LENGTHS, MOST_TRIALS, Next, Search, Seen};
 
 /// The key whose values tell the steps of a search apart.
 const RATE: &str = "load.rate";

@@ -6,7 +6,7 @@
 //! host is enough for a short one to fail. What was near the limit is tried a second time,
 //! and the mean of both counts.
 
-use measure::find_max::SearchEnd;
+use measure::find_max::{LONG, SearchEnd};
 
 /// The first rate, as a share of the capacity.
 const START: f64 = 0.7;
@@ -25,8 +25,6 @@ const DOUBT: f64 = 0.1;
 const MOST_SHORT: usize = 13;
 /// Longer steps that confirm, at most.
 const MOST_LONG: usize = 4;
-/// How much longer they are.
-pub(crate) const LONG: u32 = 3;
 
 /// All trials of a search at most, with the closed loop.
 pub(crate) const MOST_TRIALS: usize = 1 + MOST_SHORT + MOST_LONG;

@@ -9,7 +9,7 @@ use super::{Limit, Threshold};
 use crate::quantile::Range;
 use crate::result::RunResult;
 use crate::setup::Setup;
-use crate::summary::TrialSummary;
+use crate::summary::{TrialSummary, counted};
 use crate::work::other_work;
 
 /// The key that names alternative settings of a study.
@@ -54,8 +54,10 @@ pub enum Doubt {
     /// The limit lies within the number's interval; where the limit has an interval too, no
     /// further away than both are wide together.
     WithinInterval,
-    /// A percentile that fewer than ten transactions exceed, here or in the baseline.
+    /// A percentile that fewer than ten transactions exceed.
     FewSlower,
+    /// The same of the baseline's.
+    FewSlowerInBaseline,
 }
 
 impl fmt::Display for Doubt {
@@ -63,6 +65,7 @@ impl fmt::Display for Doubt {
         f.write_str(match self {
             Self::WithinInterval => "within its interval",
             Self::FewSlower => "fewer than 10 transactions were slower",
+            Self::FewSlowerInBaseline => "fewer than 10 of the baseline's transactions were slower",
         })
     }
 }
@@ -268,7 +271,8 @@ fn doubts(found: &Found, value: f64, against: &Against) -> Vec<Doubt> {
     let reach = squares.sum::<f64>().sqrt();
     let doubts = [
         (Doubt::WithinInterval, (value - against.limit).abs() < reach),
-        (Doubt::FewSlower, found.few_slower || against.few_slower),
+        (Doubt::FewSlower, found.few_slower),
+        (Doubt::FewSlowerInBaseline, against.few_slower),
     ];
     let there = doubts.into_iter().filter(|(_, is_there)| *is_there);
     there.map(|(doubt, _)| doubt).collect()
@@ -282,9 +286,14 @@ fn unlike(
     base: &[&TrialSummary],
     baseline: Baseline<'_>,
 ) -> Option<String> {
-    let (Some(one), Some(base)) = (driven(here), driven(base)) else {
+    if base.is_empty() {
         return Some("the baseline has no such point".to_owned());
+    }
+    let Some(base) = driven(base) else {
+        return Some("not measured in the baseline".to_owned());
     };
+    // What was not measured here says so itself.
+    let one = driven(here)?;
     let name = |engine: &str| {
         engine
             .split_whitespace()
@@ -305,10 +314,9 @@ fn unlike(
     }
 }
 
-/// What trials of one point were driven with; one that failed may not know.
+/// What trials of one point were driven with, which one that failed may not know.
 fn driven<'a>(trials: &[&'a TrialSummary]) -> Option<&'a Setup> {
-    let counting = trials.iter().find(|trial| trial.counts());
-    counting.or(trials.first()).map(|trial| &trial.setup)
+    counted(trials).first().map(|trial| &trial.setup)
 }
 
 #[cfg(test)]

@@ -114,6 +114,23 @@ fn a_baseline_is_the_same_point_of_another_result() {
 
 /// Rows that are only a setting of the study's own variants are other work of another
 /// result.
+/// A server that did not start has told nothing of its engine.
+#[test]
+fn a_baseline_that_failed_was_not_measured() {
+    let mut failed = trial(&[], 300.0);
+    failed.setup.engine = String::new();
+    failed.outcome = Outcome::Failed {
+        reason: "gone".into(),
+    };
+    let here = [trial(&[], 300.0)];
+    let base = result(vec![failed.clone()]);
+    let judged = only("tps >= baseline", &here, Baseline::Result(&base)).judged;
+    assert_eq!(judged.to_string(), "missed: not measured in the baseline");
+    let base = result(here.to_vec());
+    let judged = only("tps >= baseline", &[failed], Baseline::Result(&base)).judged;
+    assert_eq!(judged.to_string(), "missed: not measured");
+}
+
 #[test]
 fn a_baseline_of_other_work_is_refused() {
     let mut base = trial(&[], 100.0);
@@ -220,7 +237,7 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
         &[p99(1000)],
         Baseline::Result(&base),
     );
-    assert_eq!(relative.doubts, [Doubt::FewSlower]);
+    assert_eq!(relative.doubts, [Doubt::FewSlowerInBaseline]);
 }
 
 #[test]

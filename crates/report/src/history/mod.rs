@@ -127,7 +127,7 @@ impl History {
             let times: Option<Vec<f64>> = times.collect();
             course.response_changes = in_history(&times.unwrap_or_default(), histories);
         }
-        let cautions = cautions(&runs);
+        let cautions = cautions(&runs, wanted);
         let latest = runs.last().map(|run| &run.result.environment);
         Ok(Self {
             courses,
@@ -161,11 +161,16 @@ fn started<'a>(run: &Run<'a>) -> &'a str {
     &run.result.environment.started
 }
 
+/// Those of one result that have the values that are wanted.
+fn trials<'a>(run: &Run<'a>, wanted: &[(String, String)]) -> Vec<&'a TrialSummary> {
+    let all: Vec<&TrialSummary> = run.result.trials.iter().collect();
+    point::having(&all, &keys::axes(run.result), wanted)
+}
+
 /// The points of one result with what they gave.
 fn entries(run: &Run<'_>, wanted: &[(String, String)]) -> Vec<(String, Entry)> {
     let axes = keys::axes(run.result);
-    let all: Vec<&TrialSummary> = run.result.trials.iter().collect();
-    let trials = point::having(&all, &axes, wanted);
+    let trials = trials(run, wanted);
     let points = point::points(&trials, &axes, &axes).into_iter();
     let entries = points.filter_map(|point| {
         let counted = counted(&point.trials);
@@ -184,7 +189,7 @@ fn entries(run: &Run<'_>, wanted: &[(String, String)]) -> Vec<(String, Entry)> {
     entries.collect()
 }
 
-fn cautions(runs: &[Run<'_>]) -> Vec<String> {
+fn cautions(runs: &[Run<'_>], wanted: &[(String, String)]) -> Vec<String> {
     let hosts = distinct(runs.iter().filter_map(|run| {
         let environment = &run.result.environment;
         environment.hostname.as_deref()
@@ -200,10 +205,10 @@ fn cautions(runs: &[Run<'_>]) -> Vec<String> {
         left_out.map(|words| format!("{}: {words}", run.name))
     });
     let doubted = runs.iter().flat_map(|run| {
-        let all: Vec<&TrialSummary> = run.result.trials.iter().collect();
-        doubts::of(run.name, doubts(&counted(&all), run.result))
+        let trials = counted(&trials(run, wanted));
+        doubts::of(run.name, doubts(&trials, run.result))
     });
-    let at_a_rate = doubts::at_a_rate(runs.iter().flat_map(|run| &run.result.trials));
+    let at_a_rate = doubts::at_a_rate(runs.iter().flat_map(|run| trials(run, wanted)));
     let of_all = [several, at_a_rate].into_iter().flatten();
     of_all.chain(left_out).chain(doubted).collect()
 }

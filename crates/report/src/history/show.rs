@@ -3,6 +3,7 @@
 use measure::change::Change;
 
 use super::{Course, FEWEST, History};
+use crate::cell::RANGES;
 use crate::csv::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
@@ -20,7 +21,7 @@ pub(super) fn sheet(history: &History) -> Sheet {
         lead: lead(history),
         cautions: history.cautions.clone(),
         sections: vec![Section {
-            words: vec![CELLS.to_owned()],
+            words: vec![format!("{CELLS} {RANGES}")],
             grids: history.courses.iter().map(grid).collect(),
             ..Section::default()
         }],
@@ -136,6 +137,8 @@ pub(super) fn csv(history: &History) -> String {
         "response_ms.mean.half_width",
         "response_ms.p99",
         "response_ms.p99.half_width",
+        "response_ms.p99.low",
+        "response_ms.p99.high",
         "n",
         "tps.level_change_pct",
         "response_ms.mean.level_change_pct",
@@ -151,6 +154,7 @@ pub(super) fn csv(history: &History) -> String {
             for estimate in [Some(entry.tps), entry.mean_ms, entry.p99_ms.estimate] {
                 csv.estimate(estimate);
             }
+            csv.range(entry.p99_ms.range);
             csv.number(Some(entry.n as f64));
             for changes in [&course.changes, &course.response_changes] {
                 csv.number(began(changes, place).map(|share| share * 100.0));

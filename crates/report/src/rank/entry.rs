@@ -1,9 +1,10 @@
 //! What a result enters into the boards.
 
 use measure::summary::{TrialSummary, counted};
+use measure::work::MUST;
 use serde::Serialize;
 
-use super::Entrant;
+use super::{Entrant, RankError};
 use crate::cell::Cell;
 use crate::doubts::{self, doubts};
 use crate::findings;
@@ -118,6 +119,34 @@ fn entry(entrant: &Entrant<'_>, instances: u32, description: String, best: &Poin
         p99: Cell::of(&best.trials, "response_ms.p99"),
         peak_ms: peaks.map(|times| times.max).max_by(f64::total_cmp),
     }
+}
+
+/// The first two results that would stand on a board with points of different work. What
+/// the variants of one study differ in is what it asks.
+pub(super) fn other_work(entries: &[Entry]) -> Option<RankError> {
+    let mut pairs = entries.iter().enumerate().flat_map(|(place, one)| {
+        let others = entries[place + 1..].iter();
+        let rivals = others.filter(|other| {
+            (&other.category, other.instances) == (&one.category, one.instances)
+                && other.name != one.name
+        });
+        rivals.map(move |other| (one, other))
+    });
+    pairs.find_map(|(one, other)| {
+        let (ours, theirs) = (&one.trials.first()?.setup, &other.trials.first()?.setup);
+        let pairs = MUST
+            .iter()
+            .map(|must| (must, must.of(ours), must.of(theirs)));
+        let unlike = pairs.filter(|(_, ours, theirs)| ours != theirs);
+        let unlike: Vec<String> = unlike
+            .map(|(must, ours, theirs)| format!("{}: {ours} / {theirs}", must.name))
+            .collect();
+        (!unlike.is_empty()).then(|| RankError::OtherWork {
+            one: one.name.clone(),
+            other: other.name.clone(),
+            unlike: unlike.join("; "),
+        })
+    })
 }
 
 /// Two of the same description get the names of their directories, too.

@@ -44,6 +44,16 @@ pub enum RankError {
     /// No result varies a key of it.
     #[error(transparent)]
     NoSuchKey(#[from] NoSuchKey),
+    /// The best points of two results are of different work.
+    #[error("{one} and {other} are not ranked by the same work: {unlike}")]
+    OtherWork {
+        /// What tells the first from the others.
+        one: String,
+        /// The other.
+        other: String,
+        /// What is not alike.
+        unlike: String,
+    },
     /// Nothing is left to rank.
     #[error("no result has a trial that counts{}", point::at(.point))]
     Nothing {
@@ -57,8 +67,13 @@ impl Ranking {
     /// in throughput, among those that have the values of `point` (key and value).
     ///
     /// # Errors
-    /// When no result varies a key of `point`, or nothing is left to rank.
-    pub fn of(entrants: &[Entrant<'_>], point: &[(String, String)]) -> Result<Self, RankError> {
+    /// When no result varies a key of `point`, or nothing is left to rank; unless `force`
+    /// is given, when results would stand on a board with points of different work.
+    pub fn of(
+        entrants: &[Entrant<'_>],
+        point: &[(String, String)],
+        force: bool,
+    ) -> Result<Self, RankError> {
         entry::check_keys(entrants, point)?;
         let trials = entrants.iter().flat_map(|entrant| &entrant.result.trials);
         let mut cautions: Vec<String> = doubts::at_a_rate(trials).into_iter().collect();
@@ -69,6 +84,11 @@ impl Ranking {
         if entries.is_empty() {
             let point = point.to_vec();
             return Err(RankError::Nothing { point });
+        }
+        match entry::other_work(&entries) {
+            Some(error) if force => cautions.push(format!("{error}.")),
+            Some(error) => return Err(error),
+            None => {}
         }
         entry::tell_apart(&mut entries);
         let first = entrants.first().map(|entrant| &entrant.result.environment);

@@ -2,6 +2,7 @@
 
 use super::Ranking;
 use super::board::{Board, Place};
+use crate::cell::RANGES;
 use crate::csv::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
@@ -23,7 +24,7 @@ pub(super) fn sheet(ranking: &Ranking) -> Sheet {
         lead: lead(boards),
         cautions,
         sections: vec![Section {
-            words: vec![CELLS.to_owned()],
+            words: vec![format!("{CELLS} {RANGES}")],
             grids: boards.iter().map(grid).collect(),
             ..Section::default()
         }],
@@ -159,6 +160,8 @@ pub(super) fn csv(ranking: &Ranking) -> String {
         "response_ms.mean.half_width",
         "response_ms.p99",
         "response_ms.p99.half_width",
+        "response_ms.p99.low",
+        "response_ms.p99.high",
         "response_ms.max",
         "n",
     ] {
@@ -185,6 +188,7 @@ fn line(csv: &mut Csv, place: &Place) {
     for cell in [entry.tps, entry.mean, entry.p99] {
         csv.estimate(cell.estimate);
     }
+    csv.range(entry.p99.range);
     csv.number(entry.peak_ms);
     csv.number(Some(entry.tps.n as f64));
     csv.end_line();

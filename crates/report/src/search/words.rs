@@ -1,6 +1,7 @@
 //! What searches found, in sentences.
 
-use measure::find_max::{AtRate, Doubt, FoundMax, SearchEnd, percentile};
+use measure::column::percentile;
+use measure::find_max::{AtRate, Doubt, FoundMax, LONG, SearchEnd};
 use measure::interval::MIN_POINTS;
 use measure::quantile::FEWEST_SLOWER;
 use measure::result::RunResult;
@@ -103,27 +104,38 @@ fn caution(told: &[AtRate], search: &FoundMax) -> String {
 fn few_slower(told: &[AtRate], search: &FoundMax) -> Option<String> {
     let percentile = percentile(&search.column)?;
     let doubted = doubted(told, Doubt::FewSlower);
-    let lowest = doubted.iter().map(|at| at.rate_per_s).reduce(f64::min)?;
-    let enough_s = (FEWEST_SLOWER / (1.0 - percentile) / lowest).ceil();
+    let needed = FEWEST_SLOWER / (1.0 - percentile);
+    // Arrivals come by chance, sometimes fewer.
+    let likely = needed + 3.0 * needed.sqrt();
+    let enough = |at: &AtRate| (likely / at.rate_per_s).max(MIN_POINTS as f64);
+    let lengths = doubted.iter().map(|at| step_s(at, enough(at)));
+    let enough_s = lengths.reduce(f64::max)?;
     Some(format!(
         "{} fewer than {FEWEST_SLOWER} transactions were slower than {}, so it hangs on a handful \
          of them: give load.time {} or more.",
         at(&doubted),
         limited(search),
-        number::seconds(enough_s.max(MIN_POINTS as f64))
+        number::seconds(enough_s)
     ))
 }
 
 /// That nothing says whether the load was steady.
 fn short(told: &[AtRate]) -> Option<String> {
     let doubted = doubted(told, Doubt::Short);
-    (!doubted.is_empty()).then(|| {
-        format!(
-            "{} less than {MIN_POINTS} s were measured, too little to see whether the load was \
-             steady, so for longer it may be another rate: give load.time {MIN_POINTS} s or more.",
-            at(&doubted)
-        )
-    })
+    let lengths = doubted.iter().map(|at| step_s(at, MIN_POINTS as f64));
+    let enough_s = lengths.reduce(f64::max)?;
+    Some(format!(
+        "{} less than {MIN_POINTS} s were measured, too little to see whether the load was steady, \
+         so for longer it may be another rate: give load.time {} or more.",
+        at(&doubted),
+        number::seconds(enough_s)
+    ))
+}
+
+/// How long `load.time` has to be for a trial like this to take so many seconds.
+fn step_s(at: &AtRate, trial_s: f64) -> f64 {
+    let times = if at.is_long { f64::from(LONG) } else { 1.0 };
+    (trial_s / times).ceil()
 }
 
 fn doubted(told: &[AtRate], doubt: Doubt) -> Vec<&AtRate> {

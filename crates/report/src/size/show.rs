@@ -258,6 +258,8 @@ pub(super) fn csv(sizing: &Sizing) -> String {
         "response_ms.mean.half_width",
         "response_ms.p99",
         "response_ms.p99.half_width",
+        "response_ms.p99.low",
+        "response_ms.p99.high",
         "n",
         "efficiency",
         "efficiency.half_width",
@@ -284,6 +286,7 @@ fn line(csv: &mut Csv, sizing: &Sizing, row: &Row) {
     for estimate in [Some(choice.per_s), row.mean_ms, row.p99_ms.estimate] {
         csv.estimate(estimate);
     }
+    csv.range(row.p99_ms.range);
     csv.number(Some(row.n as f64));
     csv.estimate(Some(sizing.efficiency));
     csv.number(Some(whole(choice.servers)));
