@@ -117,7 +117,7 @@ pub(crate) fn without_secrets(config: &[(String, String)]) -> Vec<(String, Strin
 }
 
 /// Whether a value may be a secret, by the setting's name as the server has it.
-fn is_secret(name: &str, value: &str) -> bool {
+pub(crate) fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 

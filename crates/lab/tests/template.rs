@@ -10,6 +10,7 @@
 mod private;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,6 +83,10 @@ fn a_template_is_built_once_and_found_from_then_on() {
         let template = obtain(&home, &installed, &options(1, 500)).unwrap();
         assert!(template.was_built && before.is_none());
         assert!(template.bytes > 1 << 20 && !template.build_time.is_zero());
+        // Nobody else reads with which settings.
+        let about = only_template(&root, "1x500").join("template.json");
+        let mode = fs::metadata(about).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
         assert_eq!(
             cached(&home, &installed),
             Some((template.bytes, template.build_time))

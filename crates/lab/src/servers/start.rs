@@ -258,7 +258,8 @@ pub(crate) fn write_init_config(
     data: &DataDir,
     format: &[(String, String)],
 ) -> Result<(), LabError> {
-    write_readable(&data.config(), &init_cnf(installed, &data.own(), format))
+    let text = init_cnf(installed, &data.own(), format);
+    write_for_server(&data.config(), &text, data.home().account())
 }
 
 /// Writes a file that the server's user may read, whatever the umask.
@@ -286,4 +287,28 @@ fn write(
         file.write_all(text.as_bytes())
     });
     written.map_err(LabError::at("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    use super::*;
+    use crate::home::Home;
+    use crate::servers::Engine;
+
+    #[test]
+    fn only_the_servers_user_reads_what_a_new_data_directory_is_filled_with() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        let data = DataDir::new(&home, "build", None).unwrap();
+        let installed = Installed::for_tests(Engine::MariaDb, "10.11.14");
+        let secret = ("file_key_management_filekey", "sesame");
+        let format = [(secret.0.to_owned(), secret.1.to_owned())];
+        write_init_config(&installed, &data, &format).unwrap();
+        let text = fs::read_to_string(data.config()).unwrap();
+        assert!(text.contains("sesame"), "{text}");
+        assert_eq!(fs::metadata(data.config()).unwrap().mode() & 0o007, 0);
+    }
 }

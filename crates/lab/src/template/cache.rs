@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -95,7 +96,9 @@ fn write(path: &Path, about: &About) -> Result<(), LabError> {
     let mut text = serde_json::to_vec_pretty(about)
         .map_err(|error| LabError::at("write", path)(error.into()))?;
     text.push(b'\n');
-    let written = File::create(path).and_then(|mut file| {
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(0o600);
+    let written = options.open(path).and_then(|mut file| {
         file.write_all(&text)?;
         file.sync_all()
     });

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use workload::name::WorkloadName;
 
-use crate::servers::{Engine, Installed, same_name};
+use crate::servers::{Engine, Installed, plain_name, same_name};
+use crate::settings;
 
 /// Goes up when a template is made differently, so that old ones are not used.
 const REVISION: u32 = 1;
-/// Bytes of the digest in a template's name.
+/// Bytes of a digest.
 const DIGEST_BYTES: usize = 8;
 
 /// Settings that decide the form of the files: a template made with other ones does
@@ -36,14 +37,15 @@ const FORMAT_SETTINGS: [&str; 19] = [
     "innodb_default_encryption_key_id",
 ];
 
-/// What a template is made of.
+/// What a template is made of; kept beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Recipe {
+pub(crate) struct Recipe {
     revision: u32,
     engine: Engine,
     version: String,
     build: String,
-    /// The study's settings that decide the form of the files.
+    /// The study's settings that decide the form of the files; of a value that may be a
+    /// secret its digest.
     format: Vec<(String, String)>,
     tables: Option<Tables>,
 }
@@ -71,13 +73,13 @@ impl Recipe {
             engine: installed.engine,
             version: installed.version.clone(),
             build: installed.build.clone(),
-            format: format_settings(config),
+            format: without_secrets(format_settings(config)),
             tables: None,
         }
     }
 
     /// The same with the tables of a load.
-    pub(super) fn with_data(
+    pub(crate) fn with_data(
         installed: &Installed,
         config: &[(String, String)],
         wanted: &Wanted<'_>,
@@ -108,13 +110,24 @@ impl Recipe {
         };
         // A struct of texts and numbers has a form in JSON.
         let text = serde_json::to_string(self).unwrap_or_default();
-        let digest = Sha256::digest(text.as_bytes());
-        let digest: String = digest[..DIGEST_BYTES]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digest = digest(&text);
         format!("{}-{}-{data}-{digest}", self.engine.name(), self.version)
     }
+}
+
+fn digest(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    let bytes = digest[..DIGEST_BYTES].iter();
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn without_secrets(mut settings: Vec<(String, String)>) -> Vec<(String, String)> {
+    for (name, value) in &mut settings {
+        if settings::is_secret(name, value) {
+            *value = digest(value);
+        }
+    }
+    settings
 }
 
 /// The study's settings that decide the form of the files, in one order and spelling.
@@ -123,9 +136,7 @@ pub(super) fn format_settings(config: &[(String, String)]) -> Vec<(String, Strin
         FORMAT_SETTINGS
             .iter()
             .any(|known| match known.strip_suffix('*') {
-                Some(stem) => name
-                    .get(..stem.len())
-                    .is_some_and(|head| same_name(head, stem)),
+                Some(stem) => plain_name(name).starts_with(stem),
                 None => same_name(name, known),
             })
     };
@@ -142,6 +153,7 @@ pub(super) fn format_settings(config: &[(String, String)]) -> Vec<(String, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workload::distribution::Distribution;
     use workload::options::Options;
 
     fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -155,15 +167,20 @@ mod tests {
             ("innodb-page-size", "8k"),
             ("innodb_buffer_pool_size", "1G"),
             ("Innodb_Encrypt_Tables", "ON"),
+            ("loose-plugin-load-add", "x"),
         ]);
         assert_eq!(
             format_settings(&one),
-            config(&[("innodb_encrypt_tables", "ON"), ("innodb_page_size", "8k")])
+            config(&[
+                ("innodb_encrypt_tables", "ON"),
+                ("innodb_page_size", "8k"),
+                ("loose_plugin_load_add", "x"),
+            ])
         );
         assert!(format_settings(&config(&[("max_connections", "5")])).is_empty());
     }
 
-    fn key(change: impl Fn(&mut Options), seed: u64, settings: &[(&str, &str)]) -> String {
+    fn recipe(change: impl Fn(&mut Options), seed: u64, settings: &[(&str, &str)]) -> Recipe {
         let mut options = Options::default();
         change(&mut options);
         let wanted = Wanted {
@@ -175,7 +192,22 @@ mod tests {
             connections: 2,
         };
         let installed = Installed::for_tests(Engine::MariaDb, "10.11.14");
-        Recipe::with_data(&installed, &config(settings), &wanted).key()
+        Recipe::with_data(&installed, &config(settings), &wanted)
+    }
+
+    fn key(change: impl Fn(&mut Options), seed: u64, settings: &[(&str, &str)]) -> String {
+        recipe(change, seed, settings).key()
+    }
+
+    #[test]
+    fn a_secret_counts_and_is_not_kept() {
+        let with = |secret| recipe(|_| {}, 1, &[("file-key-management-filekey", secret)]);
+        let (one, other) = (with("sesame"), with("mellon"));
+        assert!(one != other && one.key() != other.key() && one == with("sesame"));
+        let kept = serde_json::to_string(&one).unwrap();
+        assert!(kept.contains("file_key_management_filekey") && !kept.contains("sesame"));
+        let plain = recipe(|_| {}, 1, &[("innodb_page_size", "8k")]);
+        assert!(serde_json::to_string(&plain).unwrap().contains("8k"));
     }
 
     #[test]
@@ -198,6 +230,11 @@ mod tests {
             key(|options| options.auto_inc = false, 1, &[]),
             key(|options| options.create_secondary = false, 1, &[]),
             key(
+                |options| options.distribution = Distribution::Uniform,
+                1,
+                &[],
+            ),
+            key(
                 |options| options.storage_engine = "myisam".to_owned(),
                 1,
                 &[],
@@ -205,6 +242,6 @@ mod tests {
             key(|_| {}, 1, &[("innodb_page_size", "8k")]),
         ];
         let all: std::collections::BTreeSet<&String> = others.iter().chain([&usual]).collect();
-        assert_eq!(all.len(), 9);
+        assert_eq!(all.len(), 10);
     }
 }
