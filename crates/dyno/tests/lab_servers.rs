@@ -241,6 +241,17 @@ fn no_trial_goes_on_with_what_a_dead_server_left() {
     place.assert_nothing_left();
 }
 
+#[test]
+fn no_trial_goes_on_with_tables_of_another_kind() {
+    let place = Cache::new();
+    let server = "engine = \"mariadb\"\nreset = \"none\"";
+    let rest = "[sweep]\n\"data.storage_engine\" = [\"innodb\", \"myisam\"]\n";
+    let done = study(server, rest).cache(&place).run().succeeds();
+    let trials = done.result().trials.into_iter();
+    let kept = trials.map(|trial| trial.reset.unwrap().how == ResetHow::Kept);
+    assert_eq!(kept.collect::<Vec<_>>(), [false, false]);
+}
+
 /// One word of each kind; the study crate proves the rest.
 #[test]
 fn studies_that_make_no_sense() {

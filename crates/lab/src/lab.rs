@@ -19,7 +19,7 @@ use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Member, Rig, reset};
 use crate::settings;
 use crate::spec::{config, directory_of, installed, placed};
-use crate::template::Template;
+use crate::template::{Recipe, Template};
 use crate::trial::{Place, Trial};
 
 /// Where trials are run: dyno's place on this host, and what lasts from one trial to
@@ -138,14 +138,12 @@ impl Lab {
         keeper: &mut dyn Keeper,
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
+        let (installed, config) = (installed(spec)?, config(spec));
         let made_for = MadeFor {
             spec: spec.clone(),
             data: DataFor {
-                engine: spec.engine,
+                recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
                 instances: trial.instances,
-                tables: trial.options.tables,
-                rows: trial.options.rows,
-                seed: trial.seed,
                 directory: directory_of(spec).map(Path::to_owned),
             },
         };
@@ -170,8 +168,8 @@ impl Lab {
             spec,
             directory: directory.transpose()?,
             trial,
-            installed: installed(spec)?,
-            config: config(spec),
+            installed,
+            config,
             keeper,
             interrupted,
         };

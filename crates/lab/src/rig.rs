@@ -11,6 +11,7 @@ use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::monitors::{Watched, WatchedServer};
 use crate::servers::{DataDir, Private};
+use crate::template::Recipe;
 
 /// The servers of one trial.
 #[derive(Debug)]
@@ -42,11 +43,8 @@ pub(crate) struct MadeFor {
 /// What tells their data apart.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DataFor {
-    pub(crate) engine: study::Engine,
+    pub(crate) recipe: Recipe,
     pub(crate) instances: u32,
-    pub(crate) tables: u32,
-    pub(crate) rows: u64,
-    pub(crate) seed: u64,
     pub(crate) directory: Option<std::path::PathBuf>,
 }
 

@@ -28,7 +28,7 @@ use crate::home::lock::Lock;
 use crate::needs;
 use crate::servers::{DataDir, Installed, check_settings};
 use build::Builder;
-use recipe::Recipe;
+pub(crate) use recipe::Recipe;
 
 /// The database that holds the tables.
 pub const DATABASE: &str = "sbtest";
