@@ -31,8 +31,8 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
 
 fn not_looked_for(unseen: &lab::home::Unseen) -> String {
     format!(
-        "not looked for: {}, because its disk is not there; mount it and run dyno clean again, or, \
-         if it is gone for good, remove {}",
+        "not looked for: {}, because its disk is not mounted where it was; mount it there and run \
+         dyno clean again, or, if it is gone for good, remove {}",
         unseen.path.display(),
         unseen.link.display()
     )

@@ -16,6 +16,7 @@ mod private;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lab::error::LabError;
@@ -308,11 +309,7 @@ fn nothing_lies_there_after_a_kill_and_a_sweep() {
             let made = entries(disk.path());
             made.len() == 2 && made.iter().any(|dir| dir.join("data/ibdata1").exists())
         });
-        let servers = private::processes_below(&root);
-        one.kill();
-        for pid in servers {
-            wait_until("the server's end", || !is_running(pid));
-        }
+        kill_with_servers(&root, one);
         assert_eq!(entries(disk.path()).len(), 2);
         let cleaned = clean_in(&root, true).unwrap();
         assert!(cleaned.run_dirs == 1 && cleaned.bytes > 1 << 20);
@@ -320,7 +317,6 @@ fn nothing_lies_there_after_a_kill_and_a_sweep() {
     }
 }
 
-/// A disk that is not there any more keeps nobody from going on.
 #[test]
 fn a_place_that_is_gone_is_no_error_for_the_sweep() {
     let (dir, disk) = (open_dir(), disk());
@@ -328,9 +324,83 @@ fn a_place_that_is_gone_is_no_error_for_the_sweep() {
     dyno(&root, "elsewhere", disk.path()).kill();
     fs::remove_dir_all(disk.path()).unwrap();
     let cleaned = clean_in(&root, false).unwrap();
-    assert_eq!((cleaned.run_dirs, cleaned.unseen.len()), (0, 1));
-    // Once it is there again, what it has or has not is known.
-    fs::create_dir(disk.path()).unwrap();
-    assert_eq!(clean_in(&root, false).unwrap().run_dirs, 1);
+    assert_eq!((cleaned.run_dirs, cleaned.unseen), (1, Vec::new()));
     assert!(entries(&root.join("run")).is_empty());
+}
+
+/// Something mounted on a directory, gone with it.
+struct Mounted<'a>(&'a Path);
+
+impl<'a> Mounted<'a> {
+    /// `None`, and a word about it, where this user may not mount.
+    fn new(options: &[&str], point: &'a Path) -> Option<Self> {
+        let mounted = Command::new("mount").args(options).arg(point).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(point));
+        }
+        eprintln!("skipped: this user may not mount");
+        None
+    }
+}
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+#[test]
+fn what_a_disk_holds_is_known_when_it_is_mounted_again() {
+    let (dir, disk, point) = (open_dir(), disk(), open_dir());
+    let root = dir.path().join("cache");
+    // On the disk of the cache, and not in memory.
+    let (from, point) = (disk.path().to_str().unwrap(), point.path());
+    let Some(mounted) = Mounted::new(&["--bind", from], point) else {
+        return;
+    };
+    let one = dyno(&root, "elsewhere", point);
+    let noted = |run: &Path| {
+        let names = entries(run).into_iter();
+        let mut names = names.map(|path| path.file_name().unwrap().to_owned());
+        names.any(|name| name.to_string_lossy().contains('@'))
+    };
+    let is_noted = noted(&one.run_dir());
+    kill_with_servers(&root, one);
+    drop(mounted);
+    let cleaned = clean_in(&root, false).unwrap();
+    if is_noted {
+        assert_eq!((cleaned.run_dirs, cleaned.unseen.len()), (0, 1));
+        let _again = Mounted::new(&["--bind", from], point).unwrap();
+        let cleaned = clean_in(&root, false).unwrap();
+        assert_eq!((cleaned.run_dirs, cleaned.unseen), (1, Vec::new()));
+        assert_only_theirs(disk.path());
+    }
+    assert!(entries(&root.join("run")).is_empty());
+}
+
+/// A file system in memory has another number whenever it is mounted.
+#[test]
+fn what_lay_in_memory_is_gone_with_its_mount() {
+    for is_back in [true, false] {
+        let (dir, point) = (open_dir(), open_dir());
+        let root = dir.path().join("cache");
+        let options = ["-t", "tmpfs", "-o", "mode=755", "tmpfs"];
+        let Some(mounted) = Mounted::new(&options, point.path()) else {
+            return;
+        };
+        kill_with_servers(&root, dyno(&root, "elsewhere", point.path()));
+        drop(mounted);
+        let _again = is_back.then(|| Mounted::new(&options, point.path()).unwrap());
+        let cleaned = clean_in(&root, false).unwrap();
+        assert_eq!((cleaned.run_dirs, cleaned.unseen), (1, Vec::new()));
+    }
+}
+
+/// Kills a dyno, and waits for the end of its servers.
+fn kill_with_servers(root: &Path, dyno: Dyno) {
+    let servers = private::processes_below(root);
+    dyno.kill();
+    for pid in servers {
+        wait_until("the server's end", || !is_running(pid));
+    }
 }

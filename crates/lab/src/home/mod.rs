@@ -13,6 +13,7 @@
 //! noted there first: see `outside`.
 
 pub(crate) mod lock;
+mod mounted;
 pub(crate) mod outside;
 mod root;
 

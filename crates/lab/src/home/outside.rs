@@ -2,29 +2,30 @@
 //! disks.
 //!
 //! ```text
-//! CACHE/run/5e1c…/elsewhere7@2049 -> /mnt/nvme/dyno-5e1c…-7
+//! CACHE/run/5e1c…/elsewhere7@2 -> /mnt/nvme/dyno-5e1c…-7
 //! CACHE/run/5e1c…/group8 -> /sys/fs/cgroup/cpu/dyno-5e1c…-8
 //! ```
 //!
 //! The link is there before the thing is, and goes after it: whatever instant a dyno is
 //! killed at, whoever sweeps its run directory finds all that it left. A directory's link
-//! says on which device it is: as long as that is not mounted, nobody knows whether the
-//! directory is gone, and the link stays.
+//! says how deep in its path the disk is mounted, here at `/mnt/nvme`: as long as nothing is
+//! mounted there, nobody knows whether the directory is gone, and the link stays. One in
+//! memory goes with its mount, and its link says nothing of that.
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::{Home, root};
+use super::{Home, mounted, root};
 use crate::error::LabError;
 use crate::process::LOOK;
 use crate::sweep;
 
-/// Stands in a link's name before the number of the device.
-const ON_DEVICE: char = '@';
+/// Stands in a link's name before the depth of the mount point.
+const MOUNTED_AT: char = '@';
 /// How long the kernel may take to see that a group's last process is gone.
 const EMPTY_LIMIT: Duration = Duration::from_secs(5);
 
@@ -62,10 +63,14 @@ impl Outside {
     pub(crate) fn make(home: &Home, kind: Kind, parent: &Path) -> Result<Self, LabError> {
         let mut link = home.new_path(kind.prefix());
         let number = number(&link, kind).unwrap_or_default();
-        let path = parent.join(format!("{}{number}", own_prefix(home.run_dir())));
+        let name = format!("{}{number}", own_prefix(home.run_dir()));
+        let mut path = parent.join(&name);
         if kind == Kind::Directory {
-            let device = device(parent).map_err(LabError::at("make", &path))?;
-            link.as_mut_os_string().push(format!("{ON_DEVICE}{device}"));
+            let parent = fs::canonicalize(parent).map_err(LabError::at("make", &path))?;
+            path = parent.join(&name);
+            if let Some(depth) = mounted::depth(&path) {
+                link.as_mut_os_string().push(format!("{MOUNTED_AT}{depth}"));
+            }
         }
         symlink(&path, &link).map_err(LabError::at("make", &link))?;
         let made = match kind {
@@ -144,19 +149,14 @@ fn own_prefix(run: &Path) -> String {
 fn number(link: &Path, kind: Kind) -> Option<u32> {
     let name = link.file_name()?.to_str()?;
     let number = name.strip_prefix(kind.prefix())?;
-    let number = number.split_once(ON_DEVICE).map_or(number, |(of, _)| of);
+    let number = number.split_once(MOUNTED_AT).map_or(number, |(of, _)| of);
     number.parse().ok()
 }
 
-/// The device that a link notes.
-fn noted_device(link: &Path) -> Option<u64> {
+/// The depth that a link notes.
+fn noted_depth(link: &Path) -> Option<usize> {
     let name = link.file_name()?.to_str()?;
-    name.split_once(ON_DEVICE)?.1.parse().ok()
-}
-
-/// The device that a directory is on.
-fn device(dir: &Path) -> io::Result<u64> {
-    Ok(fs::metadata(dir)?.dev())
+    name.split_once(MOUNTED_AT)?.1.parse().ok()
 }
 
 /// Removes the thing, then its link. `false`: it is not there, but neither is its disk.
@@ -167,7 +167,7 @@ fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
     };
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if kind == Kind::Directory && !is_mounted(link, path) {
+            if noted_depth(link).is_some_and(|depth| !mounted::is_at(depth, path)) {
                 return Ok(false);
             }
         }
@@ -175,12 +175,6 @@ fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
     }
     fs::remove_file(link).map_err(LabError::at("remove", link))?;
     Ok(true)
-}
-
-/// Whether the device that a link notes is where its directory was.
-fn is_mounted(link: &Path, path: &Path) -> bool {
-    let here = path.parent().and_then(|parent| device(parent).ok());
-    here.is_some() && here == noted_device(link)
 }
 
 fn remove_group(path: &Path) -> io::Result<()> {
@@ -247,9 +241,9 @@ mod tests {
         fs::write(kept.path().join("a"), vec![1; 100_000]).unwrap();
         std::mem::forget(kept);
         let never_made = disk.path().join(format!("{}77", own_prefix(run)));
-        let noted = run.join(format!("elsewhere77@{}", device(disk.path()).unwrap()));
+        let noted = run.join("elsewhere77");
         symlink(&never_made, &noted).unwrap();
-        for (link, name) in [("elsewhere78@1", "theirs"), ("group79", "dyno-other-79")] {
+        for (link, name) in [("elsewhere78@99", "theirs"), ("group79", "dyno-other-79")] {
             fs::create_dir(disk.path().join(name)).unwrap();
             symlink(disk.path().join(name), run.join(link)).unwrap();
         }
@@ -265,32 +259,41 @@ mod tests {
     fn what_lies_on_a_disk_that_is_not_there_stays_noted() {
         let (_dir, home) = home();
         let mount_point = tempfile::tempdir().unwrap();
-        let disk = mount_point.path().join("disk");
-        fs::create_dir(&disk).unwrap();
-        let made = Outside::make(&home, Kind::Directory, &disk).unwrap();
-        let noted = made.link.clone();
+        let mount_point = fs::canonicalize(mount_point.path()).unwrap();
+        let made = Outside::make(&home, Kind::Directory, &mount_point).unwrap();
+        let path = made.path.clone();
+        let (root, run) = (home.root().to_owned(), home.run_dir().to_owned());
+        // As if a disk had been mounted there, which is not there now.
+        let depth = mount_point.iter().skip(1).count();
+        let link = run.join(format!("elsewhere0{MOUNTED_AT}{depth}"));
+        fs::rename(&made.link, &link).unwrap();
         std::mem::forget(made);
-        // Its mount point is gone, then there and empty: on another device.
-        let away = mount_point.path().join("away");
-        fs::rename(&disk, &away).unwrap();
-        let unseen = remove_all(home.run_dir()).unwrap().unseen;
-        assert_eq!(unseen.len(), 1);
-        assert_eq!(unseen[0].link, noted);
-        fs::create_dir(&disk).unwrap();
-        let other = home.run_dir().join("elsewhere0@0");
-        fs::rename(&noted, &other).unwrap();
-        assert_eq!(remove_all(home.run_dir()).unwrap().unseen.len(), 1);
+        fs::remove_dir(&path).unwrap();
+        let noted = Unseen {
+            path: path.clone(),
+            link,
+        };
+        assert_eq!(remove_all(&run).unwrap().unseen, [noted]);
         // The run's own end leaves the note, and so does the next sweep.
-        let root = home.root().to_owned();
         drop(home);
         let cleaned = clean_in(&root, false).unwrap();
         assert_eq!((cleaned.run_dirs, cleaned.unseen.len()), (0, 1));
-        // The disk is back.
-        fs::remove_dir(&disk).unwrap();
-        fs::rename(&away, &disk).unwrap();
+        // The disk is back, with the directory on it.
+        fs::create_dir(&path).unwrap();
         let cleaned = clean_in(&root, false).unwrap();
         assert_eq!((cleaned.run_dirs, cleaned.unseen), (1, Vec::new()));
-        assert_eq!(count(&disk), 0);
-        assert!(fs::symlink_metadata(other).is_err());
+        assert!(!run.exists() && count(&mount_point) == 0);
+    }
+
+    #[test]
+    fn what_is_gone_from_a_disk_that_is_there_is_forgotten_with_its_parent() {
+        let (_dir, home) = home();
+        let disk = tempfile::tempdir().unwrap();
+        let parent = disk.path().join("parent");
+        fs::create_dir(&parent).unwrap();
+        let made = Outside::make(&home, Kind::Directory, &parent).unwrap();
+        std::mem::forget(made);
+        fs::remove_dir_all(&parent).unwrap();
+        assert_eq!(remove_all(home.run_dir()).unwrap().unseen, []);
     }
 }

@@ -1,0 +1,84 @@
+//! Where the file system is mounted that holds a path, and whether it is there again.
+//!
+//! A place is told by its depth: of `/mnt/nvme/a`, `/` has depth 0 and `/mnt/nvme` depth 2.
+//! The number of a device tells nothing: many file systems get a new one with each mount.
+
+use std::path::Path;
+
+use crate::monitors::mounts::{self, Mount};
+
+/// What they hold is lost when they are unmounted.
+const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+/// Holds the place of what is mounted as soon as somebody looks, if that can be.
+const PLACEHOLDER: &str = "autofs";
+
+/// The depth of the mount point above `path`, which is whole and without symbolic links;
+/// `None` where nothing outlives the mount, or the kernel does not tell.
+pub(super) fn depth(path: &Path) -> Option<usize> {
+    depth_in(&mounts::all(), path)
+}
+
+/// Whether something is mounted at this depth above `path`, and nothing over that.
+pub(super) fn is_at(depth: usize, path: &Path) -> bool {
+    is_at_in(&mounts::all(), depth, path)
+}
+
+fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {
+    let mount = mounts::holding(mounts, path)?;
+    let is_lasting = !IN_MEMORY.contains(&mount.file_system.as_str());
+    is_lasting.then(|| names(&mount.point))
+}
+
+fn is_at_in(mounts: &[Mount], depth: usize, path: &Path) -> bool {
+    let mut mounts = mounts.to_vec();
+    mounts.retain(|mount| mount.file_system != PLACEHOLDER);
+    mounts::holding(&mounts, path).is_some_and(|mount| names(&mount.point) == depth)
+}
+
+/// Without the root's.
+fn names(path: &Path) -> usize {
+    path.iter().skip(1).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: &str = "27 1 254:0 / / rw - ext4 /dev/vda rw\n";
+    const DISK: &str = "28 27 259:1 / /mnt/nvme rw - xfs /dev/nvme0n1 rw\n";
+    /// The same disk with another number.
+    const AGAIN: &str = "31 27 259:4 / /mnt/nvme rw - xfs /dev/nvme1n1 rw\n";
+    const PLACE_HELD: &str = "29 27 0:41 / /mnt/nvme rw - autofs systemd-1 rw\n";
+    const MEMORY: &str = "30 27 0:42 / /mnt/nvme rw - tmpfs none rw\n";
+    const COVER: &str = "32 27 8:1 / /mnt rw - ext4 /dev/sda1 rw\n";
+
+    fn mounted(lines: &[&str]) -> Vec<Mount> {
+        mounts::parse(&lines.concat())
+    }
+
+    #[test]
+    fn a_disk_is_there_again_whatever_its_number() {
+        let path = Path::new("/mnt/nvme/dyno-1-2");
+        let depth = depth_in(&mounted(&[ROOT, DISK]), path).unwrap();
+        assert_eq!(depth, 2);
+        let is_there = |lines: &[&str]| is_at_in(&mounted(lines), depth, path);
+        assert!(is_there(&[ROOT, DISK]) && is_there(&[ROOT, AGAIN]));
+        assert!(is_there(&[ROOT, PLACE_HELD, AGAIN]));
+        assert!(!is_there(&[ROOT]) && !is_there(&[ROOT, PLACE_HELD]) && !is_there(&[]));
+    }
+
+    #[test]
+    fn what_another_disk_covers_is_not_there() {
+        let path = Path::new("/mnt/nvme/dyno-1-2");
+        let depth = depth_in(&mounted(&[ROOT]), path).unwrap();
+        assert!(is_at_in(&mounted(&[ROOT]), depth, path));
+        assert!(!is_at_in(&mounted(&[ROOT, COVER]), depth, path));
+    }
+
+    #[test]
+    fn nothing_in_memory_outlives_its_mount() {
+        let path = Path::new("/mnt/nvme/dyno-1-2");
+        assert_eq!(depth_in(&mounted(&[ROOT, MEMORY]), path), None);
+        assert_eq!(depth_in(&mounted(&[]), path), None);
+    }
+}
