@@ -43,7 +43,7 @@ pub(super) struct Clock {
     pub(super) available: Option<String>,
     /// The process that keeps the clock right, one of `SERVICES`; `None` if there is none.
     pub(super) service: Option<String>,
-    /// What chrony was told, if it is chrony and its configuration can be read.
+    /// What chrony was told, if it is chrony and its configuration is where it usually is.
     pub(super) chrony: Option<Chrony>,
 }
 
@@ -54,6 +54,8 @@ pub(super) struct Chrony {
     pub(super) file: String,
     /// The `makestep` that holds, and the file that it stands in.
     pub(super) makestep: Option<(String, String)>,
+    /// A part of it that is there and could not be read.
+    pub(super) unread: Option<String>,
 }
 
 pub(super) const CHECKS: &[Check<Clock>] = &[
@@ -120,12 +122,18 @@ fn sync(clock: &Clock) -> Seen {
 
 /// A negative number of updates means that it may step for as long as it runs.
 fn sync_of_chrony(chrony: Option<&Chrony>) -> Seen {
-    let Some(Chrony { file, makestep }) = chrony else {
+    let Some(chrony) = chrony else {
         return Seen::unseen("/proc: chronyd runs, but its chrony.conf is not where it usually is");
     };
-    let Some((makestep, file)) = makestep else {
+    if let Some(unread) = &chrony.unread {
+        return Seen::unseen(format!(
+            "/proc: chronyd runs, but {unread} could not be read: look as root"
+        ));
+    }
+    let Some((makestep, file)) = &chrony.makestep else {
         return Seen::passed(format!(
-            "/proc: chronyd runs; {file}: no makestep, so it never steps"
+            "/proc: chronyd runs; {}: no makestep, so it never steps",
+            chrony.file
         ));
     };
     let updates = makestep.split_whitespace().nth(2);
@@ -212,11 +220,21 @@ mod tests {
         let told = |makestep: Option<&str>| {
             let file = "/etc/chrony.conf".to_owned();
             let makestep = makestep.map(|line| (line.to_owned(), file.clone()));
-            with(CHRONY, Some(Chrony { file, makestep })).level()
+            let chrony = Chrony {
+                file,
+                makestep,
+                unread: None,
+            };
+            with(CHRONY, Some(chrony)).level()
         };
         assert_eq!(told(None), Passed);
         assert_eq!(told(Some("makestep 1 3")), Passed);
         assert_eq!(told(Some("makestep 1 -1")), Note);
         assert_eq!(with(CHRONY, None).level(), Unseen);
+        let closed = Chrony {
+            unread: Some("/etc/chrony.conf".into()),
+            ..Chrony::default()
+        };
+        assert_eq!(with(CHRONY, Some(closed)).level(), Unseen);
     }
 }

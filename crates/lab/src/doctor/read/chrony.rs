@@ -1,6 +1,8 @@
 //! The configuration of chrony, with the files that it includes (chrony.conf(5)).
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{entries, name};
@@ -16,7 +18,9 @@ const MAX_FILES: u32 = 200;
 const MAX_LINE: usize = 100;
 
 pub(super) fn read() -> Option<Chrony> {
-    let file = FILES.iter().map(Path::new).find(|file| file.is_file())?;
+    let mut files = FILES.iter().map(Path::new);
+    // One that may not be looked for may be there.
+    let file = files.find(|file| file.try_exists().unwrap_or(true))?;
     Some(read_file(file))
 }
 
@@ -26,6 +30,7 @@ fn read_file(file: &Path) -> Chrony {
     Chrony {
         file: file.display().to_string(),
         makestep: reader.makestep,
+        unread: reader.unread.map(|path| path.display().to_string()),
     }
 }
 
@@ -34,15 +39,25 @@ struct Reader {
     files: u32,
     /// The last one, which is the one that holds.
     makestep: Option<(String, String)>,
+    /// The first file or directory that is there and could not be read.
+    unread: Option<PathBuf>,
 }
 
 impl Reader {
     fn read(&mut self, file: &Path, depth: u32) {
-        if self.files >= MAX_FILES || !file.is_file() {
+        if self.files >= MAX_FILES {
             return;
         }
+        match fs::metadata(file) {
+            Ok(meta) if meta.is_file() => {}
+            Err(error) => return self.miss(file, error.kind()),
+            Ok(_) => return,
+        }
         self.files += 1;
-        for line in kernel::text(file).unwrap_or_default().lines() {
+        let Some(text) = kernel::text(file) else {
+            return self.miss(file, ErrorKind::PermissionDenied);
+        };
+        for line in text.lines() {
             let mut words = line.split_whitespace();
             let directive = words.next().unwrap_or_default().to_ascii_lowercase();
             let included = match directive.as_str() {
@@ -52,27 +67,53 @@ impl Reader {
                     continue;
                 }
                 _ if depth >= MAX_DEPTH || self.files >= MAX_FILES => continue,
-                "include" => words.next().map(matching).unwrap_or_default(),
-                "confdir" => of_directories(words),
+                "include" => words.next().map(|pattern| self.matching(pattern)),
+                "confdir" => Some(self.of_directories(words)),
                 // A `sourcedir` holds nothing but servers.
                 _ => continue,
             };
-            for file in included {
+            for file in included.unwrap_or_default() {
                 self.read(&file, depth + 1);
             }
         }
     }
-}
 
-/// The files that a pattern such as `/etc/chrony.d/*.conf` names.
-fn matching(pattern: &str) -> Vec<PathBuf> {
-    let pattern = Path::new(pattern);
-    let (Some(dir), Some(pattern)) = (pattern.parent(), name(pattern)) else {
-        return Vec::new();
-    };
-    let mut files = entries(dir);
-    files.retain(|file| name(file).is_some_and(|name| matches(pattern, name)));
-    files
+    /// The files that a pattern such as `/etc/chrony.d/*.conf` names.
+    fn matching(&mut self, pattern: &str) -> Vec<PathBuf> {
+        let pattern = Path::new(pattern);
+        let (Some(dir), Some(pattern)) = (pattern.parent(), name(pattern)) else {
+            return Vec::new();
+        };
+        let mut files = self.entries(dir);
+        files.retain(|file| name(file).is_some_and(|name| matches(pattern, name)));
+        files
+    }
+
+    /// The `.conf` files of directories, by their names; of two with one name, that of the
+    /// first directory.
+    fn of_directories<'a>(&mut self, dirs: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
+        let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for file in dirs.flat_map(|dir| self.entries(Path::new(dir))) {
+            if let Some(name) = name(&file).filter(|name| name.ends_with(".conf")) {
+                files.entry(name.to_owned()).or_insert(file);
+            }
+        }
+        files.into_values().collect()
+    }
+
+    fn entries(&mut self, dir: &Path) -> Vec<PathBuf> {
+        if let Err(error) = fs::read_dir(dir) {
+            self.miss(dir, error.kind());
+        }
+        entries(dir)
+    }
+
+    /// What is not there tells nothing, neither to chrony.
+    fn miss(&mut self, path: &Path, why: ErrorKind) {
+        if why != ErrorKind::NotFound {
+            self.unread.get_or_insert_with(|| path.to_owned());
+        }
+    }
 }
 
 /// Whether a name is as a pattern says, in which `*` stands for any characters.
@@ -94,18 +135,6 @@ fn matches(pattern: &str, name: &str) -> bool {
         }
         None => false,
     })
-}
-
-/// The `.conf` files of directories, by their names; of two with one name, that of the first
-/// directory.
-fn of_directories<'a>(dirs: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
-    let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
-    for file in dirs.flat_map(entries) {
-        if let Some(name) = name(&file).filter(|name| name.ends_with(".conf")) {
-            files.entry(name.to_owned()).or_insert(file);
-        }
-    }
-    files.into_values().collect()
 }
 
 #[cfg(test)]
@@ -158,6 +187,27 @@ mod tests {
         let main = ("chrony.conf", "include DIR/*.d/no\ninclude DIR/d/*.conf\n");
         let found = makestep(&[main, ("d/a.conf", "makestep 2 -1\n")]);
         assert_eq!(found.as_deref(), Some("makestep 2 -1"));
+    }
+
+    /// Nobody can read the first page of a process, or follow a link to itself.
+    #[test]
+    fn what_is_there_and_cannot_be_read_is_told() {
+        const UNREADABLE: &str = "/proc/self/mem";
+        let main = read_file(Path::new(UNREADABLE));
+        assert_eq!(main.unread.as_deref(), Some(UNREADABLE));
+        let unread = |text: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            std::os::unix::fs::symlink("loop", dir.path().join("loop")).unwrap();
+            let file = dir.path().join("chrony.conf");
+            fs::write(&file, text.replace("DIR", dir.path().to_str().unwrap())).unwrap();
+            read_file(&file).unread
+        };
+        let of_file = unread(&format!("makestep 1 3\ninclude {UNREADABLE}\n"));
+        assert_eq!(of_file.as_deref(), Some(UNREADABLE));
+        for text in ["confdir DIR/loop\n", "include DIR/loop/*.conf\n"] {
+            assert!(unread(text).unwrap().ends_with("/loop"));
+        }
+        assert_eq!(unread("confdir DIR/none\ninclude DIR/none/*\n"), None);
     }
 
     #[test]
