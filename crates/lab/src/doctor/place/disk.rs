@@ -151,13 +151,13 @@ fn queue(place: &Place) -> Seen {
     let seen: Vec<String> = short.iter().map(|queue| shown(queue)).collect();
     let mends: Vec<String> = short.iter().filter_map(|queue| longer(queue)).collect();
     Seen::note(seen.join(", ")).mended_by(match mends.is_empty() {
-        true => "nothing: the controller takes no more at once".to_owned(),
+        true => "nothing: the device takes no more at once".to_owned(),
         false => mends.join("; "),
     })
 }
 
-/// The command that makes a queue longer, if its controller takes more: the kernel refuses what
-/// is beyond that.
+/// The command that makes a queue longer, if the device takes more: the kernel refuses what is
+/// beyond that.
 fn longer(queue: &Queue) -> Option<String> {
     let most = queue.most.unwrap_or(LONG_QUEUE).min(LONG_QUEUE);
     (most > queue.depth).then(|| format!("echo {most} > {}", queue.file))
@@ -232,19 +232,19 @@ mod tests {
             })
         };
         let long = queue_of("/long", 128, None);
-        let nvme = queue_of("/nr_requests", 16, None);
+        let scheduled = queue_of("/nr_requests", 16, None);
         let sata = queue_of("/queue_depth", 1, Some(32));
         let seen = "/nr_requests: 16 requests at once, /queue_depth: 1 requests at once";
         let mend = "echo 128 > /nr_requests; echo 32 > /queue_depth";
         assert_eq!(
-            with(&[long.clone(), nvme, sata]),
+            with(&[long.clone(), scheduled, sata]),
             Seen::note(seen).mended_by(mend)
         );
         let full = with(&[queue_of("/queue_depth", 31, Some(31))]);
         let seen = Seen::note("/queue_depth: 31 requests at once");
         assert_eq!(
             full,
-            seen.mended_by("nothing: the controller takes no more at once")
+            seen.mended_by("nothing: the device takes no more at once")
         );
         assert_eq!(with(&[long]).level(), Passed);
     }

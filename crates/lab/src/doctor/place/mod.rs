@@ -32,7 +32,7 @@ pub(super) struct Queue {
     /// The file that says so.
     pub(super) file: String,
     pub(super) depth: u64,
-    /// What its controller takes, where that is known.
+    /// What the device takes, where that is known to be a limit.
     pub(super) most: Option<u64>,
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{entries, name};
 use crate::doctor::place::{Assembled, Place, Queue};
-use crate::fingerprint::place as described;
+use crate::fingerprint::{chosen, place as described};
 use crate::kernel;
 use crate::monitors::device;
 
@@ -54,12 +54,23 @@ fn queue(disk: &Path) -> Option<Queue> {
     let (file, depth) = files
         .iter()
         .find_map(|file| Some((file, kernel::number(file)?)))?;
-    let by_driver = *file == files[0];
+    let most = match *file == files[0] {
+        true => controller_queue(disk),
+        false => unscheduled_queue(disk, depth),
+    };
     Some(Queue {
         file: file.display().to_string(),
         depth,
-        most: by_driver.then(|| controller_queue(disk)).flatten(),
+        most,
     })
+}
+
+/// What a disk takes at once whose requests go to it without a scheduler, which could hold
+/// more: `mq/0/nr_tags`, and what it takes now where that is not told.
+fn unscheduled_queue(disk: &Path, depth: u64) -> Option<u64> {
+    let scheduler = kernel::line(disk.join("queue/scheduler")).map(chosen);
+    let tags = || kernel::number(disk.join("mq/0/nr_tags"));
+    (scheduler? == "none").then(|| tags().unwrap_or(depth))
 }
 
 /// What the SCSI controller of a disk takes at once: `host0/scsi_host/host0/can_queue`.
@@ -201,14 +212,30 @@ mod tests {
     fn a_queue_is_told_from_the_file_that_is_there() {
         let sys = tempfile::tempdir().unwrap();
         let all = sys.path();
-        device(all, "nvme0n1", &[("queue/nr_requests", "16\n")]);
-        let findings = findings(all, &["nvme0n1"], &["sda"]);
-        let mend = found(&findings, "queue-depth").mend.as_deref();
-        let file = all.join("nvme0n1/queue/nr_requests");
-        assert_eq!(
-            mend,
-            Some(format!("echo 128 > {}", file.display()).as_str())
-        );
+        let mend = |disk: &str, scheduler: &str, tags: Option<&str>| {
+            let files = [
+                ("queue/nr_requests", "16\n"),
+                ("queue/scheduler", scheduler),
+            ];
+            let tags = tags.map(|tags| ("mq/0/nr_tags", tags));
+            let files: Vec<(&str, &str)> = files.into_iter().chain(tags).collect();
+            device(all, disk, &files);
+            let findings = findings(all, &[disk], &["sda"]);
+            let mend = found(&findings, "queue-depth").mend.clone().unwrap();
+            mend.replace(&all.join(disk).display().to_string(), "DISK")
+        };
+        let scheduled = mend("nvme0n1", "none [mq-deadline]\n", Some("16\n"));
+        assert_eq!(scheduled, "echo 128 > DISK/queue/nr_requests");
+        // Without a scheduler the kernel refuses more than the device has tags.
+        for (disk, scheduler, tags) in [
+            ("nvme1n1", "[none] mq-deadline\n", Some("16\n")),
+            ("nvme2n1", "none\n", None),
+        ] {
+            let no_more = mend(disk, scheduler, tags);
+            assert_eq!(no_more, "nothing: the device takes no more at once");
+        }
+        let some_more = mend("nvme3n1", "[none]\n", Some("64\n"));
+        assert_eq!(some_more, "echo 64 > DISK/queue/nr_requests");
     }
 
     #[test]
