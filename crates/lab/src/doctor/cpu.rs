@@ -20,7 +20,7 @@ pub(super) struct Cpu {
     pub(super) idle: Vec<Idle>,
     /// What drivers are told to save energy, each value once.
     pub(super) saving: Vec<Saving>,
-    /// Whether the host runs on its battery, where it has one.
+    /// Whether the host runs on its battery, where it has one and tells of other sources.
     pub(super) on_battery: Option<bool>,
     /// Weaknesses that the kernel works around, and those that it leaves open; `None`
     /// if it does not tell.
@@ -230,7 +230,7 @@ fn saving(cpu: &Cpu) -> Seen {
 fn battery(cpu: &Cpu) -> Seen {
     const FILES: &str = "/sys/class/power_supply/*/online";
     match cpu.on_battery {
-        None => Seen::passed(format!("{FILES}: there is no battery")),
+        None => Seen::passed(format!("{FILES}: no battery that the host could run on")),
         Some(false) => Seen::passed(format!("{FILES}: the host has power")),
         Some(true) => Seen::spoils(format!("{FILES}: the host runs on its battery")),
     }

@@ -8,6 +8,7 @@ use crate::fingerprint::cpu as topology;
 use crate::kernel;
 
 const CPUS: &str = "/sys/devices/system/cpu";
+const SUPPLIES: &str = "/sys/class/power_supply";
 
 pub(in crate::doctor) fn read() -> Cpu {
     let weaknesses = entries(format!("{CPUS}/vulnerabilities"));
@@ -28,7 +29,7 @@ pub(in crate::doctor) fn read() -> Cpu {
         turbo: turbo(),
         idle: idle(&cpus),
         saving: saving(&cpus),
-        on_battery: on_battery(),
+        on_battery: on_battery(Path::new(SUPPLIES)),
         weaknesses: (!weaknesses.is_empty()).then_some(weaknesses),
         numa_nodes: topology::numa_nodes(),
         numa_balancing: kernel::number("/proc/sys/kernel/numa_balancing"),
@@ -96,14 +97,25 @@ fn saving(cpus: &[PathBuf]) -> Vec<Saving> {
     of_cpus.chain(of_host).collect()
 }
 
-/// Whether every source of power but batteries is off, where there are some.
-fn on_battery() -> Option<bool> {
-    let supplies = entries("/sys/class/power_supply");
-    let mains = supplies
+/// Whether every source of power but batteries is off, where the host has a battery. That of
+/// a mouse is none of the host's, and a socket for a charger that a host without battery has
+/// may be empty.
+fn on_battery(supplies: &Path) -> Option<bool> {
+    let supplies = entries(supplies);
+    let is = |supply: &Path, file: &str, wanted: &str| {
+        kernel::line(supply.join(file)).is_some_and(|value| value == wanted)
+    };
+    let of_host = supplies
+        .iter()
+        .filter(|supply| !is(supply, "scope", "Device"));
+    let (batteries, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        of_host.partition(|supply| is(supply, "type", "Battery"));
+    let mains = others
         .iter()
         .filter_map(|supply| kernel::number(supply.join("online")));
     let mains: Vec<u64> = mains.collect();
-    (!mains.is_empty()).then(|| mains.iter().all(|online| *online == 0))
+    let is_asked = !batteries.is_empty() && !mains.is_empty();
+    is_asked.then(|| mains.iter().all(|online| *online == 0))
 }
 
 #[cfg(test)]
@@ -131,6 +143,38 @@ mod tests {
         let told = saving(&cpus);
         assert_eq!(told[1].value, "power");
         assert_eq!(told[1].file, cpus[1].join(file).display().to_string());
+    }
+
+    #[test]
+    fn only_a_battery_of_the_hosts_own_is_run_on() {
+        type Supply<'a> = (&'a str, &'a [(&'a str, &'a str)]);
+        let on = |supplies: &[Supply<'_>]| {
+            let root = tempfile::tempdir().unwrap();
+            for (supply, files) in supplies {
+                let dir = root.path().join(supply);
+                fs::create_dir(&dir).unwrap();
+                for (file, value) in *files {
+                    fs::write(dir.join(file), format!("{value}\n")).unwrap();
+                }
+            }
+            on_battery(root.path())
+        };
+        let socket: Supply<'_> = (
+            "ucsi-source-psy-1",
+            &[("type", "USB"), ("scope", "System"), ("online", "0")],
+        );
+        let mouse: Supply<'_> = (
+            "hidpp_battery_0",
+            &[("type", "Battery"), ("scope", "Device"), ("online", "1")],
+        );
+        let battery: Supply<'_> = ("BAT0", &[("type", "Battery"), ("status", "Full")]);
+        let plug: Supply<'_> = ("AC", &[("type", "Mains"), ("online", "1")]);
+        let unplugged: Supply<'_> = ("AC", &[("type", "Mains"), ("online", "0")]);
+        assert_eq!(on(&[]), None);
+        assert_eq!(on(&[socket, mouse]), None);
+        assert_eq!(on(&[battery, unplugged, socket, mouse]), Some(true));
+        assert_eq!(on(&[battery, plug, socket]), Some(false));
+        assert_eq!(on(&[battery, mouse]), None);
     }
 
     #[test]
