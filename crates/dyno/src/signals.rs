@@ -15,12 +15,14 @@ use crate::failure::{Exit, Failure};
 /// and one to the child's group, a terminal that closes sends several.
 const ECHO: Duration = Duration::from_millis(500);
 
-/// A flag that becomes true at the first signal; a second one ends the process.
+/// A flag that becomes true at the first signal; a second one ends the process. What is
+/// ignored from the start stays so, except for SIGTERM: `nohup` means it with SIGHUP, a shell
+/// with the SIGINT of what it runs in the background.
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Internal, format!("cannot catch signals: {error}"))
     };
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+    let mut signals = Signals::new(heeded()).map_err(failed)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
     let listen = move || {
@@ -36,4 +38,39 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     let listener = thread::Builder::new().name("signals".to_owned());
     listener.spawn(listen).map_err(failed)?;
     Ok(interrupted)
+}
+
+fn heeded() -> Vec<i32> {
+    // Without /proc, nothing is known to be ignored.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = ignored(&status);
+    let mut signals = vec![SIGTERM];
+    signals.extend(
+        [SIGINT, SIGHUP]
+            .iter()
+            .filter(|n| ignored >> (**n - 1) & 1 == 0),
+    );
+    signals
+}
+
+/// The signals that a process ignores, by its `/proc/…/status`: bit 0 is signal 1.
+fn ignored(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_read() {
+        let status = "SigBlk:\t0000000000000004\nSigIgn:\t0000000000001003\nSigCgt:\t00\n";
+        assert_eq!(
+            ignored(status),
+            1 << (SIGHUP - 1) | 1 << (SIGINT - 1) | 1 << 12
+        );
+        assert_eq!(ignored(""), 0);
+    }
 }

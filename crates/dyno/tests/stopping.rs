@@ -143,8 +143,9 @@ fn ctrl_c_once_leaves_a_server_that_hangs_while_it_is_loaded() {
     let server = mariadb();
     database(&server, "hangs_loading");
     let proxy = Proxy::start(server.port(), Duration::ZERO);
+    // More than any machine loads before the proxy holds.
     let running = Program::bench(&by_proxy(&proxy, "hangs_loading"))
-        .args("--tables 1 --rows 150000 --prepare only")
+        .args("--tables 1 --rows 50000000 --prepare only")
         .start();
     let tables =
         "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'hangs_loading'";
@@ -169,6 +170,22 @@ fn signals_that_come_together_are_one() {
     let done = running.wait().fails(4, &["stopped", "is kept"]);
     assert_eq!(done.trial().outcome, Outcome::Interrupted);
     assert!(done.out().join("report.html").exists());
+}
+
+/// As a terminal that closes sends it, and a shell's Ctrl-C to what runs in the background.
+#[test]
+fn a_signal_that_was_ignored_from_the_start_stops_nothing() {
+    let server = mariadb();
+    let url = prepared(&server, "no_hang_up");
+    let program = Program::ignoring("HUP,INT").args("bench").arg(&url);
+    let mut running = program.args(LOAD).args("--time 3s --out out").start();
+    running.says("  measure  ");
+    for signal in [Signal::HUP, Signal::INT] {
+        running.signal(signal);
+    }
+    let done = running.wait().succeeds();
+    assert_eq!(done.trial().outcome, Outcome::Completed);
+    assert!(done.trial().measured_s > 2.9, "{}", done.shown());
 }
 
 #[test]

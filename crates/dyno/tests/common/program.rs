@@ -35,6 +35,15 @@ impl Program {
         Self::of(Command::new(env!("CARGO_BIN_EXE_dyno")), dir)
     }
 
+    /// The same with these signals ignored from its start, as `nohup` does it.
+    pub fn ignoring(signals: &str) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let ignored = format!("--ignore-signal={signals}");
+        Self::of(Command::new("env"), dir)
+            .arg(&ignored)
+            .arg(env!("CARGO_BIN_EXE_dyno"))
+    }
+
     /// The same as user `nobody`, who may not read what root has built.
     pub fn as_nobody() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
