@@ -1,6 +1,6 @@
 //! Passwords: where they come from, and where they must not stay.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -10,33 +10,36 @@ use percent_encoding::percent_decode_str;
 
 use crate::failure::{Exit, Failure};
 
-/// The environment variable that holds the password.
+/// The environment variable that holds the password of all servers that have none.
 pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
+/// The one in which dyno hands itself the addresses of its command line that have passwords,
+/// with a space between them.
+const ADDRESSES_VARIABLE: &str = "DYNO_ADDRESSES";
 /// How the addresses begin that can hold a password.
 const SCHEME: &str = "mysql://";
 /// Longest option file that is read.
 const OPTION_FILE_LIMIT_BYTES: u64 = 1 << 20;
 
-/// Starts dyno anew when its command line holds a password, with the password in
+/// Starts dyno anew when its command line holds a password, with the addresses in
 /// the environment instead: other users can read a command line (`ps`), but not
 /// an environment.
 ///
 /// # Errors
-/// When the addresses on the command line do not have all the same password: the
-/// environment holds one, and no server is to be shown another one's.
+/// When an address is on the command line with two passwords, or with one and without:
+/// what is left of it does not tell which is meant.
 pub(crate) fn leave_argv() -> Result<(), Failure> {
-    let mut passwords = BTreeSet::new();
+    let mut addresses = Vec::new();
     let clean = |argument: OsString| match argument.to_str() {
         Some(text) => {
             let (clean, found) = without_passwords(text);
-            passwords.extend(found);
+            addresses.extend(found);
             OsString::from(clean)
         }
         // No address is written like that.
         None => argument,
     };
     let arguments: Vec<OsString> = std::env::args_os().map(clean).collect();
-    let Some(password) = one_password(passwords)? else {
+    let Some(addresses) = handed_on(addresses)? else {
         return Ok(());
     };
     if let [name, rest @ ..] = arguments.as_slice() {
@@ -44,30 +47,48 @@ pub(crate) fn leave_argv() -> Result<(), Failure> {
         let _ = Command::new("/proc/self/exe")
             .arg0(name)
             .args(rest)
-            .env(PASSWORD_VARIABLE, password)
+            .env(ADDRESSES_VARIABLE, addresses)
             .exec();
     }
     Ok(())
 }
 
-/// The password of all addresses; `None` where they have none.
-fn one_password(of_addresses: BTreeSet<Option<String>>) -> Result<Option<String>, Failure> {
-    if of_addresses.len() > 1 {
-        let message = "the addresses on the command line do not have all the same password";
-        let remedy = "write them with their passwords into the study file, where each server keeps \
-                      its own and whose copy in the result has none";
-        return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
-    }
-    Ok(of_addresses.into_iter().next().flatten())
+/// The password that was typed with this address on the command line.
+pub(crate) fn typed_password(url: &str) -> Option<String> {
+    password_among(&std::env::var(ADDRESSES_VARIABLE).ok()?, url)
 }
 
-/// The argument without the passwords of the addresses in it, and the password of each.
-fn without_passwords(argument: &str) -> (String, Vec<Option<String>>) {
+fn password_among(addresses: &str, url: &str) -> Option<String> {
+    let wanted = Address::parse(url)?.clean;
+    let mut addresses = addresses.split(' ').filter_map(Address::parse);
+    addresses.find(|known| known.clean == wanted)?.password()
+}
+
+/// The addresses that have a password, in a line; `None` where none has.
+fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    for address in addresses {
+        let whole = address.whole.to_string();
+        let before = known.insert(address.clean, whole.clone());
+        if before.is_some_and(|before| before != whole) {
+            let message = "an address is on the command line with different passwords";
+            let remedy = "write it with its passwords into the study file, where each server keeps \
+                          its own and whose copy in the result has none";
+            return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
+        }
+    }
+    let with_passwords = known.into_iter().filter(|(clean, whole)| clean != whole);
+    let addresses: Vec<String> = with_passwords.map(|(_, whole)| whole).collect();
+    Ok((!addresses.is_empty()).then(|| addresses.join(" ")))
+}
+
+/// The argument without the passwords of the addresses in it, and these addresses.
+fn without_passwords(argument: &str) -> (String, Vec<Address>) {
     let lower = argument.to_ascii_lowercase();
     let starts: Vec<usize> = lower.match_indices(SCHEME).map(|(at, _)| at).collect();
     let ends = starts.iter().skip(1).copied().chain([argument.len()]);
     let mut clean = argument[..starts.first().copied().unwrap_or(argument.len())].to_owned();
-    let mut passwords = Vec::new();
+    let mut addresses = Vec::new();
     for (start, end) in starts.iter().copied().zip(ends) {
         // In a list each address ends with the quote before it; alone it takes the rest.
         let quote = argument[..start].chars().next_back();
@@ -77,26 +98,43 @@ fn without_passwords(argument: &str) -> (String, Vec<Option<String>>) {
             Some(at) => piece.split_at(at),
             None => (piece, ""),
         };
-        let password = password_of(url);
-        match &password {
-            Some((without, _)) => clean.push_str(without),
-            None => clean.push_str(url),
+        let address = Address::parse(url);
+        match &address {
+            Some(address) if address.has_password() => clean.push_str(&address.clean),
+            _ => clean.push_str(url),
         }
         clean.push_str(after);
-        passwords.push(password.map(|(_, password)| password));
+        addresses.extend(address);
     }
-    (clean, passwords)
+    (clean, addresses)
 }
 
-/// The address without its password, and that password.
-fn password_of(url: &str) -> Option<(String, String)> {
-    let mut parsed = url::Url::parse(url).ok()?;
-    // Decoded the way the URL's reader would.
-    let password = percent_decode_str(parsed.password()?)
-        .decode_utf8_lossy()
-        .into_owned();
-    parsed.set_password(None).ok()?;
-    Some((parsed.to_string(), password))
+/// The address of a server.
+struct Address {
+    whole: url::Url,
+    /// Without the password.
+    clean: String,
+}
+
+impl Address {
+    fn parse(url: &str) -> Option<Self> {
+        let whole = url::Url::parse(url).ok()?;
+        let mut clean = whole.clone();
+        // Of an address without a host, which can have none.
+        let _ = clean.set_password(None);
+        let clean = clean.into();
+        Some(Self { whole, clean })
+    }
+
+    fn has_password(&self) -> bool {
+        self.whole.password().is_some()
+    }
+
+    /// Decoded the way the URL's reader would.
+    fn password(&self) -> Option<String> {
+        let password = percent_decode_str(self.whole.password()?);
+        Some(password.decode_utf8_lossy().into_owned())
+    }
 }
 
 /// User and password of an option file (my.cnf's form: `[client]`, `user=`,
@@ -202,22 +240,35 @@ mod tests {
             ("mysql://u@h/x", "mysql://u@h/x", &[None]),
             ("--json", "--json", &[]),
         ] {
-            let passwords = passwords.iter().map(|p| p.map(str::to_owned)).collect();
-            assert_eq!(without_passwords(argument), (clean.to_owned(), passwords));
+            let (without, addresses) = without_passwords(argument);
+            let found: Vec<_> = addresses.iter().map(Address::password).collect();
+            let passwords: Vec<_> = passwords.iter().map(|p| p.map(str::to_owned)).collect();
+            assert_eq!((without.as_str(), found), (clean, passwords));
         }
     }
 
     #[test]
-    fn addresses_of_different_passwords_are_refused() {
-        let of = |passwords: &[Option<&str>]| {
-            let passwords = passwords.iter().map(|p| p.map(str::to_owned));
-            one_password(passwords.collect()).map_err(|failure| failure.message().to_owned())
+    fn a_password_is_of_the_address_that_it_was_typed_with() {
+        let of = |addresses: &[&str]| {
+            let addresses = addresses.iter().filter_map(|url| Address::parse(url));
+            handed_on(addresses.collect()).map_err(|failure| failure.message().to_owned())
         };
         assert_eq!(of(&[]), Ok(None));
-        assert_eq!(of(&[None, None]), Ok(None));
-        assert_eq!(of(&[Some("p"), Some("p")]), Ok(Some("p".to_owned())));
-        for different in [[Some("p"), Some("q")], [Some("p"), None]] {
-            assert!(of(&different).unwrap_err().contains("same password"));
+        assert_eq!(of(&["mysql://u@h/x", "mysql://v@h/x"]), Ok(None));
+        let different = ["mysql://u:one@h/x", "mysql://u@h/y", "mysql://v:p%20q@i/x"];
+        let handed_on = of(&different).unwrap().unwrap();
+        for (url, password) in [
+            ("mysql://u@h/x", Some("one")),
+            ("MySQL://v@i/x", Some("p q")),
+            ("mysql://u@h/y", None),
+            ("mysql://u@i/x", None),
+        ] {
+            let found = password_among(&handed_on, url);
+            assert_eq!(found.as_deref(), password, "{url}");
+        }
+        for other in ["mysql://u:two@h/x", "mysql://u@h/x"] {
+            let refused = of(&["mysql://u:one@h/x", other]).unwrap_err();
+            assert!(refused.contains("different passwords"), "{refused}");
         }
     }
 

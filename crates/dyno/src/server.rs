@@ -5,11 +5,16 @@ use lab::{Access, Database, Lab};
 
 use crate::cli::{LoginArgs, TlsModeArg};
 use crate::failure::Failure;
-use crate::secrets::{OptionFile, PASSWORD_VARIABLE};
+use crate::secrets::{self, OptionFile, PASSWORD_VARIABLE};
 
 /// Makes sure that somebody answers at a URL.
 pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Failure> {
-    Ok(lab.open(url, access)?)
+    let typed = secrets::typed_password(url);
+    let access = Access {
+        password: typed.or_else(|| access.password.clone()),
+        ..access.clone()
+    };
+    Ok(lab.open(url, &access)?)
 }
 
 /// Without a command line of its own, a study has what the environment says.

@@ -319,7 +319,7 @@ fn a_password_is_never_shown_to_another_server() {
         for set in sets {
             program = program.arg("--set").arg(set);
         }
-        let texts = ["do not have all the same password", "the study file"];
+        let texts = ["with different passwords", "the study file"];
         let done = program.run().fails(USAGE, &texts);
         assert!(!done.stderr.contains("one:two"), "{}", done.shown());
     };
@@ -334,6 +334,31 @@ fn a_password_is_never_shown_to_another_server() {
         url(":two")
     );
     refused(&[&list]);
+}
+
+#[test]
+fn a_password_that_was_typed_is_of_its_address_only() {
+    const SECRET: &str = "s3cret";
+    let server = mariadb();
+    server.create_user("typed", SECRET, "mysql_native_password", false);
+    let url = |user: &str, name: &str| database(&server, name).replace("root@", user);
+    let study = format!(
+        "title = \"t\"\n[data]\nrows = 10\n[load]\nworkload = \"oltp_point_select\"\n\
+         warmup = \"0s\"\ntime = \"300ms\"\n[[variant]]\nname = \"a\"\nserver.url = \"{}\"\n\
+         [[variant]]\nname = \"b\"\nserver.url = \"{}\"\n",
+        url("typed@", "typed_a"),
+        url("typed@", "typed_b"),
+    );
+    let set = |variant: &str| {
+        let with_password = url(&format!("typed:{SECRET}@"), &format!("typed_{variant}"));
+        format!("variant.{variant}.server.url={with_password}")
+    };
+    let program = || Program::study(&study).arg("--set").arg(&set("a"));
+    program().run().fails(SERVER, &["1045"]);
+    program().arg("--set").arg(&set("b")).run().succeeds();
+    // What the user says for all servers is for the others.
+    program().env("DYNO_PASSWORD", SECRET).run().succeeds();
+    server.sql("DROP USER typed@'%'");
 }
 
 #[test]
