@@ -2,6 +2,7 @@
 
 use lab::{Lab, Trial};
 use measure::setup::Outcome;
+use measure::summary::TrialSummary;
 
 use crate::cli::RunArgs;
 use crate::disks;
@@ -73,11 +74,11 @@ fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Re
             None => newest(&meant.text)?,
         };
         same_study(&store::read_study(&dir)?, meant, &dir)?;
-        let kept = store::read_kept(&dir)?;
-        let mut whole = kept.result.trials;
-        whole.retain(|trial| trial.outcome == Outcome::Completed);
+        let mut kept = store::read_kept(&dir)?.result;
+        let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
+        kept.trials.retain(is_whole);
         let here = environment(&places);
-        let cautions = resume::check(&kept.result.environment, &here, &whole, trials)?;
+        let cautions = resume::check(&kept, &here, trials)?;
         return Results::resume(&dir, meant.design(), here, cautions, screen);
     }
     let about = About {

@@ -81,7 +81,7 @@ fn another_host_disk_or_server_is_refused_by_its_name() {
     host.was("/environment/hostname", "there");
     refused(&host, "host name: there when it was begun, ");
     disk.was("/environment/places/0/file_system", "oldfs");
-    refused(&disk, ": oldfs on ");
+    refused(&disk, ": file system: oldfs when it was begun, ");
     put(
         &engine.trial(1).join("trial.json"),
         "/setup/engine",
@@ -124,4 +124,12 @@ fn trials_that_go_on_with_the_data_of_the_one_before_are_not_resumed() {
     let cut = Cut::new(&text);
     let texts = ["reset", "the data of the one before", "--out"];
     cut.resumed().run().fails(2, &texts);
+}
+
+#[test]
+fn trials_that_begin_with_a_copy_are_resumed_all_the_same() {
+    let text = STUDY.replace("\"sqlite\"", "\"mariadb\"\nreset = \"none\"");
+    let cut = Cut::new(&text.replace("\"load.threads\" = [1, 2]", "\"data.rows\" = [100, 200]"));
+    cut.resumed().run().succeeds();
+    assert_eq!(store::read_result(&cut.out()).unwrap().trials.len(), 2);
 }
