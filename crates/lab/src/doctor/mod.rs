@@ -79,7 +79,9 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Server]) -> V
     let activity = read::activity::read(subject.look, &devices);
     let mut findings = check::run(activity::CHECKS, &activity, HOST, check::on_host);
     let cpu = read::cpu::read();
-    findings.extend(check::run(cpu::CHECKS, &cpu, HOST, check::on_host));
+    for checks in cpu::CHECKS {
+        findings.extend(check::run(checks, &cpu, HOST, check::on_host));
+    }
     let memory = read::memory::read(asked);
     findings.extend(check::run(memory::CHECKS, &memory, HOST, check::on_host));
     let clock = read::clock::read();
@@ -253,20 +255,17 @@ fn families() -> Vec<(&'static str, Vec<check::About>)> {
     fn abouts<F>(checks: &[check::Check<F>]) -> Vec<check::About> {
         checks.iter().map(|check| check.about).collect()
     }
+    fn all<F>(parts: &[&[check::Check<F>]]) -> Vec<check::About> {
+        parts.iter().flat_map(|checks| abouts(checks)).collect()
+    }
     vec![
         ("What else the host does", abouts(activity::CHECKS)),
-        ("CPUs", abouts(cpu::CHECKS)),
+        ("CPUs", all(&cpu::CHECKS)),
         ("Memory", abouts(memory::CHECKS)),
         ("Clocks", abouts(clock::CHECKS)),
         ("Limits of this process", abouts(limits::CHECKS)),
         ("Machine and control groups", abouts(container::CHECKS)),
-        (
-            "File systems and disks",
-            place::CHECKS
-                .iter()
-                .flat_map(|checks| abouts(checks))
-                .collect(),
-        ),
+        ("File systems and disks", all(&place::CHECKS)),
         (
             "Servers",
             server::checks().map(|check| check.about).collect(),
