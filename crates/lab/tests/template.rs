@@ -275,6 +275,45 @@ fn a_rebuild_has_the_same_rows_past_the_cache() {
     assert_eq!(value(&server, "SELECT COUNT(*) FROM dyno_tables"), "2");
 }
 
+/// `1;00112233445566778899aabbccddeeff`, as `openssl enc -aes-256-cbc -md sha1` encrypts it
+/// with the password `sesame`.
+const KEYS: &[u8] = b"Salted__\x01\x02\x03\x04\x05\x06\x07\x08\
+    \x0a\xff\xb6\x71\x2f\xd8\xbc\x85\xcb\xa5\x31\xce\xac\x71\x52\x9c\
+    \xf8\x3b\x21\xa9\x55\x80\xfe\x7b\x2f\x02\x51\x75\x23\xb0\x65\x77\
+    \xb4\xdd\x87\x8e\xe9\x3c\xa2\xf4\xe1\xd1\x6b\xb3\x03\x02\x0c\x23";
+
+#[test]
+fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
+    let (dir, keep) = (open_dir(), tempfile::tempdir().unwrap());
+    let root = dir.path().join("cache");
+    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let keys = dir.path().join("keys");
+    fs::write(&keys, KEYS).unwrap();
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o644)).unwrap();
+    let config = config(&[
+        ("plugin_load_add", "file_key_management"),
+        ("file_key_management_filename", keys.to_str().unwrap()),
+        ("file_key_management_filekey", "sesame"),
+        ("innodb_encrypt_tables", "FORCE"),
+    ]);
+    let (installed, options) = (installed(Engine::MariaDb), options(1, 10));
+    let template = quietly(|listener| {
+        template::obtain(&home, &installed, &wanted(&options), &config, listener)
+    })
+    .unwrap();
+    let (data, _) = template.copy(1).unwrap();
+    let server = start_on(data, &installed, &config, None, keep.path()).unwrap();
+    let scheme = "SELECT ENCRYPTION_SCHEME FROM information_schema.INNODB_TABLESPACES_ENCRYPTION \
+                  WHERE NAME = 'sbtest/sbtest1'";
+    assert_eq!(value(&server, scheme), "1");
+    for part in ["empty", "1x10"] {
+        let about = only_template(&root, part).join("template.json");
+        let about = fs::read_to_string(about).unwrap();
+        assert!(about.contains("file_key_management_filekey"), "{about}");
+        assert!(!about.contains("sesame"), "{about}");
+    }
+}
+
 /// A file system of so many bytes, gone with it.
 struct SmallDisk(TempDir);
 

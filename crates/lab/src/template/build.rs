@@ -130,7 +130,8 @@ impl<'a> Builder<'a> {
         let failure = |error| self.failure(disk, error);
         let data = DataDir::new(self.home, "build", directory).map_err(failure)?;
         copy_dir(&base.dir.join("data"), &data.data(), self.home.account()).map_err(failure)?;
-        let keep = data.dir().to_owned();
+        // Beside the configuration that the server reads, which has the secrets in it.
+        let keep = data.dir().join("keep");
         let started = servers::start(
             self.installed,
             servers::Wanted {
