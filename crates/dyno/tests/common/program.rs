@@ -22,6 +22,9 @@ use super::{Cache, PATIENCE, wait_until};
 /// The user and the group `nobody`.
 const NOBODY: u32 = 65534;
 
+/// The program.
+const DYNO: &str = env!("CARGO_BIN_EXE_dyno");
+
 /// A command line of dyno; results go to `out` in a new directory.
 pub struct Program {
     command: Command,
@@ -32,16 +35,15 @@ impl Program {
     /// `dyno` with nothing else.
     pub fn new() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        Self::of(Command::new(env!("CARGO_BIN_EXE_dyno")), dir)
+        Self::of(heeding(Path::new(DYNO)), dir)
     }
 
     /// The same with these signals ignored from its start, as `nohup` does it.
     pub fn ignoring(signals: &str) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let ignored = format!("--ignore-signal={signals}");
-        Self::of(Command::new("env"), dir)
-            .arg(&ignored)
-            .arg(env!("CARGO_BIN_EXE_dyno"))
+        let mut command = Command::new("env");
+        command.arg(format!("--ignore-signal={signals}")).arg(DYNO);
+        Self::of(command, dir)
     }
 
     /// The same as user `nobody`, who may not read what root has built.
@@ -49,8 +51,8 @@ impl Program {
         let dir = tempfile::tempdir().expect("a temporary directory");
         std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         let own = dir.path().join("dyno");
-        std::fs::copy(env!("CARGO_BIN_EXE_dyno"), &own).unwrap();
-        let mut command = Command::new(own);
+        std::fs::copy(DYNO, &own).unwrap();
+        let mut command = heeding(&own);
         command.uid(NOBODY).gid(NOBODY);
         Self::of(command, dir)
     }
@@ -168,6 +170,13 @@ impl Program {
             dir: self.dir,
         }
     }
+}
+
+/// A dyno that signals stop, also where the tests run in the background.
+fn heeding(dyno: &Path) -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP,INT").arg(dyno);
+    command
 }
 
 /// The cache of all tests: what one has loaded another one need not load.
