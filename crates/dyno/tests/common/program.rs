@@ -19,6 +19,9 @@ use tempfile::TempDir;
 
 use super::{Cache, PATIENCE, wait_until};
 
+/// By its path, for a test may leave nothing on `PATH`.
+const ENV: &str = "/usr/bin/env";
+
 /// The user and the group `nobody`.
 const NOBODY: u32 = 65534;
 
@@ -41,7 +44,7 @@ impl Program {
     /// The same with these signals ignored from its start, as `nohup` does it.
     pub fn ignoring(signals: &str) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let mut command = Command::new("env");
+        let mut command = Command::new(ENV);
         command.arg(format!("--ignore-signal={signals}")).arg(DYNO);
         Self::of(command, dir)
     }
@@ -174,7 +177,7 @@ impl Program {
 
 /// A dyno that signals stop, also where the tests run in the background.
 fn heeding(dyno: &Path) -> Command {
-    let mut command = Command::new("env");
+    let mut command = Command::new(ENV);
     command.arg("--default-signal=HUP,INT").arg(dyno);
     command
 }
