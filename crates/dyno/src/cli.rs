@@ -7,9 +7,7 @@ mod value;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use answers::{
-    AnswerArgs, CompareArgs, HistoryArgs, RankArgs, ReportArgs, ResultsArgs, SizeArgs,
-};
+pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeArgs};
 pub(crate) use bench::{ArrivalsArg, BenchArgs, LoginArgs, PrepareArg, ProtocolArg, TlsModeArg};
 pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
 
@@ -59,12 +57,12 @@ pub(crate) enum Command {
     #[command(
         after_help = "Each variant of each result stands at its best point in throughput, or at the one that --point\nchooses. The category of a result is the directory that it lies in.\n\nExample:\n  dyno rank results/pcie/* results/sata/* --out boards"
     )]
-    Rank(RankArgs),
-    /// Show the same study over time, and where its throughput changed.
+    Rank(ResultsArgs),
+    /// Show the same study over time, and where throughput or response time changed.
     #[command(
         after_help = "Results may be given in any order; they are shown by the time at which they began. A change of\nlevel takes six results: three before it and three after.\n\nExample:\n  dyno history results/nightly/* --point load.threads=16"
     )]
-    History(HistoryArgs),
+    History(ResultsArgs),
     /// How many servers a load needs, from what one gave with one instance and more.
     #[command(
         after_help = "Servers = need / (throughput of one x efficiency), rounded up, for every number of instances\nthat was measured, each at its best point. Without --efficiency it is 1 - contention of the\nscalability law that fits the result, which takes six numbers of instances.\n\nExample:\n  dyno size results/scale-up --need 17000 --efficiency 0.9 --price 12000"

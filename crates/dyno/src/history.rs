@@ -3,15 +3,15 @@
 use ::report::history::{History, Run};
 
 use crate::answer::tell;
-use crate::cli::HistoryArgs;
+use crate::cli::ResultsArgs;
 use crate::failure::{Exit, Failure};
 use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
 
 /// Shows results of the same work in the order of time, and where their level changed.
-pub(crate) fn history(args: &HistoryArgs) -> Result<(), Failure> {
+pub(crate) fn history(args: &ResultsArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let all = Kept::read_all(&args.of, &screen)?;
+    let all = Kept::read_all(args, &screen)?;
     let names = Kept::names(&all);
     let runs = names.iter().zip(&all).map(|(name, kept)| Run {
         name,

@@ -67,10 +67,8 @@ impl Kept {
     pub(crate) fn names(all: &[Self]) -> Vec<String> {
         let name = |kept: &Self| {
             let is_unique = |count: &usize| {
-                let others = all.iter().filter(|other| other.path != kept.path);
-                others
-                    .clone()
-                    .all(|other| other.last(*count) != kept.last(*count))
+                let mut others = all.iter().filter(|other| other.path != kept.path);
+                others.all(|other| other.last(*count) != kept.last(*count))
             };
             let count = (1..=kept.path.iter().count()).find(is_unique);
             kept.last(count.unwrap_or(1))

@@ -3,15 +3,15 @@
 use ::report::rank::{Entrant, RankError, Ranking};
 
 use crate::answer::tell;
-use crate::cli::RankArgs;
+use crate::cli::ResultsArgs;
 use crate::failure::{Exit, Failure};
 use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
 
 /// Ranks results of the same work.
-pub(crate) fn rank(args: &RankArgs) -> Result<(), Failure> {
+pub(crate) fn rank(args: &ResultsArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let all = Kept::read_all(&args.of, &screen)?;
+    let all = Kept::read_all(args, &screen)?;
     let names = all.iter().map(Kept::parent).zip(Kept::names(&all));
     let names: Vec<(String, String)> = names.collect();
     let competing = names.iter().any(|(category, _)| *category != names[0].0);
@@ -24,7 +24,7 @@ pub(crate) fn rank(args: &RankArgs) -> Result<(), Failure> {
             result: &kept.result,
         });
     let entrants: Vec<Entrant<'_>> = entrants.collect();
-    let ranking = Ranking::of(&entrants, &args.point, args.of.force).map_err(|error| {
+    let ranking = Ranking::of(&entrants, &args.point, args.force).map_err(|error| {
         let remedy = matches!(error, RankError::OtherWork { .. }).then_some(
             "choose a point that all have with --point; --force ranks them all the same",
         );

@@ -151,9 +151,9 @@ fn a_study_is_judged_against_the_same_points_of_another_result() {
 fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
     let base = bench(&[]).run().succeeds();
     let other = bench(&["tps >= 0.000001 * baseline"])
-        .args("--skip-trx --baseline")
+        .args("--point-selects 1 --baseline")
         .arg(base.out().to_str().unwrap());
-    let said = "options all default, here skip_trx=true";
+    let said = "options all default, here point_selects=1";
     let done = other.run().fails(
         1,
         &[

@@ -9,6 +9,7 @@ pub mod digits;
 pub mod ended;
 pub mod find_max;
 pub mod finding;
+pub mod found;
 pub mod gather;
 pub mod instance;
 pub mod interval;

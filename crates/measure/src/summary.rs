@@ -100,7 +100,7 @@ pub struct TrialSummary {
 impl TrialSummary {
     /// Whether its numbers stand for its point: not when it failed on the way.
     #[must_use]
-    pub fn counts(&self) -> bool {
+    fn counts(&self) -> bool {
         !matches!(
             self.outcome,
             Outcome::Failed { .. } | Outcome::Stopped { .. }

@@ -1,6 +1,5 @@
 //! Thresholds: what a number has to be at every point of a study, and whether it was.
 
-mod found;
 mod judgement;
 
 use std::fmt;

@@ -1,9 +1,9 @@
 //! One number of a table or figure: of a trial, or the mean over its repeats.
 
-use measure::column;
-use measure::interval::{Estimate, of_repeats};
+use measure::found::Found;
+use measure::interval::Estimate;
 use measure::quantile::Range;
-use measure::summary::{TrialSummary, counted};
+use measure::summary::TrialSummary;
 use serde::Serialize;
 
 use crate::number;
@@ -29,20 +29,11 @@ impl Cell {
     /// Of the trials of one point. One trial has its own interval, from the seconds
     /// within it; several have Student's, from the differences between them.
     pub(crate) fn of(trials: &[&TrialSummary], column: &str) -> Self {
-        let having = counted(trials).into_iter();
-        let having = having.filter_map(|trial| Some((trial, column::value(trial, column)?)));
-        let having: Vec<(&TrialSummary, Estimate)> = having.collect();
-        let (estimate, range) = match having.as_slice() {
-            [(trial, one)] => (Some(*one), column::range(trial, column)),
-            several => {
-                let values: Vec<f64> = several.iter().map(|(_, one)| one.value).collect();
-                (of_repeats(&values), None)
-            }
-        };
+        let found = Found::of(trials, column);
         Self {
-            estimate,
-            n: having.len(),
-            range,
+            estimate: found.mean,
+            n: found.trials,
+            range: found.range,
         }
     }
 

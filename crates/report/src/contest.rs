@@ -2,8 +2,8 @@
 
 use measure::column;
 use measure::compare::{Comparison, LEAST, Measured, NoComparison, Question, Sense, compare};
+use measure::found::Found;
 use measure::interval::CONFIDENCE;
-use measure::quantile::is_known;
 use measure::summary::{TrialSummary, counted};
 
 /// What is compared, and which way it is better.
@@ -27,11 +27,11 @@ pub(crate) fn against(
         interleaved,
         least: LEAST,
     };
-    if let Some(percentile) = column::percentile(column) {
-        let mut counted = counted(base).into_iter().chain(counted(new));
-        if counted.any(|trial| !is_known(trial.transactions.count, percentile)) {
-            return Err(NoComparison::FewSlower);
-        }
+    if [base, new]
+        .iter()
+        .any(|trials| Found::of(trials, column).few_slower)
+    {
+        return Err(NoComparison::FewSlower);
     }
     compare(&measured(base, column), &measured(new, column), &question)
 }

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 
 use measure::interval::Estimate;
-use measure::quantile::Range;
 use measure::result::RunResult;
 use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
 
+use crate::cell::Cell;
 use crate::findings::ended;
 use crate::keys;
 use crate::table;
@@ -239,10 +239,36 @@ impl Csv {
         self.number(estimate.and_then(|estimate| estimate.half_width));
     }
 
-    /// Both ends.
-    pub(crate) fn range(&mut self, range: Option<Range>) {
-        self.number(range.map(|range| range.low));
-        self.number(range.map(|range| range.high));
+    /// The names of what [`Csv::point`] writes.
+    pub(crate) const POINT: [&'static str; 8] = [
+        "tps",
+        "tps.half_width",
+        "response_ms.mean",
+        "response_ms.mean.half_width",
+        "response_ms.p99",
+        "response_ms.p99.half_width",
+        "response_ms.p99.low",
+        "response_ms.p99.high",
+    ];
+
+    /// A line of names.
+    pub(crate) fn heads<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        names.into_iter().for_each(|name| self.text(name));
+        self.end_line();
+    }
+
+    /// Throughput and response times of a point.
+    pub(crate) fn point(
+        &mut self,
+        tps: Option<Estimate>,
+        mean_ms: Option<Estimate>,
+        p99_ms: &Cell,
+    ) {
+        for estimate in [tps, mean_ms, p99_ms.estimate] {
+            self.estimate(estimate);
+        }
+        self.number(p99_ms.range.map(|range| range.low));
+        self.number(p99_ms.range.map(|range| range.high));
     }
 
     pub(crate) fn end_line(&mut self) {

@@ -3,10 +3,10 @@
 
 use measure::finding::Level;
 use measure::result::RunResult;
+use measure::setup::CLOSED_LOOP;
 use measure::summary::TrialSummary;
 
 use crate::list::distinct;
-use crate::scale::CLOSED;
 
 /// Why the trials that an answer rests on, and the host that they ran on, may not deserve
 /// it.
@@ -37,7 +37,10 @@ fn warned(trials: &[&TrialSummary]) -> Option<String> {
     });
     let told = told.collect::<Vec<_>>().join(", ");
     (count > 0).then(|| {
-        format!("{count} of {all} trials carry warnings: {told}. The report of the result explains them.")
+        format!(
+            "{count} of {all} trials carry warnings: {told}. The report of the result explains \
+             them."
+        )
     })
 }
 
@@ -62,7 +65,7 @@ fn spoilt(result: &RunResult) -> Option<String> {
 /// Throughput says nothing of a server that was given its load.
 pub(crate) fn at_a_rate<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Option<String> {
     let mut trials = trials.into_iter();
-    trials.any(|trial| trial.setup.arrivals != CLOSED).then(|| {
+    trials.any(|trial| trial.setup.arrivals != CLOSED_LOOP).then(|| {
         "Some trials were driven at a rate of their own, which is then their throughput: look at \
          their response times."
             .to_owned()

@@ -6,17 +6,6 @@ use clap::Args;
 
 use super::value::{above_zero, key_value, share};
 
-/// What is asked.
-#[derive(Debug, Args)]
-pub(crate) struct ResultsArgs {
-    /// Result directories; those that cannot be read are named and left out.
-    #[arg(required = true, value_name = "RESULT")]
-    pub(crate) results: Vec<PathBuf>,
-    /// Take results of different work, too.
-    #[arg(long)]
-    pub(crate) force: bool,
-}
-
 /// In which form the answer is wanted.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
@@ -56,24 +45,18 @@ pub(crate) struct CompareArgs {
     pub(crate) answer: AnswerArgs,
 }
 
+/// A question to several results.
 #[derive(Debug, Args)]
-pub(crate) struct RankArgs {
-    #[command(flatten)]
-    pub(crate) of: ResultsArgs,
-    /// Rank the points that have this value instead of the best ones, like load.threads=16.
-    #[arg(long = "point", value_name = "KEY=VALUE", value_parser = key_value)]
-    pub(crate) point: Vec<(String, String)>,
-    #[command(flatten)]
-    pub(crate) answer: AnswerArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct HistoryArgs {
-    #[command(flatten)]
-    pub(crate) of: ResultsArgs,
+pub(crate) struct ResultsArgs {
+    /// Result directories; those that cannot be read are named and left out.
+    #[arg(required = true, value_name = "RESULT")]
+    pub(crate) results: Vec<PathBuf>,
     /// Only points that have this value, like load.threads=16.
     #[arg(long = "point", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) point: Vec<(String, String)>,
+    /// Take results of different work, too.
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
 }
@@ -92,7 +75,7 @@ pub(crate) struct SizeArgs {
     /// Price of one server, in any currency.
     #[arg(long, value_parser = above_zero)]
     pub(crate) price: Option<f64>,
-    /// Only points that have this value instead of the best ones, like load.threads=16.
+    /// Only points that have this value, like load.threads=16.
     #[arg(long = "point", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) point: Vec<(String, String)>,
     #[command(flatten)]

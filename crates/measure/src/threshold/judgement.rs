@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::found::Found;
 use super::{Limit, Threshold};
+use crate::found::Found;
 use crate::quantile::Range;
 use crate::result::RunResult;
 use crate::setup::Setup;
@@ -246,7 +246,7 @@ fn judge_at(
         value,
         half_width: found.mean.and_then(|mean| mean.half_width),
         range: found.range,
-        trials: found.trials,
+        trials: u32::try_from(found.trials).unwrap_or(u32::MAX),
         judged,
         doubts,
     }

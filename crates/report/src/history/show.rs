@@ -126,35 +126,19 @@ fn began(changes: &[Change], place: usize) -> Option<f64> {
 
 pub(super) fn csv(history: &History) -> String {
     let mut csv = Csv::default();
-    for name in [
-        "point",
-        "started",
-        "result",
-        "engine",
-        "tps",
-        "tps.half_width",
-        "response_ms.mean",
-        "response_ms.mean.half_width",
-        "response_ms.p99",
-        "response_ms.p99.half_width",
-        "response_ms.p99.low",
-        "response_ms.p99.high",
+    let before = ["point", "started", "result", "engine"];
+    let after = [
         "n",
         "tps.level_change_pct",
         "response_ms.mean.level_change_pct",
-    ] {
-        csv.text(name);
-    }
-    csv.end_line();
+    ];
+    csv.heads(before.into_iter().chain(Csv::POINT).chain(after));
     for course in &history.courses {
         for (place, entry) in course.entries.iter().enumerate() {
             for text in [&course.point, &entry.started, &entry.name, &entry.engine] {
                 csv.text(text);
             }
-            for estimate in [Some(entry.tps), entry.mean_ms, entry.p99_ms.estimate] {
-                csv.estimate(estimate);
-            }
-            csv.range(entry.p99_ms.range);
+            csv.point(Some(entry.tps), entry.mean_ms, &entry.p99_ms);
             csv.number(Some(entry.n as f64));
             for changes in [&course.changes, &course.response_changes] {
                 csv.number(began(changes, place).map(|share| share * 100.0));

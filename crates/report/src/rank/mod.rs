@@ -16,6 +16,7 @@ use crate::doubts;
 use crate::point::{self, NoSuchKey};
 use crate::sheet::Sheet;
 use board::Board;
+use entry::Entry;
 
 /// A result that takes part.
 #[derive(Debug, Clone, Copy)]
@@ -75,9 +76,8 @@ impl Ranking {
         force: bool,
     ) -> Result<Self, RankError> {
         entry::check_keys(entrants, point)?;
-        let trials = entrants.iter().flat_map(|entrant| &entrant.result.trials);
-        let mut cautions: Vec<String> = doubts::at_a_rate(trials).into_iter().collect();
-        let mut entries = Vec::new();
+        let mut cautions = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
         for entrant in entrants {
             entries.extend(entry::entries(entrant, point, &mut cautions));
         }
@@ -85,6 +85,8 @@ impl Ranking {
             let point = point.to_vec();
             return Err(RankError::Nothing { point });
         }
+        let trials = entries.iter().flat_map(|entry| &entry.trials);
+        cautions.extend(doubts::at_a_rate(trials));
         match entry::other_work(&entries) {
             Some(error) if force => cautions.push(format!("{error}.")),
             Some(error) => return Err(error),

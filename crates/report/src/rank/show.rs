@@ -146,7 +146,7 @@ fn repeats(boards: &[Board]) -> Vec<String> {
 
 pub(super) fn csv(ranking: &Ranking) -> String {
     let mut csv = Csv::default();
-    for name in [
+    let before = [
         "category",
         "instances",
         "rank",
@@ -154,20 +154,9 @@ pub(super) fn csv(ranking: &Ranking) -> String {
         "description",
         "result",
         "at",
-        "tps",
-        "tps.half_width",
-        "response_ms.mean",
-        "response_ms.mean.half_width",
-        "response_ms.p99",
-        "response_ms.p99.half_width",
-        "response_ms.p99.low",
-        "response_ms.p99.high",
-        "response_ms.max",
-        "n",
-    ] {
-        csv.text(name);
-    }
-    csv.end_line();
+    ];
+    let after = ["response_ms.max", "n"];
+    csv.heads(before.into_iter().chain(Csv::POINT).chain(after));
     for board in &ranking.boards {
         for place in &board.places {
             line(&mut csv, place);
@@ -185,10 +174,7 @@ fn line(csv: &mut Csv, place: &Place) {
     csv.text(&entry.description);
     csv.text(&entry.name);
     csv.text(&entry.at);
-    for cell in [entry.tps, entry.mean, entry.p99] {
-        csv.estimate(cell.estimate);
-    }
-    csv.range(entry.p99.range);
+    csv.point(entry.tps.estimate, entry.mean.estimate, &entry.p99);
     csv.number(entry.peak_ms);
     csv.number(Some(entry.tps.n as f64));
     csv.end_line();

@@ -10,6 +10,7 @@ mod show;
 
 use measure::result::RunResult;
 use measure::scale::{NoLaw, Point, Scaling, scaling};
+use measure::setup::CLOSED_LOOP;
 use measure::summary::{TrialSummary, counted};
 
 use crate::cell::Cell;
@@ -20,8 +21,6 @@ pub use csv::csv;
 
 /// Keys whose number is the size of what works side by side.
 const SIZES: [&str; 2] = ["load.threads", "topology.instances"];
-/// What a trial says of its arrivals when its users wait for each reply.
-pub(crate) const CLOSED: &str = measure::setup::CLOSED_LOOP;
 
 /// A study over sizes.
 #[derive(Debug)]
@@ -57,7 +56,9 @@ impl Scale {
         let trials: Vec<&TrialSummary> = result.trials.iter().collect();
         let axes = keys::axes(result);
         let key = keys::main(&result.design.tables, &trials, &axes)?;
-        let closed = trials.iter().all(|trial| trial.setup.arrivals == CLOSED);
+        let closed = trials
+            .iter()
+            .all(|trial| trial.setup.arrivals == CLOSED_LOOP);
         if !SIZES.contains(&key) || !closed || !result.searches.is_empty() {
             return None;
         }

@@ -2,6 +2,7 @@
 
 use measure::interval::Estimate;
 use measure::result::RunResult;
+use measure::setup::CLOSED_LOOP;
 use measure::size::Choice;
 use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
@@ -9,7 +10,6 @@ use serde::Serialize;
 use crate::cell::Cell;
 use crate::keys;
 use crate::point;
-use crate::scale::CLOSED;
 
 /// The key that varies how many instances run at once.
 pub(super) const INSTANCES: &str = "topology.instances";
@@ -100,7 +100,7 @@ pub(super) fn cautions(rows: &[Row]) -> Vec<String> {
              by how much their number of servers may be wrong. Measure for longer, or repeat."
         )
     });
-    let given = |trial: &TrialSummary| trial.setup.arrivals != CLOSED;
+    let given = |trial: &TrialSummary| trial.setup.arrivals != CLOSED_LOOP;
     let open = named(&|row| row.trials.iter().any(given)).map(|instances| {
         format!(
             "With {instances} at once the load was open: its throughput is what arrived, and the \

@@ -249,17 +249,8 @@ fn figures(sizing: &Sizing) -> Vec<Place> {
 
 pub(super) fn csv(sizing: &Sizing) -> String {
     let mut csv = Csv::default();
-    for name in [
-        "instances",
-        "at",
-        "tps",
-        "tps.half_width",
-        "response_ms.mean",
-        "response_ms.mean.half_width",
-        "response_ms.p99",
-        "response_ms.p99.half_width",
-        "response_ms.p99.low",
-        "response_ms.p99.high",
+    let before = ["instances", "at"];
+    let after = [
         "n",
         "efficiency",
         "efficiency.half_width",
@@ -268,10 +259,8 @@ pub(super) fn csv(sizing: &Sizing) -> String {
         "servers.most",
         "saved",
         "price",
-    ] {
-        csv.text(name);
-    }
-    csv.end_line();
+    ];
+    csv.heads(before.into_iter().chain(Csv::POINT).chain(after));
     for row in &sizing.choices {
         line(&mut csv, sizing, row);
     }
@@ -283,10 +272,7 @@ fn line(csv: &mut Csv, sizing: &Sizing, row: &Row) {
     let whole = |number: u64| number as f64;
     csv.number(Some(f64::from(choice.instances)));
     csv.text(&row.at);
-    for estimate in [Some(choice.per_s), row.mean_ms, row.p99_ms.estimate] {
-        csv.estimate(estimate);
-    }
-    csv.range(row.p99_ms.range);
+    csv.point(Some(choice.per_s), row.mean_ms, &row.p99_ms);
     csv.number(Some(row.n as f64));
     csv.estimate(Some(sizing.efficiency));
     csv.number(Some(whole(choice.servers)));

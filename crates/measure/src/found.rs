@@ -7,20 +7,22 @@ use crate::summary::{TrialSummary, counted};
 
 /// A number of a point.
 #[derive(Debug)]
-pub(super) struct Found {
+pub struct Found {
     /// The mean over the trials whose numbers count, with Student's interval; of one trial
     /// its own number, with the interval of its seconds.
-    pub(super) mean: Option<Estimate>,
+    pub mean: Option<Estimate>,
     /// Between which values a percentile of one trial lies.
-    pub(super) range: Option<Range>,
+    pub range: Option<Range>,
     /// Trials that have the number.
-    pub(super) trials: u32,
+    pub trials: usize,
     /// Whether it is a percentile that in some trial only a few transactions exceed.
-    pub(super) few_slower: bool,
+    pub few_slower: bool,
 }
 
 impl Found {
-    pub(super) fn of(trials: &[&TrialSummary], column: &str) -> Self {
+    /// Of the trials of one point; what failed does not count.
+    #[must_use]
+    pub fn of(trials: &[&TrialSummary], column: &str) -> Self {
         let having = counted(trials).into_iter().filter_map(|trial| {
             let estimate = column::value(trial, column)?;
             estimate.value.is_finite().then_some((trial, estimate))
@@ -40,13 +42,13 @@ impl Found {
         Self {
             mean,
             range,
-            trials: u32::try_from(having.len()).unwrap_or(u32::MAX),
+            trials: having.len(),
             few_slower,
         }
     }
 
     /// How far the interval reaches from the value towards another one.
-    pub(super) fn reach(&self, towards: f64) -> Option<f64> {
+    pub(crate) fn reach(&self, towards: f64) -> Option<f64> {
         let mean = self.mean?;
         let side = |range: Range| match towards < mean.value {
             true => mean.value - range.low,
@@ -56,7 +58,7 @@ impl Found {
     }
 
     /// The longer side of the interval.
-    pub(super) fn longer_side(&self) -> Option<f64> {
+    pub(crate) fn longer_side(&self) -> Option<f64> {
         let down = self.reach(f64::NEG_INFINITY)?;
         Some(down.max(self.reach(f64::INFINITY)?))
     }
