@@ -5,3 +5,4 @@ pub mod mysql;
 pub mod net;
 pub mod reactor;
 pub mod sqlite;
+mod tcp;

@@ -10,6 +10,7 @@ use mio::net::{TcpStream, UnixStream};
 use rustls::pki_types::ServerName;
 
 use crate::reactor::{Io, sleep_until};
+use crate::tcp::TcpSocket;
 
 /// How long a full queue is left alone.
 const QUEUE_RETRY: Duration = Duration::from_millis(5);
@@ -25,7 +26,7 @@ pub enum Address {
 
 #[derive(Debug)]
 enum Socket {
-    Tcp(Io<TcpStream>),
+    Tcp(Io<TcpSocket>),
     Unix(Io<UnixStream>),
 }
 
@@ -47,6 +48,31 @@ impl Stream {
             Address::Unix(path) => Socket::Unix(connect_unix(path).await?),
         };
         Ok(Self { socket, tls: None })
+    }
+
+    /// Has the kernel stamp what arrives from now on, where it can: on TCP.
+    ///
+    /// # Errors
+    /// The system's; what arrives is then not stamped.
+    pub fn stamp_arrivals(&mut self) -> Result<()> {
+        match &mut self.socket {
+            Socket::Tcp(io) => {
+                io.watch_wall_clock()?;
+                io.socket_mut().stamp_arrivals()
+            }
+            Socket::Unix(_) => Ok(()),
+        }
+    }
+
+    /// When the last byte of the last read of the socket reached this host, by the
+    /// kernel's stamp; `None` where there is none. Not checked against any other clock.
+    #[inline]
+    #[must_use]
+    pub fn arrived(&self) -> Option<Instant> {
+        match &self.socket {
+            Socket::Tcp(io) => io.instant(io.socket().arrived()?),
+            Socket::Unix(_) => None,
+        }
     }
 
     /// Whether nobody on a network can read along.
@@ -215,7 +241,7 @@ async fn connect_unix(path: &Path) -> Result<Io<UnixStream>> {
     }
 }
 
-async fn connect_tcp(addresses: &[SocketAddr]) -> Result<Io<TcpStream>> {
+async fn connect_tcp(addresses: &[SocketAddr]) -> Result<Io<TcpSocket>> {
     let mut last = Error::new(ErrorKind::AddrNotAvailable, "the name has no address");
     for address in addresses {
         match connect_one(*address).await {
@@ -226,13 +252,13 @@ async fn connect_tcp(addresses: &[SocketAddr]) -> Result<Io<TcpStream>> {
     Err(last)
 }
 
-async fn connect_one(address: SocketAddr) -> Result<Io<TcpStream>> {
-    let io = Io::new(TcpStream::connect(address)?)?;
+async fn connect_one(address: SocketAddr) -> Result<Io<TcpSocket>> {
+    let io = Io::new(TcpSocket::new(TcpStream::connect(address)?))?;
     io.writable().await;
-    if let Some(error) = io.socket().take_error()? {
+    if let Some(error) = io.socket().stream().take_error()? {
         return Err(error);
     }
     // Statements are small and must not wait for each other.
-    io.socket().set_nodelay(true)?;
+    io.socket().stream().set_nodelay(true)?;
     Ok(io)
 }

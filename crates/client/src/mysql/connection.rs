@@ -1,6 +1,6 @@
 //! One connection: statements, LOAD DATA LOCAL.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
@@ -96,6 +96,22 @@ impl Connection {
     #[must_use]
     pub fn tls_description(&self) -> Option<String> {
         self.stream.tls_description()
+    }
+
+    /// Has the kernel stamp the arrival of replies from now on, where it can.
+    ///
+    /// # Errors
+    /// The system's; replies are then not stamped.
+    pub fn stamp_replies(&mut self) -> std::io::Result<()> {
+        self.stream.stamp_arrivals()
+    }
+
+    /// When the last bytes of the last reply reached this host, by the kernel's stamp;
+    /// `None` where there is none.
+    #[inline]
+    #[must_use]
+    pub fn reply_arrived(&self) -> Option<Instant> {
+        self.stream.arrived()
     }
 
     /// Runs a text statement and gathers its rows.

@@ -4,10 +4,11 @@ use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use mio::{Interest, Token};
 
-use super::Inner;
+use super::{Inner, WallTime};
 
 /// What is known of a socket since its last edge, and who waits for it.
 #[derive(Debug, Default)]
@@ -79,6 +80,26 @@ impl<S: mio::event::Source> Io<S> {
     /// The socket itself.
     pub fn socket(&self) -> &S {
         &self.socket
+    }
+
+    /// The socket, for changing its options.
+    pub(crate) fn socket_mut(&mut self) -> &mut S {
+        &mut self.socket
+    }
+
+    /// Has the thread's event loop keep track of the wall clock.
+    ///
+    /// # Errors
+    /// When the system gives no timer for it.
+    pub(crate) fn watch_wall_clock(&self) -> Result<()> {
+        self.reactor.watch_wall_clock()
+    }
+
+    /// The instant of a wall-clock time; `None` where the wall clock is not watched, and
+    /// for a second after it was set.
+    #[inline]
+    pub(crate) fn instant(&self, wall: WallTime) -> Option<Instant> {
+        self.reactor.wall_clock.get()?.instant(wall)
     }
 
     /// Waits until the socket can be written to (or has failed).

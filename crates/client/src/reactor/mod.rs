@@ -9,8 +9,9 @@ mod gate;
 mod io;
 mod task;
 mod timer;
+mod wall;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -24,14 +25,17 @@ use slab::Slab;
 pub(crate) use gate::{Permit, permit};
 pub use io::Io;
 pub use timer::{Elapsed, sleep_until, timeout, unless};
+pub(crate) use wall::WallTime;
 
 use gate::Gate;
 use io::Readiness;
 use task::{MAIN, ReadyQueue, Task, TaskWaker};
 use timer::Timers;
+use wall::WallClock;
 
 const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
+const WALL_CLOCK: Token = Token(usize::MAX - 2);
 const EVENTS_AT_ONCE: usize = 1024;
 /// One buffer serves all connections of a thread, so an idle one costs no memory.
 const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
@@ -52,6 +56,8 @@ struct Inner {
     registry: mio::Registry,
     sources: RefCell<Slab<Readiness>>,
     timers: Timers,
+    /// Only where a socket's arrivals are stamped.
+    wall_clock: OnceCell<WallClock>,
     gate: Gate,
     tasks: RefCell<Slab<Task>>,
     /// Tasks that this thread has woken.
@@ -91,6 +97,7 @@ impl Reactor {
                 registry,
                 sources: RefCell::default(),
                 timers,
+                wall_clock: OnceCell::new(),
                 gate: Gate::default(),
                 tasks: RefCell::default(),
                 woken: RefCell::default(),
@@ -187,6 +194,16 @@ impl Inner {
             .expect("sockets and timers of the client are used inside its reactor")
     }
 
+    /// Keeps track of the wall clock from now on.
+    fn watch_wall_clock(&self) -> std::io::Result<()> {
+        if self.wall_clock.get().is_none() {
+            let clock = WallClock::new(&self.registry, WALL_CLOCK)?;
+            // Nobody else of this thread can have set it meanwhile.
+            let _ = self.wall_clock.set(clock);
+        }
+        Ok(())
+    }
+
     fn spawn(&self, future: task::BoxFuture) {
         let mut tasks = self.tasks.borrow_mut();
         let entry = tasks.vacant_entry();
@@ -258,11 +275,12 @@ impl Inner {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(()),
             polled => polled?,
         }
-        let mut timers_fire = false;
+        let (mut timers_fire, mut wall_clock_ticks) = (false, false);
         let mut sources = self.sources.borrow_mut();
         for event in events.iter() {
             match event.token() {
                 TIMER => timers_fire = true,
+                WALL_CLOCK => wall_clock_ticks = true,
                 WAKE => {}
                 Token(source) => {
                     if let Some(readiness) = sources.get_mut(source) {
@@ -274,6 +292,10 @@ impl Inner {
         drop(sources);
         if timers_fire {
             self.timers.fire(Instant::now());
+        }
+        // Before any task reads a stamp that was taken by a clock that has been set.
+        if wall_clock_ticks && let Some(clock) = self.wall_clock.get() {
+            clock.tick()?;
         }
         Ok(())
     }
