@@ -104,17 +104,12 @@ async fn serve<C: Connect>(
     intended_ns: u64,
 ) -> Result<(), Over> {
     let control = &worker.shared.control;
-    let started_ns = session.start_ns();
+    let started_ns = session.now_ns();
     loop {
         match user.transaction(session).await {
             Ok(done) => {
-                record(
-                    &worker.shared,
-                    session.now_ns(),
-                    intended_ns,
-                    started_ns,
-                    done,
-                );
+                let end_ns = session.end_ns();
+                record(&worker.shared, end_ns, intended_ns, started_ns, done);
                 return Ok(());
             }
             Err(error) => recover(worker, session, error).await?,
@@ -125,9 +120,11 @@ async fn serve<C: Connect>(
     }
 }
 
-fn record(shared: &Shared, now_ns: u64, intended_ns: u64, started_ns: u64, done: Done) {
-    let service_ns = shared.is_open_loop.then(|| now_ns - started_ns);
-    let response_ns = now_ns.saturating_sub(intended_ns);
+fn record(shared: &Shared, end_ns: u64, intended_ns: u64, started_ns: u64, done: Done) {
+    let service_ns = shared
+        .is_open_loop
+        .then(|| end_ns.saturating_sub(started_ns));
+    let response_ns = end_ns.saturating_sub(intended_ns);
     shared.recorder.transaction(response_ns, service_ns, done);
 }
 

@@ -162,7 +162,12 @@ mod tests {
     }
 
     fn wall_now() -> WallTime {
-        WallTime(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64)
+        WallTime(
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap()
+                .as_nanos() as u64,
+        )
     }
 
     /// A reference taken by a wall clock that is ahead by so much, or behind.
