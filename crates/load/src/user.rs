@@ -54,7 +54,7 @@ pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, mut us
 
 /// Opens the connection; a failure ends the load before it begins.
 async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>> {
-    let _turn = worker.connecting.enter().await;
+    let _permit = worker.connecting.acquire().await;
     if worker.shared.control.reached(Stage::Stop) {
         return None;
     }
@@ -179,7 +179,7 @@ async fn reconnect<C: Connect>(
             return Err(Over);
         }
         let attempt = {
-            let _turn = worker.connecting.enter().await;
+            let _permit = worker.connecting.acquire().await;
             worker.connector.connect(&worker.catalog).await
         };
         match attempt {

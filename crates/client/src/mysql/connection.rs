@@ -14,7 +14,7 @@ use super::error::Error;
 use super::login::{self, LoggedIn, next_message};
 use super::target::Target;
 use crate::net::Stream;
-use crate::reactor::{Permit, permit, timeout};
+use crate::reactor::{Permit, permit_to_knock, timeout};
 
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 /// Longest row that dyno's own questions may get.
@@ -48,7 +48,7 @@ impl Connection {
     /// As [`Connection::open`]'s.
     pub async fn open_within(limit: Duration, target: &Target) -> Result<Self, Error> {
         // Who waits for its turn has not begun.
-        let permit = permit().await;
+        let permit = permit_to_knock().await;
         match timeout(limit, Self::log_in(target, permit)).await {
             Ok(opened) => opened,
             Err(_) => Err(Error::Timeout {
