@@ -7,6 +7,8 @@ use std::time::Instant;
 use client::reactor::Handle;
 use workload::session::SessionError;
 
+use crate::arrivals::{Queue, Take};
+
 /// Where a load is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -28,6 +30,8 @@ pub(crate) struct Control {
     stage: AtomicU8,
     /// Transactions that may still start.
     tickets: AtomicI64,
+    /// The arrivals of an open loop, once it has begun.
+    arrivals: Mutex<Option<Queue>>,
     pub(crate) connected: AtomicU32,
     pub(crate) ended: AtomicU32,
     failure: Mutex<Option<SessionError>>,
@@ -40,6 +44,7 @@ impl Control {
             origin,
             stage: AtomicU8::new(Stage::Connect as u8),
             tickets: AtomicI64::new(i64::MAX),
+            arrivals: Mutex::default(),
             connected: AtomicU32::new(0),
             ended: AtomicU32::new(0),
             failure: Mutex::default(),
@@ -78,6 +83,24 @@ impl Control {
 
     pub(crate) fn register(&self, handle: Handle) {
         lock(&self.handles).push(handle);
+    }
+
+    /// From now on transactions start at these arrivals.
+    pub(crate) fn open(&self, arrivals: Queue) {
+        *lock(&self.arrivals) = Some(arrivals);
+    }
+
+    /// What a user that is free at `now_ns` is to do; `None` in a closed loop.
+    pub(crate) fn take_arrival(&self, now_ns: u64) -> Option<Take> {
+        lock(&self.arrivals)
+            .as_mut()
+            .map(|queue| queue.take(now_ns))
+    }
+
+    /// Arrivals that are due and were not started; `None` in a closed loop.
+    pub(crate) fn backlog(&self, now_ns: u64) -> Option<u64> {
+        let mut arrivals = lock(&self.arrivals);
+        arrivals.as_mut().map(|queue| queue.backlog(now_ns))
     }
 
     /// Lets only `count` more transactions start.

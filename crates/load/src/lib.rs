@@ -16,7 +16,6 @@ mod shared;
 mod spec;
 mod stop;
 mod timed;
-mod turns;
 mod user;
 mod worker;
 

@@ -8,7 +8,6 @@ use workload::catalog::{Catalog, Kind};
 use workload::session::SessionError;
 use workload::user::Done;
 
-use crate::arrivals::Schedule;
 use crate::control::lock;
 
 /// One worker's measurements. The lock is taken by its own thread, and once a
@@ -17,7 +16,6 @@ use crate::control::lock;
 #[derive(Debug)]
 pub(crate) struct Recorder {
     slice: Mutex<Slice>,
-    pub(crate) schedule: Mutex<Option<Schedule>>,
     /// For each user the intended start of its running transaction, plus one.
     running: Box<[AtomicU64]>,
     /// The worker's thread, as the kernel numbers it; 0 before it runs.
@@ -28,7 +26,6 @@ impl Recorder {
     pub(crate) fn new(kinds: usize, users: usize) -> Self {
         Self {
             slice: Mutex::new(Slice::new(kinds)),
-            schedule: Mutex::default(),
             running: (0..users).map(|_| AtomicU64::new(0)).collect(),
             thread: AtomicU32::new(0),
         }

@@ -13,9 +13,9 @@ use workload::kind::Kind;
 use workload::session::{Connect, SessionError};
 use workload::user::{Shared as UserShared, User};
 
-use crate::arrivals::Schedule;
+use crate::arrivals::Queue;
 use crate::barrier::Barrier;
-use crate::control::{Control, Stage, lock};
+use crate::control::{Control, Stage};
 use crate::cut::Cutter;
 use crate::record::{KindIndex, Recorder};
 use crate::spec::{End, LoadSpec, Pace};
@@ -191,7 +191,7 @@ impl<'a> Load<'a> {
             recorders: Vec::new(),
             threads: Vec::new(),
             died: None,
-            cutter: Cutter::new(kinds, spec.pace != Pace::Closed),
+            cutter: Cutter::new(kinds),
         };
         for worker in 0..spec.workers {
             let share = |worker| {
@@ -251,15 +251,8 @@ impl<'a> Load<'a> {
     fn begin(&mut self, start: Instant) {
         let start_ns = self.control.time_ns(start);
         if let Pace::Open { per_s, arrivals } = self.spec.pace {
-            let workers = f64::from(self.spec.workers);
-            for (number, recorder) in self.recorders.iter().enumerate() {
-                // Each worker has its share of the rate, a little apart from the others'.
-                let offset = (number as f64 + 0.5) / workers;
-                let seed = self.spec.seed.wrapping_add(number as u64);
-                let share = per_s / workers;
-                let schedule = Schedule::new(arrivals, share, start_ns, offset, seed);
-                *lock(&recorder.schedule) = Some(schedule);
-            }
+            let arrivals = Queue::new(arrivals, per_s, start_ns, self.spec.seed);
+            self.control.open(arrivals);
         }
         self.cutter.begin(&self.recorders, start_ns);
         self.control.advance(Stage::Run);
@@ -314,8 +307,9 @@ impl<'a> Load<'a> {
     }
 
     fn cut(&mut self, phase: Phase) -> Second {
-        let cutter = &mut self.cutter;
-        cutter.cut(&self.recorders, phase, self.control.now_ns())
+        let now_ns = self.control.now_ns();
+        let backlog = self.control.backlog(now_ns);
+        self.cutter.cut(&self.recorders, phase, now_ns, backlog)
     }
 
     /// Ends the load on transaction boundaries, or cancels what takes too long.

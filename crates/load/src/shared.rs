@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use client::reactor::Semaphore;
 use workload::catalog::Catalog;
 
 use crate::control::Control;
 use crate::record::{KindIndex, Recorder};
-use crate::turns::Turns;
 
 /// What all users of a worker share.
 #[derive(Debug)]
@@ -26,7 +26,8 @@ pub(crate) struct Worker<C> {
     pub(crate) shared: Rc<Shared>,
     pub(crate) connector: Arc<C>,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) connecting: Turns,
+    /// Limits how many connections are opened at once.
+    pub(crate) connecting: Semaphore,
     pub(crate) ignored_errors: Arc<[u32]>,
     pub(crate) think: Duration,
 }

@@ -9,7 +9,8 @@ use client::reactor::sleep_until;
 use workload::session::{Connect, FailureKind, Session, SessionError};
 use workload::user::{Done, User};
 
-use crate::control::{Stage, lock};
+use crate::arrivals::Take;
+use crate::control::Stage;
 use crate::shared::{Shared, Worker};
 use crate::timed::Timed;
 
@@ -53,7 +54,7 @@ pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, mut us
 
 /// Opens the connection; a failure ends the load before it begins.
 async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>> {
-    let _turn = worker.connecting.enter().await;
+    let _permit = worker.connecting.acquire().await;
     if worker.shared.control.reached(Stage::Stop) {
         return None;
     }
@@ -68,32 +69,36 @@ async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>>
 
 /// When the next transaction was to start; `None` when no more are to.
 async fn next_start<S: Session>(shared: &Shared, session: &mut Timed<S>) -> Option<u64> {
+    let intended_ns = match shared.is_open_loop {
+        true => next_arrival(shared, session).await?,
+        false => session.now_ns(),
+    };
     let control = &shared.control;
-    if control.reached(Stage::Stop) {
-        return None;
-    }
-    let taken = match shared.is_open_loop {
-        true => lock(&shared.recorder.schedule)
-            .as_mut()
-            .map(crate::arrivals::Schedule::take),
-        false => None,
-    };
-    let intended_ns = match taken {
-        None => session.now_ns(),
-        Some(due_ns) => {
-            if due_ns > session.now_ns() {
-                shared.sleep(control.instant(due_ns)).await;
-                session.waited();
-                if control.reached(Stage::Stop) {
-                    return None;
+    (!control.reached(Stage::Stop) && control.take_ticket()).then_some(intended_ns)
+}
+
+/// Waits for an arrival to start; gives when it was due, or `None` when the load stops.
+async fn next_arrival<S: Session>(shared: &Shared, session: &mut Timed<S>) -> Option<u64> {
+    let control = &shared.control;
+    while !control.reached(Stage::Stop) {
+        let now_ns = session.now_ns();
+        match control.take_arrival(now_ns)? {
+            Take::Start {
+                due_ns,
+                was_awaited,
+            } => {
+                if was_awaited {
+                    shared.recorder.lateness(now_ns - due_ns);
                 }
-                let late_ns = session.now_ns().saturating_sub(due_ns);
-                shared.recorder.lateness(late_ns);
+                return Some(due_ns);
             }
-            due_ns
+            Take::Sleep { until_ns } => {
+                shared.sleep(control.instant(until_ns)).await;
+                session.waited();
+            }
         }
-    };
-    control.take_ticket().then_some(intended_ns)
+    }
+    None
 }
 
 /// Runs one transaction, again and again until it is through.
@@ -171,7 +176,7 @@ async fn reconnect<C: Connect>(
             return Err(Over);
         }
         let attempt = {
-            let _turn = worker.connecting.enter().await;
+            let _permit = worker.connecting.acquire().await;
             worker.connector.connect(&worker.catalog).await
         };
         match attempt {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use client::reactor::Reactor;
+use client::reactor::{Reactor, Semaphore};
 use workload::catalog::Catalog;
 use workload::session::Connect;
 use workload::user::User;
@@ -14,7 +14,6 @@ use crate::control::{Control, Stage};
 use crate::cpu;
 use crate::record::{KindIndex, Recorder};
 use crate::shared::{Shared, Worker};
-use crate::turns::Turns;
 
 /// What one worker is to do.
 #[derive(Debug)]
@@ -57,7 +56,7 @@ where
         }),
         connector: job.connector,
         catalog: job.catalog,
-        connecting: Turns::new(job.connect_limit),
+        connecting: Semaphore::new(job.connect_limit as usize),
         ignored_errors: job.ignored_errors,
         think: job.think,
     });

@@ -1,5 +1,7 @@
 //! One connection: statements, LOAD DATA LOCAL.
 
+use std::future::poll_fn;
+use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
 use wire::mysql::capability::DEPRECATE_EOF;
@@ -14,7 +16,7 @@ use super::error::Error;
 use super::login::{self, LoggedIn, next_message};
 use super::target::Target;
 use crate::net::Stream;
-use crate::reactor::{Permit, permit, timeout};
+use crate::reactor::{Permit, permit_to_knock, timeout};
 
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 /// Longest row that dyno's own questions may get.
@@ -48,7 +50,7 @@ impl Connection {
     /// As [`Connection::open`]'s.
     pub async fn open_within(limit: Duration, target: &Target) -> Result<Self, Error> {
         // Who waits for its turn has not begun.
-        let permit = permit().await;
+        let permit = permit_to_knock().await;
         match timeout(limit, Self::log_in(target, permit)).await {
             Ok(opened) => opened,
             Err(_) => Err(Error::Timeout {
@@ -232,7 +234,11 @@ impl Connection {
     /// Sends the command in `out` and reads its reply, which starts with this number.
     async fn exchange(&mut self, number: u8) -> Result<Reply, Error> {
         self.reader.expect_number(number);
-        let sent = self.stream.write_all(&self.out).await;
+        // Nearly every command is small and goes out at once.
+        let sent = match self.stream.try_write(&self.out) {
+            Ok(sent) if sent < self.out.len() => self.stream.write_all(&self.out[sent..]).await,
+            sent => sent.map(drop),
+        };
         match (sent, self.reply().await) {
             (Ok(()), reply) => reply,
             // A server that takes no more of a statement says why before it closes.
@@ -242,17 +248,18 @@ impl Connection {
     }
 
     async fn reply(&mut self) -> Result<Reply, Error> {
-        loop {
-            let reader = &mut self.reader;
-            let reply = self
-                .stream
-                .receive(|bytes| reader.feed(bytes).transpose())
-                .await
-                .map_err(Error::Lost)?;
-            if let Some(reply) = reply {
-                return Ok(reply?);
+        poll_fn(|context| {
+            loop {
+                let reader = &mut self.reader;
+                let read = |bytes: &[u8]| reader.feed(bytes).transpose();
+                match ready!(self.stream.poll_receive(context, read)) {
+                    Ok(None) => {}
+                    Ok(Some(reply)) => return Poll::Ready(reply.map_err(Error::from)),
+                    Err(error) => return Poll::Ready(Err(Error::Lost(error))),
+                }
             }
-        }
+        })
+        .await
     }
 }
 

@@ -1,14 +1,18 @@
 //! Sockets that tasks wait for.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Instant;
 
 use mio::{Interest, Token};
 
 use super::{Inner, WallTime};
+
+/// Reads in a row that fill the whole buffer, after which a task lets the others run.
+const FULL_READS_AT_ONCE: u32 = 16;
 
 /// What is known of a socket since its last edge, and who waits for it.
 #[derive(Debug, Default)]
@@ -55,6 +59,7 @@ pub struct Io<S: mio::event::Source> {
     socket: S,
     key: usize,
     reactor: Rc<Inner>,
+    full_reads: Cell<u32>,
 }
 
 impl<S: mio::event::Source> Io<S> {
@@ -74,6 +79,7 @@ impl<S: mio::event::Source> Io<S> {
             socket,
             key,
             reactor,
+            full_reads: Cell::new(0),
         })
     }
 
@@ -117,6 +123,7 @@ impl<S: mio::event::Source> Io<S> {
         Poll::Pending
     }
 
+    #[inline]
     fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
         let mut sources = self.reactor.sources.borrow_mut();
         let readiness = &mut sources[self.key];
@@ -127,6 +134,7 @@ impl<S: mio::event::Source> Io<S> {
         Poll::Pending
     }
 
+    #[inline]
     fn drained(&self) {
         let readiness = &mut self.reactor.sources.borrow_mut()[self.key];
         readiness.readable = readiness.closed;
@@ -144,18 +152,29 @@ where
     pub async fn write_all(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             // Nearly always there is room, so it is tried first.
-            match (&self.socket).write(bytes) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(written) => bytes = &bytes[written..],
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.reactor.sources.borrow_mut()[self.key].writable = false;
-                    self.writable().await;
-                }
-                Err(error) => return Err(error),
+            bytes = &bytes[self.try_write(bytes)?..];
+            if !bytes.is_empty() {
+                self.writable().await;
             }
         }
         Ok(())
+    }
+
+    /// Writes as many of `bytes` as there is room for, which may be none.
+    ///
+    /// # Errors
+    /// The system's; `WriteZero` when the peer has closed.
+    #[inline]
+    pub fn try_write(&self, bytes: &[u8]) -> Result<usize> {
+        match (&self.socket).write(bytes) {
+            Ok(0) if !bytes.is_empty() => Err(ErrorKind::WriteZero.into()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.reactor.sources.borrow_mut()[self.key].writable = false;
+                Ok(0)
+            }
+            written => written,
+        }
     }
 
     /// Waits for bytes and hands them to `take`, out of the thread's one buffer.
@@ -163,27 +182,48 @@ where
     /// # Errors
     /// The system's; `UnexpectedEof` when the peer has closed.
     pub async fn receive<R>(&self, mut take: impl FnMut(&[u8]) -> R) -> Result<R> {
+        poll_fn(|context| self.poll_receive(context, &mut take)).await
+    }
+
+    /// The same for one who is polled.
+    ///
+    /// # Errors
+    /// As [`Io::receive`]'s.
+    #[inline]
+    pub fn poll_receive<R>(
+        &self,
+        context: &Context<'_>,
+        mut take: impl FnMut(&[u8]) -> R,
+    ) -> Poll<Result<R>> {
+        if self.full_reads.get() >= FULL_READS_AT_ONCE {
+            self.full_reads.set(0);
+            self.reactor.defer(context);
+            return Poll::Pending;
+        }
         loop {
-            poll_fn(|context| self.poll_readable(context)).await;
+            ready!(self.poll_readable(context));
             let mut buffer = self.reactor.receive_buffer.borrow_mut();
             match (&self.socket).read(&mut buffer) {
                 Ok(0) => {
-                    return Err(Error::new(
+                    return Poll::Ready(Err(Error::new(
                         ErrorKind::UnexpectedEof,
                         "the server closed the connection",
-                    ));
+                    )));
                 }
                 Ok(length) => {
                     // A short read has emptied the socket: the next edge will tell
                     // of more (epoll(7)), and no read has to fail first.
                     if length < buffer.len() {
                         self.drained();
+                        self.full_reads.set(0);
+                    } else {
+                        self.full_reads.set(self.full_reads.get() + 1);
                     }
-                    return Ok(take(&buffer[..length]));
+                    return Poll::Ready(Ok(take(&buffer[..length])));
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.drained(),
-                Err(error) => return Err(error),
+                Err(error) => return Poll::Ready(Err(error)),
             }
         }
     }
@@ -194,5 +234,83 @@ impl<S: mio::event::Source> Drop for Io<S> {
         // The socket is closed right after, which also takes it off the queue.
         let _ = self.reactor.registry.deregister(&mut self.socket);
         self.reactor.sources.borrow_mut().remove(self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use mio::net::UnixStream;
+
+    use super::super::{Reactor, sleep_until, timeout};
+    use super::*;
+
+    /// A socket that always has more than anyone reads.
+    struct Endless(UnixStream);
+
+    impl mio::event::Source for Endless {
+        fn register(
+            &mut self,
+            registry: &mio::Registry,
+            token: Token,
+            interests: Interest,
+        ) -> Result<()> {
+            self.0.register(registry, token, interests)
+        }
+
+        fn reregister(
+            &mut self,
+            registry: &mio::Registry,
+            token: Token,
+            interests: Interest,
+        ) -> Result<()> {
+            self.0.reregister(registry, token, interests)
+        }
+
+        fn deregister(&mut self, registry: &mio::Registry) -> Result<()> {
+            self.0.deregister(registry)
+        }
+    }
+
+    impl Read for &Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+            Ok(buffer.len())
+        }
+    }
+
+    impl Write for &Endless {
+        fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_task_whose_reads_are_always_full_lets_the_others_run() {
+        let reactor = Reactor::new().unwrap();
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        peer.write_all(b"!").unwrap();
+        let begun = Instant::now();
+        reactor.spawn(async move {
+            let io = Io::new(Endless(socket)).unwrap();
+            // It gives up in the end, so that a test that fails ends, too.
+            while begun.elapsed() < Duration::from_secs(10) {
+                io.receive(|_| ()).await.unwrap();
+            }
+        });
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let others = async {
+            let io = Io::new(ours).unwrap();
+            sleep_until(Instant::now() + Duration::from_millis(5)).await;
+            theirs.write_all(b"?").unwrap();
+            io.receive(<[u8]>::len).await.unwrap()
+        };
+        let received = reactor.block_on(timeout(Duration::from_secs(5), others));
+        assert_eq!(received.unwrap(), Ok(1));
+        reactor.cancel_tasks();
     }
 }
