@@ -107,8 +107,9 @@ impl Stream {
                 break;
             }
             let socket = &self.socket;
-            let read =
-                |context: &mut Context<'_>| poll_receive_tls(socket, tls, context, |_| Ok(None::<()>));
+            let read = |context: &mut Context<'_>| {
+                poll_receive_tls(socket, tls, context, |_| Ok(None::<()>))
+            };
             let received = poll_fn(read).await;
             if let Err(error) = received {
                 // Tell the server why; what went wrong here is what matters.

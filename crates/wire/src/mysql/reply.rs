@@ -172,7 +172,16 @@ impl ReplyReader {
         let is_eof = last[0] == 0xfe && !self.deprecate_eof;
         let [status, warnings] = match *last {
             [0xfe, w0, w1, s0, s1] if is_eof => [[s0, s1], [w0, w1]],
-            [0x00 | 0xfe, affected @ ..=0xfa, _id @ ..=0xfa, s0, s1, w0, w1, ..] if !is_eof => {
+            [
+                0x00 | 0xfe,
+                affected @ ..=0xfa,
+                _id @ ..=0xfa,
+                s0,
+                s1,
+                w0,
+                w1,
+                ..,
+            ] if !is_eof => {
                 done.affected = affected.into();
                 [[s0, s1], [w0, w1]]
             }
@@ -187,10 +196,7 @@ impl ReplyReader {
     /// Whether a part of the reply was read before.
     #[inline]
     fn is_begun(&self) -> bool {
-        self.skip > 0
-            || self.continues
-            || !self.partial.is_empty()
-            || self.done != Done::default()
+        self.skip > 0 || self.continues || !self.partial.is_empty() || self.done != Done::default()
     }
 
     fn feed_piece(&mut self, mut bytes: &[u8]) -> Result<Option<Reply>, ProtocolError> {
