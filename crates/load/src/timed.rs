@@ -83,7 +83,7 @@ impl<S: Session> Timed<S> {
     }
 
     #[inline]
-    fn replied(&mut self, kind: usize, sent_ns: u64, reply: &Result<Reply, SessionError>) {
+    fn replied(&mut self, kind: usize, sent_ns: u64, is_done: bool) {
         let control = &self.shared.control;
         let read_ns = control.now_ns();
         let stamp_ns = self.session.reply_arrived().map(|at| control.time_ns(at));
@@ -95,7 +95,7 @@ impl<S: Session> Timed<S> {
         self.read_ns = Some(read_ns);
         self.arrived_ns = Some(arrived_ns);
         let recorder = &self.shared.recorder;
-        if reply.is_ok() {
+        if is_done {
             recorder.statement(kind, arrived_ns - sent_ns, delay_ns);
         }
         if arrival == Arrival::Refused {
@@ -113,7 +113,7 @@ impl<S: Session> Session for Timed<S> {
         let kind = self.shared.kinds.of_statement(statement);
         let sent_ns = self.sent_ns();
         let reply = self.session.execute(statement, params).await;
-        self.replied(kind, sent_ns, &reply);
+        self.replied(kind, sent_ns, reply.is_ok());
         reply
     }
 
@@ -121,7 +121,7 @@ impl<S: Session> Session for Timed<S> {
         let place = self.shared.kinds.of(kind);
         let sent_ns = self.sent_ns();
         let reply = self.session.query(kind, sql).await;
-        self.replied(place, sent_ns, &reply);
+        self.replied(place, sent_ns, reply.is_ok());
         reply
     }
 

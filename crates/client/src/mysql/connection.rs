@@ -272,6 +272,7 @@ fn refused(error: ServerError, sql: &str) -> Error {
     Error::Statement { error, statement }
 }
 
+#[inline]
 fn done(reply: Reply, sql: &str) -> Result<Done, Error> {
     match reply {
         Reply::Done(done) => Ok(done),

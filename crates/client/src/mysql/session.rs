@@ -93,6 +93,7 @@ impl Connect for Connector {
 }
 
 impl MysqlSession {
+    #[inline]
     fn finish(
         &mut self,
         done: Result<Done, Error>,
