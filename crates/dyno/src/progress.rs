@@ -82,7 +82,9 @@ impl Screen {
                 several => format!(", {several} warnings"),
             };
             let text = match &summary.outcome {
-                Outcome::Failed { reason } => format!("failed: {reason}"),
+                outcome @ (Outcome::Failed { .. } | Outcome::ServerLost { .. }) => {
+                    outcome.to_string()
+                }
                 _ => format!("{tps:.1} tps, p99 {p99:.2} ms{warnings}"),
             };
             self.line(&format!("{}{text}", self.title));

@@ -99,6 +99,40 @@ fn a_server_that_is_killed_and_comes_back_is_counted_and_the_load_goes_on() {
 }
 
 #[test]
+fn a_server_that_is_away_at_the_end_is_told_of_first_and_its_seconds_are_kept() {
+    let mut server = MariaDb::start(&[]);
+    let url = prepared(&server, "lost");
+    let mut running = Program::bench(&url).args(LOAD).args("--time 6s").start();
+    wait_until("two seconds", || seconds(&running) >= 2);
+    server.kill();
+    running.says(" errors");
+    let words = ["stopped: server lost at ", "Connection refused", "is kept"];
+    let done = running.wait().fails(4, &words);
+    assert!(
+        done.stdout.starts_with("\nserver lost at "),
+        "{}",
+        done.stdout
+    );
+    let trial = done.trial();
+    let Outcome::ServerLost { at_ms, .. } = trial.outcome else {
+        panic!("{:?}", trial.outcome);
+    };
+    // The clock begins before the connections are opened.
+    let last = done
+        .series()
+        .into_iter()
+        .rfind(|point| point.tps > Some(0.0))
+        .unwrap();
+    let at_s = at_ms as f64 / 1e3;
+    assert!(
+        (last.t_s..=last.t_s + last.seconds).contains(&at_s),
+        "{at_s} {last:?}"
+    );
+    assert!(trial.measured_s > 5.9 && trial.transactions.count > 0);
+    assert!(done.out().join("report.html").exists());
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_measured() {
     let server = mariadb();
     let url = prepared(&server, "interrupted");
@@ -204,7 +238,10 @@ fn ctrl_c_twice_leaves_at_once() {
     std::thread::sleep(Duration::from_secs(1));
     let second = Instant::now();
     running.signal(Signal::INT);
-    running.wait().fails(4, &[]);
+    let done = running
+        .wait()
+        .fails(4, &["stopped at once; partial results are in out"]);
+    assert!(!done.series().is_empty());
     let took = second.elapsed();
     assert!(took < GRACE - Duration::from_secs(1), "{took:?}");
 }
@@ -218,7 +255,7 @@ fn ctrl_c_twice_leaves_also_where_nobody_answers() {
     running.signal(Signal::INT);
     std::thread::sleep(Duration::from_secs(1));
     running.signal(Signal::INT);
-    running.wait().fails(4, &[]);
+    running.wait().fails(4, &["stopped at once"]);
 }
 
 #[test]

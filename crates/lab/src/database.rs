@@ -159,7 +159,10 @@ impl Database {
     #[must_use]
     pub fn remedy(&self, error: &SessionError) -> Option<&'static str> {
         match self {
-            Self::Mysql { .. } if error.kind == FailureKind::Lost && error.code == 0 => {
+            Self::Mysql { .. }
+                if matches!(error.kind, FailureKind::Lost | FailureKind::Away)
+                    && error.code == 0 =>
+            {
                 Some("look into the server's error log for why the connection ended")
             }
             Self::Mysql { .. } => refusal_remedy(u16::try_from(error.code).ok()?),

@@ -10,6 +10,7 @@ mod barrier;
 mod control;
 mod cpu;
 mod cut;
+mod outage;
 mod record;
 mod run;
 mod shared;
@@ -21,5 +22,5 @@ mod worker;
 
 pub use barrier::Barrier;
 pub use run::{Event, LoadError, LoadOutcome, Work, run};
-pub use spec::{Arrivals, End, LoadSpec, Pace};
+pub use spec::{Arrivals, End, LoadSpec, Pace, STALL_LIMIT};
 pub use stop::Stop;

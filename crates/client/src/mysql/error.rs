@@ -1,5 +1,6 @@
 //! What can go wrong between dyno and a MySQL server, and what to do about it.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use wire::mysql::{ProtocolError, ServerError};
@@ -146,7 +147,7 @@ impl Error {
                 error.message,
             ),
             Self::Protocol(error) => (FailureKind::Refused, 0, None, error.to_string()),
-            other => (FailureKind::Lost, 0, None, other.to_string()),
+            other => (other.loss(), 0, None, other.to_string()),
         };
         SessionError {
             kind,
@@ -158,26 +159,44 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Whether a server that cannot be reached seems to be restarting: its host answers,
+    /// and says that nothing listens there.
+    fn loss(&self) -> FailureKind {
+        match self {
+            Self::Connect { source, .. }
+                if matches!(
+                    source.kind(),
+                    ErrorKind::ConnectionRefused | ErrorKind::NotFound
+                ) =>
+            {
+                FailureKind::Away
+            }
+            _ => FailureKind::Lost,
+        }
+    }
+}
+
 /// What the load does about an error number of MySQL or MariaDB.
 fn failure_kind(code: u16) -> FailureKind {
     match code {
         // Deadlock, lock wait timeout, record changed since last read: sysbench's list.
         1213 | 1205 | 1020 => FailureKind::Restart,
-        // Too many connections, shutdown in progress, killed, server gone.
-        1040 | 1053 | 1927 | 2006 | 2013 | 4031 => FailureKind::Lost,
+        // Shutdown in progress.
+        1053 => FailureKind::Away,
+        // Too many connections, killed, server gone.
+        1040 | 1927 | 2006 | 2013 | 4031 => FailureKind::Lost,
         _ => FailureKind::Refused,
     }
 }
 
 fn connect_remedy(source: &std::io::Error) -> &'static str {
     match source.kind() {
-        std::io::ErrorKind::ConnectionRefused => {
+        ErrorKind::ConnectionRefused => {
             "nothing listens there: start the server, or check the port (a server that listens only on its Unix socket is reached with ?socket=/path)"
         }
-        std::io::ErrorKind::NotFound => {
-            "there is no such socket: start the server, or check the path"
-        }
-        std::io::ErrorKind::PermissionDenied => {
+        ErrorKind::NotFound => "there is no such socket: start the server, or check the path",
+        ErrorKind::PermissionDenied => {
             "this user may not open the socket: check its owner and mode"
         }
         _ => "check host, port and the network between",
