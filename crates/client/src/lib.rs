@@ -5,4 +5,5 @@ mod dial;
 pub mod mysql;
 pub mod net;
 pub mod reactor;
+mod shown;
 pub mod sqlite;

@@ -126,10 +126,11 @@ impl Control {
         self.tickets.fetch_sub(1, Ordering::Relaxed) > 0
     }
 
-    /// A user could not go on because of `error`, and tries again.
-    pub(crate) fn user_left(&self, error: &SessionError) {
+    /// A user could not go on because of `error`, and tries again; the first time
+    /// `has_left` is true.
+    pub(crate) fn user_is_away(&self, has_left: bool, error: &SessionError) {
         let mut away = lock(&self.away);
-        *away = (away.0 + 1, Some(error.clone()));
+        *away = (away.0 + u32::from(has_left), Some(error.clone()));
     }
 
     /// One of those goes on.

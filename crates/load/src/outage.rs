@@ -43,10 +43,8 @@ impl Outage {
         let Some(failed_before) = attempts.checked_sub(1) else {
             return Duration::ZERO;
         };
-        if !self.is_away {
-            self.is_away = true;
-            self.control.user_left(error);
-        }
+        let has_left = !std::mem::replace(&mut self.is_away, true);
+        self.control.user_is_away(has_left, error);
         let longest = match error.kind {
             FailureKind::Away => LONGEST_WAIT_FOR_RESTART,
             FailureKind::Lost | FailureKind::Restart | FailureKind::Refused => LONGEST_WAIT,
