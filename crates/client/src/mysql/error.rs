@@ -25,6 +25,14 @@ pub enum Error {
         /// How long it was waited for.
         limit: Duration,
     },
+    /// Nothing came of a statement for a long time, and the server does not answer others.
+    #[error("{server} hangs: no reply to a statement for {limit:?}, nor to a new connection")]
+    Hung {
+        /// Which server.
+        server: String,
+        /// How long it was waited for.
+        limit: Duration,
+    },
     /// The connection broke.
     #[error("the connection was lost: {0}")]
     Lost(#[source] std::io::Error),
@@ -113,6 +121,9 @@ impl Error {
             Self::Timeout { .. } => Some(
                 "check that a MySQL or MariaDB server, and not something else, listens there, and that it is not overloaded",
             ),
+            Self::Hung { .. } => {
+                Some("look into the server's error log, and check its disk and the network between")
+            }
             Self::Lost(_) => {
                 Some("look into the server's error log for why it closed the connection")
             }
