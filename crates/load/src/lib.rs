@@ -5,6 +5,7 @@
 //! it measures goes to its caller as it happens. Several loads share a [`Barrier`]:
 //! they begin together, on one clock.
 
+mod absence;
 mod arrivals;
 mod barrier;
 mod control;

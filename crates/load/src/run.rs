@@ -6,12 +6,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use measure::setup::Unfinished;
-use measure::slice::{ErrorCount, Phase, Second};
+use measure::slice::{Phase, Second};
 use workload::catalog::Catalog;
 use workload::kind::Kind;
-use workload::session::{Connect, FailureKind, SessionError};
+use workload::session::{Connect, SessionError};
 use workload::user::{Shared as UserShared, User};
 
+use crate::absence::{Progress, is_absence, stalled_error};
 use crate::arrivals::Queue;
 use crate::barrier::Barrier;
 use crate::control::{Control, Stage};
@@ -335,7 +336,7 @@ impl<'a> Load<'a> {
         let limit = self.spec.stall_limit;
         let now_ns = self.control.time_ns(now);
         let waits = |start_ns| Duration::from_nanos(now_ns.saturating_sub(start_ns)) >= limit;
-        now.saturating_duration_since(progress.0) >= limit && self.running().any(waits)
+        progress.has_none_for(limit, now) && self.running().any(waits)
     }
 
     fn cut(&mut self, phase: Phase) -> Second {
@@ -392,7 +393,9 @@ impl<'a> Load<'a> {
         let is_silent = now_ns.saturating_sub(at_ns) >= LOST_AFTER.as_nanos() as u64;
         let away = self.control.users_away();
         let error = match away {
-            Some((users, error)) if is_silent || users == self.spec.users => error,
+            Some((users, error)) if users == self.spec.users => error,
+            // One that refuses some users may be busy with the others.
+            Some((_, error)) if is_silent && is_absence(&error) => error,
             _ if self.stalled => stalled_error(self.spec),
             _ => return None,
         };
@@ -422,38 +425,6 @@ impl<'a> Load<'a> {
 impl Drop for Load<'_> {
     fn drop(&mut self) {
         self.cancel();
-    }
-}
-
-/// When something last came of a load.
-#[derive(Debug)]
-struct Progress(Instant);
-
-impl Progress {
-    fn new(now: Instant) -> Self {
-        Self(now)
-    }
-
-    /// Replies are progress, also refusals that a load does not mind. That the server
-    /// could not be reached again is none.
-    fn saw(&mut self, second: &Second, now: Instant) {
-        let slice = &second.slice;
-        let answers = |error: &ErrorCount| error.action != "reconnected";
-        let has_replies = slice.response.count() + slice.statement_count() > 0;
-        if has_replies || slice.errors.values().any(answers) {
-            self.0 = now;
-        }
-    }
-}
-
-/// What is said of a server from which nothing came for the load's limit.
-fn stalled_error(spec: &LoadSpec) -> SessionError {
-    SessionError {
-        kind: FailureKind::Lost,
-        code: 0,
-        sqlstate: None,
-        message: format!("no reply for {} s", spec.stall_limit.as_secs_f64()),
-        statement: None,
     }
 }
 

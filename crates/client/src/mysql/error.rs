@@ -244,3 +244,42 @@ pub fn refusal_remedy(code: u16) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(error: Error) -> FailureKind {
+        error.into_session_error(None).kind
+    }
+
+    #[test]
+    fn a_restart_is_told_by_a_host_that_refuses_or_by_the_server() {
+        let connect = |kind: ErrorKind| Error::Connect {
+            server: String::new(),
+            source: kind.into(),
+        };
+        let login = |code| {
+            Error::Login(ServerError {
+                code,
+                sqlstate: *b"08S01",
+                message: String::new(),
+            })
+        };
+        for away in [
+            connect(ErrorKind::ConnectionRefused),
+            connect(ErrorKind::NotFound),
+            login(1053),
+        ] {
+            assert_eq!(kind(away), FailureKind::Away);
+        }
+        for lost in [
+            connect(ErrorKind::TimedOut),
+            connect(ErrorKind::HostUnreachable),
+            Error::Lost(ErrorKind::ConnectionReset.into()),
+            login(1040),
+        ] {
+            assert_eq!(kind(lost), FailureKind::Lost);
+        }
+    }
+}
