@@ -141,6 +141,7 @@ impl Meant {
                 batch_scheduling: true,
                 connect_limit: CONNECT_LIMIT,
                 grace: GRACE,
+                stall_limit: load::STALL_LIMIT,
             },
             workers: None,
         };
