@@ -5,5 +5,6 @@ mod dial;
 pub mod mysql;
 pub mod net;
 pub mod reactor;
+mod shown;
 pub mod sqlite;
 mod tcp;

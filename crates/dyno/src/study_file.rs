@@ -146,6 +146,7 @@ impl Meant {
                 batch_scheduling: true,
                 connect_limit: CONNECT_LIMIT,
                 grace: GRACE,
+                stall_limit: load::STALL_LIMIT,
             },
             workers: None,
         };

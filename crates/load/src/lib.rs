@@ -5,11 +5,13 @@
 //! it measures goes to its caller as it happens. Several loads share a [`Barrier`]:
 //! they begin together, on one clock.
 
+mod absence;
 mod arrivals;
 mod barrier;
 mod control;
 mod cpu;
 mod cut;
+mod outage;
 mod record;
 mod run;
 mod shared;
@@ -21,5 +23,5 @@ mod worker;
 
 pub use barrier::Barrier;
 pub use run::{Event, LoadError, LoadOutcome, Work, run};
-pub use spec::{Arrivals, End, LoadSpec, Pace};
+pub use spec::{Arrivals, End, LoadSpec, Pace, STALL_LIMIT};
 pub use stop::Stop;

@@ -18,6 +18,8 @@ pub(crate) struct Recorder {
     slice: Mutex<Slice>,
     /// For each user the intended start of its running transaction, plus one.
     running: Box<[AtomicU64]>,
+    /// When the last transaction ended; 0 before the first one has.
+    last_end_ns: AtomicU64,
     /// The worker's thread, as the kernel numbers it; 0 before it runs.
     pub(crate) thread: AtomicU32,
 }
@@ -27,6 +29,7 @@ impl Recorder {
         Self {
             slice: Mutex::new(Slice::new(kinds)),
             running: (0..users).map(|_| AtomicU64::new(0)).collect(),
+            last_end_ns: AtomicU64::new(0),
             thread: AtomicU32::new(0),
         }
     }
@@ -45,6 +48,11 @@ impl Recorder {
         self.running[user].store(0, Ordering::Relaxed);
     }
 
+    /// When the last transaction ended, on the load's clock; 0 before the first one has.
+    pub(crate) fn last_end_ns(&self) -> u64 {
+        self.last_end_ns.load(Ordering::Relaxed)
+    }
+
     /// The intended starts of all running transactions.
     pub(crate) fn running(&self) -> impl Iterator<Item = u64> {
         self.running
@@ -52,7 +60,15 @@ impl Recorder {
             .filter_map(|start| start.load(Ordering::Relaxed).checked_sub(1))
     }
 
-    pub(crate) fn transaction(&self, response_ns: u64, service_ns: Option<u64>, done: Done) {
+    /// A transaction has ended at `now_ns`.
+    pub(crate) fn transaction(
+        &self,
+        now_ns: u64,
+        response_ns: u64,
+        service_ns: Option<u64>,
+        done: Done,
+    ) {
+        self.last_end_ns.store(now_ns, Ordering::Relaxed);
         let mut slice = lock(&self.slice);
         slice.response.record(response_ns);
         if let Some(service_ns) = service_ns {

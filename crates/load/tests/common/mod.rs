@@ -42,6 +42,10 @@ impl Scripted {
         Arc::new(Self(Arc::new(script)))
     }
 
+    pub fn answer(&self, asked: Asked) -> Answer {
+        (self.0)(asked)
+    }
+
     /// Every statement takes this long.
     pub fn taking(service: Duration) -> Arc<Self> {
         Self::new(move |asked| match asked {
@@ -116,6 +120,7 @@ pub fn spec() -> LoadSpec {
         batch_scheduling: false,
         connect_limit: 4,
         grace: Duration::from_secs(5),
+        stall_limit: LONG,
     }
 }
 
