@@ -59,7 +59,9 @@ impl ResultDir {
     /// # Errors
     /// When there is none, or another dyno writes to it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::locked(path.to_owned())
+        let dir = Self::locked(path.to_owned())?;
+        atomic::remove_stale(path).map_err(StoreError::at("tidy", path))?;
+        Ok(dir)
     }
 
     /// Opens a result that was cut off, to go on with it, with the trials that came to

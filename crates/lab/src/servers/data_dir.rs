@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::{Kind, Outside};
+use crate::tree::{self, OpenDir};
 
 /// A server's directory below the run directory; it goes away with this value.
 ///
@@ -40,6 +41,7 @@ impl DataDir {
             elsewhere: None,
         };
         make(&new.own(), 0o700)?;
+        new.make_own("tmp")?;
         if let Some(directory) = elsewhere {
             new.elsewhere = Some(Outside::make(home, Kind::Directory, directory)?);
         }
@@ -79,13 +81,20 @@ impl DataDir {
         &self.home
     }
 
-    /// Has a directory in the server's part that is the server's too.
+    /// Creates a directory in the server's part that is the server's too, before that part
+    /// is handed over.
     pub(crate) fn make_own(&self, name: &str) -> Result<(), LabError> {
         let path = self.own().join(name);
-        if !path.exists() {
-            make(&path, 0o700)?;
-        }
+        make(&path, 0o700)?;
         self.home.account().own(&path)
+    }
+
+    /// Removes a file of its data, if it is there.
+    pub(crate) fn remove_data_file(&self, name: &str) -> Result<(), LabError> {
+        // The server's account could exchange what it owns, but nothing above that.
+        let data = self.data();
+        let parent = data.parent().unwrap_or(&self.dir);
+        OpenDir::open(parent)?.open_dir("data")?.remove_file(name)
     }
 
     /// Gives the server its part. From here on dyno makes nothing in it, which that user
@@ -108,6 +117,6 @@ fn make(path: &Path, mode: u32) -> Result<(), LabError> {
 impl Drop for DataDir {
     fn drop(&mut self) {
         // What cannot be removed now goes with the run directory.
-        let _ = fs::remove_dir_all(&self.dir);
+        let _ = tree::remove(&self.dir);
     }
 }

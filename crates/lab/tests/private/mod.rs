@@ -35,7 +35,7 @@ pub(crate) fn open_dir() -> TempDir {
 /// The home of the test kit, whose templates stay for the next tests.
 pub(crate) fn kept_home() -> Home {
     let user = rustix::process::geteuid().as_raw();
-    let root = PathBuf::from(format!("/tmp/dyno-testkit-{user}"));
+    let root = PathBuf::from(format!("/tmp/dyno-testkit-cache-{user}"));
     Home::open_in(&root, 2 << 30).unwrap()
 }
 
