@@ -100,7 +100,7 @@ impl Building<'_> {
     /// Lets no server start while its data is still being written, unless the study wants
     /// that; gives the seconds that it took.
     fn settle(&mut self, data: &[DataDir]) -> Result<Option<f64>, Failure> {
-        if !self.spec.cold {
+        if !self.spec.cold_data {
             return Ok(None);
         }
         self.keeper.stage("writing the data to disk");

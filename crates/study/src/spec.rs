@@ -45,7 +45,7 @@ pub struct EngineSpec {
     /// How a trial gets its data.
     pub reset: Reset,
     /// Whether new data is on disk and out of the page cache before its server starts.
-    pub cold: bool,
+    pub cold_data: bool,
 }
 
 impl EngineSpec {
