@@ -293,7 +293,11 @@ fn a_full_cache_is_told_with_the_remedy_and_can_be_cleaned() {
     let root = disk.path().join("cache");
     drop(Home::open_in(&root, u64::MAX).unwrap());
     let run = leftover(&root, RUNS[0]);
-    while fs::create_dir(disk.path().join(format!("theirs{}", entries(disk.path()).len()))).is_ok()
+    while fs::create_dir(
+        disk.path()
+            .join(format!("theirs{}", entries(disk.path()).len())),
+    )
+    .is_ok()
     {}
     let error = Home::open_in(&root, u64::MAX).unwrap_err();
     assert!(error.to_string().contains("No space left"), "{error}");
