@@ -78,7 +78,8 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn is_temporary(name: &str) -> bool {
+/// Whether [`write`] gives such names to files that are not whole yet.
+pub(crate) fn is_temporary(name: &str) -> bool {
     let parts = name
         .strip_suffix(TEMPORARY)
         .and_then(|name| name.rsplit_once('.'));

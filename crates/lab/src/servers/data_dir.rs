@@ -120,3 +120,59 @@ impl Drop for DataDir {
         let _ = tree::remove(&self.dir);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    use super::*;
+
+    /// The account of a server has what it owns lead to root's files and back, as fast as it
+    /// can, while dyno removes a file of the data and then all of it.
+    #[test]
+    fn the_servers_account_leads_dyno_nowhere() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let theirs = dir.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("auto.cnf"), "x").unwrap();
+        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        if home.account().other_name().is_none() {
+            return;
+        }
+        let data = DataDir::new(&home, "s1.", None).unwrap();
+        data.make_own("data").unwrap();
+        data.hand_over().unwrap();
+        let text = format!(
+            "cd {} || exit 1; while :; do mv data aside; ln -s {} data; rm data; mv aside data; \
+             done 2>/dev/null",
+            data.own().display(),
+            theirs.display()
+        );
+        let mut swapper = Command::new("setpriv");
+        swapper.args(home.account().setpriv_options());
+        let mut swapper = swapper.args(["sh", "-c", &text]).spawn().unwrap();
+        let (mut was_there, mut was_away) = (false, false);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let mut tries = 0;
+        while tries < 1000 || !(was_there && was_away) {
+            match data.remove_data_file("auto.cnf") {
+                Ok(()) => was_there = true,
+                Err(_) => was_away = true,
+            }
+            assert!(
+                std::time::Instant::now() < deadline,
+                "{was_there} {was_away}"
+            );
+            tries += 1;
+        }
+        let path = data.dir().to_owned();
+        drop(data);
+        swapper.kill().unwrap();
+        swapper.wait().unwrap();
+        let _ = tree::remove(&path);
+        assert!(!path.exists());
+        assert_eq!(fs::read(theirs.join("auto.cnf")).unwrap(), b"x");
+    }
+}

@@ -77,6 +77,8 @@ pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Res
     made.map_err(LabError::at("make", &whole))?;
     let (from, to) = (built.data.data(), whole.join("data"));
     fs::rename(&from, &to).map_err(LabError::at("move", &from))?;
+    // Not a link that the account left in its place.
+    OpenDir::open(&to)?;
     let about = About {
         recipe: recipe.clone(),
         bytes: tree::used_bytes(&to),
