@@ -1,6 +1,12 @@
 //! How often a comparison finds what is not there, and what is: simulated studies whose
 //! trials have lognormal noise.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
 mod simulate;
 
 use measure::compare::{

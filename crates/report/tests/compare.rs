@@ -301,7 +301,7 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
         "VM has no trials at threads=16.",
         "VM: threads=4, repeat 1 failed, and is in no number: no memory",
         "VM: 9 of 12 planned trials were run",
-        "no verdict: not interleaved at 3 of 3 points",
+        "Throughput: -4.84 % (-5.31 to -4.36) on average; no verdict: not interleaved.",
     ] {
         assert!(words.contains(said), "{said}\n{}", both.text());
     }
@@ -334,7 +334,7 @@ fn single_runs_have_a_change_and_no_verdict() {
     );
     let words = unwrapped(&both);
     for said in [
-        "Throughput: no verdict from a single run: repeat each at least 5 times at 4 of 4 points",
+        "Throughput: -4.92 % on average; no verdict from a single run: repeat each at least 5 times.",
         "no verdict from a single run: repeat each at least 5 times",
         "does not show how much runs differ",
         "tps change % -4.69 -4.24 -4.86 -5.86",

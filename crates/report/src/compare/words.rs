@@ -5,7 +5,6 @@ use measure::compare::{Comparison, Decision, LEAST};
 use super::SideBySide;
 use super::points::Number;
 use crate::contest::Turn;
-use crate::list::distinct;
 use crate::number;
 
 /// What a number is called at the start of a sentence.
@@ -67,7 +66,7 @@ fn sentence(both: &SideBySide, column: &str) -> Option<String> {
     let words = match found.as_slice() {
         [] => return None,
         [one] => of_one(one),
-        several => format!("{}{}", of_several(several), average(both, column)),
+        several => of_several(several, average(both, column)),
     };
     Some(format!("{}: {words}.", spoken(column)))
 }
@@ -91,8 +90,23 @@ fn of_one(found: &Comparison) -> String {
     }
 }
 
-/// `slower at 3 of 4 points by 4.24 to 5.86 %, undecided at 1`.
-fn of_several(found: &[Comparison]) -> String {
+/// `slower at 3 of 4 points by 4.24 to 5.86 %, undecided at 1 of 4 points; -4.91 % (-5.13 to
+/// -4.69) on average`.
+fn of_several(found: &[Comparison], average: Option<String>) -> String {
+    let is_untested = |one: &Comparison| !one.is_tested();
+    let words = match found {
+        [first, rest @ ..]
+            if is_untested(first) && rest.iter().all(|o| o.decision == first.decision) =>
+        {
+            [average, Some(first.verdict())]
+        }
+        _ => [Some(by_decision(found)), average],
+    };
+    words.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Each verdict with the number of its points.
+fn by_decision(found: &[Comparison]) -> String {
     let parts = [
         part(found, "slower", |decision| decision == Decision::Slower),
         part(found, "faster", |decision| decision == Decision::Faster),
@@ -104,23 +118,14 @@ fn of_several(found: &[Comparison]) -> String {
         part(found, "undecided", |decision| {
             matches!(decision, Decision::Undecided { .. })
         }),
+        part(found, "without a verdict", |decision| {
+            matches!(decision, Decision::NoVerdict { .. })
+        }),
     ];
-    let reasons = found.iter().filter_map(|one| match one.decision {
-        Decision::NoVerdict { reason } => Some(reason.to_string()),
-        _ => None,
-    });
-    let reasons = distinct(reasons).into_iter();
-    let untested = reasons.filter_map(|words| {
-        part(found, &words, |decision| match decision {
-            Decision::NoVerdict { reason } => reason.to_string() == words,
-            _ => false,
-        })
-    });
-    let all: Vec<String> = parts.into_iter().flatten().chain(untested).collect();
-    all.join(", ")
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn part(found: &[Comparison], word: &str, is: impl Fn(Decision) -> bool) -> Option<String> {
+fn part(found: &[Comparison], word: &str, is: fn(Decision) -> bool) -> Option<String> {
     let such = || found.iter().filter(|one| is(one.decision));
     let size = |one: &Comparison| one.change_pct.value.abs();
     let least = such().map(size).min_by(f64::total_cmp)?;
@@ -140,13 +145,11 @@ fn percent(size: f64) -> String {
 }
 
 /// The mean change of several points.
-fn average(both: &SideBySide, column: &str) -> String {
+fn average(both: &SideBySide, column: &str) -> Option<String> {
     let mut averages = both.averages.iter();
-    let found = averages.find(|average| average.column == column);
-    found.map_or(String::new(), |average| {
-        let change = number::change(Some(average.change_pct), " %");
-        format!("; {change} on average")
-    })
+    let found = averages.find(|average| average.column == column)?;
+    let change = number::change(Some(found.change_pct), " %");
+    Some(format!("{change} on average"))
 }
 
 /// What one number shows, and what it would take to show more.
