@@ -203,6 +203,40 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     }
 }
 
+/// Two one-sided tests at 2.5 % each: of sides that differ by just as much as matters.
+#[test]
+fn sameness_is_rarely_claimed_of_what_differs() {
+    let mut random = Random::new(20_240_307);
+    let studies = 2000;
+    let is_same = |found: Comparison| found.decision == Decision::Equivalent;
+    for blocks in [3, 5, 10] {
+        for run in [0.002, 0.005, 0.01, 0.02] {
+            let noise = Noise {
+                block: 0.1,
+                run,
+                tail: run,
+            };
+            let mut claimed = [LEAST, 0.0].map(|slowdown| {
+                let study = Study {
+                    blocks,
+                    noise,
+                    slowdown,
+                };
+                share(studies, || is_same(study.throughput(&mut random)))
+            });
+            println!(
+                "{blocks} blocks, {run} from run to run: equivalent at -2 % {:.1} %, at 0 {:.1} %",
+                claimed[0] * 100.0,
+                claimed[1] * 100.0
+            );
+            assert!(claimed[0] <= 0.025 + luck(0.025, studies), "{claimed:?}");
+            // The same is called the same where the noise allows.
+            claimed[1] += f64::from(u8::from(run > 0.002 || blocks < 5));
+            assert!(claimed[1] > 0.95, "{claimed:?}");
+        }
+    }
+}
+
 /// What gating is for: throughput does not share its error rate with the percentiles.
 #[test]
 fn a_slowdown_of_5_percent_is_found() {

@@ -1,5 +1,7 @@
 //! What to know before a comparison is believed.
 
+use std::collections::BTreeMap;
+
 use measure::compare::Method;
 use measure::summary::{TrialSummary, counted};
 
@@ -51,28 +53,38 @@ fn not_interleaved(base: &str, new: &str) -> String {
 
 /// Where every block ran the sides in the same order, the order is a difference, too.
 fn one_order(base: &Side<'_>, new: &Side<'_>) -> Option<String> {
-    let trials = &base.result.trials;
-    let first = |side: &Side<'_>, repeat: u32| {
-        let name = side.variant?;
-        let such = trials
-            .iter()
-            .filter(|trial| trial.repeat == repeat && keys::value(trial, VARIANT) == name);
-        such.map(|trial| trial.number).min()
-    };
-    let repeats = trials.iter().map(|trial| trial.repeat).max()?;
-    let pairs =
-        (1..=repeats).filter_map(|repeat| Some((first(base, repeat)?, first(new, repeat)?)));
-    let orders: Vec<bool> = pairs.map(|(base, new)| base < new).collect();
-    let (earlier, later) = match orders.as_slice() {
-        [true, rest @ ..] if rest.iter().all(|is| *is) && !rest.is_empty() => (base, new),
-        [false, rest @ ..] if rest.iter().all(|is| !is) && !rest.is_empty() => (new, base),
-        _ => return None,
-    };
+    let (first, later) = (numbers(base), numbers(new));
+    let pairs = first
+        .iter()
+        .filter_map(|(place, number)| Some((number, later.get(place)?)));
+    // Results of before trials had numbers have 0 everywhere.
+    let known = pairs.filter(|(base, new)| base != new);
+    let orders: Vec<bool> = known.map(|(base, new)| base < new).collect();
+    let is_first = *orders.first()?;
+    let repeats = first.keys().map(|(repeat, _)| repeat).max()?;
+    if *repeats < 2 || orders.iter().any(|order| *order != is_first) {
+        return None;
+    }
+    let (earlier, later) = if is_first { (base, new) } else { (new, base) };
     Some(format!(
         "{} ran before {} in every block, so that an effect of the order looks like a difference. \
          load.order = \"random\" balances the order.",
         earlier.name, later.name
     ))
+}
+
+/// A repeat of a point, without its variant.
+type Place<'a> = (u32, Vec<&'a (String, String)>);
+
+/// The places of a variant's trials in the study's order.
+fn numbers<'a>(side: &Side<'a>) -> BTreeMap<Place<'a>, u32> {
+    let trials = side.result.trials.iter();
+    let own = trials.filter(|trial| Some(keys::value(trial, VARIANT)) == side.variant);
+    let numbers = own.map(|trial| {
+        let others = trial.point.iter().filter(|(key, _)| key != VARIANT);
+        ((trial.repeat, others.collect()), trial.number)
+    });
+    numbers.collect()
 }
 
 fn single_runs(points: &[Matched]) -> Option<String> {
