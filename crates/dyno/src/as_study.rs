@@ -49,6 +49,7 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
     let login = &connection.login;
     let said = [
         ("--prepare", args.prepare != PrepareArg::Missing),
+        ("--create-database", args.create_database),
         ("--workers", args.workers.is_some()),
         ("--threshold", !args.thresholds.is_empty()),
         ("--ignore-errors", !connection.ignore_errors.is_empty()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use client::mysql::StatementProtocol;
 use data::Mode;
-use lab::{Database, EarlyEnd, Lab, Place, Trial};
+use lab::{Access, Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::ended::Until;
 use measure::result::Design;
@@ -37,7 +37,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
     let thresholds = Thresholds::of_bench(&args.thresholds, args.baseline.as_deref())?;
     let mut lab = Lab::default();
-    let access = server::access(Some(&args.connection.login))?;
+    let access = Access {
+        create_database: args.create_database,
+        ..server::access(Some(&args.connection.login))?
+    };
     let options = options(args);
     options
         .validate_for(args.workload)

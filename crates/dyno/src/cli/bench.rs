@@ -71,6 +71,9 @@ pub(crate) struct BenchArgs {
     /// Whether to load the data first.
     #[arg(long, value_enum, default_value_t = PrepareArg::Missing)]
     pub(crate) prepare: PrepareArg,
+    /// Create the database (MySQL, MariaDB) if it does not exist.
+    #[arg(long)]
+    pub(crate) create_database: bool,
     /// Seed of the rows and of every random choice.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
