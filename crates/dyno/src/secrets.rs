@@ -85,7 +85,9 @@ fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
 /// The argument without the passwords of the addresses in it, and these addresses.
 fn without_passwords(argument: &str) -> (String, Vec<Address>) {
     let lower = argument.to_ascii_lowercase();
-    let starts = SCHEMES.iter().flat_map(|scheme| lower.match_indices(scheme));
+    let starts = SCHEMES
+        .iter()
+        .flat_map(|scheme| lower.match_indices(scheme));
     let mut starts: Vec<usize> = starts.map(|(at, _)| at).collect();
     starts.sort_unstable();
     let ends = starts.iter().skip(1).copied().chain([argument.len()]);

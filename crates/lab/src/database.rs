@@ -98,7 +98,8 @@ impl Database {
         })?;
         // MariaDB 10 calls itself "5.5.5-10.11.14-MariaDB-…" to old replicas.
         let version = version.trim_start_matches("5.5.5-");
-        let number = version.split('-').next().unwrap_or(version);
+        let ends = |c: char| c == '-' || c.is_whitespace();
+        let number = version.split(ends).next().unwrap_or(version);
         let engine = if is_mariadb { "MariaDB" } else { "MySQL" };
         Ok(Self::Mysql {
             target: Arc::new(target),

@@ -55,7 +55,7 @@ pub(super) fn above_zero(text: &str) -> Result<f64, String> {
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (0.001..=1e7).contains(&rate) => Ok(rate),
-        _ => Err("a rate is a number of transactions a second, from 0.001 to 10000000".to_owned()),
+        _ => Err("a rate is a number of transactions a second, from 0.001 to 10000000; without --rate users do not wait for arrivals".to_owned()),
     }
 }
 
