@@ -18,11 +18,13 @@ use crate::search;
 use crate::thresholds;
 
 /// Points that have a line of their own.
-const MOST_POINTS: usize = 16;
+const MOST_POINTS: usize = 12;
 /// Kinds of warnings, and trials that ended early, that are told one by one.
-const MOST_TOLD: usize = 3;
+const MOST_TOLD: usize = 2;
+/// What stands before the further lines of a text.
+const MARGIN: &str = "    ";
 /// Characters of a warning or an error that are shown.
-const MOST_CHARS: usize = 160;
+const MOST_CHARS: usize = 120;
 
 /// The result in a sentence, its points, and verdicts, failures and warnings by their number.
 #[must_use]
@@ -198,8 +200,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// One line; what does not fit follows under it.
+/// One line; what does not fit follows under it, indented.
 fn hanging(line: &str) -> String {
-    let (start, rest) = line.split_once(' ').unwrap_or((line, ""));
-    wrap(&format!("{start} "), rest).trim_end().to_owned() + "\n"
+    wrap(MARGIN, line)[MARGIN.len()..].to_owned() + "\n"
 }
