@@ -29,13 +29,12 @@ const MOST_CHARS: usize = 120;
 /// The result in a sentence, its points, and verdicts, failures and warnings by their number.
 #[must_use]
 pub fn summary(result: &RunResult) -> String {
-    let mut text = wrap("", &findings::lead(result)) + "\n\n";
+    let lead = findings::lead(result);
+    let mut text = wrap("", &lead) + "\n\n";
     text.push_str(&numbers(result));
-    let mut lines = Vec::new();
-    if result.searches.is_empty() {
-        let answers = answers(result).into_iter();
-        lines.extend(answers.flat_map(|answer| answer.words));
-    }
+    let answers = answers(result).into_iter();
+    let mut lines: Vec<String> = answers.flat_map(|answer| answer.words).collect();
+    lines.retain(|words| *words != lead);
     lines.extend(verdicts(result));
     lines.extend(thresholds::lead(result));
     let early = findings::ended_early(result);
@@ -77,7 +76,11 @@ fn numbers(result: &RunResult) -> String {
     };
     let more = table.rows.len().saturating_sub(MOST_POINTS);
     table.rows.truncate(MOST_POINTS);
-    let mut text = grid(&table, 0);
+    let mut text = String::new();
+    if !table.caption.is_empty() {
+        text.push_str(&(wrap("", &table.caption) + "\n"));
+    }
+    text.push_str(&grid(&table, 0));
     if more > 0 {
         text.push_str(&format!("and {more} more, in the report\n"));
     }
