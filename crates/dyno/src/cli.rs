@@ -13,7 +13,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::failure::Failure;
 
 pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeArgs};
-pub(crate) use bench::{ArrivalsArg, BenchArgs, LoginArgs, PrepareArg, ProtocolArg, TlsModeArg};
+pub(crate) use bench::{
+    ArrivalsArg, BenchArgs, LoginArgs, PrepareArg, ProtocolArg, ReplyTimeArg, TlsModeArg,
+};
 pub(crate) use output::OutputArgs;
 pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
 
