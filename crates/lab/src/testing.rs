@@ -6,8 +6,8 @@ use std::time::Duration;
 use client::mysql::StatementProtocol;
 use load::{LoadSpec, Pace};
 use measure::find_max::FoundMax;
-use measure::metric::MonitorPoint;
-use measure::setup::StatementKind;
+use measure::metric::{Metrics, MonitorPoint};
+use measure::setup::{Input, Outcome, StatementKind, Unfinished};
 use measure::slice::Second;
 use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
@@ -16,6 +16,24 @@ use workload::options::Options;
 use crate::failure::Failure;
 use crate::keeper::Keeper;
 use crate::trial::{Place, Trial};
+
+/// Of a trial of which nothing is known but its seconds.
+pub(crate) fn input() -> Input {
+    Input {
+        number: 1,
+        label: "test".to_owned(),
+        point: Vec::new(),
+        repeat: 1,
+        started_at: None,
+        setup: trial().setup_of("engine", "server", None, 0),
+        unfinished: Unfinished::default(),
+        instances: Vec::new(),
+        metrics: Metrics::new(),
+        reset: None,
+        ended: None,
+        outcome: Outcome::Completed,
+    }
+}
 
 /// An hour of two users on one table, which is read before.
 pub(crate) fn trial() -> Trial {

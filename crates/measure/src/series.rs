@@ -25,6 +25,10 @@ pub struct SeriesPoint {
     pub service_p99_ms: Option<f64>,
     /// Errors of all codes.
     pub errors: u64,
+    /// Those of them after which the transaction was restarted; 0 in results of before
+    /// this was kept.
+    #[serde(default)]
+    pub restarts: u64,
     /// Connections that were lost and opened again.
     pub reconnects: u64,
     /// Arrivals that were due and not started at its end; open loop only.
@@ -76,7 +80,8 @@ impl From<&Second> for SeriesPoint {
             statements_per_s: rate(slice.statement_count()),
             response_ms: SeriesLatency::of(&slice.response),
             service_p99_ms: p99(&slice.service),
-            errors: slice.errors.values().map(|error| error.count).sum(),
+            errors: slice.error_count(),
+            restarts: slice.restarts(),
             reconnects: slice.reconnects,
             backlog: second.backlog,
             lateness_p99_ms: p99(&slice.lateness),

@@ -144,7 +144,7 @@ fn bound_at(best: &Point<'_>) -> String {
         .collect();
     bounds.dedup();
     match bounds.as_slice() {
-        [Bound::Nothing] => " Nothing that is watched held that point back.".to_owned(),
+        [Bound::Nothing] => " No bottleneck was identified there.".to_owned(),
         [bound] => format!(" That point was {}.", in_sentence(*bound)),
         _ => String::new(),
     }
@@ -153,7 +153,7 @@ fn bound_at(best: &Point<'_>) -> String {
 /// What a trial was bound by, in a word or two.
 pub(crate) fn bound_word(bound: Bound) -> String {
     match bound {
-        Bound::Nothing => "none of these".to_owned(),
+        Bound::Nothing => "none identified".to_owned(),
         other => other.to_string(),
     }
 }

@@ -55,6 +55,7 @@ fn merge(points: &[SeriesPoint]) -> Option<SeriesPoint> {
     merged.statements_per_s = of(|point| point.statements_per_s);
     merged.seconds = weights.iter().sum();
     merged.errors = points.iter().map(|point| point.errors).sum();
+    merged.restarts = points.iter().map(|point| point.restarts).sum();
     merged.reconnects = points.iter().map(|point| point.reconnects).sum();
     merged.backlog = points.iter().filter_map(|point| point.backlog).max();
     let times = points.iter().filter_map(|point| point.response_ms);
