@@ -93,6 +93,7 @@ impl From<store::StoreError> for Failure {
             store::StoreError::Exists { .. }
             | store::StoreError::Missing { .. }
             | store::StoreError::Newer { .. }
+            | store::StoreError::TooLarge { .. }
             | store::StoreError::InUse { .. } => Exit::Usage,
             _ => Exit::Interrupted,
         };

@@ -345,15 +345,27 @@ mod tests {
     #[test]
     fn workers_keep_their_places_when_a_load_has_ended() {
         let mut merger = Merger::new(2);
-        let busy = |running| Busy { running, waiting: 0.0 };
+        let busy = |running| Busy {
+            running,
+            waiting: 0.0,
+        };
         merger.add(0, second(0, Phase::Measure, &[1]));
         merger.end(0);
         for number in 0..3 {
-            merger.add(1, Second { workers: vec![busy(0.5)], ..second(number, Phase::Measure, &[1]) });
+            merger.add(
+                1,
+                Second {
+                    workers: vec![busy(0.5)],
+                    ..second(number, Phase::Measure, &[1])
+                },
+            );
         }
         merger.end(1);
         let all: Vec<Second> = std::iter::from_fn(|| merger.next()).collect();
         assert_eq!(all.len(), 3);
-        assert!(all.iter().all(|second| second.workers == [busy(0.0), busy(0.5)]));
+        assert!(
+            all.iter()
+                .all(|second| second.workers == [busy(0.0), busy(0.5)])
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Durations kept as a histogram, so that they can be merged without loss.
 
-use hdrhistogram::{Counter, Histogram};
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use hdrhistogram::{Counter, Histogram};
 
 /// Finest step that is kept apart, in nanoseconds.
 const LOWEST_NS: u64 = 64;
@@ -256,7 +256,10 @@ mod tests {
             total.accumulate(&latency);
         }
         assert_eq!((total.count(), total.sum_ns()), (all.count(), all.sum_ns()));
-        assert_eq!((total.min_ns(), total.max_ns()), (all.min_ns(), all.max_ns()));
+        assert_eq!(
+            (total.min_ns(), total.max_ns()),
+            (all.min_ns(), all.max_ns())
+        );
         for quantile in [0.0, 0.1, 0.5, 0.99, 0.999, 1.0] {
             assert_eq!(total.quantile_ns(quantile), all.quantile_ns(quantile));
         }

@@ -142,7 +142,10 @@ impl<C: Counter> Slice<C> {
     /// Those of them after which the transaction was restarted.
     #[must_use]
     pub fn restarts(&self) -> u64 {
-        let restarted = self.errors.values().filter(|error| error.action == RESTARTED);
+        let restarted = self
+            .errors
+            .values()
+            .filter(|error| error.action == RESTARTED);
         restarted.map(|error| error.count).sum()
     }
 

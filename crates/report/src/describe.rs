@@ -130,10 +130,10 @@ pub(crate) fn steady(summary: &TrialSummary) -> Option<String> {
     match summary.steady {
         Some(Steady::From { s }) => Some(format!("from {} on", number::seconds(s))),
         Some(Steady::Never { reason }) => Some(format!("never: {reason}")),
-        None if summary.transactions.count == 0 => None,
-        None => Some(format!(
+        None if (0.0..MIN_SECONDS as f64).contains(&summary.measured_s) => Some(format!(
             "not judged: that takes a measurement of at least {MIN_SECONDS} s"
         )),
+        None => None,
     }
 }
 

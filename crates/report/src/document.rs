@@ -115,7 +115,9 @@ pub(crate) fn all_trials(result: &RunResult) -> Grid {
     titles.extend(axes.iter().map(|key| keys::short(key, &axes)));
     titles.extend(repeated.then_some("repeat"));
     let keys = titles.len();
-    titles.extend(["tps", "mean", "p50", "p95", "p99", "max", "errors", "restarts"]);
+    titles.extend([
+        "tps", "mean", "p50", "p95", "p99", "max", "errors", "restarts",
+    ]);
     titles.extend(steady.then_some("steady"));
     titles.extend(verdict.then_some("verdict"));
     titles.extend(early.then_some("ended"));

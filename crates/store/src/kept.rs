@@ -50,7 +50,7 @@ pub fn read_kept(dir: &Path) -> Result<Kept, StoreError> {
     let mut dirs = Vec::new();
     let mut bytes = 0_u64;
     for path in trial_dirs(dir)? {
-        bytes = bytes.saturating_add(trial_bytes(&path));
+        bytes += trial_bytes(&path);
         if bytes > MAX_TRIALS_BYTES {
             let trials = dir.join(names::TRIALS);
             return Err(too_large(&trials, MAX_TRIALS_BYTES, "bytes of trial.json"));

@@ -131,9 +131,10 @@ fn file_bytes(path: &Path) -> Result<u64, StoreError> {
     }
 }
 
-/// The length of a trial's summary; 0 where there is none.
+/// The length of a trial's summary; 0 where there is none that is read.
 pub(crate) fn trial_bytes(trial: &Path) -> u64 {
-    fs::metadata(trial.join(names::TRIAL)).map_or(0, |found| found.len())
+    let bytes = fs::metadata(trial.join(names::TRIAL)).map_or(0, |found| found.len());
+    if bytes > MAX_TRIAL_BYTES { 0 } else { bytes }
 }
 
 /// The directories of the trials, in order.

@@ -48,7 +48,11 @@ pub struct Overview {
 impl Figures {
     pub(crate) fn of(report: &Report<'_>) -> Self {
         let factor = thin::factor(report.series, report.monitors);
-        let read = report.series.iter().map(|points| thin::seconds_per_point(points)).max();
+        let read = report
+            .series
+            .iter()
+            .map(|points| thin::seconds_per_point(points))
+            .max();
         let result = report.result;
         let trials = result.trials.iter().enumerate().map(|(place, trial)| {
             let series = report.series.get(place).map_or(&[][..], Vec::as_slice);
