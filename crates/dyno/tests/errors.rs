@@ -66,7 +66,7 @@ fn lock_timeouts_are_done_again_and_counted() {
         .args(options)
         .args("--events 20")
         .start();
-    running.says(" errors");
+    running.says(" restarts");
     say("ROLLBACK");
     let trial = running.wait().succeeds().trial();
     assert_eq!(trial.transactions.count, 20);
