@@ -35,6 +35,9 @@ pub struct SeriesPoint {
     pub backlog: Option<u64>,
     /// 99th percentile of how late the generator noticed an arrival.
     pub lateness_p99_ms: Option<f64>,
+    /// How late the generator read replies; `None` where nothing was stamped.
+    #[serde(default)]
+    pub delay_ms: Option<SeriesLatency>,
     /// Each worker's shares.
     pub workers: Vec<Busy>,
 }
@@ -55,6 +58,13 @@ pub struct SeriesLatency {
 }
 
 impl SeriesLatency {
+    fn longest(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.largest(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
     fn largest(self, other: Self) -> Self {
         Self {
             mean: self.mean.max(other.mean),
@@ -94,10 +104,8 @@ impl SeriesPoint {
         self.backlog = self.backlog.max(next.backlog);
         self.service_p99_ms = largest(self.service_p99_ms, next.service_p99_ms);
         self.lateness_p99_ms = largest(self.lateness_p99_ms, next.lateness_p99_ms);
-        self.response_ms = match (self.response_ms, next.response_ms) {
-            (Some(mine), Some(theirs)) => Some(mine.largest(theirs)),
-            (mine, theirs) => mine.or(theirs),
-        };
+        self.response_ms = SeriesLatency::longest(self.response_ms, next.response_ms);
+        self.delay_ms = SeriesLatency::longest(self.delay_ms, next.delay_ms);
         true
     }
 
@@ -145,6 +153,7 @@ impl From<&Second> for SeriesPoint {
             reconnects: slice.reconnects,
             backlog: second.backlog,
             lateness_p99_ms: p99(&slice.lateness),
+            delay_ms: SeriesLatency::of(&slice.delay),
             workers: second.workers.clone(),
         }
     }

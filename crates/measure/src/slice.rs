@@ -48,6 +48,11 @@ pub struct Slice<C: Counter = u32> {
     pub service: Latency<C>,
     /// How late the generator itself noticed an arrival; open loop only.
     pub lateness: Latency<C>,
+    /// How late the generator read replies: from their arrival, as the kernel stamped it,
+    /// until they were read. Empty where nothing was stamped.
+    pub delay: Latency<C>,
+    /// Replies whose stamp could not be true, because a clock was set.
+    pub refused_stamps: u64,
     /// Statements by kind, in the order of the load's list of kinds.
     pub statements: Vec<Latency<C>>,
     /// Errors by code (0: the network's).
@@ -90,6 +95,8 @@ impl<C: Counter> Slice<C> {
             response: Latency::default(),
             service: Latency::default(),
             lateness: Latency::default(),
+            delay: Latency::default(),
+            refused_stamps: 0,
             statements: vec![Latency::default(); kinds],
             errors: BTreeMap::new(),
             reconnects: 0,
@@ -108,6 +115,8 @@ impl<C: Counter> Slice<C> {
         add(&mut self.response, &other.response);
         add(&mut self.service, &other.service);
         add(&mut self.lateness, &other.lateness);
+        add(&mut self.delay, &other.delay);
+        self.refused_stamps += other.refused_stamps;
         for (mine, theirs) in self.statements.iter_mut().zip(&other.statements) {
             add(mine, theirs);
         }
@@ -128,6 +137,8 @@ impl<C: Counter> Slice<C> {
         self.response.clear();
         self.service.clear();
         self.lateness.clear();
+        self.delay.clear();
+        self.refused_stamps = 0;
         self.statements.iter_mut().for_each(Latency::clear);
         self.errors.clear();
         (self.reconnects, self.lookups, self.misses) = (0, 0, 0);
