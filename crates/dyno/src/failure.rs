@@ -94,6 +94,7 @@ impl From<store::StoreError> for Failure {
             | store::StoreError::Foreign { .. }
             | store::StoreError::Missing { .. }
             | store::StoreError::Newer { .. }
+            | store::StoreError::TooLarge { .. }
             | store::StoreError::InUse { .. } => Exit::Usage,
             _ => Exit::Interrupted,
         };

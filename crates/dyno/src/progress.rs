@@ -297,7 +297,12 @@ fn live_line(point: &SeriesPoint) -> String {
     if let Some(backlog) = point.backlog {
         text.push_str(&format!("  backlog {backlog}"));
     }
-    for (count, name) in [(point.errors, "errors"), (point.reconnects, "reconnects")] {
+    let failed = point.errors.saturating_sub(point.restarts);
+    for (count, name) in [
+        (failed, "errors"),
+        (point.restarts, "restarts"),
+        (point.reconnects, "reconnects"),
+    ] {
         if count > 0 {
             text.push_str(&format!("  {count} {name}"));
         }

@@ -41,6 +41,16 @@ struct Files {
     instances: BTreeMap<u32, InstanceWriter>,
 }
 
+impl Files {
+    /// The summary comes last: where it is, all else of the trial is whole.
+    fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
+        for instance in self.instances.into_values() {
+            instance.finish()?;
+        }
+        self.trial.finish(summary)
+    }
+}
+
 /// What a result is about.
 pub(crate) struct About<'a> {
     pub(crate) title: &'a str,
@@ -313,7 +323,7 @@ impl Keeper for Results {
             };
         }
         let finished = match self.current.take() {
-            Some(files) => files.trial.finish(&summary),
+            Some(files) => files.finish(&summary),
             None => Ok(()),
         };
         self.screen.trial_ended(&summary);

@@ -235,6 +235,7 @@ fn instance(
         transactions: trial.transactions,
         response_ms: trial.response_ms,
         errors: 0,
+        restarts: 0,
         outcome: measure::setup::Outcome::Completed,
         settings: vec![
             ("innodb_buffer_pool_size".into(), pool.into()),

@@ -62,6 +62,13 @@ fn look_at(trial: &TrialSummary, dir: &Path) {
     }
     let counts = trial.instances.iter().map(|i| i.transactions.count);
     assert_eq!(counts.sum::<u64>(), trial.transactions.count);
+    let rates = trial
+        .instances
+        .iter()
+        .map(|i| i.transactions.per_s.unwrap().value);
+    let over_sum = trial.transactions.per_s.unwrap().value / rates.sum::<f64>();
+    // A second's ends lie some milliseconds apart; merge.rs is tested with longer ones.
+    assert!((0.98..1.02).contains(&over_sum), "{over_sum}");
     let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
     assert_eq!(
         trial.instances.iter().map(|i| i.errors).sum::<u64>(),

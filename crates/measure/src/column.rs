@@ -13,7 +13,7 @@ struct Number {
     of: fn(&TrialSummary) -> Option<Estimate>,
 }
 
-const NUMBERS: [Number; 4] = [
+const NUMBERS: [Number; 5] = [
     Number {
         name: "tps",
         unit: "1/s",
@@ -30,11 +30,13 @@ const NUMBERS: [Number; 4] = [
         name: "errors",
         unit: "",
         heading: "errors",
-        of: |trial| {
-            Some(exact(
-                trial.errors.iter().map(|e| e.count).sum::<u64>() as f64
-            ))
-        },
+        of: |trial| Some(exact(trial.failures() as f64)),
+    },
+    Number {
+        name: "restarts",
+        unit: "",
+        heading: "restarts",
+        of: |trial| Some(exact(trial.restarts() as f64)),
     },
     Number {
         name: "reconnects",

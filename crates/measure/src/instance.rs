@@ -18,6 +18,10 @@ pub struct InstanceSummary {
     pub response_ms: Option<LatencySummary>,
     /// Errors of all codes.
     pub errors: u64,
+    /// Those of them after which the transaction was restarted; 0 in results of before
+    /// this was kept.
+    #[serde(default)]
+    pub restarts: u64,
     /// How its load ended.
     pub outcome: Outcome,
     /// Every setting of the server that is not its default, in order of name.

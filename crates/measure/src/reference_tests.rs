@@ -28,6 +28,10 @@ fn docs_statistics_md_names_the_limits() {
             quantile::FEWEST_SLOWER.to_string(),
         ),
         (
+            "shortest measurement that is judged for steadiness",
+            seconds(steady::MIN_SECONDS),
+        ),
+        (
             "shift of the mean that dates the end of a warm-up",
             percent(steady::MATTERS),
         ),

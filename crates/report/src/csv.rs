@@ -30,6 +30,7 @@ pub fn results(result: &RunResult) -> String {
     }
     for name in [
         "repeat",
+        "started_at",
         "instances",
         "outcome",
         "reason",
@@ -52,6 +53,7 @@ pub fn results(result: &RunResult) -> String {
     }
     for name in [
         "errors",
+        "restarts",
         "reconnects",
         "steady_from_s",
         "never_steady",
@@ -109,6 +111,7 @@ fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&
         csv.text(value.map_or("", String::as_str));
     }
     csv.number(Some(f64::from(trial.repeat)));
+    csv.text(trial.started_at.as_deref().unwrap_or_default());
     csv.number(Some(f64::from(trial.setup.instances)));
     csv.text(ended(&trial.outcome));
     csv.text(&reason(trial));
@@ -127,7 +130,7 @@ fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&
             csv.number(range.map(|range| range.high));
         }
     }
-    for name in ["errors", "reconnects"] {
+    for name in ["errors", "restarts", "reconnects"] {
         csv.number(measure::column::value(trial, name).map(|count| count.value));
     }
     let (from_s, never) = match trial.steady {

@@ -14,6 +14,8 @@ use crate::failure::{Cause, Failure};
 /// What the loads of a trial gave.
 pub(crate) struct Driven {
     pub(crate) gather: Gather,
+    /// Wall-clock time at the zero of the loads' clock.
+    pub(crate) started_at: String,
     pub(crate) instances: Vec<InstanceSummary>,
     pub(crate) metrics: Metrics,
     pub(crate) unfinished: Unfinished,
@@ -57,6 +59,7 @@ impl Hearing<'_> {
             unfinished: self.unfinished(),
             ended: self.early.ended().filter(|_| outcome == Outcome::Completed),
             gather: self.gather,
+            started_at: self.started_at,
             metrics,
             outcome,
             failure,
@@ -97,7 +100,8 @@ impl Hearing<'_> {
                     server: database.shown(),
                     transactions: part.transactions,
                     response_ms: part.response_ms,
-                    errors: part.errors.iter().map(|error| error.count).sum(),
+                    errors: part.failures() + part.restarts(),
+                    restarts: part.restarts(),
                     outcome: own_outcome(load).unwrap_or_else(|| outcome.clone()),
                     settings: settings.to_vec(),
                 }
@@ -112,6 +116,7 @@ impl Hearing<'_> {
             label: trial.label.clone(),
             point: Vec::new(),
             repeat: trial.repeat,
+            started_at: None,
             setup: trial.setup_of(&database.engine(), &database.shown(), None, 0),
             unfinished: Unfinished::default(),
             instances: Vec::new(),

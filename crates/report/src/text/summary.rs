@@ -7,7 +7,6 @@ use measure::summary::{TrialSummary, counted};
 use super::table::grid;
 use super::wrap::wrap;
 use crate::cell::Cell;
-use crate::describe::error_count;
 use crate::document::answers;
 use crate::findings::{self, Remark};
 use crate::grid::{Grid, heads};
@@ -118,7 +117,7 @@ fn points(result: &RunResult) -> Grid {
 fn measured(point: &Point<'_>) -> Vec<String> {
     let of = |column: &str| Cell::of(&point.trials, column);
     let value = |column: &str| number::maybe(of(column).value());
-    let errors = point.trials.iter().map(|trial| error_count(trial)).sum();
+    let errors = point.trials.iter().map(|trial| trial.failures()).sum();
     vec![
         counted(&point.trials).len().to_string(),
         number::estimate(point.tps.estimate),

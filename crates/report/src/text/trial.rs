@@ -241,13 +241,17 @@ fn errors(summary: &TrialSummary) -> String {
             0 => "network".to_owned(),
             code => code.to_string(),
         };
+        let name = match error.is_restart() {
+            true => "Restarts: ",
+            false => "Errors: ",
+        };
         let line = format!(
             "{} x {code}, {}: {}",
             number::count(error.count),
             error.action,
             error.example
         );
-        let _ = write!(text, "\n{}", wrap("Error: ", &line));
+        let _ = write!(text, "\n{}", wrap(name, &line));
     }
     if summary.reconnects > 0 {
         let _ = write!(text, "\nReconnects: {}", number::count(summary.reconnects));

@@ -246,6 +246,7 @@ fn instance(trial: &TrialSummary, number: u32, of: u32) -> InstanceSummary {
         transactions,
         response_ms: trial.response_ms,
         errors: 0,
+        restarts: 0,
         outcome: Outcome::Completed,
         settings: vec![
             ("innodb_buffer_pool_size".into(), "1073741824".into()),
