@@ -6,6 +6,7 @@ use lab::{Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::ended::Until;
 use measure::result::{Design, Table};
+use measure::setup::ReplyTime;
 use study::{Engine, Plan, ServerSpec, Study};
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
@@ -53,6 +54,7 @@ impl Meant {
             repeats: plan.repeats,
             axes: plan.axes.clone(),
             order: plan.order.to_string(),
+            delta_as_in: plan.delta_as_in.clone(),
             tables: plan
                 .tables
                 .iter()
@@ -116,6 +118,10 @@ impl Meant {
                 study::Protocol::Prepared => StatementProtocol::Prepared,
                 study::Protocol::Text => StatementProtocol::Text,
             },
+            reply_time: match load.reply_time {
+                study::ReplyTime::Kernel => ReplyTime::Kernel,
+                study::ReplyTime::Program => ReplyTime::Program,
+            },
             mode: Some(Mode::Missing),
             load_connections: LOAD_CONNECTIONS,
             preload: load.preload,
@@ -141,6 +147,7 @@ impl Meant {
                 batch_scheduling: true,
                 connect_limit: CONNECT_LIMIT,
                 grace: GRACE,
+                stall_limit: load::STALL_LIMIT,
             },
             workers: None,
         };
