@@ -118,6 +118,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         directory: None,
         config: Vec::new(),
         reset: Reset::default(),
+        cold_data: true,
     };
     // In a study of several engines the keys below are for the others.
     if spec.engine.is_process() {
@@ -128,6 +129,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         spec.directory = at.maybe_spanned("server.directory")?;
         spec.config = at.settings();
         spec.reset = at.get("server.reset")?;
+        spec.cold_data = at.get("server.cold_data")?;
     }
     Ok(ServerSpec::Engine(Box::new(spec)))
 }
@@ -150,6 +152,7 @@ fn load(at: &Point<'_>) -> Result<LoadSpec, Failure> {
         distribution: at.spanned("load.distribution")?,
         key_range: at.maybe("load.key_range")?,
         protocol: at.get("load.protocol")?,
+        reply_time: at.get("load.reply_time")?,
         threads: at.get("load.threads")?,
         preload: at.get("load.preload")?,
         warmup: at.get("load.warmup")?,

@@ -182,6 +182,8 @@ pub(crate) static KEYS: &[Key] = &[
         "Directory on the disk to be tested, such as `/mnt/nvme`: each server's data lies in a new directory below it, which goes with the server; nothing else in it is touched. Without it data lies in dyno's cache. Prepared data is kept in the cache in any case, and copied.")),
     started(key("server.reset", Kind::Choice(&["copy", "rebuild", "none"]), "\"copy\"",
         "How a trial gets its data: `copy` (each starts from its own copy of a data directory that is prepared once and kept for later studies), `rebuild` (each prepares its own, which takes the full time) or `none` (each goes on with what the trial before it left, so trials are not independent; one that needs other data, or comes after one in which a server died, begins with a copy).")),
+    started(key("server.cold_data", Kind::Boolean, "true",
+        "Whether a trial's new data is written to disk and dropped from the page cache before the servers start on it, so that no trial begins while the kernel still writes it. With `false` the servers start at once, on what the copy left in memory.")),
     started(optional("server.config", Kind::Settings,
         "Settings of the server's own option file: `config = { innodb_buffer_pool_size = \"256M\" }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.innodb_buffer_pool_size`.")),
 
@@ -220,6 +222,8 @@ pub(crate) static KEYS: &[Key] = &[
         "Highest key that transactions choose; without it that is `data.rows`. More than there are rows makes lookups miss, less makes a part of the rows hot."),
     key("load.protocol", Kind::Choice(&["prepared", "text"]), "\"prepared\"",
         "How statements are sent: `prepared` (once for each connection, then by number) or as `text` each time."),
+    key("load.reply_time", Kind::Choice(&["kernel", "program"]), "\"kernel\"",
+        "When a reply counts as there: `kernel` (when its last bytes reached this host, as the kernel stamped them; over TCP, with or without TLS) or `program` (when dyno has read them, as other load generators do; so always over a Unix socket and with SQLite)."),
     key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."),
     fixed(key("load.repeats", count(1, 1000), "1",
         "How many trials each point of the study has. Every point runs once before any runs again.")),
