@@ -3,12 +3,14 @@
 mod connection;
 mod error;
 mod login;
+mod password;
 mod session;
 mod target;
 mod tls;
 
 pub use connection::Connection;
 pub use error::{Error, TlsFailure, refusal_remedy};
+pub use password::Withheld;
 pub use session::{Connector, MysqlSession, StatementProtocol};
 pub use target::{DEFAULT_PORT, Target, TargetError};
-pub use tls::{TlsMode, TlsOptions};
+pub use tls::{ServerPublicKey, TlsMode, TlsOptions};

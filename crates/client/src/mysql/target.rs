@@ -8,6 +8,7 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 use rustls::pki_types::ServerName;
 
+use super::password::Permissions;
 use super::tls::{TlsMode, TlsOptions};
 use crate::net::Address;
 
@@ -31,6 +32,7 @@ pub struct Target {
     pub database: String,
     pub(super) tls_mode: TlsMode,
     pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
+    pub(super) permissions: Permissions,
 }
 
 /// A URL or an option that names no server.
@@ -91,10 +93,12 @@ impl Target {
             Some(path) => Address::Unix(path),
             None => resolve(&host, port)?,
         };
-        let tls_mode = match address {
+        tls.check().map_err(TargetError::Tls)?;
+        let permissions = Permissions::from(tls);
+        let tls_mode = match (&address, tls.mode()) {
             // Nobody can read along on a Unix socket, as MySQL's clients see it too.
-            Address::Unix(_) if tls.mode == TlsMode::Preferred => TlsMode::Disable,
-            _ => tls.mode,
+            (Address::Unix(_), TlsMode::Preferred) => TlsMode::Disable,
+            (_, mode) => mode,
         };
         let tls = (tls_mode != TlsMode::Disable)
             .then(|| {
@@ -126,7 +130,16 @@ impl Target {
             database,
             tls_mode,
             tls,
+            permissions,
         })
+    }
+
+    /// Pins the server's RSA public key (PEM), with which it gets the password where it
+    /// asks for the password itself.
+    #[must_use]
+    pub fn with_server_public_key(mut self, pem: Vec<u8>) -> Self {
+        self.permissions.pin(pem);
+        self
     }
 
     /// The addresses that its host has; none for a Unix socket, which is on this host.
