@@ -15,6 +15,7 @@ use workload::options::Options;
 use workload::rows::{Checksum, DataSpec, TableRows};
 use workload::schema::{self, Dialect, table_name};
 
+use crate::lock;
 use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, Spec};
 use crate::parts::{PART_ROWS, Part, Queue};
 use crate::sessions::{self, Session};
@@ -43,6 +44,8 @@ pub fn prepare_mysql(
     let spec = Spec::wanted(wanted);
     let tables = wanted.workload.tables(wanted.options, wanted.users);
     let mut first = heeding(interrupted, &reactor, Connection::open(target))?;
+    let lock = lock::take(&mut first, lock::WAIT_LIMIT, listener.tell);
+    heeding(interrupted, &reactor, lock)?;
     let found = heeding(interrupted, &reactor, inspect(&mut first, tables, &spec))?;
     let todo = state::plan(&found, wanted, &spec, listener.tell)?;
     if todo.missing.is_empty() {
@@ -54,13 +57,14 @@ pub fn prepare_mysql(
     let connections = wanted
         .connections
         .clamp(1, loading.parts(todo.missing.len()));
-    loading.spawn(&reactor, first);
-    for _ in 1..connections {
+    for _ in 0..connections {
         let opened = heeding(interrupted, &reactor, Connection::open(target))?;
         loading.spawn(&reactor, opened);
     }
     reactor.block_on(loading.watch(&todo.prepared, listener))?;
     reactor.block_on(loading.end(&reactor, target))?;
+    // Until here it held the lock.
+    reactor.block_on(first.close())?;
     if let Some(error) = loading.failure.take() {
         return Err(error);
     }

@@ -37,7 +37,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
     let thresholds = Thresholds::of_bench(&args.thresholds, args.baseline.as_deref())?;
     let mut lab = Lab::default();
-    let access = server::access(Some(&args.connection.login))?;
+    let access = server::access(&args.connection.login)?;
     let options = options(args);
     options
         .validate_for(args.workload)

@@ -52,7 +52,11 @@ impl Permissions {
     }
 
     /// How `plugin` may send the password over this channel.
-    pub(super) fn delivery(&self, plugin: &str, channel: Channel) -> Result<Delivery<'_>, Withheld> {
+    pub(super) fn delivery(
+        &self,
+        plugin: &str,
+        channel: Channel,
+    ) -> Result<Delivery<'_>, Withheld> {
         let trusted = channel.is_trusted();
         if plugin == CLEAR {
             return match trusted || self.cleartext_plugin {
@@ -147,9 +151,16 @@ mod tests {
         let none = permissions(ServerPublicKey::Unknown, false);
         for plugin in [CLEAR, CACHING_SHA2, SHA256] {
             for channel in [OPEN, UNVERIFIED] {
-                assert!(none.delivery(plugin, channel).is_err(), "{plugin} {channel:?}");
+                assert!(
+                    none.delivery(plugin, channel).is_err(),
+                    "{plugin} {channel:?}"
+                );
             }
-            assert_eq!(none.delivery(plugin, VERIFIED), Ok(Delivery::Clear), "{plugin}");
+            assert_eq!(
+                none.delivery(plugin, VERIFIED),
+                Ok(Delivery::Clear),
+                "{plugin}"
+            );
         }
         assert_eq!(none.delivery(CLEAR, UNIX), Ok(Delivery::Clear));
         assert_eq!(none.delivery(CACHING_SHA2, UNIX), Ok(Delivery::Clear));
@@ -173,7 +184,10 @@ mod tests {
             let servers = Ok(Delivery::EncryptedWithTheServersKey);
             assert_eq!(accepted.delivery(plugin, OPEN), servers);
             assert_eq!(accepted.delivery(plugin, UNVERIFIED), Ok(Delivery::Clear));
-            assert_eq!(known.delivery(plugin, OPEN), Ok(Delivery::Encrypted(b"pem")));
+            assert_eq!(
+                known.delivery(plugin, OPEN),
+                Ok(Delivery::Encrypted(b"pem"))
+            );
             // The server takes no encrypted password over TLS.
             let withheld = Err(Withheld::Unverified);
             assert_eq!(known.delivery(plugin, UNVERIFIED), withheld);

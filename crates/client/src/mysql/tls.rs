@@ -121,12 +121,12 @@ impl TlsOptions {
         let name = mode.name();
         if self.ca.is_some() && !mode.verifies() {
             return Err(format!(
-                "--tls-ca would not be used: with --tls-mode {name} the server's certificate is not verified; choose verify-ca or verify-full, or leave out --tls-mode"
+                "the authority (--tls-ca, server.tls.ca) would not be used: the mode {name} does not verify the server's certificate; choose verify-ca or verify-full, or leave out the mode"
             ));
         }
         if self.certificate.is_some() && mode == TlsMode::Disable {
             return Err(format!(
-                "--tls-cert would not be used with --tls-mode {name}; choose another mode"
+                "the client's certificate (--tls-cert, server.tls.cert) would not be used with the mode {name}; choose another mode"
             ));
         }
         Ok(())
