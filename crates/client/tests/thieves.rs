@@ -105,7 +105,6 @@ impl Thief {
 
     fn has_the_password(self) -> bool {
         let heard = self.heard.join().unwrap();
-        assert!(!heard.is_empty(), "the client said nothing");
         heard.iter().any(|payload| holds_password(payload))
     }
 }

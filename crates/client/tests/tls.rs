@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use client::mysql::{Connection, Target, TlsMode, TlsOptions};
+use client::mysql::{Connection, ServerPublicKey, Target, TlsMode, TlsOptions};
 use common::{account, assert_has, closed, log_in, open, run, tls, told};
 use testkit::{MariaDb, MySql, Server};
 
@@ -176,6 +176,7 @@ fn a_client_with_a_certificate() {
         let with = TlsOptions {
             certificate: Some(certificate),
             key: Some(key),
+            server_public_key: ServerPublicKey::Accepted,
             ..closed()
         };
         assert!(
