@@ -254,11 +254,12 @@ fn an_interrupted_index_is_left_by_the_server_too() {
     }
 }
 
-/// A port whose first connection leads to one server, and all others to another.
+/// A port whose first two connections (the lock's and the one that loads) lead to one
+/// server, and all others to another.
 fn balancer(first: u16, others: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let servers = iter::once(first).chain(iter::repeat(others));
+    let servers = iter::repeat_n(first, 2).chain(iter::repeat(others));
     let lead = move || {
         for (client, server) in listener.incoming().map_while(Result::ok).zip(servers) {
             let server = TcpStream::connect(("127.0.0.1", server)).unwrap();

@@ -423,12 +423,18 @@ fn a_mysql_account_that_needs_what_the_client_was_told_not_to_use() {
     let url = format!("mysql://careful:pw@127.0.0.1:{}/sbtest", server.port());
     Program::bench(&url)
         .args(SHORT)
-        .args("--tls-mode disable")
+        .args("--tls-mode disable --get-server-public-key")
         .run()
         .fails(SERVER, &["1045", "refused the connection"]);
-    let done = Program::bench(&url)
+    Program::bench(&url)
         .args(SHORT)
         .args("--tls-mode required")
+        .run()
+        .fails(SERVER, &["did not get the password", "--tls-ca"]);
+    let done = Program::bench(&url)
+        .args(SHORT)
+        .args("--tls-mode verify-ca --tls-ca")
+        .arg(&server.ca_file().display().to_string())
         .run();
     assert!(done.succeeds().trial().setup.tls.is_some());
 }
