@@ -10,6 +10,10 @@ use crate::secrets::{self, OptionFile};
 
 /// Makes sure that somebody answers at a URL.
 pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Failure> {
+    if url.starts_with("sqlite:") && access.tls != TlsOptions::default() {
+        let message = "TLS and login options have no effect on SQLite, which runs inside dyno";
+        return Err(Failure::new(Exit::Usage, message).remedy(Some("leave them out")));
+    }
     let typed = secrets::typed_password(url);
     let access = Access {
         password: typed.or_else(|| access.password.clone()),

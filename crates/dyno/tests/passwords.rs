@@ -112,7 +112,9 @@ fn a_password_that_cannot_be_told_from_its_address_is_refused() {
         for program in [
             Program::bench(url),
             Program::new().args("doctor").arg(url),
-            Program::study("title = \"t\"").args("--set").arg(&format!("server.url={url}")),
+            Program::study("title = \"t\"")
+                .args("--set")
+                .arg(&format!("server.url={url}")),
         ] {
             let done = program.run();
             let done = done.fails(USAGE, &["percent-encoded", "%23", "DYNO_PASSWORD"]);
@@ -127,7 +129,14 @@ fn a_password_that_cannot_leave_the_command_line_ends_dyno() {
     let hidden = "mount -t tmpfs none /proc && exec \"$@\"";
     let words = ["bench", "mysql://u:hush@127.0.0.1:1/x"];
     let output = Command::new("unshare")
-        .args(["--mount", "sh", "-c", hidden, "sh", env!("CARGO_BIN_EXE_dyno")])
+        .args([
+            "--mount",
+            "sh",
+            "-c",
+            hidden,
+            "sh",
+            env!("CARGO_BIN_EXE_dyno"),
+        ])
         .args(words)
         .output()
         .unwrap();
@@ -149,7 +158,9 @@ fn memory_with_a_password_is_in_no_core_dump() {
     let running = Program::bench(&url).start();
     let (_silent, _) = listener.accept().unwrap();
     let limits = fs::read_to_string(format!("/proc/{}/limits", running.pid())).unwrap();
-    let core = limits.lines().find(|line| line.starts_with("Max core file size"));
+    let core = limits
+        .lines()
+        .find(|line| line.starts_with("Max core file size"));
     let soft = core.unwrap().split_whitespace().nth(4).unwrap();
     assert!(["0", "1"].contains(&soft), "{limits}");
 }
@@ -162,9 +173,14 @@ fn a_server_that_dyno_starts_inherits_no_password() {
     let study = "title = \"t\"\n[data]\nrows = 50\n[load]\nwarmup = \"0s\"\ntime = \"60s\"\n\
          [[variant]]\nname = \"started\"\nserver.engine = \"mariadb\"\n\
          [[variant]]\nname = \"given\"\nserver.url = \"mysql://x@127.0.0.1:1/x\"\n";
-    let url = format!("mysql://typed:hush-typed@127.0.0.1:{}/sbtest", server.port());
+    let url = format!(
+        "mysql://typed:hush-typed@127.0.0.1:{}/sbtest",
+        server.port()
+    );
     let program = Program::study(study).cache(&cache);
-    let program = program.arg("--set").arg(&format!("variant.given.server.url={url}"));
+    let program = program
+        .arg("--set")
+        .arg(&format!("variant.given.server.url={url}"));
     let running = program.env("DYNO_PASSWORD", "hush-said").start();
     let mut pid = None;
     wait_until("a server under load", || {
@@ -202,7 +218,11 @@ fn tls_has_the_same_words_in_a_study_as_on_the_command_line() {
         .run()
         .fails(SERVER, &["not valid for name"]);
     let unused = "server.tls.mode=required";
-    Program::study(&study).arg("--set").arg(unused).run().fails(USAGE, &["would not be used"]);
+    Program::study(&study)
+        .arg("--set")
+        .arg(unused)
+        .run()
+        .fails(USAGE, &["would not be used"]);
     Program::bench(&url)
         .args(SHORT)
         .args("--tls-mode preferred --tls-ca")
@@ -227,11 +247,20 @@ fn mysql_gets_a_password_that_it_does_not_know_by_name_only() {
     let ca = ca.display();
     for (options, remedy) in [
         (String::new(), Some("--tls-ca")),
-        ("--tls-mode disable".to_owned(), Some("--server-public-key-path")),
+        (
+            "--tls-mode disable".to_owned(),
+            Some("--server-public-key-path"),
+        ),
         ("--get-server-public-key".to_owned(), None),
-        ("--tls-mode disable --get-server-public-key".to_owned(), None),
+        (
+            "--tls-mode disable --get-server-public-key".to_owned(),
+            None,
+        ),
         (format!("--tls-mode verify-ca --tls-ca {ca}"), None),
-        (format!("--tls-mode disable --server-public-key-path {key}"), None),
+        (
+            format!("--tls-mode disable --server-public-key-path {key}"),
+            None,
+        ),
     ] {
         server.sql("FLUSH PRIVILEGES");
         let program = Program::bench(&url).args(SHORT).args(&options);

@@ -43,7 +43,11 @@ fn a_plan_runs_no_program_and_sweeps_nothing() {
         program.env("DYNO_CACHE_DIR", &cache.display().to_string())
     };
     let done = plan(&none).run().succeeds();
-    assert!(done.stdout.contains("not checked: versions"), "{}", done.shown());
+    assert!(
+        done.stdout.contains("not checked: versions"),
+        "{}",
+        done.shown()
+    );
     assert!(!none.exists() && !told.exists());
     // What a dead dyno left stays for those that run.
     let left = cache.path().join("run/5e1c000000000/s1.0");
@@ -62,7 +66,7 @@ fn a_plan_makes_no_database_of_sqlite() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("new.db");
     let program = Program::study(&format!(
-        "title = \"t\"\n[server]\nurl = \"sqlite:{}\"\n",
+        "title = \"t\"\n[server]\nurl = \"sqlite://{}\"\n",
         file.display()
     ));
     let study = program.dir().join("study.toml").display().to_string();

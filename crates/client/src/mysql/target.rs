@@ -83,6 +83,7 @@ impl Target {
                 parsed.scheme()
             )));
         }
+        check_unreserved(&parsed)?;
         let host = parsed
             .host_str()
             .unwrap_or("localhost")
@@ -168,6 +169,17 @@ impl Target {
     }
 }
 
+/// Refuses a URL whose parts are likely to be others than its author meant: `#`, `/` or `?`
+/// in a password ends it, and what follows is read as a path or a fragment.
+fn check_unreserved(url: &url::Url) -> Result<(), TargetError> {
+    if url.fragment().is_none() && !url.path().contains('@') {
+        return Ok(());
+    }
+    Err(TargetError::Url(
+        "the URL has a '#', or an '@' after its host; in a password or a name write # as %23, @ as %40, / as %2F, ? as %3F, % as %25".to_owned(),
+    ))
+}
+
 fn socket_path(url: &url::Url) -> Result<Option<PathBuf>, TargetError> {
     let mut socket = None;
     for (key, value) in url.query_pairs() {
@@ -233,6 +245,23 @@ mod tests {
     fn the_password_is_never_shown() {
         let target = parse("mysql://u:secret@127.0.0.1/x").unwrap();
         assert!(!format!("{target:?} {}", target.shown()).contains("secret"));
+    }
+
+    #[test]
+    fn special_characters_are_percent_encoded() {
+        for url in [
+            "mysql://u:12#34@127.0.0.1/x",
+            "mysql://u:12/34@127.0.0.1/x",
+            "mysql://127.0.0.1/x#y",
+        ] {
+            let message = parse(url).unwrap_err().to_string();
+            assert!(message.contains("%23"), "{message}");
+        }
+        let target = parse("mysql://u:%2312%2F@127.0.0.1/a%40b?socket=/a@b").unwrap();
+        assert_eq!(
+            (target.password.as_str(), target.database.as_str()),
+            ("#12/", "a@b")
+        );
     }
 
     #[test]
