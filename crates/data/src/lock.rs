@@ -1,5 +1,5 @@
-//! One preparation of a database at a time: an advisory lock of the server, which it
-//! releases when the connection ends, however that happens.
+//! Serializes preparations of one database by an advisory lock, which the server releases
+//! when the connection ends, for whatever reason.
 
 use std::time::{Duration, Instant};
 
@@ -7,17 +7,17 @@ use client::mysql::{Connection, Error};
 
 use crate::{PrepareError, Progress};
 
-/// How long another preparation of the same database is waited for.
+/// The longest wait for another preparation of the same database.
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(3600);
-/// How often the user hears that this still waits.
+/// The interval between notes while waiting.
 const TELL_INTERVAL: Duration = Duration::from_secs(60);
 /// The lock's name, as the server knows it: at most 64 characters in MySQL.
 const NAME: &str = "LEFT(CONCAT('dyno prepares ', DATABASE()), 64)";
 /// A connection that only holds a lock is idle, for as long as the load takes.
 const STAY: &str = "SET SESSION wait_timeout = 31536000";
 
-/// Takes the lock of the connection's database, and waits for another holder at most `limit`.
-/// A server that gives no locks is used without, and the user told so.
+/// Acquires the lock of the connection's database; waits at most `limit` for another holder.
+/// Without support for locks, warns the user and continues.
 ///
 /// # Errors
 /// When the limit has passed, or the connection fails.
@@ -48,7 +48,7 @@ pub(crate) async fn take(
         if told.is_none_or(|told: Instant| told.elapsed() >= TELL_INTERVAL) {
             told = Some(Instant::now());
             tell(Progress::Note(format!(
-                "another dyno prepares this database (connection {holder}); waiting for it, {} s of at most {}",
+                "another dyno is preparing this database (connection {holder}); waiting for it, {} s of at most {} s",
                 waited.as_secs(),
                 limit.as_secs()
             )));
@@ -75,7 +75,7 @@ async fn holder(connection: &mut Connection) -> Result<String, Error> {
 
 fn without(why: &str, tell: &mut dyn FnMut(Progress)) -> Result<(), PrepareError> {
     tell(Progress::Note(format!(
-        "the server gives no advisory lock ({why}): make sure that no other dyno prepares this database meanwhile"
+        "the server does not provide advisory locks ({why}); make sure that no other dyno prepares this database at the same time"
     )));
     Ok(())
 }

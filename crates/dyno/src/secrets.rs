@@ -77,7 +77,7 @@ pub(crate) fn leave_argv() -> Result<(), Failure> {
         .env(ADDRESSES_VARIABLE, addresses)
         .exec();
     let message = format!(
-        "the password on the command line is visible to every user of this host, and dyno cannot start itself without it: {SELF}: {error}"
+        "cannot hide the password on the command line from other users: cannot run {SELF}: {error}"
     );
     Err(Failure::new(Exit::Usage, message).remedy(Some(ELSEWHERE)))
 }
@@ -175,9 +175,9 @@ fn may_hold_password(url: &str) -> bool {
 }
 
 fn unreadable_password() -> Failure {
-    let message = "an address on the command line is not a URL, and what may be its password would stay visible to every user of this host";
+    let message = "cannot parse an address on the command line, so its password would remain visible to other users";
     let remedy = format!(
-        "write special characters of the password percent-encoded (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {ELSEWHERE}"
+        "percent-encode special characters in the password (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {ELSEWHERE}"
     );
     Failure::new(Exit::Usage, message).remedy(Some(&remedy))
 }

@@ -437,7 +437,7 @@ fn a_mysql_account_that_needs_what_the_client_was_told_not_to_use() {
         .args(SHORT)
         .args("--tls-mode required")
         .run()
-        .fails(SERVER, &["did not get the password", "--tls-ca"]);
+        .fails(SERVER, &["password was not sent", "--tls-ca"]);
     Program::bench(&url)
         .args(SHORT)
         .args("--tls-mode disable --get-server-public-key")

@@ -117,7 +117,7 @@ fn a_password_that_cannot_be_told_from_its_address_is_refused() {
                 .arg(&format!("server.url={url}")),
         ] {
             let done = program.run();
-            let done = done.fails(USAGE, &["percent-encoded", "%23", "DYNO_PASSWORD"]);
+            let done = done.fails(USAGE, &["percent-encode", "%23", "DYNO_PASSWORD"]);
             assert!(!done.stderr.contains("hush"), "{}", done.shown());
         }
     }
@@ -266,7 +266,7 @@ fn mysql_gets_a_password_that_it_does_not_know_by_name_only() {
         let program = Program::bench(&url).args(SHORT).args(&options);
         let done = program.env("DYNO_PASSWORD", "hush").run();
         match remedy {
-            Some(remedy) => drop(done.fails(SERVER, &["did not get the password", remedy])),
+            Some(remedy) => drop(done.fails(SERVER, &["password was not sent", remedy])),
             None => drop(done.succeeds()),
         }
     }

@@ -44,7 +44,7 @@ fn a_plan_runs_no_program_and_sweeps_nothing() {
     };
     let done = plan(&none).run().succeeds();
     assert!(
-        done.stdout.contains("not checked: versions"),
+        done.stdout.contains("not checked: server versions"),
         "{}",
         done.shown()
     );

@@ -110,7 +110,7 @@ fn no_effect(name: &Name, met: Trials) -> Fault {
         ),
         Trials::None(Why::NoUrl) => Fault::new(
             format!(
-                "`{name}` has no effect without `server.url`: dyno logs in to the servers that it starts in its own way"
+                "`{name}` has no effect without `server.url`: it applies to servers that run already"
             ),
             "take it out, or name a server that runs already with `server.url`",
         ),

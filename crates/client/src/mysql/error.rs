@@ -37,8 +37,8 @@ pub enum Error {
         /// How.
         why: TlsFailure,
     },
-    /// The server asked for a password that it may not have.
-    #[error("{server} did not get the password: {why}")]
+    /// The server requires the password itself, and may not have it.
+    #[error("the password was not sent to {server}: {why}")]
     Withheld {
         /// Who asked.
         server: String,

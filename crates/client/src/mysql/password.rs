@@ -1,11 +1,10 @@
 //! Who may have the password itself.
 //!
-//! Most plugins only prove that the client knows the password. Others want the password: in
-//! clear, or encrypted with a key that the server names. Whoever answers in the server's place
-//! could ask for it too, so it goes only to a peer that is known to be the server (a Unix
-//! socket, or TLS whose certificate was verified), or where the user named the option that
-//! allows it. MySQL's own client is less strict in one point: it sends the password over TLS
-//! that it did not verify.
+//! Most plugins only prove that the client knows the password. Others require the password
+//! itself: in clear text, or encrypted with a key that the server presents. An impostor can
+//! require it too, so dyno sends it only to a verified peer (a Unix socket, or TLS with a
+//! verified certificate), or if the user set the option that allows it. MySQL's own client is
+//! less strict in one point: it sends the password over unverified TLS.
 
 use wire::mysql::auth::{CACHING_SHA2, CLEAR, SHA256};
 
@@ -92,16 +91,16 @@ pub(super) enum Delivery<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Withheld {
     /// It wants it in clear.
-    #[error("the server asks for the password in clear ({CLEAR})")]
+    #[error("the server requires the password in clear text ({CLEAR}), but it was not verified")]
     Cleartext,
     /// The connection has TLS, but nobody verified whose.
     #[error(
-        "the server asks for the password itself ({CACHING_SHA2} or {SHA256}), and its certificate was not verified"
+        "the server requires the password itself ({CACHING_SHA2} or {SHA256}), but its TLS certificate was not verified"
     )]
     Unverified,
     /// The connection has no TLS, and the server's key is not known.
     #[error(
-        "the server asks for the password encrypted with its RSA key ({CACHING_SHA2} or {SHA256}), and that key is not known"
+        "the server requires the password encrypted with its RSA public key ({CACHING_SHA2} or {SHA256}), but that key is not known"
     )]
     NoKey,
 }
@@ -110,13 +109,13 @@ impl Withheld {
     pub(super) fn remedy(self) -> &'static str {
         match self {
             Self::Cleartext => {
-                "verify the server (--tls-ca FILE, or --tls-mode verify-full) or use its Unix socket; --enable-cleartext-plugin sends the password to whoever answers"
+                "verify the server (--tls-ca FILE, or --tls-mode verify-full) or connect over its Unix socket; --enable-cleartext-plugin sends the password without verification"
             }
             Self::Unverified => {
-                "verify the server (--tls-ca FILE, or --tls-mode verify-full) or use its Unix socket; --get-server-public-key sends the password to whoever answers (MySQL also asks for it when it does not know the account)"
+                "verify the server (--tls-ca FILE, or --tls-mode verify-full) or connect over its Unix socket; --get-server-public-key sends the password without verification (MySQL also asks for it if the account does not exist)"
             }
             Self::NoKey => {
-                "give the server's key (--server-public-key-path FILE), use TLS and verify the server (--tls-ca FILE), or use its Unix socket; --get-server-public-key accepts the key of whoever answers (MySQL also asks for it when it does not know the account)"
+                "name the file of that key (--server-public-key-path FILE), verify the server with TLS (--tls-ca FILE), or connect over its Unix socket; --get-server-public-key accepts any key (MySQL also asks for the password if the account does not exist)"
             }
         }
     }

@@ -169,8 +169,8 @@ impl Target {
     }
 }
 
-/// Refuses a URL whose parts are likely to be others than its author meant: `#`, `/` or `?`
-/// in a password ends it, and what follows is read as a path or a fragment.
+/// Refuses a URL that its author probably meant differently: a `#`, `/` or `?` in a password
+/// ends the host part, and the rest is read as a path or a fragment.
 fn check_unreserved(url: &url::Url) -> Result<(), TargetError> {
     if url.fragment().is_none() && !url.path().contains('@') {
         return Ok(());

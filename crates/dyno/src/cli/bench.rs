@@ -121,18 +121,18 @@ pub(crate) struct LoginArgs {
     /// The key of the client's certificate (PEM).
     #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "url"])]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Send the password to a server that was not verified, under whatever key it names.
+    /// Accept any public key that the server presents, to send it the password.
     #[arg(
         long,
         requires = "url",
         conflicts_with = "server_public_key_path",
-        long_help = "Send the password to a server that was not verified, under whatever key it names. caching_sha2_password (MySQL's default) and sha256_password need the password itself at an account's first login; without this option it goes only over a Unix socket, over TLS with a verified certificate, or under the key of --server-public-key-path. Unlike MySQL's own client, dyno does not take unverified TLS for safe."
+        long_help = "Accept any public key that the server presents, to send it the password. caching_sha2_password (MySQL's default) and sha256_password require the password itself at an account's first login. Without this option, it is sent only over a Unix socket, over TLS with a verified certificate, or encrypted with the key in --server-public-key-path. Unlike MySQL's own client, dyno does not consider unverified TLS safe."
     )]
     pub(crate) get_server_public_key: bool,
-    /// File of the server's RSA public key (PEM), which encrypts the password without TLS.
+    /// File with the server's RSA public key (PEM), to encrypt the password without TLS.
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) server_public_key_path: Option<PathBuf>,
-    /// Send the password in clear (mysql_clear_password) to a server that was not verified.
+    /// Send the password in clear text (mysql_clear_password) without verifying the server.
     #[arg(long, requires = "url")]
     pub(crate) enable_cleartext_plugin: bool,
     /// Read user and password from a file of my.cnf's form.
