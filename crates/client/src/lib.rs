@@ -1,7 +1,9 @@
 //! Connections: sockets, TLS and authentication around the codecs of `wire`, and
 //! SQLite in process; both give the workloads their `Session`.
 
+mod dial;
 pub mod mysql;
 pub mod net;
 pub mod reactor;
+mod shown;
 pub mod sqlite;

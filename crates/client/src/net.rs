@@ -2,22 +2,19 @@
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use mio::net::{TcpStream, UnixStream};
 use rustls::pki_types::ServerName;
 
-use crate::reactor::{Io, sleep_until};
-
-/// How long a full queue is left alone.
-const QUEUE_RETRY: Duration = Duration::from_millis(5);
+use crate::dial;
+use crate::reactor::Io;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// TCP; the first address that answers is taken.
+    /// TCP; the first of these addresses to answer is taken.
     Tcp(Vec<SocketAddr>),
     /// A Unix socket.
     Unix(PathBuf),
@@ -43,8 +40,8 @@ impl Stream {
     /// The system's, of the last address that was tried.
     pub async fn connect(address: &Address) -> Result<Self> {
         let socket = match address {
-            Address::Tcp(addresses) => Socket::Tcp(connect_tcp(addresses).await?),
-            Address::Unix(path) => Socket::Unix(connect_unix(path).await?),
+            Address::Tcp(addresses) => Socket::Tcp(dial::tcp(addresses).await?),
+            Address::Unix(path) => Socket::Unix(dial::unix(path).await?),
         };
         Ok(Self { socket, tls: None })
     }
@@ -200,39 +197,4 @@ fn drain_plaintext<R>(
             Err(error) => return Err(error),
         }
     }
-}
-
-/// Unlike TCP's, a Unix socket's full queue refuses at once: try again until the
-/// caller's own limit.
-async fn connect_unix(path: &Path) -> Result<Io<UnixStream>> {
-    loop {
-        match UnixStream::connect(path) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                sleep_until(Instant::now() + QUEUE_RETRY).await;
-            }
-            connected => return Io::new(connected?),
-        }
-    }
-}
-
-async fn connect_tcp(addresses: &[SocketAddr]) -> Result<Io<TcpStream>> {
-    let mut last = Error::new(ErrorKind::AddrNotAvailable, "the name has no address");
-    for address in addresses {
-        match connect_one(*address).await {
-            Ok(io) => return Ok(io),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-async fn connect_one(address: SocketAddr) -> Result<Io<TcpStream>> {
-    let io = Io::new(TcpStream::connect(address)?)?;
-    io.writable().await;
-    if let Some(error) = io.socket().take_error()? {
-        return Err(error);
-    }
-    // Statements are small and must not wait for each other.
-    io.socket().set_nodelay(true)?;
-    Ok(io)
 }

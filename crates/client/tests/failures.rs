@@ -194,7 +194,8 @@ fn a_server_that_dies_takes_its_connections() {
                     .unwrap_err(),
             );
             let refused = connector.connect(&Arc::default()).await.unwrap_err();
-            assert_lost(&refused);
+            // Its host answers that nothing listens: it may be restarting.
+            assert_eq!(refused.kind, FailureKind::Away, "{refused}");
         });
     }
 }

@@ -49,6 +49,9 @@ pub struct Wanted<'a> {
     pub mode: Mode,
     /// Connections that load side by side.
     pub connections: u32,
+    /// A server that is reached over the network and does nothing for so long is asked
+    /// whether it is alive, and left if it does not answer.
+    pub stall_limit: Duration,
 }
 
 /// What a preparation tells while it works.

@@ -228,6 +228,7 @@ pub(crate) fn describe(args: &BenchArgs, options: Options, database: Database) -
             batch_scheduling: !connection.no_batch_scheduling,
             connect_limit: connection.connect_limit,
             grace: GRACE,
+            stall_limit: load::STALL_LIMIT,
         },
         load_connections: connection.load_connections,
     }

@@ -16,7 +16,8 @@ use crate::results::print;
 use crate::study_file::Meant;
 
 /// What a plan leaves to `dyno run`, which looks before its first trial.
-const NOT_LOOKED_AT: &str = "\nnot checked: server versions and settings, CPU quotas, ports (a plan starts nothing)";
+const NOT_LOOKED_AT: &str =
+    "\nnot checked: server versions and settings, CPU quotas, ports (a plan starts nothing)";
 
 /// Lists the trials with what they need; starts nothing, and changes no file.
 pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {

@@ -153,6 +153,7 @@ impl Meant {
                 batch_scheduling: true,
                 connect_limit: CONNECT_LIMIT,
                 grace: GRACE,
+                stall_limit: load::STALL_LIMIT,
             },
             workers: None,
         };

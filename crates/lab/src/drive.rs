@@ -14,6 +14,7 @@ use workload::user::Shared;
 
 use crate::database::Database;
 use crate::failure::{Cause, Failure};
+use crate::files;
 use crate::hear::{Driven, Hearing, LoadNews, News};
 use crate::keeper::Keeper;
 use crate::rig::Rig;
@@ -144,12 +145,10 @@ fn to_its_end(
     ended.unwrap_or_else(|payload| Err(LoadError::panicked(&*payload)))
 }
 
-/// Each user needs a socket; most systems allow fewer by default than at most.
+/// Most systems allow a process fewer open files by default than at most.
 fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
-    /// Files that are open besides the users' connections.
-    const OTHERS: u64 = 256;
     let users = u64::from(trial.load.users) * u64::from(trial.instances);
-    let needed = users + OTHERS;
+    let needed = files::of_loads(trial) + files::OWN_FILES;
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -159,7 +158,7 @@ fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
     match limit.maximum {
         Some(maximum) if maximum < needed || raised.is_err() => {
             let message = format!(
-                "{users} users need {needed} open files, but this process may have {maximum}"
+                "{users} virtual users need up to {needed} open files, but this process may have only {maximum}"
             );
             let remedy = format!("raise the limit first: ulimit -n {needed}");
             Err(Failure::new(Cause::Usage, message).remedy(Some(remedy)))

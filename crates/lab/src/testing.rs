@@ -52,6 +52,7 @@ pub(crate) fn trial() -> Trial {
             ignored_errors: Vec::new(),
             batch_scheduling: false,
             connect_limit: 2,
+            stall_limit: load::STALL_LIMIT,
             grace: Duration::from_secs(5),
         },
         workers: None,

@@ -182,6 +182,7 @@ impl Trial {
             users: self.load.users,
             mode,
             connections: self.load_connections,
+            stall_limit: self.load.stall_limit,
         }
     }
 

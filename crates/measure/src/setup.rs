@@ -1,6 +1,8 @@
 //! What was driven, with what, and how it ended: what a summary is told besides
 //! the seconds.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ended::{Ended, Until};
@@ -150,6 +152,14 @@ pub enum Outcome {
     Completed,
     /// By the user; what was measured until then counts.
     Interrupted,
+    /// At its limit, or for lack of any reply, while its server was away; what was measured
+    /// until then is kept.
+    ServerLost {
+        /// When the last transaction ended, on the trial's clock, in milliseconds.
+        at_ms: u64,
+        /// Why virtual users could not go on.
+        error: String,
+    },
     /// By an error that the load may not ignore.
     Stopped {
         /// The error, in the server's words.
@@ -167,10 +177,19 @@ impl std::fmt::Display for Outcome {
         match self {
             Self::Completed => f.write_str("completed"),
             Self::Interrupted => f.write_str("interrupted"),
+            Self::ServerLost { at_ms, error } => {
+                write!(f, "{}: {error}", server_lost(Duration::from_millis(*at_ms)))
+            }
             Self::Stopped { error } => write!(f, "stopped by an error: {error}"),
             Self::Failed { reason } => write!(f, "failed: {reason}"),
         }
     }
+}
+
+/// That a server was lost, and when on the trial's clock.
+#[must_use]
+pub fn server_lost(at: Duration) -> String {
+    format!("server lost at {:.1} s", at.as_secs_f64())
 }
 
 /// What a summary is told besides the seconds.

@@ -103,7 +103,7 @@ impl TrialSummary {
     fn counts(&self) -> bool {
         !matches!(
             self.outcome,
-            Outcome::Failed { .. } | Outcome::Stopped { .. }
+            Outcome::Failed { .. } | Outcome::Stopped { .. } | Outcome::ServerLost { .. }
         )
     }
 }

@@ -21,8 +21,7 @@ const MODIFIERS: [&str; 6] = [
 const OWN_FILES: &str = "each server has a directory of its own, for all its files";
 const OWN_ADDRESS: &str = "each server listens on this host only, on a port and socket of its own";
 const OWN_PROCESS: &str = "dyno starts the server on a prepared directory, and ends it";
-const OWN_ACCOUNT: &str =
-    "each server has a single account, whose password dyno sets at startup";
+const OWN_ACCOUNT: &str = "each server has a single account, whose password dyno sets at startup";
 const OWN_LOG: &str = "the error log is kept with the result";
 const SECRET: &str =
     "everything in a study is kept with its result, so a password does not belong in it";

@@ -74,6 +74,9 @@ pub enum FailureKind {
     Restart,
     /// The connection is gone: reconnect with backoff, count.
     Lost,
+    /// The server is restarting, as far as its host tells: nothing listens there, or it
+    /// says that it shuts down. As [`FailureKind::Lost`], with shorter waits.
+    Away,
     /// The server refused the statement: stop the load, unless the code is
     /// listed as ignorable.
     Refused,

@@ -14,13 +14,12 @@ use super::error::Error;
 use super::login::{self, LoggedIn, next_message};
 use super::target::Target;
 use crate::net::Stream;
-use crate::reactor::{Permit, permit, timeout};
+use crate::reactor::{Permit, permit_to_knock, timeout};
+use crate::shown::shortened;
 
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 /// Longest row that dyno's own questions may get.
 const ROW_LIMIT_BYTES: usize = 16 << 20;
-/// How much of a statement an error shows.
-const SHOWN_STATEMENT_CHARS: usize = 200;
 
 /// An open connection.
 #[derive(Debug)]
@@ -48,7 +47,7 @@ impl Connection {
     /// As [`Connection::open`]'s.
     pub async fn open_within(limit: Duration, target: &Target) -> Result<Self, Error> {
         // Who waits for its turn has not begun.
-        let permit = permit().await;
+        let permit = permit_to_knock().await;
         match timeout(limit, Self::log_in(target, permit)).await {
             Ok(opened) => opened,
             Err(_) => Err(Error::Timeout {
@@ -242,10 +241,7 @@ impl Connection {
 
 /// The server's refusal of `sql`, which is shortened.
 fn refused(error: ServerError, sql: &str) -> Error {
-    let mut statement: String = sql.chars().take(SHOWN_STATEMENT_CHARS).collect();
-    if statement.len() < sql.len() {
-        statement.push('…');
-    }
+    let statement = shortened(sql);
     Error::Statement { error, statement }
 }
 

@@ -7,6 +7,7 @@ mod password;
 mod session;
 mod target;
 mod tls;
+mod watchdog;
 
 pub use connection::Connection;
 pub use error::{Error, TlsFailure, refusal_remedy};
@@ -14,3 +15,4 @@ pub use password::Withheld;
 pub use session::{Connector, MysqlSession, StatementProtocol};
 pub use target::{DEFAULT_PORT, Target, TargetError};
 pub use tls::{ServerPublicKey, TlsMode, TlsOptions};
+pub use watchdog::unless_hung;

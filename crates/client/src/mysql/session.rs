@@ -11,6 +11,7 @@ use workload::session::{Connect, Param, Reply, Session, SessionError};
 use super::connection::Connection;
 use super::error::Error;
 use super::target::Target;
+use crate::shown::shortened;
 
 /// MySQL's error for a statement that it takes as text only: BEGIN is one.
 const NOT_PREPARABLE: u16 = 1295;
@@ -136,10 +137,7 @@ impl Session for MysqlSession {
     async fn query(&mut self, _kind: Kind, sql: &str) -> Result<Reply, SessionError> {
         let done = self.connection.run(sql).await;
         if done.is_err() {
-            sql.chars()
-                .take(200)
-                .collect::<String>()
-                .clone_into(&mut self.text);
+            self.text = shortened(sql);
         }
         self.finish(done, None)
     }

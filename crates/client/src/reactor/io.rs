@@ -1,5 +1,6 @@
 //! Sockets that tasks wait for.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::rc::Rc;
@@ -8,6 +9,9 @@ use std::task::{Context, Poll, Waker};
 use mio::{Interest, Token};
 
 use super::Inner;
+
+/// Reads in a row that fill the whole buffer, after which a task lets the others run.
+const FULL_READS_AT_ONCE: u32 = 16;
 
 /// What is known of a socket since its last edge, and who waits for it.
 #[derive(Debug, Default)]
@@ -54,6 +58,7 @@ pub struct Io<S: mio::event::Source> {
     socket: S,
     key: usize,
     reactor: Rc<Inner>,
+    full_reads: Cell<u32>,
 }
 
 impl<S: mio::event::Source> Io<S> {
@@ -73,6 +78,7 @@ impl<S: mio::event::Source> Io<S> {
             socket,
             key,
             reactor,
+            full_reads: Cell::new(0),
         })
     }
 
@@ -142,6 +148,10 @@ where
     /// # Errors
     /// The system's; `UnexpectedEof` when the peer has closed.
     pub async fn receive<R>(&self, mut take: impl FnMut(&[u8]) -> R) -> Result<R> {
+        if self.full_reads.get() >= FULL_READS_AT_ONCE {
+            self.full_reads.set(0);
+            self.reactor.let_others_run().await;
+        }
         loop {
             poll_fn(|context| self.poll_readable(context)).await;
             let mut buffer = self.reactor.receive_buffer.borrow_mut();
@@ -157,6 +167,9 @@ where
                     // of more (epoll(7)), and no read has to fail first.
                     if length < buffer.len() {
                         self.drained();
+                        self.full_reads.set(0);
+                    } else {
+                        self.full_reads.set(self.full_reads.get() + 1);
                     }
                     return Ok(take(&buffer[..length]));
                 }
@@ -173,5 +186,83 @@ impl<S: mio::event::Source> Drop for Io<S> {
         // The socket is closed right after, which also takes it off the queue.
         let _ = self.reactor.registry.deregister(&mut self.socket);
         self.reactor.sources.borrow_mut().remove(self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use mio::net::UnixStream;
+
+    use super::super::{Reactor, sleep_until, timeout};
+    use super::*;
+
+    /// A socket that always has more than anyone reads.
+    struct Endless(UnixStream);
+
+    impl mio::event::Source for Endless {
+        fn register(
+            &mut self,
+            registry: &mio::Registry,
+            token: Token,
+            interests: Interest,
+        ) -> Result<()> {
+            self.0.register(registry, token, interests)
+        }
+
+        fn reregister(
+            &mut self,
+            registry: &mio::Registry,
+            token: Token,
+            interests: Interest,
+        ) -> Result<()> {
+            self.0.reregister(registry, token, interests)
+        }
+
+        fn deregister(&mut self, registry: &mio::Registry) -> Result<()> {
+            self.0.deregister(registry)
+        }
+    }
+
+    impl Read for &Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+            Ok(buffer.len())
+        }
+    }
+
+    impl Write for &Endless {
+        fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_task_whose_reads_are_always_full_lets_the_others_run() {
+        let reactor = Reactor::new().unwrap();
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        peer.write_all(b"!").unwrap();
+        let begun = Instant::now();
+        reactor.spawn(async move {
+            let io = Io::new(Endless(socket)).unwrap();
+            // It gives up in the end, so that a test that fails ends, too.
+            while begun.elapsed() < Duration::from_secs(10) {
+                io.receive(|_| ()).await.unwrap();
+            }
+        });
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let others = async {
+            let io = Io::new(ours).unwrap();
+            sleep_until(Instant::now() + Duration::from_millis(5)).await;
+            theirs.write_all(b"?").unwrap();
+            io.receive(<[u8]>::len).await.unwrap()
+        };
+        let received = reactor.block_on(timeout(Duration::from_secs(5), others));
+        assert_eq!(received.unwrap(), Ok(1));
+        reactor.cancel_tasks();
     }
 }

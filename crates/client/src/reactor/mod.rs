@@ -5,8 +5,8 @@
 //! edge-triggered epoll, no work stealing, no read before the socket says that
 //! there is something. `benches/RESULTS.md` compares it with tokio's.
 
-mod gate;
 mod io;
+mod semaphore;
 mod task;
 mod timer;
 
@@ -16,16 +16,15 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::Token;
 use slab::Slab;
 
-pub(crate) use gate::{Permit, permit};
 pub use io::Io;
+pub use semaphore::{Permit, Semaphore};
 pub use timer::{Elapsed, sleep_until, timeout, unless};
 
-use gate::Gate;
 use io::Readiness;
 use task::{MAIN, ReadyQueue, Task, TaskWaker};
 use timer::Timers;
@@ -33,6 +32,10 @@ use timer::Timers;
 const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
 const EVENTS_AT_ONCE: usize = 1024;
+/// A server's queue of connections that it has not yet accepted is short (MariaDB:
+/// 50 and more), and the system drops what comes to a full one: the client then
+/// waits for a greeting that never comes. So few knock at once.
+const KNOCKING_AT_ONCE: usize = 32;
 /// One buffer serves all connections of a thread, so an idle one costs no memory.
 const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
 
@@ -52,14 +55,22 @@ struct Inner {
     registry: mio::Registry,
     sources: RefCell<Slab<Readiness>>,
     timers: Timers,
-    gate: Gate,
+    /// Tasks that wait for a server's greeting.
+    knocking: Semaphore,
     tasks: RefCell<Slab<Task>>,
     /// Tasks that this thread has woken.
     woken: RefCell<Vec<usize>>,
+    /// Tasks that go on once those have run that sockets and timers wake.
+    deferred: RefCell<Vec<Waker>>,
     /// Tasks that other threads have woken.
     ready: Arc<ReadyQueue>,
     receive_buffer: RefCell<Vec<u8>>,
     main_is_ready: Cell<bool>,
+}
+
+/// Waits until few enough of this thread's tasks wait for a server's greeting.
+pub(crate) fn permit_to_knock() -> impl Future<Output = Permit> {
+    Inner::current().knocking.acquire()
 }
 
 /// Wakes a loop from another thread.
@@ -91,9 +102,10 @@ impl Reactor {
                 registry,
                 sources: RefCell::default(),
                 timers,
-                gate: Gate::default(),
+                knocking: Semaphore::new(KNOCKING_AT_ONCE),
                 tasks: RefCell::default(),
                 woken: RefCell::default(),
+                deferred: RefCell::default(),
                 ready,
                 receive_buffer: RefCell::new(vec![0; RECEIVE_BUFFER_BYTES]),
                 main_is_ready: Cell::new(false),
@@ -196,6 +208,20 @@ impl Inner {
         self.woken.borrow_mut().push(id);
     }
 
+    /// Lets every task run that a socket or timer can wake, and only then goes on.
+    async fn let_others_run(&self) {
+        let mut has_waited = false;
+        std::future::poll_fn(|context| {
+            if has_waited {
+                return Poll::Ready(());
+            }
+            has_waited = true;
+            self.deferred.borrow_mut().push(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
     /// Marks a task of `queue`'s loop as woken, if that loop runs on this thread.
     fn wake_here(queue: &ReadyQueue, id: usize) -> bool {
         let woken = CURRENT.try_with(|current| match &*current.borrow() {
@@ -254,7 +280,9 @@ impl Inner {
     /// Waits for sockets, timers or another thread.
     fn wait(&self, events: &mut mio::Events) -> std::io::Result<()> {
         self.timers.arm()?;
-        match self.poll.borrow_mut().poll(events, None) {
+        let has_deferred = !self.deferred.borrow().is_empty();
+        let wait = has_deferred.then_some(Duration::ZERO);
+        match self.poll.borrow_mut().poll(events, wait) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(()),
             polled => polled?,
         }
@@ -274,6 +302,9 @@ impl Inner {
         drop(sources);
         if timers_fire {
             self.timers.fire(Instant::now());
+        }
+        for waker in self.deferred.take() {
+            waker.wake();
         }
         Ok(())
     }
@@ -300,8 +331,6 @@ impl Drop for Entered {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

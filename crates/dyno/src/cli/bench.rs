@@ -56,7 +56,8 @@ pub(crate) struct BenchArgs {
     /// Load before the measurement, shown but not counted.
     #[arg(long, default_value = "5s", value_parser = duration, value_name = "DURATION")]
     pub(crate) warmup: Duration,
-    /// End after so many transactions.
+    /// End after so many transactions. Without --time, the run also ends when the server
+    /// has answered no statement for 60 s.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) events: Option<u64>,
     /// Open loop: so many transactions arrive each second, whether a user is free or not.
