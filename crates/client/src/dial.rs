@@ -12,6 +12,7 @@ use mio::net::{TcpStream, UnixStream};
 use rustix::net::sockopt;
 
 use crate::reactor::{Io, sleep_until, timeout};
+use crate::tcp::TcpSocket;
 
 /// A TCP connection is lost when its peer has acknowledged nothing for this long: a host
 /// that is down or a cable that is cut says nothing else. A server that is only slow is not
@@ -41,14 +42,14 @@ pub(crate) async fn unix(path: &Path) -> Result<Io<UnixStream>> {
     }
 }
 
-type Attempt<'a> = Pin<Box<dyn Future<Output = Result<Io<TcpStream>>> + 'a>>;
+type Attempt<'a> = Pin<Box<dyn Future<Output = Result<Io<TcpSocket>>> + 'a>>;
 
 /// Connects to the first address that answers. Each one is tried as soon as the one before
 /// it has failed, or has not answered for a moment.
 ///
 /// # Errors
 /// The system's, of the last address that failed.
-pub(crate) async fn tcp(addresses: &[SocketAddr]) -> Result<Io<TcpStream>> {
+pub(crate) async fn tcp(addresses: &[SocketAddr]) -> Result<Io<TcpSocket>> {
     let mut last = Error::new(ErrorKind::AddrNotAvailable, "the name has no address");
     let mut attempts: Vec<Attempt<'_>> = Vec::new();
     let mut untried = addresses.iter();
@@ -75,7 +76,7 @@ pub(crate) async fn tcp(addresses: &[SocketAddr]) -> Result<Io<TcpStream>> {
 }
 
 /// Waits for the first of these to end, and takes it away.
-async fn first_to_end(attempts: &mut Vec<Attempt<'_>>) -> Result<Io<TcpStream>> {
+async fn first_to_end(attempts: &mut Vec<Attempt<'_>>) -> Result<Io<TcpSocket>> {
     poll_fn(|context| {
         for place in 0..attempts.len() {
             if let Poll::Ready(ended) = attempts[place].as_mut().poll(context) {
@@ -88,15 +89,16 @@ async fn first_to_end(attempts: &mut Vec<Attempt<'_>>) -> Result<Io<TcpStream>> 
     .await
 }
 
-async fn to(address: SocketAddr) -> Result<Io<TcpStream>> {
-    let io = Io::new(TcpStream::connect(address)?)?;
+async fn to(address: SocketAddr) -> Result<Io<TcpSocket>> {
+    let io = Io::new(TcpSocket::new(TcpStream::connect(address)?))?;
     io.writable().await;
-    if let Some(error) = io.socket().take_error()? {
+    let stream = io.socket().stream();
+    if let Some(error) = stream.take_error()? {
         return Err(error);
     }
     // Statements are small and must not wait for each other.
-    io.socket().set_nodelay(true)?;
-    limit_silence(io.socket())?;
+    stream.set_nodelay(true)?;
+    limit_silence(stream)?;
     Ok(io)
 }
 
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
     use crate::reactor::Reactor;
 
-    fn dial(addresses: &[SocketAddr]) -> Result<Io<TcpStream>> {
+    fn dial(addresses: &[SocketAddr]) -> Result<Io<TcpSocket>> {
         let limit = Duration::from_secs(10);
         let dialed = Reactor::new()
             .unwrap()
@@ -165,7 +167,7 @@ mod tests {
     fn an_address_that_does_not_answer_does_not_keep_others_from_being_tried() {
         let (silents, (_listener, live)) = ([silent(), silent()], listening());
         let connected = dial(&[silents[0].address, silents[1].address, live]).unwrap();
-        assert_eq!(connected.socket().peer_addr().unwrap(), live);
+        assert_eq!(connected.socket().stream().peer_addr().unwrap(), live);
     }
 
     #[test]
@@ -174,7 +176,7 @@ mod tests {
         drop(closed);
         let (_listener, live) = listening();
         let connected = dial(&[refusing, live]).unwrap();
-        assert_eq!(connected.socket().peer_addr().unwrap(), live);
+        assert_eq!(connected.socket().stream().peer_addr().unwrap(), live);
         let error = dial(&[refusing]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         assert_eq!(dial(&[]).unwrap_err().kind(), ErrorKind::AddrNotAvailable);
@@ -184,7 +186,7 @@ mod tests {
     fn silence_of_the_peer_has_a_limit() {
         let (_listener, live) = listening();
         let connected = dial(&[live]).unwrap();
-        let socket = connected.socket();
+        let socket = connected.socket().stream();
         assert!(sockopt::socket_keepalive(socket).unwrap());
         let probes = sockopt::tcp_keepcnt(socket).unwrap();
         let probed = sockopt::tcp_keepintvl(socket).unwrap() * probes;

@@ -7,3 +7,4 @@ pub mod net;
 pub mod reactor;
 mod shown;
 pub mod sqlite;
+mod tcp;

@@ -29,6 +29,7 @@ fn connector(server: &Server, user: &str) -> Connector {
     Connector {
         target,
         protocol: StatementProtocol::Prepared,
+        stamp_replies: true,
     }
 }
 

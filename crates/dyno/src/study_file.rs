@@ -6,6 +6,7 @@ use lab::{EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::ended::Until;
 use measure::result::{Design, Table};
+use measure::setup::ReplyTime;
 use study::{Engine, LoginSpec, Plan, ServerSpec, ServerUrl, Study};
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
@@ -127,6 +128,10 @@ impl Meant {
             protocol: match load.protocol {
                 study::Protocol::Prepared => StatementProtocol::Prepared,
                 study::Protocol::Text => StatementProtocol::Text,
+            },
+            reply_time: match load.reply_time {
+                study::ReplyTime::Kernel => ReplyTime::Kernel,
+                study::ReplyTime::Program => ReplyTime::Program,
             },
             mode: Some(Mode::Missing),
             load_connections: LOAD_CONNECTIONS,

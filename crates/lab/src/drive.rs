@@ -9,6 +9,7 @@ use std::thread::Scope;
 use client::mysql::Connector;
 use client::sqlite::SqliteConnector;
 use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop, Work};
+use measure::setup::ReplyTime;
 use workload::catalog::Catalog;
 use workload::user::Shared;
 
@@ -119,6 +120,7 @@ impl<'a> Load<'a> {
                 let connector = Arc::new(Connector {
                     target: (**target).clone(),
                     protocol: self.trial.protocol,
+                    stamp_replies: self.trial.reply_time == ReplyTime::Kernel,
                 });
                 load::run(spec, &connector, work, self.barrier, self.stop, &mut tell)
             }

@@ -99,8 +99,19 @@ impl Recorder {
         entry.count += 1;
     }
 
-    pub(crate) fn statement(&self, kind: usize, duration_ns: u64) {
-        lock(&self.slice).statements[kind].record(duration_ns);
+    /// A statement got its reply, which was read `delay_ns` after it had arrived.
+    #[inline]
+    pub(crate) fn statement(&self, kind: usize, duration_ns: u64, delay_ns: Option<u64>) {
+        let mut slice = lock(&self.slice);
+        slice.statements[kind].record(duration_ns);
+        if let Some(delay_ns) = delay_ns {
+            slice.delay.record(delay_ns);
+        }
+    }
+
+    /// A reply's stamp could not be true.
+    pub(crate) fn refused_stamp(&self) {
+        lock(&self.slice).refused_stamps += 1;
     }
 }
 

@@ -127,12 +127,13 @@ impl<C: Connect> Life<'_, C> {
 
     /// Runs one transaction, again and again until it is through.
     async fn serve(&mut self, intended_ns: u64) -> Result<(), Over> {
-        let started_ns = self.session.start_ns();
+        let started_ns = self.session.now_ns();
         loop {
             match self.user.transaction(&mut self.session).await {
                 Ok(done) => {
                     self.outage.over();
-                    self.record(intended_ns, started_ns, done);
+                    let end_ns = self.session.end_ns();
+                    self.record(intended_ns, started_ns, end_ns, done);
                     return Ok(());
                 }
                 Err(error) => self.recover(error).await?,
@@ -150,41 +151,44 @@ impl<C: Connect> Life<'_, C> {
         };
         let recorder = &self.worker.shared.recorder;
         recorder.begin(self.place, *oldest_ns);
-        let started_ns = self.session.start_ns();
+        let started_ns = self.session.now_ns();
         while let Err(error) = self.user.finish(&mut self.session).await {
             self.recover(error).await?;
         }
-        self.record_sent(started_ns);
+        let end_ns = self.session.end_ns();
+        self.record_sent(started_ns, end_ns);
         recorder.idle(self.place);
         Ok(())
     }
 
     /// Records a transaction, unless it waits in the user to be sent with others.
-    fn record(&mut self, intended_ns: u64, started_ns: u64, done: Done) {
+    fn record(&mut self, intended_ns: u64, started_ns: u64, end_ns: u64, done: Done) {
         if self.unsent.is_empty() && self.user.unsent() == 0 {
-            self.record_one(intended_ns, started_ns, done);
+            self.record_one(intended_ns, started_ns, end_ns, done);
         } else {
             self.unsent.push(intended_ns);
-            self.record_sent(started_ns);
+            self.record_sent(started_ns, end_ns);
         }
     }
 
     /// Records the transactions that were sent by what began at `started_ns`.
-    fn record_sent(&mut self, started_ns: u64) {
+    fn record_sent(&mut self, started_ns: u64, end_ns: u64) {
         let sent = self.unsent.len().saturating_sub(self.user.unsent());
         for place in 0..sent {
-            self.record_one(self.unsent[place], started_ns, Done::default());
+            self.record_one(self.unsent[place], started_ns, end_ns, Done::default());
         }
         self.unsent.drain(..sent);
     }
 
-    fn record_one(&self, intended_ns: u64, started_ns: u64, done: Done) {
-        let (shared, now_ns) = (&self.worker.shared, self.session.now_ns());
-        let service_ns = shared.is_open_loop.then(|| now_ns - started_ns);
-        let response_ns = now_ns.saturating_sub(intended_ns);
+    fn record_one(&self, intended_ns: u64, started_ns: u64, end_ns: u64, done: Done) {
+        let shared = &self.worker.shared;
+        let service_ns = shared
+            .is_open_loop
+            .then(|| end_ns.saturating_sub(started_ns));
+        let response_ns = end_ns.saturating_sub(intended_ns);
         shared
             .recorder
-            .transaction(now_ns, response_ns, service_ns, done);
+            .transaction(end_ns, response_ns, service_ns, done);
     }
 
     /// Makes the session fit for another attempt.

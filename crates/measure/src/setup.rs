@@ -28,6 +28,26 @@ impl std::fmt::Display for Protocol {
     }
 }
 
+/// What tells when a reply was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplyTime {
+    /// The kernel's stamp of its last bytes.
+    Kernel,
+    /// The program's clock, once it has read them.
+    #[default]
+    Program,
+}
+
+impl std::fmt::Display for ReplyTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Kernel => "the kernel",
+            Self::Program => "the program",
+        })
+    }
+}
+
 /// [`Setup::arrivals`] of users that start their next transaction when the last one ended.
 pub const CLOSED_LOOP: &str = "closed loop";
 
@@ -67,6 +87,10 @@ pub struct Setup {
     pub seed: u64,
     /// How statements are sent.
     pub protocol: Protocol,
+    /// What told when replies were there; in results of before there was a choice the
+    /// program's clock.
+    #[serde(default)]
+    pub reply_time: ReplyTime,
     /// When transactions start: [`CLOSED_LOOP`], or for example `200/s poisson`.
     pub arrivals: String,
     /// Pause of a virtual user after each transaction, in seconds.

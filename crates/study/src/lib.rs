@@ -45,7 +45,7 @@ pub use setting::reserved_setting;
 pub use span::{Span, Spanned};
 pub use spec::{
     Arrivals, DataSpec, Engine, EngineSpec, FindMax, Limited, LoadSpec, LoginSpec, Pace, Protocol,
-    Reset, ServerSpec, ServerUrl, TlsMode, TransactionSpec, Until,
+    ReplyTime, Reset, ServerSpec, ServerUrl, TlsMode, TransactionSpec, Until,
 };
 pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study};
 pub use suggest::nearest;

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::catalog::{Catalog, Kind};
 
@@ -44,6 +45,13 @@ pub trait Session {
     /// Rolls the open transaction back, if there is one, so that the connection
     /// can start the next.
     fn rollback(&mut self) -> impl Future<Output = Result<(), SessionError>>;
+
+    /// When the last bytes of the last reply reached this host, where somebody other than
+    /// the program noted it (the kernel, for a TCP socket). Not checked: a clock that was
+    /// set can make it earlier than the statement, or later than now.
+    fn reply_arrived(&self) -> Option<Instant> {
+        None
+    }
 
     /// Says good-bye, where the engine knows that (a server counts connections
     /// that end without it as aborted).

@@ -1,6 +1,8 @@
 //! One connection: statements, LOAD DATA LOCAL.
 
-use std::time::Duration;
+use std::future::poll_fn;
+use std::task::{Poll, ready};
+use std::time::{Duration, Instant};
 
 use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
@@ -95,6 +97,22 @@ impl Connection {
     #[must_use]
     pub fn tls_description(&self) -> Option<String> {
         self.stream.tls_description()
+    }
+
+    /// Has the kernel stamp the arrival of replies from now on, where it can.
+    ///
+    /// # Errors
+    /// The system's; replies are then not stamped.
+    pub fn stamp_replies(&mut self) -> std::io::Result<()> {
+        self.stream.stamp_arrivals()
+    }
+
+    /// When the last bytes of the last reply reached this host, by the kernel's stamp;
+    /// `None` where there is none.
+    #[inline]
+    #[must_use]
+    pub fn reply_arrived(&self) -> Option<Instant> {
+        self.stream.arrived()
     }
 
     /// Runs a text statement and gathers its rows.
@@ -215,7 +233,11 @@ impl Connection {
     /// Sends the command in `out` and reads its reply, which starts with this number.
     async fn exchange(&mut self, number: u8) -> Result<Reply, Error> {
         self.reader.expect_number(number);
-        let sent = self.stream.write_all(&self.out).await;
+        // Nearly every command is small and goes out at once.
+        let sent = match self.stream.try_write(&self.out) {
+            Ok(sent) if sent < self.out.len() => self.stream.write_all(&self.out[sent..]).await,
+            sent => sent.map(drop),
+        };
         match (sent, self.reply().await) {
             (Ok(()), reply) => reply,
             // A server that takes no more of a statement says why before it closes.
@@ -225,17 +247,18 @@ impl Connection {
     }
 
     async fn reply(&mut self) -> Result<Reply, Error> {
-        loop {
-            let reader = &mut self.reader;
-            let reply = self
-                .stream
-                .receive(|bytes| reader.feed(bytes).transpose())
-                .await
-                .map_err(Error::Lost)?;
-            if let Some(reply) = reply {
-                return Ok(reply?);
+        poll_fn(|context| {
+            loop {
+                let reader = &mut self.reader;
+                let read = |bytes: &[u8]| reader.feed(bytes).transpose();
+                match ready!(self.stream.poll_receive(context, read)) {
+                    Ok(None) => {}
+                    Ok(Some(reply)) => return Poll::Ready(reply.map_err(Error::from)),
+                    Err(error) => return Poll::Ready(Err(Error::Lost(error))),
+                }
             }
-        }
+        })
+        .await
     }
 }
 
@@ -245,6 +268,7 @@ fn refused(error: ServerError, sql: &str) -> Error {
     Error::Statement { error, statement }
 }
 
+#[inline]
 fn done(reply: Reply, sql: &str) -> Result<Done, Error> {
     match reply {
         Reply::Done(done) => Ok(done),

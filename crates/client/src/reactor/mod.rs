@@ -9,8 +9,9 @@ mod io;
 mod semaphore;
 mod task;
 mod timer;
+mod wall;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -24,13 +25,16 @@ use slab::Slab;
 pub use io::Io;
 pub use semaphore::{Permit, Semaphore};
 pub use timer::{Elapsed, sleep_until, timeout, unless};
+pub(crate) use wall::WallTime;
 
 use io::Readiness;
 use task::{MAIN, ReadyQueue, Task, TaskWaker};
 use timer::Timers;
+use wall::WallClock;
 
 const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
+const WALL_CLOCK: Token = Token(usize::MAX - 2);
 const EVENTS_AT_ONCE: usize = 1024;
 /// A server's queue of connections that it has not yet accepted is short (MariaDB:
 /// 50 and more), and the system drops what comes to a full one: the client then
@@ -55,6 +59,8 @@ struct Inner {
     registry: mio::Registry,
     sources: RefCell<Slab<Readiness>>,
     timers: Timers,
+    /// Only where a socket's arrivals are stamped.
+    wall_clock: OnceCell<WallClock>,
     /// Tasks that wait for a server's greeting.
     knocking: Semaphore,
     tasks: RefCell<Slab<Task>>,
@@ -102,6 +108,7 @@ impl Reactor {
                 registry,
                 sources: RefCell::default(),
                 timers,
+                wall_clock: OnceCell::new(),
                 knocking: Semaphore::new(KNOCKING_AT_ONCE),
                 tasks: RefCell::default(),
                 woken: RefCell::default(),
@@ -199,6 +206,16 @@ impl Inner {
             .expect("sockets and timers of the client are used inside its reactor")
     }
 
+    /// Keeps track of the wall clock from now on.
+    fn watch_wall_clock(&self) -> std::io::Result<()> {
+        if self.wall_clock.get().is_none() {
+            let clock = WallClock::new(&self.registry, WALL_CLOCK)?;
+            // Nobody else of this thread can have set it meanwhile.
+            let _ = self.wall_clock.set(clock);
+        }
+        Ok(())
+    }
+
     fn spawn(&self, future: task::BoxFuture) {
         let mut tasks = self.tasks.borrow_mut();
         let entry = tasks.vacant_entry();
@@ -208,18 +225,9 @@ impl Inner {
         self.woken.borrow_mut().push(id);
     }
 
-    /// Lets every task run that a socket or timer can wake, and only then goes on.
-    async fn let_others_run(&self) {
-        let mut has_waited = false;
-        std::future::poll_fn(|context| {
-            if has_waited {
-                return Poll::Ready(());
-            }
-            has_waited = true;
-            self.deferred.borrow_mut().push(context.waker().clone());
-            Poll::Pending
-        })
-        .await;
+    /// Wakes the polled task once every other one has run that a socket or timer can wake.
+    fn defer(&self, context: &Context<'_>) {
+        self.deferred.borrow_mut().push(context.waker().clone());
     }
 
     /// Marks a task of `queue`'s loop as woken, if that loop runs on this thread.
@@ -259,13 +267,10 @@ impl Inner {
     fn poll_task(&self, id: usize) {
         // The future leaves its place while it runs, so that it may spawn others.
         let taken = self.tasks.borrow_mut().get_mut(id).and_then(Task::take);
-        let Some((mut future, waker)) = taken else {
+        let Some(mut running) = taken else {
             return;
         };
-        let ended = future
-            .as_mut()
-            .poll(&mut Context::from_waker(&waker))
-            .is_ready();
+        let ended = running.poll().is_ready();
         let mut tasks = self.tasks.borrow_mut();
         if ended {
             tasks.try_remove(id);
@@ -273,7 +278,7 @@ impl Inner {
             // The last task's end may be what the main future waits for.
             self.main_is_ready.set(true);
         } else if let Some(task) = tasks.get_mut(id) {
-            task.put_back(future, waker);
+            task.put_back(running);
         }
     }
 
@@ -286,11 +291,12 @@ impl Inner {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(()),
             polled => polled?,
         }
-        let mut timers_fire = false;
+        let (mut timers_fire, mut wall_clock_ticks) = (false, false);
         let mut sources = self.sources.borrow_mut();
         for event in events.iter() {
             match event.token() {
                 TIMER => timers_fire = true,
+                WALL_CLOCK => wall_clock_ticks = true,
                 WAKE => {}
                 Token(source) => {
                     if let Some(readiness) = sources.get_mut(source) {
@@ -302,6 +308,10 @@ impl Inner {
         drop(sources);
         if timers_fire {
             self.timers.fire(Instant::now());
+        }
+        // Before any task reads a stamp that was taken by a clock that has been set.
+        if wall_clock_ticks && let Some(clock) = self.wall_clock.get() {
+            clock.tick()?;
         }
         for waker in self.deferred.take() {
             waker.wake();

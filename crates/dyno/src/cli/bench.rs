@@ -148,6 +148,10 @@ pub(crate) struct ConnectionArgs {
     /// Prepared statements, or the whole text each time.
     #[arg(long, value_enum, default_value_t = ProtocolArg::Prepared)]
     pub(crate) protocol: ProtocolArg,
+    /// When a reply counts as there: as the kernel stamped its arrival (over TCP), or when
+    /// dyno has read it.
+    #[arg(long, value_enum, default_value_t = ReplyTimeArg::Kernel)]
+    pub(crate) reply_time: ReplyTimeArg,
     /// Connections that are opened at once.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connect_limit: u32,
@@ -266,6 +270,14 @@ pub(crate) enum ProtocolArg {
     Prepared,
     /// As text, each time anew.
     Text,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReplyTimeArg {
+    /// The kernel's time stamp, where there is one.
+    Kernel,
+    /// The program's clock.
+    Program,
 }
 
 fn workload_help() -> String {
