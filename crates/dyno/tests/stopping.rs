@@ -155,6 +155,7 @@ fn a_load_without_a_limit_of_time_ends_when_everything_is_swallowed() {
     let connector = Arc::new(Connector {
         target: target.unwrap(),
         protocol: StatementProtocol::Prepared,
+        stamp_replies: false,
     });
     let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
     let kinds = workload::kinds(name, &options);

@@ -33,12 +33,13 @@ mod process;
 mod rig;
 pub mod servers;
 pub mod settings;
+mod settle;
 mod spec;
 mod study;
-mod sweep;
 pub mod template;
 #[cfg(test)]
 mod testing;
+mod tree;
 mod trial;
 
 pub use database::{Access, Database};
@@ -48,7 +49,7 @@ pub use failure::{Cause, Failure};
 pub use find_max::{find_max, most_trials};
 pub use fingerprint::fingerprint;
 pub use glance::{Glance, disk_of_cache, glance};
-pub use home::{Cleaned, clean};
+pub use home::{Cleaned, Leftover, clean};
 pub use keeper::Keeper;
 pub use lab::Lab;
 pub use needs::shown_bytes;

@@ -120,6 +120,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         directory: None,
         config: Vec::new(),
         reset: Reset::default(),
+        cold_data: true,
     };
     // In a study of several engines the keys below are for the others.
     if spec.engine.is_process() {
@@ -130,6 +131,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         spec.directory = at.maybe_spanned("server.directory")?;
         spec.config = at.settings();
         spec.reset = at.get("server.reset")?;
+        spec.cold_data = at.get("server.cold_data")?;
     }
     Ok(ServerSpec::Engine(Box::new(spec)))
 }

@@ -192,6 +192,8 @@ pub(crate) static KEYS: &[Key] = &[
         "Directory on the disk to be tested, such as `/mnt/nvme`: each server's data lies in a new directory below it, which goes with the server; nothing else in it is touched. Without it data lies in dyno's cache. Prepared data is kept in the cache in any case, and copied.")),
     started(key("server.reset", Kind::Choice(&["copy", "rebuild", "none"]), "\"copy\"",
         "How a trial gets its data: `copy` (each starts from its own copy of a data directory that is prepared once and kept for later studies), `rebuild` (each prepares its own, which takes the full time) or `none` (each goes on with what the trial before it left, so trials are not independent; one that needs other data, or comes after one in which a server died, begins with a copy).")),
+    started(key("server.cold_data", Kind::Boolean, "true",
+        "Whether a trial's new data is written to disk and dropped from the page cache before the servers start on it, so that no trial begins while the kernel still writes it. With `false` the servers start at once, on what the copy left in memory.")),
     started(optional("server.config", Kind::Settings,
         "Settings of the server's own option file: `config = { innodb_buffer_pool_size = \"256M\" }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.innodb_buffer_pool_size`.")),
 
