@@ -253,7 +253,7 @@ pub(crate) static KEYS: &[Key] = &[
     fixed(key("load.repeats", count(1, 1000), "1",
         "How many trials each point of the study has. Every point runs once before any runs again.")),
     fixed(optional("load.order", Kind::Choice(&["random", "written"]),
-        "Order of the trials: `written` (as the file has them) or `random` (each round of repeats is shuffled, so that a slow change of the machine meets all points alike). Without it `random` when `repeats` is more than 1, else `written`.")),
+        "Order of the trials: `written` (as the file has them) or `random` (shuffled in each block of repeats, and balanced over the blocks, so that a slow change of the host affects all points alike). Without it `random` when `repeats` is more than 1, else `written`.")),
     fixed(key("load.order_seed", count(0, u64::MAX), "1",
         "Seed of the random order: the same seed, the same order.")),
 
@@ -280,6 +280,8 @@ pub(crate) static KEYS: &[Key] = &[
 
     fixed(optional("report.tables", Kind::Tables,
         "Tables in a paper's own shape: `[{ rows = \"load.threads\", columns = [\"tps\", \"response_ms.p99\"] }]`.")),
+    fixed(optional("report.delta_as_in", NAME,
+        "Title of a paper whose sign convention comparisons of variants show as well: its `delta %` is the change with the opposite sign, so that lost throughput is above 0.")),
 ];
 
 /// The name of a variant: no key of the study, but read like one.

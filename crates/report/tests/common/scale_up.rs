@@ -105,6 +105,7 @@ fn head(result: &mut RunResult, repeats: u32) {
             .map(str::to_owned)
             .to_vec(),
         }],
+        ..Design::default()
     };
     let environment = &mut result.environment;
     environment.command = "dyno run studies/p2-scale-up.toml --set load.time=60s".into();
