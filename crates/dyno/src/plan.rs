@@ -10,9 +10,9 @@ use lab::{Lab, Place, Trial, shown_bytes};
 use study::EngineSpec;
 
 use crate::cli::StudyArgs;
+use crate::console::print;
 use crate::disks::{self, Demand};
 use crate::failure::{Exit, Failure};
-use crate::results::print;
 use crate::study_file::Meant;
 
 /// What a plan leaves to `dyno run`, which looks before its first trial.

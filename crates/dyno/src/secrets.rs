@@ -353,6 +353,12 @@ mod tests {
                 "sweep.server.url=[\"mysql://u@h/x\", 'mysql://v@i/y', \"mysql://w@j/z\"]",
                 &[Some("p"), Some("q"), None],
             ),
+            ("mariadb://u:p@h/x", "mariadb://u@h/x", &[Some("p")]),
+            (
+                "x=[\"mariadb://u:p@h/x\", \"mysql://v:q@i/y\", \"mariadb://w:r@j/z\"]",
+                "x=[\"mariadb://u@h/x\", \"mysql://v@i/y\", \"mariadb://w@j/z\"]",
+                &[Some("p"), Some("q"), Some("r")],
+            ),
             ("mysql://u@h/x", "mysql://u@h/x", &[None]),
             ("--json", "--json", &[]),
         ] {

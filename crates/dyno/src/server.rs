@@ -47,6 +47,7 @@ fn with_login(login: &LoginSpec, file: OptionFile) -> Result<Access, Failure> {
     let user = file.user.or_else(|| std::env::var("USER").ok());
     Ok(Access {
         tls: tls(login)?,
+        create_database: false,
         user: user.unwrap_or_else(|| "root".to_owned()),
         password: secrets::password_of_environment()?.or(file.password),
     })

@@ -173,7 +173,7 @@ fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
 fn a_number_is_judged_with_its_interval() {
     let text = format!("{STUDY}[thresholds]\ntps = \"< 0\"\n\"response_ms.p99\" = \"< 1e9\"\n");
     let done = Program::study(&text)
-        .args("--set load.repeats=2 --set sweep.load.threads=[1]")
+        .args("--set load.repeats=2 --set sweep.load.threads=[1] --verbose")
         .run()
         .fails(1, &["tps is ", " ± "]);
     assert!(junit(&done).contains(" ± "), "{}", junit(&done));

@@ -13,6 +13,6 @@ pub use connection::Connection;
 pub use error::{Error, TlsFailure, refusal_remedy};
 pub use password::Withheld;
 pub use session::{Connector, MysqlSession, StatementProtocol};
-pub use target::{DEFAULT_PORT, Target, TargetError};
+pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
 pub use tls::{ServerPublicKey, TlsMode, TlsOptions};
 pub use watchdog::unless_hung;
