@@ -75,10 +75,10 @@ impl Stream {
         }
     }
 
-    /// Whether nobody on a network can read along.
+    /// Whether the peer is a Unix socket.
     #[must_use]
-    pub fn is_secure(&self) -> bool {
-        self.tls.is_some() || matches!(self.socket, Socket::Unix(_))
+    pub fn is_unix(&self) -> bool {
+        matches!(self.socket, Socket::Unix(_))
     }
 
     /// The TLS version and cipher, where there is TLS.

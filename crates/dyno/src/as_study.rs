@@ -5,13 +5,14 @@ use std::fmt::{Display, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use client::mysql::StatementProtocol;
 use lab::{Database, EarlyEnd, Place, Trial};
 use load::{Arrivals, Pace};
 use measure::setup::ReplyTime;
 use workload::options::Options;
 
-use crate::cli::{BenchArgs, PrepareArg, TlsModeArg};
+use crate::cli::{BenchArgs, LoginArgs, PrepareArg};
 use crate::secrets;
 
 /// The longest title that a study may have, in characters.
@@ -58,9 +59,6 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
         ("--threshold", !args.thresholds.is_empty()),
         ("--ignore-errors", !connection.ignore_errors.is_empty()),
         ("--no-batch-scheduling", connection.no_batch_scheduling),
-        ("--tls-mode", login.tls_mode != TlsModeArg::Preferred),
-        ("--tls-ca", login.tls_ca.is_some()),
-        ("--tls-cert", login.tls_cert.is_some()),
         ("--option-file", login.option_file.is_some()),
     ];
     let said = said.into_iter().filter(|(_, is_said)| *is_said);
@@ -81,7 +79,34 @@ fn server(args: &BenchArgs, trial: &Trial) -> Lines {
             None => return vec![line("engine", "\"sqlite\"")],
         },
     };
-    vec![line("url", quoted(&url))]
+    let mut lines = vec![line("url", quoted(&url))];
+    if matches!(&trial.place, Place::Given(Database::Mysql { .. })) {
+        lines.extend(login(&args.connection.login));
+    }
+    lines
+}
+
+fn login(args: &LoginArgs) -> Lines {
+    let mode = args.tls_mode.and_then(|mode| mode.to_possible_value());
+    let mode = mode.map(|mode| line("tls.mode", quoted(mode.get_name())));
+    let files = [
+        ("tls.ca", &args.tls_ca),
+        ("tls.cert", &args.tls_cert),
+        ("tls.key", &args.tls_key),
+        ("server_public_key_path", &args.server_public_key_path),
+    ];
+    let files = files.into_iter().filter_map(|(key, file)| {
+        let file = file.as_ref()?;
+        let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        Some(line(key, quoted(&whole.display().to_string())))
+    });
+    let switches = [
+        ("get_server_public_key", args.get_server_public_key),
+        ("enable_cleartext_plugin", args.enable_cleartext_plugin),
+    ];
+    let switches = switches.into_iter().filter(|(_, is_on)| *is_on);
+    let switches = switches.map(|(key, is_on)| line(key, is_on));
+    mode.into_iter().chain(files).chain(switches).collect()
 }
 
 /// The URL of a database of SQLite from anywhere; `None` of a temporary one without

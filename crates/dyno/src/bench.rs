@@ -43,7 +43,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let mut lab = Lab::default();
     let access = Access {
         create_database: args.create_database,
-        ..server::access(Some(&args.connection.login))?
+        ..server::access(&args.connection.login)?
     };
     let options = options(args);
     options

@@ -25,11 +25,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         None => Vec::new(),
     };
     let servers = match &args.url {
-        Some(url) => vec![server::open(
-            url,
-            &server::access(Some(&args.login))?,
-            &lab,
-        )?],
+        Some(url) => vec![server::open(url, &server::access(&args.login)?, &lab)?],
         None => Vec::new(),
     };
     let findings = examine(&Subject {

@@ -36,6 +36,7 @@ use std::process::ExitCode;
 use cli::Command;
 
 fn main() -> ExitCode {
+    secrets::forbid_core_dumps();
     if let Err(failure) = secrets::leave_argv() {
         return failure.report();
     }

@@ -115,9 +115,14 @@ pub(crate) struct BenchArgs {
 /// How to reach a server.
 #[derive(Debug, Args)]
 pub(crate) struct LoginArgs {
-    /// How much TLS.
-    #[arg(long, value_enum, default_value_t = TlsModeArg::Preferred, requires = "url", long_help = "How much TLS: disable; preferred (if the server offers it, unchecked); required (or no connection, unchecked); verify-ca (trusted authority); verify-full (and the right name). Naming --tls-ca without a mode means verify-full.")]
-    pub(crate) tls_mode: TlsModeArg,
+    /// How much TLS. [default: preferred; verify-full with --tls-ca]
+    #[arg(
+        long,
+        value_enum,
+        requires = "url",
+        long_help = "How much TLS: disable; preferred (if the server offers it, not verified); required (or no connection, not verified); verify-ca (from a trusted authority); verify-full (and made out to the server's name). [default: preferred; verify-full with --tls-ca]"
+    )]
+    pub(crate) tls_mode: Option<TlsModeArg>,
     /// File of trusted authorities (PEM) instead of the system's.
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) tls_ca: Option<PathBuf>,
@@ -127,6 +132,20 @@ pub(crate) struct LoginArgs {
     /// The key of the client's certificate (PEM).
     #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "url"])]
     pub(crate) tls_key: Option<PathBuf>,
+    /// Accept any public key that the server presents, to send it the password.
+    #[arg(
+        long,
+        requires = "url",
+        conflicts_with = "server_public_key_path",
+        long_help = "Accept any public key that the server presents, to send it the password. caching_sha2_password (MySQL's default) and sha256_password require the password itself at an account's first login. Without this option, it is sent only over a Unix socket, over TLS with a verified certificate, or encrypted with the key in --server-public-key-path. Unlike MySQL's own client, dyno does not consider unverified TLS safe."
+    )]
+    pub(crate) get_server_public_key: bool,
+    /// File with the server's RSA public key (PEM), to encrypt the password without TLS.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) server_public_key_path: Option<PathBuf>,
+    /// Send the password in clear text (mysql_clear_password) without verifying the server.
+    #[arg(long, requires = "url")]
+    pub(crate) enable_cleartext_plugin: bool,
     /// Read user and password from a file of my.cnf's form.
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) option_file: Option<PathBuf>,
