@@ -10,7 +10,7 @@ use lab::{Database, EarlyEnd, Place, Trial};
 use load::{Arrivals, Pace};
 use workload::options::Options;
 
-use crate::cli::{BenchArgs, PrepareArg, TlsModeArg};
+use crate::cli::{BenchArgs, PrepareArg, TlsModeArg, UndecidedArg};
 use crate::secrets;
 
 /// The longest title that a study may have, in characters.
@@ -51,6 +51,7 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
         ("--prepare", args.prepare != PrepareArg::Missing),
         ("--workers", args.workers.is_some()),
         ("--threshold", !args.thresholds.is_empty()),
+        ("--undecided", args.undecided == UndecidedArg::Fail),
         ("--ignore-errors", !connection.ignore_errors.is_empty()),
         ("--no-batch-scheduling", connection.no_batch_scheduling),
         ("--tls-mode", login.tls_mode != TlsModeArg::Preferred),

@@ -92,7 +92,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let concluded = results.conclude(&text, args.json);
     // What ended the load says more than what that led to.
     let ended = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
-    ended.and(judged).and(concluded).and(results.outcome())
+    ended
+        .and(judged)
+        .and(concluded)
+        .and(results.outcome(args.undecided))
 }
 
 /// Searches the highest rate, and tells what was found.

@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeArgs};
 pub(crate) use bench::{ArrivalsArg, BenchArgs, LoginArgs, PrepareArg, ProtocolArg, TlsModeArg};
 pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
+pub(crate) use value::UndecidedArg;
 
 /// A dynamometer for OLTP databases.
 #[derive(Debug, Parser)]

@@ -13,6 +13,7 @@ use measure::slice::Second;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
 
+use crate::cli::UndecidedArg;
 use crate::doctor;
 use crate::failure::{Exit, Failure};
 use crate::progress::{Length, Screen};
@@ -149,9 +150,9 @@ impl Results {
         Ok(self.dir.write_result(&self.result)?)
     }
 
-    /// A failure when a threshold was missed.
-    pub(crate) fn outcome(&self) -> Result<(), Failure> {
-        thresholds::outcome(&self.result)
+    /// A failure when a threshold was missed, or is undecided where that is to fail.
+    pub(crate) fn outcome(&self, undecided: UndecidedArg) -> Result<(), Failure> {
+        thresholds::outcome(&self.result, undecided)
     }
 
     /// Whether thresholds were kept, for a terminal; empty without any.

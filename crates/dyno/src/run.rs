@@ -55,7 +55,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         .and(searched)
         .and(judged)
         .and(concluded)
-        .and(results.outcome())
+        .and(results.outcome(args.undecided))
 }
 
 /// The result directory: a new one, or one that was cut off.

@@ -2,6 +2,17 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
+
+/// What an undecided threshold means for the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UndecidedArg {
+    /// Nothing.
+    Pass,
+    /// The same as a missed one.
+    Fail,
+}
+
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     ::study::parse_duration(text).map_err(|error| error.to_string())
 }

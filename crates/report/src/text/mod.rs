@@ -7,7 +7,7 @@ mod table;
 mod trial;
 mod wrap;
 
-pub use crate::thresholds::misses;
+pub use crate::thresholds::{misses, undecided};
 pub use doctor::{findings, spoilers};
 pub(crate) use sheet::sheet;
 pub use study::{study, thresholds};
