@@ -122,6 +122,9 @@ impl Budget {
             shown_bytes(self.memory_bytes()),
             shown_bytes(self.available_memory_bytes)
         ));
+        if trials.iter().any(has_settings) {
+            text.push_str("\nserver.config: dyno run checks it before the first trial");
+        }
         text
     }
 }
@@ -181,6 +184,11 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
         load: trial.load_time(),
         template_bytes: cached.map(|(bytes, _)| bytes),
     }))
+}
+
+/// Whether the study has settings for the servers of a trial.
+fn has_settings(trial: &Trial) -> bool {
+    matches!(&trial.place, Place::Private(spec) if !spec.config.is_empty())
 }
 
 fn without_build(needs: Needs) -> Needs {

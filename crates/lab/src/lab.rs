@@ -11,12 +11,14 @@ use study::EngineSpec;
 
 use crate::build::Building;
 use crate::database::{Access, Database};
-use crate::failure::Failure;
+use crate::error::LabError;
+use crate::failure::{Cause, Failure};
 use crate::home::Home;
 use crate::keeper::Keeper;
 use crate::platform;
 use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Member, Rig, reset};
+use crate::servers;
 use crate::settings;
 use crate::spec::{config, directory_of, installed, placed};
 use crate::template::{Recipe, Template};
@@ -61,6 +63,39 @@ impl Lab {
         if let Some(directory) = directory_of(spec) {
             platform::directory::check(directory, home.account())
                 .map_err(|error| placed(spec, error))?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the programs of the private servers take the settings of every trial;
+    /// no server is started.
+    ///
+    /// # Errors
+    /// The first setting that is refused, in the program's own words and at its place in the
+    /// study.
+    pub fn check_settings(
+        &self,
+        trials: &[Trial],
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let mut checked = Vec::new();
+        for trial in trials {
+            let Place::Private(spec) = &trial.place else {
+                continue;
+            };
+            let asked = (&spec.engine, &spec.basedir, &spec.version, config(spec));
+            if asked.3.is_empty() || checked.contains(&asked) {
+                continue;
+            }
+            let taken = servers::check(self.home()?, &installed(spec)?, &asked.3, interrupted);
+            taken.map_err(|error| match error {
+                LabError::RejectedSetting { .. } => Failure {
+                    cause: Cause::Usage,
+                    ..placed(spec, error)
+                },
+                other => placed(spec, other),
+            })?;
+            checked.push(asked);
         }
         Ok(())
     }
