@@ -3,5 +3,6 @@
 
 pub mod mysql;
 pub mod net;
+mod peer;
 pub mod reactor;
 pub mod sqlite;

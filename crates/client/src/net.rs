@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use mio::net::{TcpStream, UnixStream};
 use rustls::pki_types::ServerName;
 
+pub use crate::peer::Peer;
+use crate::peer::listener_of;
 use crate::reactor::{Io, sleep_until};
 
 /// How long a full queue is left alone.
@@ -47,6 +49,22 @@ impl Stream {
             Address::Unix(path) => Socket::Unix(connect_unix(path).await?),
         };
         Ok(Self { socket, tls: None })
+    }
+
+    /// Who is at the other end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn peer(&self) -> Result<Peer> {
+        Ok(match &self.socket {
+            Socket::Tcp(io) => Peer::Tcp {
+                local: io.socket().local_addr()?,
+                remote: io.socket().peer_addr()?,
+            },
+            Socket::Unix(io) => Peer::Unix {
+                pid: listener_of(io.socket())?,
+            },
+        })
     }
 
     /// Whether nobody on a network can read along.

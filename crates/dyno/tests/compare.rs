@@ -230,6 +230,7 @@ fn instance(
         response_ms: trial.response_ms,
         errors: 0,
         outcome: measure::setup::Outcome::Completed,
+        process: None,
         settings: vec![
             ("innodb_buffer_pool_size".into(), pool.into()),
             ("innodb_io_capacity".into(), format!("{pool}x")),

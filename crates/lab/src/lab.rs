@@ -18,6 +18,7 @@ use crate::keeper::Keeper;
 use crate::platform;
 use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Member, Rig, reset};
+use crate::server_process;
 use crate::servers;
 use crate::settings;
 use crate::spec::{config, directory_of, installed, placed};
@@ -125,6 +126,9 @@ impl Lab {
             if let (true, Some(target)) = (trial.monitors, member.database.target()) {
                 // A server that does not tell is driven all the same.
                 member.settings = settings::not_default(target).unwrap_or_default();
+                if member.server.is_none() {
+                    member.found = Some(server_process::find(target));
+                }
             }
         }
         Ok(rig)

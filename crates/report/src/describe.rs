@@ -124,6 +124,12 @@ pub(crate) fn generator(summary: &TrialSummary) -> String {
     parts.join("; ")
 }
 
+/// What is not known of servers whose process is not seen, and why.
+pub(crate) fn unseen(summary: &TrialSummary) -> Option<String> {
+    let reason = summary.unseen_server()?;
+    Some(format!("CPU time and memory not measured: {reason}"))
+}
+
 /// From when on it was in steady state, or why never; `None` when too short to tell.
 pub(crate) fn steady(summary: &TrialSummary) -> Option<String> {
     summary.steady.map(|steady| match steady {

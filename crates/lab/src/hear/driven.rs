@@ -86,11 +86,11 @@ impl Hearing<'_> {
             1 => &self.gather,
             _ => &load.gather,
         });
-        let members = self.rig.databases().zip(self.rig.settings());
         (1..)
             .zip(self.loads.iter().zip(gathers))
-            .zip(members)
-            .map(|((number, (load, gather)), (database, settings))| {
+            .zip(&self.rig.members)
+            .map(|((number, (load, gather)), member)| {
+                let database = &member.database;
                 let part = gather.finish(self.part(outcome.clone(), database));
                 InstanceSummary {
                     number,
@@ -99,7 +99,8 @@ impl Hearing<'_> {
                     response_ms: part.response_ms,
                     errors: part.errors.iter().map(|error| error.count).sum(),
                     outcome: own_outcome(load).unwrap_or_else(|| outcome.clone()),
-                    settings: settings.to_vec(),
+                    settings: member.settings.clone(),
+                    process: member.process(),
                 }
             })
             .collect()
