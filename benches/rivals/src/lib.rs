@@ -19,8 +19,9 @@ use workload::user::Shared;
 
 pub type Failure = Box<dyn std::error::Error>;
 
-const USAGE: &str = "usage: PROGRAM HOST:PORT USER WORKLOAD USERS SECONDS TABLES ROWS
+const USAGE: &str = "usage: PROGRAM HOST:PORT USER WORKLOAD USERS SECONDS TABLES ROWS [THREADS]
   the account has no password; the database is sbtest and holds TABLES tables of ROWS rows
+  THREADS is 1 unless given, and at least 1; only floor heeds it
   WORKLOAD is any but bulk_insert: only prepared statements are measured";
 
 /// The load to drive.
@@ -29,6 +30,7 @@ pub struct Load {
     pub account: String,
     pub users: u32,
     pub seconds: f64,
+    pub threads: usize,
     pub catalog: Arc<Catalog>,
     pub shared: Arc<Shared>,
     pub kinds: Vec<workload::kind::Kind>,
@@ -37,8 +39,11 @@ pub struct Load {
 impl Load {
     pub fn from_arguments() -> Result<Self, Failure> {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
-        let [address, account, workload, users, seconds, tables, rows] = arguments.as_slice()
-        else {
+        let (arguments, threads) = match arguments.as_slice() {
+            [most @ .., threads] if most.len() == 7 => (most, threads.parse::<usize>()?.max(1)),
+            all => (all, 1),
+        };
+        let [address, account, workload, users, seconds, tables, rows] = arguments else {
             return Err(USAGE.into());
         };
         let workload: WorkloadName = workload.parse()?;
@@ -56,6 +61,7 @@ impl Load {
             account: account.clone(),
             users,
             seconds: seconds.parse()?,
+            threads,
             catalog: Arc::new(Catalog::new(workload, &options, Dialect::Mysql)),
             kinds: workload::kinds(workload, &options),
             shared: Arc::new(Shared::new(workload, options, 1, users)?),

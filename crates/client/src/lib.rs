@@ -1,8 +1,11 @@
 //! Connections: sockets, TLS and authentication around the codecs of `wire`, and
 //! SQLite in process; both give the workloads their `Session`.
 
+mod dial;
 pub mod mysql;
 pub mod net;
 mod peer;
 pub mod reactor;
+mod shown;
 pub mod sqlite;
+mod tcp;

@@ -1,25 +1,26 @@
 //! Byte streams to a server: TCP or a Unix socket, in clear or under TLS.
 
+use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll};
+use std::time::Instant;
 
-use mio::net::{TcpStream, UnixStream};
+use mio::net::UnixStream;
 use rustls::pki_types::ServerName;
 
+use crate::dial;
 pub use crate::peer::Peer;
 use crate::peer::listener_of;
-use crate::reactor::{Io, sleep_until};
-
-/// How long a full queue is left alone.
-const QUEUE_RETRY: Duration = Duration::from_millis(5);
+use crate::reactor::Io;
+use crate::tcp::TcpSocket;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// TCP; the first address that answers is taken.
+    /// TCP; the first of these addresses to answer is taken.
     Tcp(Vec<SocketAddr>),
     /// A Unix socket.
     Unix(PathBuf),
@@ -27,7 +28,7 @@ pub enum Address {
 
 #[derive(Debug)]
 enum Socket {
-    Tcp(Io<TcpStream>),
+    Tcp(Io<TcpSocket>),
     Unix(Io<UnixStream>),
 }
 
@@ -45,8 +46,8 @@ impl Stream {
     /// The system's, of the last address that was tried.
     pub async fn connect(address: &Address) -> Result<Self> {
         let socket = match address {
-            Address::Tcp(addresses) => Socket::Tcp(connect_tcp(addresses).await?),
-            Address::Unix(path) => Socket::Unix(connect_unix(path).await?),
+            Address::Tcp(addresses) => Socket::Tcp(dial::tcp(addresses).await?),
+            Address::Unix(path) => Socket::Unix(dial::unix(path).await?),
         };
         Ok(Self { socket, tls: None })
     }
@@ -58,13 +59,38 @@ impl Stream {
     pub fn peer(&self) -> Result<Peer> {
         Ok(match &self.socket {
             Socket::Tcp(io) => Peer::Tcp {
-                local: io.socket().local_addr()?,
-                remote: io.socket().peer_addr()?,
+                local: io.socket().stream().local_addr()?,
+                remote: io.socket().stream().peer_addr()?,
             },
             Socket::Unix(io) => Peer::Unix {
                 pid: listener_of(io.socket())?,
             },
         })
+    }
+
+    /// Has the kernel stamp what arrives from now on, where it can: on TCP.
+    ///
+    /// # Errors
+    /// The system's; what arrives is then not stamped.
+    pub fn stamp_arrivals(&mut self) -> Result<()> {
+        match &mut self.socket {
+            Socket::Tcp(io) => {
+                io.watch_wall_clock()?;
+                io.socket_mut().stamp_arrivals()
+            }
+            Socket::Unix(_) => Ok(()),
+        }
+    }
+
+    /// When the last byte of the last read of the socket reached this host, by the
+    /// kernel's stamp; `None` where there is none. Not checked against any other clock.
+    #[inline]
+    #[must_use]
+    pub fn arrived(&self) -> Option<Instant> {
+        match &self.socket {
+            Socket::Tcp(io) => io.instant(io.socket().arrived()?),
+            Socket::Unix(_) => None,
+        }
     }
 
     /// Whether nobody on a network can read along.
@@ -98,7 +124,11 @@ impl Stream {
             if !tls.is_handshaking() {
                 break;
             }
-            let received = receive_tls(&self.socket, tls, |_| Ok(None::<()>)).await;
+            let socket = &self.socket;
+            let read = |context: &mut Context<'_>| {
+                poll_receive_tls(socket, tls, context, |_| Ok(None::<()>))
+            };
+            let received = poll_fn(read).await;
             if let Err(error) = received {
                 // Tell the server why; what went wrong here is what matters.
                 let _ = flush_tls(&self.socket, tls).await;
@@ -126,6 +156,18 @@ impl Stream {
         Ok(())
     }
 
+    /// Writes as many of `bytes` as there is room for without waiting; under TLS none.
+    ///
+    /// # Errors
+    /// The system's.
+    #[inline]
+    pub fn try_write(&mut self, bytes: &[u8]) -> Result<usize> {
+        match &self.tls {
+            Some(_) => Ok(0),
+            None => self.socket.try_write(bytes),
+        }
+    }
+
     /// Waits for bytes and hands them to `take`, maybe in several pieces; ends
     /// when `take` gave something, or after one read of the socket.
     ///
@@ -135,18 +177,31 @@ impl Stream {
         &mut self,
         mut take: impl FnMut(&[u8]) -> Option<R>,
     ) -> Result<Option<R>> {
-        let Some(tls) = &mut self.tls else {
-            return self.socket.receive(take).await;
-        };
-        let given = drain_plaintext(tls, &mut take)?;
-        if given.is_some() {
-            return Ok(given);
+        poll_fn(|context| self.poll_receive(context, &mut take)).await
+    }
+
+    /// The same for one who is polled.
+    ///
+    /// # Errors
+    /// As [`Stream::receive`]'s.
+    #[inline]
+    pub fn poll_receive<R>(
+        &mut self,
+        context: &Context<'_>,
+        mut take: impl FnMut(&[u8]) -> Option<R>,
+    ) -> Poll<Result<Option<R>>> {
+        match &mut self.tls {
+            None => self.socket.poll_receive(context, take),
+            Some(tls) => match drain_plaintext(tls, &mut take)? {
+                None => {
+                    // What TLS itself has to answer (key updates) goes out before the next
+                    // write, as RFC 8446 asks.
+                    let drain = |tls: &mut _| drain_plaintext(tls, &mut take);
+                    poll_receive_tls(&self.socket, tls, context, drain)
+                }
+                given => Poll::Ready(Ok(given)),
+            },
         }
-        let drain = |tls: &mut _| drain_plaintext(tls, &mut take);
-        let given = receive_tls(&self.socket, tls, drain).await?;
-        // TLS has messages of its own (key updates) to answer.
-        flush_tls(&self.socket, tls).await?;
-        Ok(given)
     }
 }
 
@@ -158,10 +213,23 @@ impl Socket {
         }
     }
 
-    async fn receive<R>(&self, take: impl FnMut(&[u8]) -> R) -> Result<R> {
+    #[inline]
+    fn try_write(&self, bytes: &[u8]) -> Result<usize> {
         match self {
-            Self::Tcp(io) => io.receive(take).await,
-            Self::Unix(io) => io.receive(take).await,
+            Self::Tcp(io) => io.try_write(bytes),
+            Self::Unix(io) => io.try_write(bytes),
+        }
+    }
+
+    #[inline]
+    fn poll_receive<R>(
+        &self,
+        context: &Context<'_>,
+        take: impl FnMut(&[u8]) -> R,
+    ) -> Poll<Result<R>> {
+        match self {
+            Self::Tcp(io) => io.poll_receive(context, take),
+            Self::Unix(io) => io.poll_receive(context, take),
         }
     }
 }
@@ -175,24 +243,24 @@ async fn flush_tls(socket: &Socket, tls: &mut rustls::ClientConnection) -> Resul
 }
 
 /// Reads the socket once; `drain` takes what TLS has decrypted, until it gave something.
-async fn receive_tls<R>(
+fn poll_receive_tls<R>(
     socket: &Socket,
     tls: &mut rustls::ClientConnection,
+    context: &Context<'_>,
     mut drain: impl FnMut(&mut rustls::ClientConnection) -> Result<Option<R>>,
-) -> Result<Option<R>> {
-    socket
-        .receive(|mut bytes| {
-            let mut given = None;
-            // rustls holds little plaintext, less than the socket can give at once.
-            while !bytes.is_empty() && tls.read_tls(&mut bytes)? > 0 {
-                tls.process_new_packets().map_err(Error::other)?;
-                if given.is_none() {
-                    given = drain(tls)?;
-                }
+) -> Poll<Result<Option<R>>> {
+    let received = socket.poll_receive(context, |mut bytes| {
+        let mut given = None;
+        // rustls holds little plaintext, less than the socket can give at once.
+        while !bytes.is_empty() && tls.read_tls(&mut bytes)? > 0 {
+            tls.process_new_packets().map_err(Error::other)?;
+            if given.is_none() {
+                given = drain(tls)?;
             }
-            Ok(given)
-        })
-        .await?
+        }
+        Ok(given)
+    });
+    received.map(Result::flatten)
 }
 
 /// Hands on what TLS has decrypted.
@@ -218,39 +286,4 @@ fn drain_plaintext<R>(
             Err(error) => return Err(error),
         }
     }
-}
-
-/// Unlike TCP's, a Unix socket's full queue refuses at once: try again until the
-/// caller's own limit.
-async fn connect_unix(path: &Path) -> Result<Io<UnixStream>> {
-    loop {
-        match UnixStream::connect(path) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                sleep_until(Instant::now() + QUEUE_RETRY).await;
-            }
-            connected => return Io::new(connected?),
-        }
-    }
-}
-
-async fn connect_tcp(addresses: &[SocketAddr]) -> Result<Io<TcpStream>> {
-    let mut last = Error::new(ErrorKind::AddrNotAvailable, "the name has no address");
-    for address in addresses {
-        match connect_one(*address).await {
-            Ok(io) => return Ok(io),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-async fn connect_one(address: SocketAddr) -> Result<Io<TcpStream>> {
-    let io = Io::new(TcpStream::connect(address)?)?;
-    io.writable().await;
-    if let Some(error) = io.socket().take_error()? {
-        return Err(error);
-    }
-    // Statements are small and must not wait for each other.
-    io.socket().set_nodelay(true)?;
-    Ok(io)
 }

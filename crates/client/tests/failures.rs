@@ -29,6 +29,7 @@ fn connector(server: &Server, user: &str) -> Connector {
     Connector {
         target,
         protocol: StatementProtocol::Prepared,
+        stamp_replies: true,
     }
 }
 
@@ -194,7 +195,8 @@ fn a_server_that_dies_takes_its_connections() {
                     .unwrap_err(),
             );
             let refused = connector.connect(&Arc::default()).await.unwrap_err();
-            assert_lost(&refused);
+            // Its host answers that nothing listens: it may be restarting.
+            assert_eq!(refused.kind, FailureKind::Away, "{refused}");
         });
     }
 }

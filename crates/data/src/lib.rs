@@ -14,6 +14,7 @@ mod sqlite;
 mod state;
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -45,6 +46,9 @@ pub struct Wanted<'a> {
     pub mode: Mode,
     /// Connections that load side by side.
     pub connections: u32,
+    /// A server that is reached over the network and does nothing for so long is asked
+    /// whether it is alive, and left if it does not answer.
+    pub stall_limit: Duration,
 }
 
 /// What a preparation tells while it works.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connection, Error, Target};
+use client::mysql::{Connection, Error, Target, unless_hung};
 use client::reactor::{Reactor, sleep_until, timeout, unless};
 use workload::options::Options;
 use workload::rows::{Checksum, DataSpec, TableRows};
@@ -39,28 +39,37 @@ pub fn prepare_mysql(
     listener: Listener<'_>,
 ) -> Result<Prepared, PrepareError> {
     let reactor = Reactor::new()?;
-    let interrupted = listener.interrupted;
+    let heed = Heed {
+        reactor: &reactor,
+        target,
+        interrupted: listener.interrupted,
+        stall_limit: wanted.stall_limit,
+    };
     let spec = Spec::wanted(wanted);
     let tables = wanted.workload.tables(wanted.options, wanted.users);
-    let mut first = heeding(interrupted, &reactor, Connection::open(target))?;
-    let found = heeding(interrupted, &reactor, inspect(&mut first, tables, &spec))?;
+    let mut first = heed.run(Connection::open(target))?;
+    let found = heed.run(inspect(&mut first, tables, &spec))?;
     let todo = state::plan(&found, wanted, &spec, listener.tell)?;
     if todo.missing.is_empty() {
         reactor.block_on(first.close())?;
         return Ok(todo.prepared);
     }
-    heeding(interrupted, &reactor, first.run(CREATE_MARKER))?;
+    heed.run(first.run(CREATE_MARKER))?;
     let loading = Rc::new(Loading::new(wanted, spec, &todo.missing));
     let connections = wanted
         .connections
         .clamp(1, loading.parts(todo.missing.len()));
     loading.spawn(&reactor, first);
     for _ in 1..connections {
-        let opened = heeding(interrupted, &reactor, Connection::open(target))?;
+        let opened = heed.run(Connection::open(target))?;
         loading.spawn(&reactor, opened);
     }
-    reactor.block_on(loading.watch(&todo.prepared, listener))?;
+    let watched = loading.watch(&todo.prepared, listener);
+    let watched = unless_hung(target, wanted.stall_limit, || loading.steps(), watched);
+    let watched = reactor.block_on(watched)?;
+    loading.stop.set(true);
     reactor.block_on(loading.end(&reactor, target))?;
+    watched?;
     if let Some(error) = loading.failure.take() {
         return Err(error);
     }
@@ -70,14 +79,25 @@ pub fn prepare_mysql(
     Ok(todo.prepared)
 }
 
-/// Does some work, unless the user stops before it is done.
-fn heeding<T, E: Into<PrepareError>>(
-    interrupted: &AtomicBool,
-    reactor: &Reactor,
-    work: impl Future<Output = Result<T, E>>,
-) -> Result<T, PrepareError> {
-    let done = reactor.block_on(unless(|| interrupted.load(Ordering::Relaxed), work))?;
-    done.ok_or(PrepareError::Interrupted)?.map_err(E::into)
+/// What ends work before it is done.
+struct Heed<'a> {
+    reactor: &'a Reactor,
+    target: &'a Target,
+    interrupted: &'a AtomicBool,
+    stall_limit: Duration,
+}
+
+impl Heed<'_> {
+    /// Does some work, unless the user stops or the server hangs before it is done.
+    fn run<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, PrepareError>
+    where
+        E: Into<PrepareError>,
+    {
+        let stopped = || self.interrupted.load(Ordering::Relaxed);
+        let work = unless_hung(self.target, self.stall_limit, || 0, work);
+        let done = self.reactor.block_on(unless(stopped, work))?;
+        done.ok_or(PrepareError::Interrupted)??.map_err(E::into)
+    }
 }
 
 /// Looks under the name of each table.
@@ -212,6 +232,11 @@ impl Loading {
         sessions::kill(&mut connection, &self.sessions.take()).await?;
         connection.close().await;
         Ok(())
+    }
+
+    /// Grows with everything that comes to pass.
+    fn steps(&self) -> u64 {
+        self.rows.get() + u64::from(self.indexed.get())
     }
 
     fn progress(&self, all: &Prepared) -> Progress {

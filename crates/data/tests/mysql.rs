@@ -5,15 +5,16 @@
     reason = "a test file: its helpers may fail loudly too"
 )]
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::iter;
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connection, Target, TlsOptions};
+use client::mysql::{Connection, Target, TlsOptions, unless_hung};
 use client::reactor::Reactor;
 use data::{Listener, Mode, PrepareError, Prepared, Progress, Wanted, prepare_mysql};
 use testkit::{MariaDb, MySql, Server};
@@ -43,6 +44,7 @@ fn wanted(options: &Options, mode: Mode, connections: u32) -> Wanted<'_> {
         users: 1,
         mode,
         connections,
+        stall_limit: Duration::from_secs(60),
     }
 }
 
@@ -335,4 +337,83 @@ fn what_is_whole_is_kept_and_what_is_missing_is_added() {
     let (prepared, told) = load(&server, &wanted(&options, Mode::Missing, 2));
     assert_eq!((prepared.found, prepared.loaded), (2, 0));
     assert!(told.is_empty(), "{told:?}");
+}
+
+/// A port that leads to a server until `holds`, and from then on takes everything and
+/// gives nothing.
+fn swallowing(server: u16, holds: &Arc<AtomicBool>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let holds = Arc::clone(holds);
+    let lead = move || {
+        for near in listener.incoming().map_while(Result::ok) {
+            let far = TcpStream::connect(("127.0.0.1", server)).unwrap();
+            let ways = [
+                (near.try_clone().unwrap(), far.try_clone().unwrap()),
+                (far, near),
+            ];
+            for (mut from, mut to) in ways {
+                let holds = Arc::clone(&holds);
+                std::thread::spawn(move || {
+                    let mut bytes = [0; 64 * 1024];
+                    while let Ok(count @ 1..) = from.read(&mut bytes) {
+                        if !holds.load(Ordering::Relaxed) && to.write_all(&bytes[..count]).is_err()
+                        {
+                            return;
+                        }
+                    }
+                    let _ = to.shutdown(Shutdown::Both);
+                });
+            }
+        }
+    };
+    std::thread::spawn(lead);
+    port
+}
+
+fn by_port(port: u16) -> Target {
+    let url = format!("mysql://root@127.0.0.1:{port}/sbtest");
+    Target::parse(&url, None, "root", &TlsOptions::default()).unwrap()
+}
+
+#[test]
+fn a_server_that_hangs_ends_the_loading_in_the_end() {
+    let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
+    let options = options(20_000_000);
+    let wanted = Wanted {
+        stall_limit: Duration::from_secs(1),
+        ..wanted(&options, Mode::Missing, 2)
+    };
+    let holds = Arc::new(AtomicBool::new(false));
+    let target = by_port(swallowing(server.port(), &holds));
+    let listener = Listener {
+        tell: &mut |news| {
+            if matches!(news, Progress::Loading { rows: 1.., .. }) {
+                holds.store(true, Ordering::Relaxed);
+            }
+        },
+        interrupted: &AtomicBool::new(false),
+    };
+    let begun = Instant::now();
+    let ended = prepare_mysql(&target, &wanted, listener);
+    let hung = matches!(
+        ended,
+        Err(PrepareError::Mysql(client::mysql::Error::Hung { .. }))
+    );
+    assert!(hung, "{ended:?}");
+    assert!(begun.elapsed() < Duration::from_secs(90), "{begun:?}");
+}
+
+#[test]
+fn a_slow_statement_of_a_healthy_server_is_waited_for() {
+    let server = MariaDb::start(&[]);
+    let target = target(&server);
+    let reactor = Reactor::new().unwrap();
+    let mut connection = reactor
+        .block_on(Connection::open(&target))
+        .unwrap()
+        .unwrap();
+    let limit = Duration::from_millis(300);
+    let slow = unless_hung(&target, limit, || 0, connection.run("DO SLEEP(3)"));
+    reactor.block_on(slow).unwrap().unwrap().unwrap();
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use client::mysql::StatementProtocol;
 use lab::{Database, EarlyEnd, Place, Trial};
 use load::{Arrivals, Pace};
+use measure::setup::ReplyTime;
 use workload::options::Options;
 
 use crate::cli::{BenchArgs, PrepareArg, TlsModeArg, UndecidedArg};
@@ -158,6 +159,9 @@ fn load(trial: &Trial) -> Lines {
     if trial.protocol == StatementProtocol::Text {
         lines.push(line("protocol", "\"text\""));
     }
+    if trial.reply_time == ReplyTime::Program {
+        lines.push(line("reply_time", "\"program\""));
+    }
     lines
 }
 
@@ -278,6 +282,7 @@ mod tests {
             "{:?}",
             (
                 (trial.workload, &trial.options, trial.seed, trial.protocol),
+                trial.reply_time,
                 (trial.early, trial.find_max, trial.monitors, trial.instances),
                 (load.users, load.warmup, load.time, load.events),
                 (load.pace, load.think, trial.preload),
@@ -296,7 +301,7 @@ mod tests {
             "--tables 1 --workload select_random_ranges --number-of-ranges 3 --delta 9",
             "--tables 1 --workload select_random_points --random-points 4",
             "--rows 500 --key-range 800 --distribution zipfian:exp=0.99 --seed 18446744073709551615",
-            "--rate 0.5 --arrivals constant --think 1ms --protocol text --no-monitors",
+            "--rate 0.5 --arrivals constant --think 1ms --protocol text --reply-time program --no-monitors",
             "--rate 250 --threads 3 --warmup 0s --time 1h30m --events 7",
             "--until-ci 7% --max-time 50m --time 25s",
             "--until-ci 2.5",

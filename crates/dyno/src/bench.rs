@@ -9,11 +9,12 @@ use lab::{Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::ended::Until;
 use measure::result::Design;
+use measure::setup::ReplyTime;
 use study::{FindMax, Limited};
 use workload::options::Options;
 
 use crate::as_study::as_study;
-use crate::cli::{ArrivalsArg, BenchArgs, PrepareArg, ProtocolArg};
+use crate::cli::{ArrivalsArg, BenchArgs, PrepareArg, ProtocolArg, ReplyTimeArg};
 use crate::failure::{Exit, Failure};
 use crate::progress::{Detail, Screen};
 use crate::results::{About, Results};
@@ -204,6 +205,10 @@ pub(crate) fn describe(args: &BenchArgs, options: Options, database: Database) -
             ProtocolArg::Prepared => StatementProtocol::Prepared,
             ProtocolArg::Text => StatementProtocol::Text,
         },
+        reply_time: match connection.reply_time {
+            ReplyTimeArg::Kernel => ReplyTime::Kernel,
+            ReplyTimeArg::Program => ReplyTime::Program,
+        },
         early: args.until_ci.map(|ci| {
             EarlyEnd::Sure(Until {
                 ci,
@@ -231,6 +236,7 @@ pub(crate) fn describe(args: &BenchArgs, options: Options, database: Database) -
             batch_scheduling: !connection.no_batch_scheduling,
             connect_limit: connection.connect_limit,
             grace: GRACE,
+            stall_limit: load::STALL_LIMIT,
         },
         load_connections: connection.load_connections,
     }

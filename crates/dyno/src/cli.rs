@@ -8,7 +8,9 @@ mod value;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeArgs};
-pub(crate) use bench::{ArrivalsArg, BenchArgs, LoginArgs, PrepareArg, ProtocolArg, TlsModeArg};
+pub(crate) use bench::{
+    ArrivalsArg, BenchArgs, LoginArgs, PrepareArg, ProtocolArg, ReplyTimeArg, TlsModeArg,
+};
 pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
 pub(crate) use value::UndecidedArg;
 

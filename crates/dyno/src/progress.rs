@@ -55,6 +55,9 @@ pub(crate) fn tell(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
+/// A second that is this long was one in which dyno was stopped.
+const LONG_SECOND_S: f64 = 1.5;
+
 /// Without a terminal, long work tells this often.
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
@@ -82,7 +85,9 @@ impl Screen {
                 several => format!(", {several} warnings"),
             };
             let text = match &summary.outcome {
-                Outcome::Failed { reason } => format!("failed: {reason}"),
+                outcome @ (Outcome::Failed { .. } | Outcome::ServerLost { .. }) => {
+                    outcome.to_string()
+                }
                 _ => format!("{tps:.1} tps, p99 {p99:.2} ms{warnings}"),
             };
             self.line(&format!("{}{text}", self.title));
@@ -256,6 +261,9 @@ fn live_line(point: &SeriesPoint) -> String {
             "  p95 {:.2} ms  p99 {:.2} ms",
             response.p95, response.p99
         ));
+    }
+    if point.seconds >= LONG_SECOND_S {
+        text.push_str(&format!("  over {:.1} s", point.seconds));
     }
     if let Some(backlog) = point.backlog {
         text.push_str(&format!("  backlog {backlog}"));

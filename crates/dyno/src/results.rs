@@ -19,6 +19,7 @@ use crate::failure::{Exit, Failure};
 use crate::progress::{Length, Screen};
 use crate::report;
 use crate::secrets::command_line;
+use crate::signals;
 use crate::thresholds::{self, Thresholds};
 
 /// A result that grows with each trial, and what is seen of it.
@@ -103,6 +104,7 @@ impl Results {
     }
 
     fn with(dir: ResultDir, result: RunResult, screen: Screen) -> Self {
+        signals::results_are_in(dir.path());
         Self {
             dir,
             result,

@@ -1,7 +1,8 @@
 //! Ctrl-C: once to stop and report, twice to leave at once.
 
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,10 +11,22 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 
 use crate::failure::{Exit, Failure};
+use crate::progress::tell;
 
 /// What comes sooner after the first signal belongs to it: `timeout` sends one to its child
 /// and one to the child's group, a terminal that closes sends several.
 const ECHO: Duration = Duration::from_millis(500);
+/// How long a terminal may take for the last line, before the process ends without it.
+const LAST_LINE_LIMIT: Duration = Duration::from_millis(200);
+
+/// Where the results of this process are.
+static RESULTS: OnceLock<PathBuf> = OnceLock::new();
+
+/// Where a second signal, which ends the process at once, says that results were left.
+pub(crate) fn results_are_in(directory: &Path) {
+    // A process has one result directory.
+    let _ = RESULTS.set(directory.to_owned());
+}
 
 /// A flag that becomes true at the first signal; a second one ends the process. What is
 /// ignored from the start stays so, except for SIGTERM: `nohup` means it with SIGHUP, a shell
@@ -31,13 +44,33 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
             flag.store(true, Ordering::SeqCst);
             let first = first.get_or_insert_with(Instant::now);
             if first.elapsed() >= ECHO {
-                low_level::exit(Exit::Interrupted as i32);
+                leave();
             }
         }
     };
     let listener = thread::Builder::new().name("signals".to_owned());
     listener.spawn(listen).map_err(failed)?;
     Ok(interrupted)
+}
+
+/// Ends the process, with a last line where that can be written.
+fn leave() {
+    let line = match RESULTS.get() {
+        Some(directory) => format!(
+            "stopped at once; partial results are in {}",
+            directory.display()
+        ),
+        None => "stopped at once; nothing was measured".to_owned(),
+    };
+    let (told, wait) = mpsc::channel();
+    let telling = thread::Builder::new().spawn(move || {
+        tell(&line);
+        let _ = told.send(());
+    });
+    if telling.is_ok() {
+        let _ = wait.recv_timeout(LAST_LINE_LIMIT);
+    }
+    low_level::exit(Exit::Interrupted as i32);
 }
 
 fn heeded() -> Vec<i32> {

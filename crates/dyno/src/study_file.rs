@@ -6,6 +6,7 @@ use lab::{Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::ended::Until;
 use measure::result::{Design, Table};
+use measure::setup::ReplyTime;
 use study::{Engine, Plan, ServerSpec, Study};
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
@@ -116,6 +117,10 @@ impl Meant {
                 study::Protocol::Prepared => StatementProtocol::Prepared,
                 study::Protocol::Text => StatementProtocol::Text,
             },
+            reply_time: match load.reply_time {
+                study::ReplyTime::Kernel => ReplyTime::Kernel,
+                study::ReplyTime::Program => ReplyTime::Program,
+            },
             mode: Some(Mode::Missing),
             load_connections: LOAD_CONNECTIONS,
             preload: load.preload,
@@ -141,6 +146,7 @@ impl Meant {
                 batch_scheduling: true,
                 connect_limit: CONNECT_LIMIT,
                 grace: GRACE,
+                stall_limit: load::STALL_LIMIT,
             },
             workers: None,
         };

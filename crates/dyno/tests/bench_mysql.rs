@@ -13,6 +13,7 @@ use std::time::Duration;
 use common::{Program, Proxy, Status, database, mariadb, mysql};
 use measure::instance::ServerProcess;
 use measure::result::RunResult;
+use measure::setup::ReplyTime;
 use testkit::Server;
 use workload::name::WorkloadName;
 
@@ -130,6 +131,38 @@ fn a_unix_socket_is_named_in_the_url() {
         .succeeds();
     assert_eq!(done.trial().transactions.count, 20);
     assert!(done.trial().setup.server.contains("s.sock"));
+    assert_eq!(done.trial().setup.reply_time, ReplyTime::Program);
+}
+
+#[test]
+fn replies_are_timed_by_the_kernel_unless_the_program_is_asked_to() {
+    let server = mariadb();
+    let url = database(&server, "reply_time");
+    let bench = |words: &str| {
+        let program = Program::bench(&url).args(SMALL).args("--events 200");
+        program.args(words).run().succeeds()
+    };
+    let (kernel, program) = (bench(""), bench("--reply-time program"));
+    let trial = kernel.trial();
+    assert_eq!(trial.setup.reply_time, ReplyTime::Kernel);
+    let delay_ms = trial.generator.delay_ms.unwrap();
+    assert!(delay_ms.min > 0.0 && delay_ms.mean.value < trial.response_ms.unwrap().max);
+    assert_eq!(trial.generator.refused_stamps, 0);
+    assert!(
+        kernel
+            .series()
+            .iter()
+            .any(|second| second.delay_ms.is_some())
+    );
+    let trial = program.trial();
+    assert_eq!(trial.setup.reply_time, ReplyTime::Program);
+    assert_eq!(trial.generator.delay_ms, None);
+    let [base, new] = [&kernel, &program].map(|done| done.out());
+    let compared = Program::new().arg("compare").os_arg(base).os_arg(new);
+    let told = compared.run().succeeds().stdout;
+    let line = told.lines().find(|line| line.contains("Replies timed by"));
+    let line = line.unwrap_or_else(|| panic!("{told}"));
+    assert!(line.contains("the kernel") && line.contains("the program"));
 }
 
 #[test]

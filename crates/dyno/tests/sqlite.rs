@@ -168,3 +168,16 @@ fn a_database_that_another_holds_is_busy_and_counted() {
     assert_eq!((busy.code, busy.action.as_str()), (5, "restarted"));
     assert!(busy.example.contains("locked"), "{busy:?}");
 }
+
+/// Each user has an event loop and several files.
+#[test]
+fn the_limit_of_open_files_is_raised_as_far_as_the_users_need_it() {
+    let run = |soft, hard| {
+        let program = Program::with_open_files(soft, hard).args("bench sqlite: --out out");
+        let program = program.args("--workload oltp_point_select --tables 1 --rows 100");
+        program.args("--threads 200 --warmup 0s --events 400").run()
+    };
+    assert_eq!(run(600, 4096).succeeds().trial().transactions.count, 400);
+    let words = ["200 virtual users", "only 700", "ulimit -n 2056"];
+    run(600, 700).fails(2, &words);
+}

@@ -9,13 +9,21 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use client::mysql::{Connector, StatementProtocol, Target, TlsOptions};
 use common::{Program, Proxy, Running, Status, database, mariadb, wait_until};
+use load::{Barrier, End, Event, LoadSpec, Pace, Stop, Work};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use rustix::process::Signal;
 use testkit::{MariaDb, Server};
+use workload::catalog::Catalog;
+use workload::name::WorkloadName;
+use workload::options::Options;
+use workload::schema::Dialect;
+use workload::user::Shared;
 
 const LOAD: &str =
     "--workload oltp_point_select --tables 1 --rows 200 --threads 3 --warmup 0s --prepare never";
@@ -96,6 +104,99 @@ fn a_server_that_is_killed_and_comes_back_is_counted_and_the_load_goes_on() {
     let series = done.series();
     let last = series.iter().rev().find(|point| point.seconds > 0.5);
     assert!(last.unwrap().tps.unwrap() > 0.0, "{series:?}");
+}
+
+#[test]
+fn a_server_that_is_away_at_the_end_is_told_of_first_and_its_seconds_are_kept() {
+    let mut server = MariaDb::start(&[]);
+    let url = prepared(&server, "lost");
+    let mut running = Program::bench(&url).args(LOAD).args("--time 6s").start();
+    wait_until("two seconds", || seconds(&running) >= 2);
+    server.kill();
+    running.says(" errors");
+    let words = ["stopped: server lost at ", "Connection refused", "is kept"];
+    let done = running.wait().fails(4, &words);
+    assert!(
+        done.stdout.starts_with("\nserver lost at "),
+        "{}",
+        done.stdout
+    );
+    let trial = done.trial();
+    let Outcome::ServerLost { at_ms, .. } = trial.outcome else {
+        panic!("{:?}", trial.outcome);
+    };
+    // The clock begins before the connections are opened.
+    let last = done
+        .series()
+        .into_iter()
+        .rfind(|point| point.tps > Some(0.0))
+        .unwrap();
+    let at_s = at_ms as f64 / 1e3;
+    assert!(
+        (last.t_s..=last.t_s + last.seconds).contains(&at_s),
+        "{at_s} {last:?}"
+    );
+    assert!(trial.measured_s > 5.9 && trial.transactions.count > 0);
+    assert!(done.out().join("report.html").exists());
+}
+
+/// As `--events` without `--time` has it, with a limit for a test.
+#[test]
+fn a_load_without_a_limit_of_time_ends_when_everything_is_swallowed() {
+    let server = mariadb();
+    prepared(&server, "swallowed");
+    let proxy = Proxy::start(server.port(), Duration::ZERO);
+    let target = Target::parse(
+        &by_proxy(&proxy, "swallowed"),
+        None,
+        "root",
+        &TlsOptions::default(),
+    );
+    let connector = Arc::new(Connector {
+        target: target.unwrap(),
+        protocol: StatementProtocol::Prepared,
+        stamp_replies: false,
+    });
+    let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
+    let kinds = workload::kinds(name, &options);
+    let work = Work {
+        catalog: &Arc::new(Catalog::new(name, &options, Dialect::Mysql)),
+        kinds: &kinds,
+        users: &Arc::new(Shared::new(name, options, 1, 3).unwrap()),
+    };
+    let spec = LoadSpec {
+        users: 3,
+        workers: 1,
+        warmup: Duration::ZERO,
+        time: None,
+        events: Some(u64::MAX),
+        pace: Pace::Closed,
+        think: Duration::ZERO,
+        seed: 1,
+        ignored_errors: Vec::new(),
+        batch_scheduling: false,
+        connect_limit: 3,
+        stall_limit: Duration::from_secs(2),
+        grace: Duration::from_millis(100),
+    };
+    let mut tell = |event: Event<'_>| {
+        if matches!(event, Event::Second(_)) {
+            proxy.hold();
+        }
+    };
+    let begun = Instant::now();
+    let barrier = Barrier::new(1);
+    let ended = load::run(
+        &spec,
+        &connector,
+        work,
+        &barrier,
+        &Stop::default(),
+        &mut tell,
+    );
+    let end = ended.unwrap().end;
+    assert!(matches!(end, End::ServerLost { .. }), "{end:?}");
+    assert!(begun.elapsed() < SLACK, "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -204,7 +305,10 @@ fn ctrl_c_twice_leaves_at_once() {
     std::thread::sleep(Duration::from_secs(1));
     let second = Instant::now();
     running.signal(Signal::INT);
-    running.wait().fails(4, &[]);
+    let done = running
+        .wait()
+        .fails(4, &["stopped at once; partial results are in out"]);
+    assert!(!done.series().is_empty());
     let took = second.elapsed();
     assert!(took < GRACE - Duration::from_secs(1), "{took:?}");
 }
@@ -218,7 +322,7 @@ fn ctrl_c_twice_leaves_also_where_nobody_answers() {
     running.signal(Signal::INT);
     std::thread::sleep(Duration::from_secs(1));
     running.signal(Signal::INT);
-    running.wait().fails(4, &[]);
+    running.wait().fails(4, &["stopped at once"]);
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use client::mysql::{Connection, Target, TargetError, TlsOptions, refusal_remedy};
+use client::mysql::{Connection, Target, TargetError, TlsOptions, refusal_remedy, unless_hung};
 use client::reactor::{Reactor, unless};
 use client::sqlite::{self, SqliteTarget};
+use load::STALL_LIMIT;
 use workload::schema::Dialect;
 use workload::session::{FailureKind, SessionError};
 
@@ -159,7 +160,10 @@ impl Database {
     #[must_use]
     pub fn remedy(&self, error: &SessionError) -> Option<&'static str> {
         match self {
-            Self::Mysql { .. } if error.kind == FailureKind::Lost && error.code == 0 => {
+            Self::Mysql { .. }
+                if matches!(error.kind, FailureKind::Lost | FailureKind::Away)
+                    && error.code == 0 =>
+            {
                 Some("look into the server's error log for why the connection ended")
             }
             Self::Mysql { .. } => refusal_remedy(u16::try_from(error.code).ok()?),
@@ -183,8 +187,9 @@ pub(crate) fn connected<T>(
         Ok(done)
     };
     let stopped = || interrupted.load(Ordering::Relaxed);
+    let whole = unless_hung(target, STALL_LIMIT, || 0, whole);
     match reactor.block_on(unless(stopped, whole)).map_err(internal)? {
-        Some(done) => done.map_err(mysql_failure),
+        Some(done) => done.and_then(|done| done).map_err(mysql_failure),
         None => Err(Failure::new(Cause::Interrupted, "interrupted")),
     }
 }

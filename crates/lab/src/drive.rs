@@ -9,11 +9,13 @@ use std::thread::Scope;
 use client::mysql::Connector;
 use client::sqlite::SqliteConnector;
 use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop, Work};
+use measure::setup::ReplyTime;
 use workload::catalog::Catalog;
 use workload::user::Shared;
 
 use crate::database::Database;
 use crate::failure::{Cause, Failure};
+use crate::files;
 use crate::hear::{Driven, Hearing, LoadNews, News};
 use crate::keeper::Keeper;
 use crate::rig::Rig;
@@ -118,6 +120,7 @@ impl<'a> Load<'a> {
                 let connector = Arc::new(Connector {
                     target: (**target).clone(),
                     protocol: self.trial.protocol,
+                    stamp_replies: self.trial.reply_time == ReplyTime::Kernel,
                 });
                 load::run(spec, &connector, work, self.barrier, self.stop, &mut tell)
             }
@@ -144,12 +147,10 @@ fn to_its_end(
     ended.unwrap_or_else(|payload| Err(LoadError::panicked(&*payload)))
 }
 
-/// Each user needs a socket; most systems allow fewer by default than at most.
+/// Most systems allow a process fewer open files by default than at most.
 fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
-    /// Files that are open besides the users' connections.
-    const OTHERS: u64 = 256;
     let users = u64::from(trial.load.users) * u64::from(trial.instances);
-    let needed = users + OTHERS;
+    let needed = files::of_loads(trial) + files::OWN_FILES;
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -159,7 +160,7 @@ fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
     match limit.maximum {
         Some(maximum) if maximum < needed || raised.is_err() => {
             let message = format!(
-                "{users} users need {needed} open files, but this process may have {maximum}"
+                "{users} virtual users need up to {needed} open files, but this process may have only {maximum}"
             );
             let remedy = format!("raise the limit first: ulimit -n {needed}");
             Err(Failure::new(Cause::Usage, message).remedy(Some(remedy)))

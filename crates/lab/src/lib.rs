@@ -14,6 +14,7 @@ mod drive;
 mod early;
 pub mod error;
 mod failure;
+mod files;
 mod find_max;
 pub mod fingerprint;
 mod hear;

@@ -82,5 +82,9 @@ pub(crate) fn attempt(
 
 /// A server that died or refused a statement may be another in the next trial.
 fn ends_study(failure: &Failure, outcome: &Outcome) -> bool {
-    failure.cause != Cause::Server && !matches!(outcome, Outcome::Stopped { .. })
+    let is_servers = matches!(
+        outcome,
+        Outcome::Stopped { .. } | Outcome::ServerLost { .. }
+    );
+    failure.cause != Cause::Server && !is_servers
 }

@@ -7,7 +7,7 @@ use client::mysql::StatementProtocol;
 use load::{LoadSpec, Pace};
 use measure::find_max::FoundMax;
 use measure::metric::MonitorPoint;
-use measure::setup::StatementKind;
+use measure::setup::{ReplyTime, StatementKind};
 use measure::slice::Second;
 use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
@@ -34,6 +34,7 @@ pub(crate) fn trial() -> Trial {
         },
         seed: 1,
         protocol: StatementProtocol::Prepared,
+        reply_time: ReplyTime::Kernel,
         mode: None,
         load_connections: 1,
         preload: true,
@@ -52,6 +53,7 @@ pub(crate) fn trial() -> Trial {
             ignored_errors: Vec::new(),
             batch_scheduling: false,
             connect_limit: 2,
+            stall_limit: load::STALL_LIMIT,
             grace: Duration::from_secs(5),
         },
         workers: None,

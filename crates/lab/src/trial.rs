@@ -7,7 +7,7 @@ use client::mysql::StatementProtocol;
 use data::{Mode, Wanted};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::setup::{
-    CLOSED_LOOP, Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished,
+    CLOSED_LOOP, Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished,
 };
 use measure::summary::TrialSummary;
 use study::EngineSpec;
@@ -49,6 +49,8 @@ pub struct Trial {
     pub seed: u64,
     /// How statements are sent.
     pub protocol: StatementProtocol,
+    /// What tells when a reply was there, where the connection lets the kernel do so.
+    pub reply_time: ReplyTime,
     /// What is done to have the data.
     pub mode: Option<Mode>,
     /// Connections that load data side by side.
@@ -182,6 +184,7 @@ impl Trial {
             users: self.load.users,
             mode,
             connections: self.load_connections,
+            stall_limit: self.load.stall_limit,
         }
     }
 
@@ -243,6 +246,7 @@ impl Trial {
                 StatementProtocol::Prepared => Protocol::Prepared,
                 StatementProtocol::Text => Protocol::Text,
             },
+            reply_time: self.reply_time,
             arrivals: match self.load.pace {
                 Pace::Closed => CLOSED_LOOP.to_owned(),
                 Pace::Open { per_s, arrivals } => match arrivals {

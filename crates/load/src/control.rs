@@ -1,11 +1,13 @@
 //! What the main thread and the workers of a load tell each other.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use client::reactor::Handle;
 use workload::session::SessionError;
+
+use crate::arrivals::{Queue, Take};
 
 /// Where a load is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,22 +30,36 @@ pub(crate) struct Control {
     stage: AtomicU8,
     /// Transactions that may still start.
     tickets: AtomicI64,
-    pub(crate) connected: AtomicU32,
-    pub(crate) ended: AtomicU32,
+    /// The arrivals of an open loop, once it has begun.
+    arrivals: Mutex<Option<Queue>>,
+    connected: AtomicU32,
+    ended: AtomicU32,
+    users: u32,
+    /// Users without a connection, and why the last of them has none.
+    away: Mutex<(u32, Option<SessionError>)>,
     failure: Mutex<Option<SessionError>>,
     handles: Mutex<Vec<Handle>>,
+    /// For the main thread, when something has happened that may end what it waits for.
+    news: Mutex<()>,
+    changed: Condvar,
 }
 
 impl Control {
-    pub(crate) fn new(origin: Instant) -> Self {
+    /// For a load of so many users, whose clock begins at `origin`.
+    pub(crate) fn new(origin: Instant, users: u32) -> Self {
         Self {
             origin,
             stage: AtomicU8::new(Stage::Connect as u8),
             tickets: AtomicI64::new(i64::MAX),
+            arrivals: Mutex::default(),
             connected: AtomicU32::new(0),
             ended: AtomicU32::new(0),
+            users,
+            away: Mutex::default(),
             failure: Mutex::default(),
             handles: Mutex::default(),
+            news: Mutex::default(),
+            changed: Condvar::new(),
         }
     }
 
@@ -60,7 +76,7 @@ impl Control {
 
     /// The instant of a time on the load's clock.
     pub(crate) fn instant(&self, at_ns: u64) -> Instant {
-        self.origin + std::time::Duration::from_nanos(at_ns)
+        self.origin + Duration::from_nanos(at_ns)
     }
 
     #[inline]
@@ -80,6 +96,24 @@ impl Control {
         lock(&self.handles).push(handle);
     }
 
+    /// From now on transactions start at these arrivals.
+    pub(crate) fn open(&self, arrivals: Queue) {
+        *lock(&self.arrivals) = Some(arrivals);
+    }
+
+    /// What a user that is free at `now_ns` is to do; `None` in a closed loop.
+    pub(crate) fn take_arrival(&self, now_ns: u64) -> Option<Take> {
+        lock(&self.arrivals)
+            .as_mut()
+            .map(|queue| queue.take(now_ns))
+    }
+
+    /// Arrivals that are due and were not started; `None` in a closed loop.
+    pub(crate) fn backlog(&self, now_ns: u64) -> Option<u64> {
+        let mut arrivals = lock(&self.arrivals);
+        arrivals.as_mut().map(|queue| queue.backlog(now_ns))
+    }
+
     /// Lets only `count` more transactions start.
     pub(crate) fn limit(&self, count: u64) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -92,9 +126,72 @@ impl Control {
         self.tickets.fetch_sub(1, Ordering::Relaxed) > 0
     }
 
+    /// A user could not go on because of `error`, and tries again; the first time
+    /// `has_left` is true.
+    pub(crate) fn user_is_away(&self, has_left: bool, error: &SessionError) {
+        let mut away = lock(&self.away);
+        *away = (away.0 + u32::from(has_left), Some(error.clone()));
+    }
+
+    /// One of those goes on.
+    pub(crate) fn user_returned(&self) {
+        let mut away = lock(&self.away);
+        away.0 = away.0.saturating_sub(1);
+    }
+
+    /// How many users cannot go on, if any, and why the last of them cannot.
+    pub(crate) fn users_away(&self) -> Option<(u32, SessionError)> {
+        match &*lock(&self.away) {
+            (users @ 1.., Some(error)) => Some((*users, error.clone())),
+            _ => None,
+        }
+    }
+
+    /// A user has opened its first connection.
+    pub(crate) fn user_connected(&self) {
+        if self.connected.fetch_add(1, Ordering::AcqRel) + 1 >= self.users {
+            self.tell_main();
+        }
+    }
+
+    /// A user has ended.
+    pub(crate) fn user_ended(&self) {
+        if self.ended.fetch_add(1, Ordering::AcqRel) + 1 >= self.users {
+            self.tell_main();
+        }
+    }
+
+    /// Users that have opened their first connection.
+    pub(crate) fn connected(&self) -> u32 {
+        self.connected.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn have_all_connected(&self) -> bool {
+        self.connected() >= self.users
+    }
+
+    pub(crate) fn have_all_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire) >= self.users
+    }
+
     /// Keeps the first error that ends the load.
     pub(crate) fn fail(&self, error: SessionError) {
         lock(&self.failure).get_or_insert(error);
+        self.tell_main();
+    }
+
+    fn tell_main(&self) {
+        // Whoever holds the lock has not begun to wait, and would miss it.
+        drop(lock(&self.news));
+        self.changed.notify_all();
+    }
+
+    /// Has the main thread wait until `happened`, for at most `limit`.
+    pub(crate) fn wait(&self, limit: Duration, happened: impl Fn() -> bool) {
+        let waited = self
+            .changed
+            .wait_timeout_while(lock(&self.news), limit, |()| !happened());
+        drop(waited);
     }
 
     pub(crate) fn failure(&self) -> Option<SessionError> {

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use measure::slice::{Busy, Phase, Second, Slice};
 
-use crate::control::lock;
 use crate::cpu::{self, CpuTime};
 use crate::record::Recorder;
 
@@ -16,17 +15,15 @@ pub(crate) struct Cutter {
     /// Goes round: given to a recorder for the slice that it has.
     spare: Slice,
     kinds: usize,
-    is_open_loop: bool,
     last_ns: u64,
     cpu: Vec<Option<CpuTime>>,
 }
 
 impl Cutter {
-    pub(crate) fn new(kinds: usize, is_open_loop: bool) -> Self {
+    pub(crate) fn new(kinds: usize) -> Self {
         Self {
             spare: Slice::new(kinds),
             kinds,
-            is_open_loop,
             last_ns: 0,
             cpu: Vec::new(),
         }
@@ -44,7 +41,13 @@ impl Cutter {
     }
 
     /// Takes what was recorded since the last cut.
-    pub(crate) fn cut(&mut self, recorders: &[Arc<Recorder>], phase: Phase, now_ns: u64) -> Second {
+    pub(crate) fn cut(
+        &mut self,
+        recorders: &[Arc<Recorder>],
+        phase: Phase,
+        now_ns: u64,
+        backlog: Option<u64>,
+    ) -> Second {
         let mut merged = Slice::new(self.kinds);
         for recorder in recorders {
             recorder.exchange(&mut self.spare);
@@ -57,7 +60,7 @@ impl Cutter {
             end_ns: now_ns,
             phase,
             slice: merged,
-            backlog: self.is_open_loop.then(|| backlog(recorders, now_ns)),
+            backlog,
             workers: self.busy(recorders, now_ns - start_ns),
         }
     }
@@ -83,16 +86,6 @@ impl Cutter {
             })
             .collect()
     }
-}
-
-/// Arrivals that are due and nobody took, over all workers.
-fn backlog(recorders: &[Arc<Recorder>], now_ns: u64) -> u64 {
-    let waiting = |recorder: &Arc<Recorder>| {
-        lock(&recorder.schedule)
-            .as_mut()
-            .map_or(0, |schedule| schedule.backlog(now_ns))
-    };
-    recorders.iter().map(waiting).sum()
 }
 
 fn cpu_times(recorders: &[Arc<Recorder>]) -> Vec<Option<CpuTime>> {

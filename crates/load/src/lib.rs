@@ -5,22 +5,23 @@
 //! it measures goes to its caller as it happens. Several loads share a [`Barrier`]:
 //! they begin together, on one clock.
 
+mod absence;
 mod arrivals;
 mod barrier;
 mod control;
 mod cpu;
 mod cut;
+mod outage;
 mod record;
 mod run;
 mod shared;
 mod spec;
 mod stop;
 mod timed;
-mod turns;
 mod user;
 mod worker;
 
 pub use barrier::Barrier;
 pub use run::{Event, LoadError, LoadOutcome, Work, run};
-pub use spec::{Arrivals, End, LoadSpec, Pace};
+pub use spec::{Arrivals, End, LoadSpec, Pace, STALL_LIMIT};
 pub use stop::Stop;

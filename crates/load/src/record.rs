@@ -8,7 +8,6 @@ use workload::catalog::{Catalog, Kind};
 use workload::session::SessionError;
 use workload::user::Done;
 
-use crate::arrivals::Schedule;
 use crate::control::lock;
 
 /// One worker's measurements. The lock is taken by its own thread, and once a
@@ -17,9 +16,10 @@ use crate::control::lock;
 #[derive(Debug)]
 pub(crate) struct Recorder {
     slice: Mutex<Slice>,
-    pub(crate) schedule: Mutex<Option<Schedule>>,
     /// For each user the intended start of its running transaction, plus one.
     running: Box<[AtomicU64]>,
+    /// When the last transaction ended; 0 before the first one has.
+    last_end_ns: AtomicU64,
     /// The worker's thread, as the kernel numbers it; 0 before it runs.
     pub(crate) thread: AtomicU32,
 }
@@ -28,8 +28,8 @@ impl Recorder {
     pub(crate) fn new(kinds: usize, users: usize) -> Self {
         Self {
             slice: Mutex::new(Slice::new(kinds)),
-            schedule: Mutex::default(),
             running: (0..users).map(|_| AtomicU64::new(0)).collect(),
+            last_end_ns: AtomicU64::new(0),
             thread: AtomicU32::new(0),
         }
     }
@@ -48,6 +48,11 @@ impl Recorder {
         self.running[user].store(0, Ordering::Relaxed);
     }
 
+    /// When the last transaction ended, on the load's clock; 0 before the first one has.
+    pub(crate) fn last_end_ns(&self) -> u64 {
+        self.last_end_ns.load(Ordering::Relaxed)
+    }
+
     /// The intended starts of all running transactions.
     pub(crate) fn running(&self) -> impl Iterator<Item = u64> {
         self.running
@@ -55,7 +60,15 @@ impl Recorder {
             .filter_map(|start| start.load(Ordering::Relaxed).checked_sub(1))
     }
 
-    pub(crate) fn transaction(&self, response_ns: u64, service_ns: Option<u64>, done: Done) {
+    /// A transaction has ended at `now_ns`.
+    pub(crate) fn transaction(
+        &self,
+        now_ns: u64,
+        response_ns: u64,
+        service_ns: Option<u64>,
+        done: Done,
+    ) {
+        self.last_end_ns.store(now_ns, Ordering::Relaxed);
         let mut slice = lock(&self.slice);
         slice.response.record(response_ns);
         if let Some(service_ns) = service_ns {
@@ -86,8 +99,19 @@ impl Recorder {
         entry.count += 1;
     }
 
-    pub(crate) fn statement(&self, kind: usize, duration_ns: u64) {
-        lock(&self.slice).statements[kind].record(duration_ns);
+    /// A statement got its reply, which was read `delay_ns` after it had arrived.
+    #[inline]
+    pub(crate) fn statement(&self, kind: usize, duration_ns: u64, delay_ns: Option<u64>) {
+        let mut slice = lock(&self.slice);
+        slice.statements[kind].record(duration_ns);
+        if let Some(delay_ns) = delay_ns {
+            slice.delay.record(delay_ns);
+        }
+    }
+
+    /// A reply's stamp could not be true.
+    pub(crate) fn refused_stamp(&self) {
+        lock(&self.slice).refused_stamps += 1;
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,9 +12,10 @@ use workload::kind::Kind;
 use workload::session::{Connect, SessionError};
 use workload::user::{Shared as UserShared, User};
 
-use crate::arrivals::Schedule;
+use crate::absence::{Progress, is_absence, stalled_error};
+use crate::arrivals::Queue;
 use crate::barrier::Barrier;
-use crate::control::{Control, Stage, lock};
+use crate::control::{Control, Stage};
 use crate::cut::Cutter;
 use crate::record::{KindIndex, Recorder};
 use crate::spec::{End, LoadSpec, Pace};
@@ -23,8 +23,14 @@ use crate::stop::Stop;
 use crate::worker::{self, Job};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// How often the main thread looks whether something has changed.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often the main thread looks for what nothing wakes it for: a request to stop, a
+/// worker that died.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// What a second may be longer than one. After a longer stall of this thread, two are one.
+const LATE_CUT: Duration = Duration::from_millis(100);
+/// How long no transaction may have ended, before users that cannot reconnect mean that
+/// the server is lost and not only they.
+const LOST_AFTER: Duration = Duration::from_secs(1);
 /// How long a cancelled worker may take to end, before it is left behind (a call
 /// into SQLite cannot be dropped).
 const CANCEL_LIMIT: Duration = Duration::from_secs(1);
@@ -121,6 +127,7 @@ where
 {
     let kind_index = Arc::new(KindIndex::new(work.catalog, work.kinds));
     let spawn = |control, recorder, places: std::ops::Range<u32>| {
+        let seed = spec.seed.wrapping_add(u64::from(places.start));
         let users = places
             .map(|index| User::new(work.users, index))
             .collect::<Result<_, _>>();
@@ -133,6 +140,7 @@ where
             users: users.map_err(std::io::Error::other)?,
             ignored_errors: spec.ignored_errors.as_slice().into(),
             think: spec.think,
+            seed,
             connect_limit: spec.connect_limit.div_ceil(spec.workers),
             is_open_loop: spec.pace != Pace::Closed,
             batch_scheduling: spec.batch_scheduling,
@@ -168,9 +176,13 @@ struct Load<'a> {
     control: Arc<Control>,
     recorders: Vec<Arc<Recorder>>,
     threads: Vec<JoinHandle<std::io::Result<()>>>,
+    /// Nothing has come of the load for too long.
+    stalled: bool,
     /// Why a worker ended before its users did.
     died: Option<LoadError>,
     cutter: Cutter,
+    /// When it began, on the load's clock.
+    start_ns: u64,
 }
 
 impl<'a> Load<'a> {
@@ -187,11 +199,13 @@ impl<'a> Load<'a> {
     ) -> Result<Self, LoadError> {
         let mut load = Self {
             spec,
-            control: Arc::new(Control::new(origin)),
+            control: Arc::new(Control::new(origin, spec.users)),
             recorders: Vec::new(),
             threads: Vec::new(),
+            stalled: false,
             died: None,
-            cutter: Cutter::new(kinds, spec.pace != Pace::Closed),
+            cutter: Cutter::new(kinds),
+            start_ns: 0,
         };
         for worker in 0..spec.workers {
             let share = |worker| {
@@ -212,8 +226,9 @@ impl<'a> Load<'a> {
         stop: &Stop,
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<Self, LoadError> {
+        let mut last = (0, Instant::now());
         loop {
-            let open = self.control.connected.load(Ordering::Relaxed);
+            let open = self.control.connected();
             tell(Event::Connecting {
                 open,
                 users: self.spec.users,
@@ -221,13 +236,21 @@ impl<'a> Load<'a> {
             if open == self.spec.users {
                 return Ok(self);
             }
+            if open != last.0 {
+                last = (open, Instant::now());
+            }
             let refused = self.control.failure().map(LoadError::Connect);
             let stopped = stop.is_interrupted().then_some(LoadError::Interrupted);
+            let stalled = last.1.elapsed() >= self.spec.stall_limit;
+            let stalled = stalled.then(|| LoadError::Connect(stalled_error(self.spec)));
             self.look_at_workers();
-            if let Some(error) = refused.or(stopped).or_else(|| self.died.take()) {
+            if let Some(error) = refused.or(stopped).or_else(|| self.died.take()).or(stalled) {
                 return Err(error);
             }
-            std::thread::sleep(LOOK);
+            let control = &self.control;
+            control.wait(POLL_INTERVAL, || {
+                control.have_all_connected() || control.failure().is_some()
+            });
         }
     }
 
@@ -251,16 +274,10 @@ impl<'a> Load<'a> {
     fn begin(&mut self, start: Instant) {
         let start_ns = self.control.time_ns(start);
         if let Pace::Open { per_s, arrivals } = self.spec.pace {
-            let workers = f64::from(self.spec.workers);
-            for (number, recorder) in self.recorders.iter().enumerate() {
-                // Each worker has its share of the rate, a little apart from the others'.
-                let offset = (number as f64 + 0.5) / workers;
-                let seed = self.spec.seed.wrapping_add(number as u64);
-                let share = per_s / workers;
-                let schedule = Schedule::new(arrivals, share, start_ns, offset, seed);
-                *lock(&recorder.schedule) = Some(schedule);
-            }
+            let arrivals = Queue::new(arrivals, per_s, start_ns, self.spec.seed);
+            self.control.open(arrivals);
         }
+        self.start_ns = start_ns;
         self.cutter.begin(&self.recorders, start_ns);
         self.control.advance(Stage::Run);
     }
@@ -283,39 +300,49 @@ impl<'a> Load<'a> {
         let begin = self.control.instant(self.cutter.last_ns());
         let end = length.map(|length| begin + length);
         let mut next_cut = begin + SECOND;
+        let mut progress = Progress::new(begin);
         loop {
             let now = Instant::now();
             let over = end.is_some_and(|end| now >= end) || self.is_over(stop);
-            if over || now >= next_cut {
-                // A phase of no length leaves no trace.
-                if end != Some(begin) {
-                    let second = self.cut(phase);
-                    tell(Event::Second(&second));
-                }
-                next_cut += SECOND;
+            // A phase of no length leaves no trace.
+            if (over && end != Some(begin)) || (now >= next_cut && now < next_cut + LATE_CUT) {
+                let second = self.cut(phase);
+                tell(Event::Second(&second));
+                progress.saw(&second, now);
+                // A limit of time ends the load also where the server hangs.
+                self.stalled = length.is_none() && self.is_stalled(&progress, now);
             }
             if over {
                 return;
             }
+            next_cut = next_boundary(begin, next_cut, now);
             let wake = end.map_or(next_cut, |end| end.min(next_cut));
             let pause = wake.saturating_duration_since(Instant::now());
-            std::thread::sleep(pause.min(LOOK));
+            let control = &self.control;
+            control.wait(pause.min(POLL_INTERVAL), || {
+                control.have_all_ended() || control.failure().is_some()
+            });
         }
     }
 
     fn is_over(&mut self, stop: &Stop) -> bool {
         self.look_at_workers();
         let has_failed = self.died.is_some() || self.control.failure().is_some();
-        stop.is_asked() || has_failed || self.all_ended()
+        stop.is_asked() || has_failed || self.stalled || self.control.have_all_ended()
     }
 
-    fn all_ended(&self) -> bool {
-        self.control.ended.load(Ordering::Acquire) >= self.spec.users
+    /// Whether the server does nothing; a user without work is no sign of that.
+    fn is_stalled(&self, progress: &Progress, now: Instant) -> bool {
+        let limit = self.spec.stall_limit;
+        let now_ns = self.control.time_ns(now);
+        let waits = |start_ns| Duration::from_nanos(now_ns.saturating_sub(start_ns)) >= limit;
+        progress.has_none_for(limit, now) && self.running().any(waits)
     }
 
     fn cut(&mut self, phase: Phase) -> Second {
-        let cutter = &mut self.cutter;
-        cutter.cut(&self.recorders, phase, self.control.now_ns())
+        let now_ns = self.control.now_ns();
+        let backlog = self.control.backlog(now_ns);
+        self.cutter.cut(&self.recorders, phase, now_ns, backlog)
     }
 
     /// Ends the load on transaction boundaries, or cancels what takes too long.
@@ -325,6 +352,7 @@ impl<'a> Load<'a> {
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<LoadOutcome, LoadError> {
         let stopped_ns = self.control.now_ns();
+        let lost = self.lost(stopped_ns);
         let running: Vec<u64> = self.running().collect();
         let oldest = running.iter().min();
         let mut unfinished = Unfinished {
@@ -334,11 +362,12 @@ impl<'a> Load<'a> {
         };
         self.control.advance(Stage::Stop);
         let deadline = Instant::now() + self.spec.grace;
-        while !self.all_ended() && Instant::now() < deadline {
+        while !self.control.have_all_ended() && Instant::now() < deadline {
             tell(Event::Draining {
                 running: self.running().count(),
             });
-            std::thread::sleep(LOOK);
+            let control = &self.control;
+            control.wait(POLL_INTERVAL, || control.have_all_ended());
         }
         unfinished.cancelled = self.running().count() as u64;
         if unfinished.count > 0 {
@@ -352,9 +381,25 @@ impl<'a> Load<'a> {
         let end = match self.control.failure() {
             Some(error) => End::Failed(error),
             None if stop.is_interrupted() => End::Interrupted,
-            None => End::Completed,
+            None => lost.unwrap_or(End::Completed),
         };
         Ok(LoadOutcome { end, unfinished })
+    }
+
+    /// Whether the server is away now, at the end of the load.
+    fn lost(&self, now_ns: u64) -> Option<End> {
+        let last_ends = self.recorders.iter().map(|recorder| recorder.last_end_ns());
+        let at_ns = last_ends.max().unwrap_or(0).max(self.start_ns);
+        let is_silent = now_ns.saturating_sub(at_ns) >= LOST_AFTER.as_nanos() as u64;
+        let away = self.control.users_away();
+        let error = match away {
+            Some((users, error)) if users == self.spec.users => error,
+            // One that refuses some users may be busy with the others.
+            Some((_, error)) if is_silent && is_absence(&error) => error,
+            _ if self.stalled => stalled_error(self.spec),
+            _ => return None,
+        };
+        Some(End::ServerLost { at_ns, error })
     }
 
     fn running(&self) -> impl Iterator<Item = u64> {
@@ -381,6 +426,16 @@ impl Drop for Load<'_> {
     fn drop(&mut self) {
         self.cancel();
     }
+}
+
+/// The end of the second under way, which begins where the one that ends at `next_cut` does
+/// or later: a stall of this thread makes a second longer, and none short.
+fn next_boundary(begin: Instant, next_cut: Instant, now: Instant) -> Instant {
+    if now < next_cut {
+        return next_cut;
+    }
+    let whole_s = now.saturating_duration_since(begin).as_secs();
+    begin + SECOND * u32::try_from(whole_s + 1).unwrap_or(u32::MAX)
 }
 
 /// Why a thread that has ended did not do so well.

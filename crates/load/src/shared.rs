@@ -1,15 +1,16 @@
 //! What the users of one worker have in common.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use client::reactor::Semaphore;
+use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
 
 use crate::control::Control;
 use crate::record::{KindIndex, Recorder};
-use crate::turns::Turns;
 
 /// What all users of a worker share.
 #[derive(Debug)]
@@ -26,16 +27,15 @@ pub(crate) struct Worker<C> {
     pub(crate) shared: Rc<Shared>,
     pub(crate) connector: Arc<C>,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) connecting: Turns,
+    /// Limits how many connections are opened at once.
+    pub(crate) connecting: Semaphore,
     pub(crate) ignored_errors: Arc<[u32]>,
     pub(crate) think: Duration,
+    /// For what need not be the same in each run.
+    pub(crate) rng: RefCell<Xoshiro256PlusPlus>,
 }
 
 impl Shared {
-    pub(crate) fn connected(&self) {
-        self.control.connected.fetch_add(1, Ordering::Relaxed);
-    }
-
     pub(crate) fn ended_guard(&self) -> EndedGuard {
         EndedGuard(Arc::clone(&self.control))
     }
@@ -46,6 +46,6 @@ pub(crate) struct EndedGuard(Arc<Control>);
 
 impl Drop for EndedGuard {
     fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::Release);
+        self.0.user_ended();
     }
 }

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// How long the servers that dyno drives may do nothing at all, unless there is a limit of
+/// time: longer than the lock wait timeouts of MySQL and MariaDB (50 s), after which they
+/// answer.
+pub const STALL_LIMIT: Duration = Duration::from_secs(60);
+
 /// A load on one server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadSpec {
@@ -28,6 +33,9 @@ pub struct LoadSpec {
     pub batch_scheduling: bool,
     /// Connections that are opened at once.
     pub connect_limit: u32,
+    /// A load without a limit of time ends when no statement got a reply for so long; so
+    /// does one of which no further connection could be opened for so long.
+    pub stall_limit: Duration,
     /// How long a running transaction may take to end after the load's end.
     pub grace: Duration,
 }
@@ -62,6 +70,14 @@ pub enum End {
     Completed,
     /// Somebody asked it to stop.
     Interrupted,
+    /// Its time was over, but the server was away then; or the server did nothing for
+    /// [`LoadSpec::stall_limit`].
+    ServerLost {
+        /// When the last transaction ended, in nanoseconds on the load's clock.
+        at_ns: u64,
+        /// Why users could not go on.
+        error: workload::session::SessionError,
+    },
     /// An error that is not to be ignored.
     Failed(workload::session::SessionError),
 }

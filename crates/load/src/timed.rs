@@ -12,9 +12,35 @@ use crate::shared::Shared;
 pub(crate) struct Timed<S> {
     session: S,
     shared: Rc<Shared>,
-    /// When the last reply came, unless something else was waited for since. It
+    /// When the last reply was read, unless something else was waited for since. It
     /// is also when the next statement starts, so the clock is read once for both.
-    replied_ns: Option<u64>,
+    read_ns: Option<u64>,
+    /// When the last reply of the running transaction arrived.
+    arrived_ns: Option<u64>,
+}
+
+/// When a reply was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arrival {
+    /// As the kernel stamped it.
+    Stamped(u64),
+    /// The kernel's stamp cannot be true, because a clock was set: when it was read.
+    Refused,
+    /// There is no stamp: when it was read.
+    Unstamped,
+}
+
+impl Arrival {
+    /// Of a reply that cannot have come before its statement was sent, nor after it
+    /// was read.
+    #[inline]
+    fn of(stamp_ns: Option<u64>, sent_ns: u64, read_ns: u64) -> Self {
+        match stamp_ns {
+            Some(stamp_ns) if (sent_ns..=read_ns).contains(&stamp_ns) => Self::Stamped(stamp_ns),
+            Some(_) => Self::Refused,
+            None => Self::Unstamped,
+        }
+    }
 }
 
 impl<S: Session> Timed<S> {
@@ -22,33 +48,58 @@ impl<S: Session> Timed<S> {
         Self {
             session,
             shared: Rc::clone(shared),
-            replied_ns: None,
+            read_ns: None,
+            arrived_ns: None,
         }
     }
 
-    /// The time; right behind a reply, the reply's.
+    /// The time; right behind a reply, when that was read.
+    #[inline]
     pub(crate) fn now_ns(&self) -> u64 {
-        self.replied_ns
-            .unwrap_or_else(|| self.shared.control.now_ns())
+        self.read_ns.unwrap_or_else(|| self.shared.control.now_ns())
     }
 
-    /// The same, for the start of something: the next question is asked later.
-    pub(crate) fn start_ns(&mut self) -> u64 {
+    /// The end of a transaction: the arrival of its last reply, or now if it had none.
+    #[inline]
+    pub(crate) fn end_ns(&mut self) -> u64 {
+        self.arrived_ns.take().unwrap_or_else(|| {
+            self.waited();
+            self.now_ns()
+        })
+    }
+
+    /// Time has passed since the last reply.
+    #[inline]
+    pub(crate) fn waited(&mut self) {
+        self.read_ns = None;
+    }
+
+    /// When a statement is sent that is sent now.
+    #[inline]
+    fn sent_ns(&mut self) -> u64 {
         let now_ns = self.now_ns();
         self.waited();
         now_ns
     }
 
-    /// Time has passed since the last reply.
-    pub(crate) fn waited(&mut self) {
-        self.replied_ns = None;
-    }
-
-    fn replied(&mut self, kind: usize, started_ns: u64, reply: &Result<Reply, SessionError>) {
-        let now_ns = self.shared.control.now_ns();
-        self.replied_ns = Some(now_ns);
-        if reply.is_ok() {
-            self.shared.recorder.statement(kind, now_ns - started_ns);
+    #[inline]
+    fn replied(&mut self, kind: usize, sent_ns: u64, is_done: bool) {
+        let control = &self.shared.control;
+        let read_ns = control.now_ns();
+        let stamp_ns = self.session.reply_arrived().map(|at| control.time_ns(at));
+        let arrival = Arrival::of(stamp_ns, sent_ns, read_ns);
+        let (arrived_ns, delay_ns) = match arrival {
+            Arrival::Stamped(stamp_ns) => (stamp_ns, Some(read_ns - stamp_ns)),
+            Arrival::Refused | Arrival::Unstamped => (read_ns, None),
+        };
+        self.read_ns = Some(read_ns);
+        self.arrived_ns = Some(arrived_ns);
+        let recorder = &self.shared.recorder;
+        if is_done {
+            recorder.statement(kind, arrived_ns - sent_ns, delay_ns);
+        }
+        if arrival == Arrival::Refused {
+            recorder.refused_stamp();
         }
     }
 }
@@ -60,17 +111,17 @@ impl<S: Session> Session for Timed<S> {
         params: &[Param<'_>],
     ) -> Result<Reply, SessionError> {
         let kind = self.shared.kinds.of_statement(statement);
-        let started_ns = self.start_ns();
+        let sent_ns = self.sent_ns();
         let reply = self.session.execute(statement, params).await;
-        self.replied(kind, started_ns, &reply);
+        self.replied(kind, sent_ns, reply.is_ok());
         reply
     }
 
     async fn query(&mut self, kind: Kind, sql: &str) -> Result<Reply, SessionError> {
         let place = self.shared.kinds.of(kind);
-        let started_ns = self.start_ns();
+        let sent_ns = self.sent_ns();
         let reply = self.session.query(kind, sql).await;
-        self.replied(place, started_ns, &reply);
+        self.replied(place, sent_ns, reply.is_ok());
         reply
     }
 
@@ -81,5 +132,23 @@ impl<S: Session> Session for Timed<S> {
 
     async fn close(self) {
         self.session.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_counts_only_between_sending_and_reading() {
+        let (sent_ns, read_ns) = (1_000, 2_000);
+        let of = |stamp_ns| Arrival::of(stamp_ns, sent_ns, read_ns);
+        assert_eq!(of(None), Arrival::Unstamped);
+        for stamp_ns in [1_000, 1_500, 2_000] {
+            assert_eq!(of(Some(stamp_ns)), Arrival::Stamped(stamp_ns));
+        }
+        for stamp_ns in [0, 999, 2_001, u64::MAX] {
+            assert_eq!(of(Some(stamp_ns)), Arrival::Refused, "{stamp_ns}");
+        }
     }
 }

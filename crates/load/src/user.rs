@@ -3,57 +3,59 @@
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use client::reactor::sleep_until;
 use workload::session::{Connect, FailureKind, Session, SessionError};
 use workload::user::{Done, User};
 
-use crate::control::{Stage, lock};
+use crate::arrivals::Take;
+use crate::control::Stage;
+use crate::outage::Outage;
 use crate::shared::{Shared, Worker};
 use crate::timed::Timed;
-
-/// Waits between attempts to reconnect grow from this…
-const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-/// …to this.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
 
 /// The load is over; there is nothing to return.
 struct Over;
 
+/// A virtual user with its connection.
+struct Life<'a, C: Connect> {
+    worker: &'a Worker<C>,
+    /// The user's number on its worker.
+    place: usize,
+    user: User,
+    session: Timed<C::Session>,
+    outage: Outage,
+    /// The intended starts of transactions that wait in the user to be sent.
+    unsent: Vec<u64>,
+}
+
 /// Lives until the load ends. `place` is the user's number on its worker.
-pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, mut user: User) {
+pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, user: User) {
     // Counted however the task ends, also when it is dropped.
     let _ended = worker.shared.ended_guard();
-    let Some(mut session) = open_first(&worker).await else {
+    let Some(session) = open_first(&worker).await else {
         return;
     };
-    worker.shared.connected();
+    worker.shared.control.user_connected();
     worker.shared.reached(Stage::Run).await;
-    while let Some(intended_ns) = next_start(&worker.shared, &mut session).await {
-        worker.shared.recorder.begin(place, intended_ns);
-        let served = serve(&worker, &mut user, &mut session, intended_ns).await;
-        worker.shared.recorder.idle(place);
-        if served.is_err() {
-            // A server counts who leaves without a word.
-            session.close().await;
-            return;
-        }
-        if !worker.think.is_zero() {
-            let until = Instant::now() + worker.think;
-            worker.shared.sleep(until).await;
-            session.waited();
-        }
-    }
-    if let Err(error) = user.finish(&mut session).await {
-        worker.shared.control.fail(error);
-    }
-    session.close().await;
+    let mut life = Life {
+        worker: &worker,
+        place,
+        user,
+        session,
+        outage: Outage::new(&worker.shared.control),
+        unsent: Vec::new(),
+    };
+    // Over or not: it is the end.
+    let _ = life.run().await;
+    // A server counts who leaves without a word.
+    life.session.close().await;
 }
 
 /// Opens the connection; a failure ends the load before it begins.
 async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>> {
-    let _turn = worker.connecting.enter().await;
+    let _permit = worker.connecting.acquire().await;
     if worker.shared.control.reached(Stage::Stop) {
         return None;
     }
@@ -66,127 +68,187 @@ async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>>
     }
 }
 
-/// When the next transaction was to start; `None` when no more are to.
-async fn next_start<S: Session>(shared: &Shared, session: &mut Timed<S>) -> Option<u64> {
-    let control = &shared.control;
-    if control.reached(Stage::Stop) {
-        return None;
+impl<C: Connect> Life<'_, C> {
+    /// One transaction after the other, until the load ends.
+    async fn run(&mut self) -> Result<(), Over> {
+        while let Some(intended_ns) = self.next_start().await {
+            let recorder = &self.worker.shared.recorder;
+            recorder.begin(self.place, intended_ns);
+            let served = self.serve(intended_ns).await;
+            recorder.idle(self.place);
+            served?;
+            self.think().await;
+        }
+        self.finish().await
     }
-    let taken = match shared.is_open_loop {
-        true => lock(&shared.recorder.schedule)
-            .as_mut()
-            .map(crate::arrivals::Schedule::take),
-        false => None,
-    };
-    let intended_ns = match taken {
-        None => session.now_ns(),
-        Some(due_ns) => {
-            if due_ns > session.now_ns() {
-                shared.sleep(control.instant(due_ns)).await;
-                session.waited();
-                if control.reached(Stage::Stop) {
-                    return None;
+
+    /// When the next transaction was to start; `None` when no more are to.
+    async fn next_start(&mut self) -> Option<u64> {
+        let shared = &self.worker.shared;
+        let intended_ns = match shared.is_open_loop {
+            true => self.next_arrival().await?,
+            false => self.session.now_ns(),
+        };
+        let control = &shared.control;
+        (!control.reached(Stage::Stop) && control.take_ticket()).then_some(intended_ns)
+    }
+
+    /// Waits for an arrival to start; gives when it was due, or `None` when the load stops.
+    async fn next_arrival(&mut self) -> Option<u64> {
+        let shared = &self.worker.shared;
+        while !shared.control.reached(Stage::Stop) {
+            let now_ns = self.session.now_ns();
+            match shared.control.take_arrival(now_ns)? {
+                Take::Start {
+                    due_ns,
+                    was_awaited,
+                } => {
+                    if was_awaited {
+                        shared.recorder.lateness(now_ns - due_ns);
+                    }
+                    return Some(due_ns);
                 }
-                let late_ns = session.now_ns().saturating_sub(due_ns);
-                shared.recorder.lateness(late_ns);
+                Take::Sleep { until_ns } => {
+                    shared.sleep(shared.control.instant(until_ns)).await;
+                    self.session.waited();
+                }
             }
-            due_ns
         }
-    };
-    control.take_ticket().then_some(intended_ns)
-}
+        None
+    }
 
-/// Runs one transaction, again and again until it is through.
-async fn serve<C: Connect>(
-    worker: &Worker<C>,
-    user: &mut User,
-    session: &mut Timed<C::Session>,
-    intended_ns: u64,
-) -> Result<(), Over> {
-    let control = &worker.shared.control;
-    let started_ns = session.start_ns();
-    loop {
-        match user.transaction(session).await {
-            Ok(done) => {
-                record(
-                    &worker.shared,
-                    session.now_ns(),
-                    intended_ns,
-                    started_ns,
-                    done,
-                );
-                return Ok(());
-            }
-            Err(error) => recover(worker, session, error).await?,
-        }
-        if control.reached(Stage::Stop) {
-            return Err(Over);
+    async fn think(&mut self) {
+        let think = self.worker.think;
+        if !think.is_zero() {
+            self.worker.shared.sleep(Instant::now() + think).await;
+            self.session.waited();
         }
     }
-}
 
-fn record(shared: &Shared, now_ns: u64, intended_ns: u64, started_ns: u64, done: Done) {
-    let service_ns = shared.is_open_loop.then(|| now_ns - started_ns);
-    let response_ns = now_ns.saturating_sub(intended_ns);
-    shared.recorder.transaction(response_ns, service_ns, done);
-}
-
-/// Makes the session fit for another attempt.
-async fn recover<C: Connect>(
-    worker: &Worker<C>,
-    session: &mut Timed<C::Session>,
-    error: SessionError,
-) -> Result<(), Over> {
-    let recorder = &worker.shared.recorder;
-    let mut error = error;
-    loop {
-        match error.kind {
-            FailureKind::Lost => {
-                recorder.error(&error, "reconnected");
-                return reconnect(worker, session).await;
+    /// Runs one transaction, again and again until it is through.
+    async fn serve(&mut self, intended_ns: u64) -> Result<(), Over> {
+        let started_ns = self.session.now_ns();
+        loop {
+            match self.user.transaction(&mut self.session).await {
+                Ok(done) => {
+                    self.outage.over();
+                    let end_ns = self.session.end_ns();
+                    self.record(intended_ns, started_ns, end_ns, done);
+                    return Ok(());
+                }
+                Err(error) => self.recover(error).await?,
             }
-            FailureKind::Restart => recorder.error(&error, "restarted"),
-            FailureKind::Refused if worker.ignored_errors.contains(&error.code) => {
-                recorder.error(&error, "ignored");
-            }
-            FailureKind::Refused => {
-                recorder.error(&error, "stopped the load");
-                worker.shared.control.fail(error);
+            if self.worker.shared.control.reached(Stage::Stop) {
                 return Err(Over);
             }
         }
-        match session.rollback().await {
-            Ok(()) => return Ok(()),
-            Err(failed) => error = failed,
+    }
+
+    /// Sends what still waits in the user: the rows of a bulk insert.
+    async fn finish(&mut self) -> Result<(), Over> {
+        let Some(oldest_ns) = self.unsent.first() else {
+            return Ok(());
+        };
+        let recorder = &self.worker.shared.recorder;
+        recorder.begin(self.place, *oldest_ns);
+        let started_ns = self.session.now_ns();
+        while let Err(error) = self.user.finish(&mut self.session).await {
+            self.recover(error).await?;
+        }
+        let end_ns = self.session.end_ns();
+        self.record_sent(started_ns, end_ns);
+        recorder.idle(self.place);
+        Ok(())
+    }
+
+    /// Records a transaction, unless it waits in the user to be sent with others.
+    fn record(&mut self, intended_ns: u64, started_ns: u64, end_ns: u64, done: Done) {
+        if self.unsent.is_empty() && self.user.unsent() == 0 {
+            self.record_one(intended_ns, started_ns, end_ns, done);
+        } else {
+            self.unsent.push(intended_ns);
+            self.record_sent(started_ns, end_ns);
         }
     }
-}
 
-/// Opens a new connection, however long the server is away.
-async fn reconnect<C: Connect>(
-    worker: &Worker<C>,
-    session: &mut Timed<C::Session>,
-) -> Result<(), Over> {
-    let shared = &worker.shared;
-    let mut backoff = FIRST_BACKOFF;
-    loop {
-        if shared.control.reached(Stage::Stop) {
-            return Err(Over);
+    /// Records the transactions that were sent by what began at `started_ns`.
+    fn record_sent(&mut self, started_ns: u64, end_ns: u64) {
+        let sent = self.unsent.len().saturating_sub(self.user.unsent());
+        for place in 0..sent {
+            self.record_one(self.unsent[place], started_ns, end_ns, Done::default());
         }
-        let attempt = {
-            let _turn = worker.connecting.enter().await;
-            worker.connector.connect(&worker.catalog).await
-        };
-        match attempt {
-            Ok(fresh) => {
-                shared.recorder.reconnected();
-                *session = Timed::new(fresh, &worker.shared);
-                return Ok(());
+        self.unsent.drain(..sent);
+    }
+
+    fn record_one(&self, intended_ns: u64, started_ns: u64, end_ns: u64, done: Done) {
+        let shared = &self.worker.shared;
+        let service_ns = shared
+            .is_open_loop
+            .then(|| end_ns.saturating_sub(started_ns));
+        let response_ns = end_ns.saturating_sub(intended_ns);
+        shared
+            .recorder
+            .transaction(end_ns, response_ns, service_ns, done);
+    }
+
+    /// Makes the session fit for another attempt.
+    async fn recover(&mut self, error: SessionError) -> Result<(), Over> {
+        // What the user does not keep to send it again is lost.
+        let lost = self.unsent.len().saturating_sub(self.user.unsent());
+        self.unsent.drain(..lost);
+        let recorder = &self.worker.shared.recorder;
+        let mut error = error;
+        loop {
+            match error.kind {
+                FailureKind::Lost | FailureKind::Away => {
+                    recorder.error(&error, "reconnected");
+                    return self.reconnect(error).await;
+                }
+                FailureKind::Restart => recorder.error(&error, "restarted"),
+                FailureKind::Refused if self.worker.ignored_errors.contains(&error.code) => {
+                    recorder.error(&error, "ignored");
+                }
+                FailureKind::Refused => {
+                    recorder.error(&error, "stopped the load");
+                    self.worker.shared.control.fail(error);
+                    return Err(Over);
+                }
             }
-            Err(error) => shared.recorder.error(&error, "reconnected"),
+            match self.session.rollback().await {
+                Ok(()) => return Ok(()),
+                Err(failed) => error = failed,
+            }
         }
-        shared.sleep(Instant::now() + backoff).await;
-        backoff = (backoff * 2).min(LONGEST_BACKOFF);
+    }
+
+    /// Opens a new connection, however long the server is away.
+    async fn reconnect(&mut self, error: SessionError) -> Result<(), Over> {
+        let (worker, shared) = (self.worker, &self.worker.shared);
+        let mut error = error;
+        loop {
+            let wait = self.outage.lost(&error, &mut worker.rng.borrow_mut());
+            if !wait.is_zero() {
+                shared.sleep(Instant::now() + wait).await;
+            }
+            if shared.control.reached(Stage::Stop) {
+                return Err(Over);
+            }
+            let attempt = {
+                let _permit = worker.connecting.acquire().await;
+                worker.connector.connect(&worker.catalog).await
+            };
+            match attempt {
+                Ok(fresh) => {
+                    shared.recorder.reconnected();
+                    self.session = Timed::new(fresh, shared);
+                    return Ok(());
+                }
+                Err(failed) => {
+                    shared.recorder.error(&failed, "reconnected");
+                    error = failed;
+                }
+            }
+        }
     }
 }
 

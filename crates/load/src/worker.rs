@@ -1,11 +1,14 @@
 //! A worker thread: an event loop and its share of the virtual users.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use client::reactor::Reactor;
+use client::reactor::{Reactor, Semaphore};
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
 use workload::session::Connect;
 use workload::user::User;
@@ -14,7 +17,6 @@ use crate::control::{Control, Stage};
 use crate::cpu;
 use crate::record::{KindIndex, Recorder};
 use crate::shared::{Shared, Worker};
-use crate::turns::Turns;
 
 /// What one worker is to do.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ pub(crate) struct Job<C> {
     pub(crate) users: Vec<User>,
     pub(crate) ignored_errors: Arc<[u32]>,
     pub(crate) think: Duration,
+    pub(crate) seed: u64,
     pub(crate) connect_limit: u32,
     pub(crate) is_open_loop: bool,
     pub(crate) batch_scheduling: bool,
@@ -57,9 +60,10 @@ where
         }),
         connector: job.connector,
         catalog: job.catalog,
-        connecting: Turns::new(job.connect_limit),
+        connecting: Semaphore::new(job.connect_limit as usize),
         ignored_errors: job.ignored_errors,
         think: job.think,
+        rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(job.seed)),
     });
     for (place, user) in job.users.into_iter().enumerate() {
         reactor.spawn(crate::user::live(Rc::clone(&worker), place, user));

@@ -5,98 +5,40 @@
     reason = "a test file: its helpers may fail loudly too"
 )]
 
+mod common;
+
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Pace, Stop, Work, run};
+use common::{Asked, LONG, Scripted, after, drive, now};
+use load::{Event, LoadError, LoadSpec};
 use measure::slice::Phase;
-use workload::catalog::{Catalog, Kind};
-use workload::name::WorkloadName;
-use workload::options::Options;
-use workload::schema::Dialect;
-use workload::session::{Connect, Param, Reply, Session, SessionError};
-use workload::user::Shared;
+use workload::session::Reply;
 
-/// Longer than any test may take.
-const LONG: Duration = Duration::from_secs(3600);
-
-/// A connection to nothing, which has an error of ours at a statement of its load.
-struct Faulty {
-    statements: Arc<AtomicU32>,
-    last: u32,
-}
-
-impl Faulty {
-    /// That panics at statement `last` of all its connections together.
-    fn at(last: u32) -> Arc<Self> {
-        Arc::new(Self {
-            statements: Arc::default(),
-            last,
-        })
-    }
-}
-
-impl Connect for Faulty {
-    type Session = Self;
-
-    async fn connect(&self, _: &Arc<Catalog>) -> Result<Self, SessionError> {
-        Ok(Self {
-            statements: Arc::clone(&self.statements),
-            last: self.last,
-        })
-    }
-}
-
-impl Session for Faulty {
-    async fn execute(&mut self, _: u32, _: &[Param<'_>]) -> Result<Reply, SessionError> {
+/// A server that has an error of ours at one of its statements, and how many it has got.
+fn faulty(last: u32) -> (Arc<Scripted>, Arc<AtomicU32>) {
+    let statements = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&statements);
+    let server = Scripted::new(move |asked| {
+        if asked != Asked::Statement {
+            return now(Ok(Reply::default()));
+        }
+        let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+        assert!(number != last, "statement {number} is one too many");
         // A reply takes a while, so that no user keeps the thread to itself.
-        client::reactor::sleep_until(Instant::now() + Duration::from_millis(1)).await;
-        let number = self.statements.fetch_add(1, Ordering::Relaxed) + 1;
-        assert!(number != self.last, "statement {number} is one too many");
-        Ok(Reply::default())
-    }
-
-    async fn query(&mut self, _: Kind, _: &str) -> Result<Reply, SessionError> {
-        self.execute(0, &[]).await
-    }
-
-    async fn rollback(&mut self) -> Result<(), SessionError> {
-        Ok(())
-    }
+        after(Duration::from_millis(1), Ok(Reply::default()))
+    });
+    (server, statements)
 }
 
 fn spec(workers: u32, warmup: Duration) -> LoadSpec {
     LoadSpec {
-        users: 4,
         workers,
         warmup,
-        time: Some(LONG),
-        events: None,
-        pace: Pace::Closed,
-        think: Duration::ZERO,
-        seed: 1,
-        ignored_errors: Vec::new(),
-        batch_scheduling: false,
-        connect_limit: 4,
-        grace: Duration::from_secs(5),
+        ..common::spec()
     }
-}
-
-fn drive(
-    spec: &LoadSpec,
-    connector: &Arc<Faulty>,
-    tell: &mut dyn FnMut(Event<'_>),
-) -> Result<LoadOutcome, LoadError> {
-    let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
-    let kinds = workload::kinds(name, &options);
-    let work = Work {
-        catalog: &Arc::new(Catalog::new(name, &options, Dialect::Mysql)),
-        kinds: &kinds,
-        users: &Arc::new(Shared::new(name, options, spec.seed, spec.users).unwrap()),
-    };
-    let (barrier, stop) = (Barrier::new(1), Stop::default());
-    run(spec, connector, work, &barrier, &stop, tell)
 }
 
 #[test]
@@ -105,7 +47,7 @@ fn a_worker_that_dies_ends_the_load_with_its_own_words() {
         let mut phases = Vec::new();
         let ended = drive(
             &spec(workers, Duration::ZERO),
-            &Faulty::at(100),
+            &faulty(100).0,
             &mut |event| {
                 if let Event::Second(second) = event {
                     phases.push(second.phase);
@@ -125,7 +67,7 @@ fn a_worker_that_dies_ends_the_load_with_its_own_words() {
 #[test]
 fn a_load_that_fails_in_its_warm_up_measures_nothing() {
     let mut phases = Vec::new();
-    let ended = drive(&spec(2, LONG), &Faulty::at(100), &mut |event| {
+    let ended = drive(&spec(2, LONG), &faulty(100).0, &mut |event| {
         if let Event::Second(second) = event {
             phases.push(second.phase);
         }
@@ -137,14 +79,14 @@ fn a_load_that_fails_in_its_warm_up_measures_nothing() {
 
 #[test]
 fn workers_do_not_outlive_a_load_that_panics() {
-    let connector = Faulty::at(u32::MAX);
-    let deaf = std::panic::catch_unwind(|| {
-        drive(&spec(2, Duration::ZERO), &connector, &mut |event| {
+    let (server, statements) = faulty(u32::MAX);
+    let deaf = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        drive(&spec(2, Duration::ZERO), &server, &mut |event| {
             assert!(!matches!(event, Event::Second(_)), "nobody listens");
         })
-    });
+    }));
     assert!(deaf.is_err());
-    let sent = connector.statements.load(Ordering::Relaxed);
+    let sent = statements.load(Ordering::Relaxed);
     std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(connector.statements.load(Ordering::Relaxed), sent);
+    assert_eq!(statements.load(Ordering::Relaxed), sent);
 }

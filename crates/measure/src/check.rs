@@ -7,13 +7,17 @@ use crate::latency::Latency;
 use crate::little::Little;
 use crate::setup::Outcome;
 use crate::steady::Steady;
-use crate::summary::TrialSummary;
+use crate::summary::{LatencySummary, TrialSummary};
 use crate::warning::Warning;
 
 /// A worker that runs for more than this share of the time limits the load.
 pub(crate) const SATURATED: f64 = 0.85;
-/// A worker that waits for a CPU for more than this share spoils the times.
+/// A worker that waits for a CPU for more than this share spoils the times, where these
+/// end when the program reads a reply.
 const STARVED: f64 = 0.2;
+/// Where replies are stamped, reading them late delays what is sent next. Up to this share
+/// of the time of transactions that is less than what else differs between two runs.
+const DELAYED: f64 = 0.1;
 /// Throughput that moves by more than this share is not steady.
 const UNSTEADY: f64 = 0.1;
 /// Share of transactions that may be restarted without a word.
@@ -62,6 +66,12 @@ fn generator(summary: &TrialSummary) -> Vec<Warning> {
             worker,
             running: busy.running,
         });
+    if let Some(delay_ms) = summary.generator.delay_ms {
+        return saturated
+            .into_iter()
+            .chain(delayed(summary, delay_ms))
+            .collect();
+    }
     let waited = starved
         .filter(|(_, busy)| busy.waiting > STARVED)
         .map(|(worker, busy)| Warning::GeneratorWaited {
@@ -69,6 +79,21 @@ fn generator(summary: &TrialSummary) -> Vec<Warning> {
             waiting: busy.waiting,
         });
     saturated.into_iter().chain(waited).collect()
+}
+
+/// Of the time from the start of a transaction until its user was free again, the part in
+/// which replies lay there unread.
+fn delayed(summary: &TrialSummary, delay_ms: LatencySummary) -> Option<Warning> {
+    let transactions = summary.transactions.count as f64;
+    let replies = summary.statements.count as f64;
+    let delay = delay_ms.mean.value;
+    // The last reply's delay comes behind the response time.
+    let share = replies * delay / (transactions * (summary.response_ms?.mean.value + delay));
+    (share > DELAYED).then_some(Warning::GeneratorDelayed {
+        share,
+        mean_ms: delay,
+        p99_ms: delay_ms.p99,
+    })
 }
 
 /// A backlog that grew by more than all virtual users can hold, and by more than

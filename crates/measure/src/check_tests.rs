@@ -1,6 +1,6 @@
 use crate::change::LevelChange;
 use crate::gather::summarize;
-use crate::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
+use crate::setup::{Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished};
 use crate::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use crate::steady::{Restless, Steady};
 use crate::summary::TrialSummary;
@@ -28,6 +28,7 @@ fn input() -> Input {
             distribution: "uniform".into(),
             seed: 1,
             protocol: Protocol::Prepared,
+            reply_time: ReplyTime::Program,
             arrivals: "closed loop".into(),
             // 4 users that do 101 transactions/s of 1.05 ms.
             think_s: 0.0386,
@@ -181,6 +182,41 @@ fn generator_waited() {
         second.workers[0].waiting = 0.4;
     }
     only(input(), &seconds, "share cores");
+}
+
+#[test]
+fn a_generator_that_reads_stamped_replies_late() {
+    let late = |delay_ns| {
+        let mut seconds = steady();
+        for second in &mut seconds {
+            // Waiting for a CPU spoils nothing by itself where replies are stamped.
+            second.workers[0].waiting = 0.4;
+            let replies = second.slice.statement_count();
+            (0..replies).for_each(|_| second.slice.delay.record(delay_ns));
+        }
+        let mut input = input();
+        input.setup.reply_time = ReplyTime::Kernel;
+        summarize(input, &kinds(), &seconds)
+    };
+    let summary = late(20_000);
+    assert_eq!(summary.warnings, []);
+    assert_eq!(summary.setup.reply_time, ReplyTime::Kernel);
+    let delay_ms = summary.generator.delay_ms.unwrap();
+    assert!((delay_ms.mean.value - 0.02).abs() < 1e-9 && delay_ms.p99 < 0.021);
+    let found = late(1_000_000).warnings;
+    let [Warning::GeneratorDelayed { share, .. }] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert!((0.1..=1.0).contains(share), "{share}");
+}
+
+#[test]
+fn what_nobody_stamped_is_the_programs_time() {
+    let mut asked = input();
+    asked.setup.reply_time = ReplyTime::Kernel;
+    let summary = summarize(asked, &kinds(), &steady());
+    assert_eq!(summary.setup.reply_time, ReplyTime::Program);
+    assert_eq!(summary.generator.delay_ms, None);
 }
 
 #[test]

@@ -85,9 +85,12 @@ type Times = (
     fn(&TrialSummary) -> Option<LatencySummary>,
 );
 
-const TIMES: [Times; 2] = [
+const TIMES: [Times; 3] = [
     ("response_ms", "response", |trial| trial.response_ms),
     ("service_ms", "service", |trial| trial.service_ms),
+    ("generator.delay_ms", "generator delay", |trial| {
+        trial.generator.delay_ms
+    }),
 ];
 
 enum Column {
@@ -100,7 +103,7 @@ fn find(column: &str) -> Option<Column> {
     if let Some(number) = NUMBERS.iter().find(|number| number.name == column) {
         return Some(Column::Number(number));
     }
-    let time = column.split_once('.').and_then(|(times, statistic)| {
+    let time = column.rsplit_once('.').and_then(|(times, statistic)| {
         Some(Column::Time(
             TIMES.iter().find(|(name, ..)| *name == times)?,
             STATISTICS.iter().find(|s| s.name == statistic)?,
@@ -230,6 +233,8 @@ mod tests {
             "response_ms",
             "response_ms.p98",
             "response_ms.mean.x",
+            "generator.delay_ms",
+            "generator.delay_ms.p98",
             "cpu.usr",
         ] {
             assert!(!is_known(wrong), "{wrong}");
@@ -277,10 +282,14 @@ mod tests {
         assert_eq!(of("cpu.system"), None);
         assert_eq!(of("errors"), Some(0.0));
         assert_eq!(of("service_ms.mean"), None);
+        assert_eq!(of("generator.delay_ms.p99"), None);
         assert_eq!(value(&trial, "tps"), trial.transactions.per_s);
         assert_eq!(
             of("response_ms.p99"),
             trial.response_ms.map(|times| times.p99)
         );
+        trial.generator.delay_ms = trial.response_ms;
+        let delay = value(&trial, "generator.delay_ms.p99");
+        assert_eq!(delay, value(&trial, "response_ms.p99"));
     }
 }

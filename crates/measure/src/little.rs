@@ -74,9 +74,12 @@ impl Little {
 fn closed(trial: &TrialSummary, per_s: f64, response_s: f64, edges_s: f64) -> Little {
     let setup = &trial.setup;
     let users = f64::from(setup.threads) * f64::from(setup.instances.max(1));
+    // Between the arrival of its last reply and the next start it belongs to neither.
+    let delay_ms = trial.generator.delay_ms;
+    let delay_s = delay_ms.map_or(0.0, |delay_ms| delay_ms.mean.value / 1e3);
     Little {
         users,
-        accounted: per_s * (response_s + setup.think_s),
+        accounted: per_s * (response_s + delay_s + setup.think_s),
         // Users that begin together and pause alike are in step: all may have one pause more
         // or less within the trial.
         allowed: users * (CLOSED + (edges_s + setup.think_s) / trial.measured_s),
@@ -137,6 +140,16 @@ mod tests {
         }
         let expected = 2.0 * 2_f64.sqrt() * 0.010;
         assert!((edges_s(&chance) / expected - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn the_generators_own_delay_is_accounted_for() {
+        let mut trial = with(4, 100.0, 10.0, 0.0);
+        assert!(!of(&trial, None).unwrap().holds());
+        let mut delay_ms = trial.response_ms.unwrap();
+        delay_ms.mean.value = 30.0;
+        trial.generator.delay_ms = Some(delay_ms);
+        assert!(of(&trial, None).unwrap().holds());
     }
 
     /// Eight users of an embedded engine: most transactions take 1 ms, some wait for two

@@ -31,6 +31,9 @@ pub struct SeriesPoint {
     pub backlog: Option<u64>,
     /// 99th percentile of how late the generator noticed an arrival.
     pub lateness_p99_ms: Option<f64>,
+    /// How late the generator read replies; `None` where nothing was stamped.
+    #[serde(default)]
+    pub delay_ms: Option<SeriesLatency>,
     /// Each worker's shares.
     pub workers: Vec<Busy>,
 }
@@ -80,6 +83,7 @@ impl From<&Second> for SeriesPoint {
             reconnects: slice.reconnects,
             backlog: second.backlog,
             lateness_p99_ms: p99(&slice.lateness),
+            delay_ms: SeriesLatency::of(&slice.delay),
             workers: second.workers.clone(),
         }
     }

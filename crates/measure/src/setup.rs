@@ -1,6 +1,8 @@
 //! What was driven, with what, and how it ended: what a summary is told besides
 //! the seconds.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ended::{Ended, Until};
@@ -22,6 +24,26 @@ impl std::fmt::Display for Protocol {
         f.write_str(match self {
             Self::Prepared => "prepared",
             Self::Text => "text",
+        })
+    }
+}
+
+/// What tells when a reply was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplyTime {
+    /// The kernel's stamp of its last bytes.
+    Kernel,
+    /// The program's clock, once it has read them.
+    #[default]
+    Program,
+}
+
+impl std::fmt::Display for ReplyTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Kernel => "the kernel",
+            Self::Program => "the program",
         })
     }
 }
@@ -65,6 +87,10 @@ pub struct Setup {
     pub seed: u64,
     /// How statements are sent.
     pub protocol: Protocol,
+    /// What told when replies were there; in results of before there was a choice the
+    /// program's clock.
+    #[serde(default)]
+    pub reply_time: ReplyTime,
     /// When transactions start: [`CLOSED_LOOP`], or for example `200/s poisson`.
     pub arrivals: String,
     /// Pause of a virtual user after each transaction, in seconds.
@@ -150,6 +176,14 @@ pub enum Outcome {
     Completed,
     /// By the user; what was measured until then counts.
     Interrupted,
+    /// At its limit, or for lack of any reply, while its server was away; what was measured
+    /// until then is kept.
+    ServerLost {
+        /// When the last transaction ended, on the trial's clock, in milliseconds.
+        at_ms: u64,
+        /// Why virtual users could not go on.
+        error: String,
+    },
     /// By an error that the load may not ignore.
     Stopped {
         /// The error, in the server's words.
@@ -167,10 +201,19 @@ impl std::fmt::Display for Outcome {
         match self {
             Self::Completed => f.write_str("completed"),
             Self::Interrupted => f.write_str("interrupted"),
+            Self::ServerLost { at_ms, error } => {
+                write!(f, "{}: {error}", server_lost(Duration::from_millis(*at_ms)))
+            }
             Self::Stopped { error } => write!(f, "stopped by an error: {error}"),
             Self::Failed { reason } => write!(f, "failed: {reason}"),
         }
     }
+}
+
+/// That a server was lost, and when on the trial's clock.
+#[must_use]
+pub fn server_lost(at: Duration) -> String {
+    format!("server lost at {:.1} s", at.as_secs_f64())
 }
 
 /// What a summary is told besides the seconds.

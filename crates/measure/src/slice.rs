@@ -38,6 +38,11 @@ pub struct Slice {
     pub service: Latency,
     /// How late the generator itself noticed an arrival; open loop only.
     pub lateness: Latency,
+    /// How late the generator read replies: from their arrival, as the kernel stamped it,
+    /// until they were read. Empty where nothing was stamped.
+    pub delay: Latency,
+    /// Replies whose stamp could not be true, because a clock was set.
+    pub refused_stamps: u64,
     /// Statements by kind, in the order of the load's list of kinds.
     pub statements: Vec<Latency>,
     /// Errors by code (0: the network's).
@@ -65,6 +70,8 @@ impl Slice {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.lateness.merge(&other.lateness);
+        self.delay.merge(&other.delay);
+        self.refused_stamps += other.refused_stamps;
         for (mine, theirs) in self.statements.iter_mut().zip(&other.statements) {
             mine.merge(theirs);
         }
@@ -85,6 +92,8 @@ impl Slice {
         self.response.clear();
         self.service.clear();
         self.lateness.clear();
+        self.delay.clear();
+        self.refused_stamps = 0;
         self.statements.iter_mut().for_each(Latency::clear);
         self.errors.clear();
         (self.reconnects, self.lookups, self.misses) = (0, 0, 0);

@@ -103,7 +103,7 @@ impl TrialSummary {
     fn counts(&self) -> bool {
         !matches!(
             self.outcome,
-            Outcome::Failed { .. } | Outcome::Stopped { .. }
+            Outcome::Failed { .. } | Outcome::Stopped { .. } | Outcome::ServerLost { .. }
         )
     }
 
@@ -256,6 +256,14 @@ pub struct Generator {
     pub lateness_p99_ms: Option<f64>,
     /// The latest, in milliseconds.
     pub lateness_max_ms: Option<f64>,
+    /// How late it read replies: from their arrival, as the kernel stamped it, until
+    /// they were read. `None` where nothing was stamped.
+    #[serde(default)]
+    pub delay_ms: Option<LatencySummary>,
+    /// Replies whose stamp could not be true, because a clock was set; they count as
+    /// arrived when they were read.
+    #[serde(default)]
+    pub refused_stamps: u64,
     /// Most arrivals that were due and not started; open loop only.
     pub backlog_peak: Option<u64>,
     /// Arrivals that were due and not started at the end.

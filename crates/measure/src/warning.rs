@@ -26,6 +26,15 @@ pub enum Warning {
         /// Share of the time that it waited (0 to 1).
         waiting: f64,
     },
+    /// The generator read replies late, and so sent late what came next.
+    GeneratorDelayed {
+        /// Share of the time of transactions (0 to 1).
+        share: f64,
+        /// Mean delay of a reply, in milliseconds.
+        mean_ms: f64,
+        /// 99 % of the replies were read with no more delay, in milliseconds.
+        p99_ms: f64,
+    },
     /// More transactions arrive than the server can do.
     Overloaded {
         /// Arrivals that were due and not started at the end.
@@ -124,6 +133,7 @@ impl Warning {
         match self {
             Self::GeneratorSaturated { .. } => "generator saturated",
             Self::GeneratorWaited { .. } => "generator waited for a CPU",
+            Self::GeneratorDelayed { .. } => "generator read replies late",
             Self::Overloaded { .. } => "overloaded",
             Self::Short { .. } => "too short for intervals",
             Self::NoWarmup => "no warm-up",
@@ -147,6 +157,7 @@ impl Warning {
         match self {
             Self::GeneratorSaturated { running: share, .. }
             | Self::GeneratorWaited { waiting: share, .. }
+            | Self::GeneratorDelayed { share, .. }
             | Self::Misses { share, .. }
             | Self::Restarts { share } => *share,
             Self::Overloaded { growth: count, .. }
@@ -187,6 +198,19 @@ impl fmt::Display for Warning {
                  time. Client and server share cores, and response times include the wait. Give \
                  the client its own cores, or run it on another machine.",
                 waiting * 100.0
+            ),
+            Self::GeneratorDelayed {
+                share,
+                mean_ms,
+                p99_ms,
+            } => write!(
+                f,
+                "the load generator read replies late: {mean_ms:.2} ms on average (p99 {p99_ms:.2} \
+                 ms), {:.0} % of the time that transactions took. Response times end when a reply \
+                 arrives, but the next statement is sent late by that: transactions of several \
+                 statements take longer, and a closed loop sends fewer. Give the client its own \
+                 cores, add --workers, or run it on another machine.",
+                share * 100.0
             ),
             Self::Overloaded {
                 backlog_end,

@@ -7,7 +7,9 @@ mod simulate;
 use measure::gather::summarize;
 use measure::interval::{Estimate, estimate};
 use measure::quantile::Range;
-use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
+use measure::setup::{
+    Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished,
+};
 use measure::slice::{Phase, Second, Slice};
 use simulate::{Random, luck, seconds};
 
@@ -192,6 +194,7 @@ fn input() -> Input {
             distribution: String::new(),
             seed: 1,
             protocol: Protocol::Prepared,
+            reply_time: ReplyTime::Program,
             arrivals: "closed loop".into(),
             think_s: 0.0,
             preload: false,

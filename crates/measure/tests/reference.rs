@@ -25,7 +25,7 @@ fn docs_metrics_md_is_up_to_date() {
 fn the_page_names_every_column() {
     let page = measure::metrics_markdown();
     for name in measure::column::all_names() {
-        let times = ["response_ms.", "service_ms."];
+        let times = ["response_ms.", "service_ms.", "generator.delay_ms."];
         let statistic = times.iter().find_map(|times| name.strip_prefix(times));
         let shown = match statistic {
             Some(statistic) => format!("`.{statistic}`"),

@@ -151,7 +151,7 @@ fn reason(trial: &TrialSummary) -> String {
     use measure::setup::Outcome;
     match &trial.outcome {
         Outcome::Completed | Outcome::Interrupted => String::new(),
-        Outcome::Stopped { error } => error.clone(),
+        Outcome::Stopped { error } | Outcome::ServerLost { error, .. } => error.clone(),
         Outcome::Failed { reason } => reason.clone(),
     }
 }

@@ -28,6 +28,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Rows in each table", number::count(setup.rows)),
         ("Keys drawn", keys(setup)),
         ("Statements", setup.protocol.to_string()),
+        ("Replies timed by", setup.reply_time.to_string()),
         ("Arrivals", setup.arrivals.clone()),
         ("Think time", work::think_time(setup)),
         ("Seed", setup.seed.to_string()),
@@ -109,6 +110,19 @@ pub(crate) fn generator(summary: &TrialSummary) -> String {
         parts.push(format!(
             "noticed arrivals late by {} ms (p99), {max} ms at most",
             number::value(p99)
+        ));
+    }
+    if let Some(delay_ms) = generator.delay_ms {
+        parts.push(format!(
+            "read replies {} ms after their arrival ({} ms p99)",
+            number::value(delay_ms.mean.value),
+            number::value(delay_ms.p99)
+        ));
+    }
+    if generator.refused_stamps > 0 {
+        parts.push(format!(
+            "refused the time stamps of {} replies, because a clock was set",
+            number::count(generator.refused_stamps)
         ));
     }
     if let (Some(peak), Some(end)) = (generator.backlog_peak, generator.backlog_end) {

@@ -188,7 +188,7 @@ pub(crate) fn ended_early(result: &RunResult) -> Vec<Remark> {
                 "it is in no number, for others of its point ran to their end"
             }
             Outcome::Interrupted => "what was measured until then counts",
-            Outcome::Stopped { error } => error.as_str(),
+            Outcome::Stopped { error } | Outcome::ServerLost { error, .. } => error.as_str(),
             Outcome::Failed { reason } => reason.as_str(),
         };
         Some(remark(trial, result, ended(&trial.outcome), words))
@@ -208,6 +208,7 @@ pub(crate) fn ended(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Completed => "completed",
         Outcome::Interrupted => "interrupted",
+        Outcome::ServerLost { .. } => "lost its server",
         Outcome::Stopped { .. } => "stopped",
         Outcome::Failed { .. } => "failed",
     }

@@ -24,6 +24,9 @@ pub struct IntervalRecord {
     pub service: Option<Histogram>,
     /// How late the generator noticed an arrival; open loop only.
     pub lateness: Option<Histogram>,
+    /// How late the generator read replies; absent where nothing was stamped.
+    #[serde(default)]
+    pub delay: Option<Histogram>,
     /// Each kind of statement that was sent, by name.
     pub statements: BTreeMap<String, Histogram>,
     /// Errors by code.
@@ -80,6 +83,7 @@ impl IntervalRecord {
             response: Histogram::of(&slice.response),
             service: Histogram::of_any(&slice.service),
             lateness: Histogram::of_any(&slice.lateness),
+            delay: Histogram::of_any(&slice.delay),
             statements: sent
                 .filter_map(|(kind, latency)| {
                     Some((kind.name.clone(), Histogram::of_any(latency)?))

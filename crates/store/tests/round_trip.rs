@@ -12,7 +12,9 @@ use std::path::Path;
 
 use measure::gather::summarize;
 use measure::result::{Environment, RunResult};
-use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
+use measure::setup::{
+    Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished,
+};
 use measure::slice::{Phase, Second, Slice};
 use store::{ResultDir, StoreError, names};
 
@@ -64,6 +66,7 @@ fn input() -> Input {
             distribution: "uniform".into(),
             seed: 7,
             protocol: Protocol::Prepared,
+            reply_time: ReplyTime::Program,
             arrivals: "closed loop".into(),
             think_s: 0.0,
             preload: false,

@@ -152,6 +152,7 @@ fn load(at: &Point<'_>) -> Result<LoadSpec, Failure> {
         distribution: at.spanned("load.distribution")?,
         key_range: at.maybe("load.key_range")?,
         protocol: at.get("load.protocol")?,
+        reply_time: at.get("load.reply_time")?,
         threads: at.get("load.threads")?,
         preload: at.get("load.preload")?,
         warmup: at.get("load.warmup")?,

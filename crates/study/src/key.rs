@@ -220,6 +220,8 @@ pub(crate) static KEYS: &[Key] = &[
         "Highest key that transactions choose; without it that is `data.rows`. More than there are rows makes lookups miss, less makes a part of the rows hot."),
     key("load.protocol", Kind::Choice(&["prepared", "text"]), "\"prepared\"",
         "How statements are sent: `prepared` (once for each connection, then by number) or as `text` each time."),
+    key("load.reply_time", Kind::Choice(&["kernel", "program"]), "\"kernel\"",
+        "When a reply counts as there: `kernel` (when its last bytes reached this host, as the kernel stamped them; over TCP, with or without TLS) or `program` (when dyno has read them, as other load generators do; so always over a Unix socket and with SQLite)."),
     key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."),
     fixed(key("load.repeats", count(1, 1000), "1",
         "How many trials each point of the study has. Every point runs once before any runs again.")),

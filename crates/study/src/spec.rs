@@ -182,6 +182,8 @@ pub struct LoadSpec {
     pub key_range: Option<u64>,
     /// How statements are sent.
     pub protocol: Protocol,
+    /// When a reply counts as there.
+    pub reply_time: ReplyTime,
     /// Virtual users of each server.
     pub threads: u32,
     /// Whether every table and index is read once before the warm-up.
@@ -264,6 +266,15 @@ pub enum Protocol {
     Prepared,
     /// As text each time.
     Text,
+}
+
+/// When a reply counts as there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplyTime {
+    /// When its last bytes reached this host, as the kernel stamped them.
+    Kernel,
+    /// When the program has read them.
+    Program,
 }
 
 /// When transactions start.

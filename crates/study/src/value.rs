@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::duration::format_duration;
-use crate::spec::{Arrivals, Engine, Protocol, Reset, ServerUrl};
+use crate::spec::{Arrivals, Engine, Protocol, ReplyTime, Reset, ServerUrl};
 
 /// A typed value of any key.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,6 +139,16 @@ impl FromValue for Protocol {
         match text(value)? {
             "prepared" => Some(Self::Prepared),
             "text" => Some(Self::Text),
+            _ => None,
+        }
+    }
+}
+
+impl FromValue for ReplyTime {
+    fn from_value(value: &Value) -> Option<Self> {
+        match text(value)? {
+            "kernel" => Some(Self::Kernel),
+            "program" => Some(Self::Program),
             _ => None,
         }
     }

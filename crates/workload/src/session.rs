@@ -6,6 +6,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::catalog::{Catalog, Kind};
 
@@ -45,6 +46,13 @@ pub trait Session {
     /// can start the next.
     fn rollback(&mut self) -> impl Future<Output = Result<(), SessionError>>;
 
+    /// When the last bytes of the last reply reached this host, where somebody other than
+    /// the program noted it (the kernel, for a TCP socket). Not checked: a clock that was
+    /// set can make it earlier than the statement, or later than now.
+    fn reply_arrived(&self) -> Option<Instant> {
+        None
+    }
+
     /// Says good-bye, where the engine knows that (a server counts connections
     /// that end without it as aborted).
     fn close(self) -> impl Future<Output = ()>
@@ -74,6 +82,9 @@ pub enum FailureKind {
     Restart,
     /// The connection is gone: reconnect with backoff, count.
     Lost,
+    /// The server is restarting, as far as its host tells: nothing listens there, or it
+    /// says that it shuts down. As [`FailureKind::Lost`], with shorter waits.
+    Away,
     /// The server refused the statement: stop the load, unless the code is
     /// listed as ignorable.
     Refused,

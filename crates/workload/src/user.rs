@@ -73,6 +73,15 @@ impl User {
         })
     }
 
+    /// How many of the last transactions wait here to be sent with later ones, by
+    /// [`User::transaction`] or [`User::finish`]: the rows of a bulk insert. After a failure
+    /// those that are not counted any more were not kept, and will not be sent.
+    #[must_use]
+    #[inline]
+    pub fn unsent(&self) -> usize {
+        self.bulk.as_ref().map_or(0, |bulk| bulk.unsent())
+    }
+
     /// Runs one transaction. After a failure the caller rolls back; the next
     /// call draws new values.
     pub async fn transaction<S: Session>(&mut self, session: &mut S) -> Result<Done, SessionError> {

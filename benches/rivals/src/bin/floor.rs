@@ -1,5 +1,5 @@
-//! The least that a client on sockets can do: one thread, epoll, one recv and one
-//! send a statement. It sends the bytes that dyno would send, out of a ring that
+//! The least that a client on sockets can do: a few threads, each with an epoll, one
+//! recv and one send a statement. It sends the bytes that dyno would send, out of a ring that
 //! was made before, and looks at a reply only to see that it has ended.
 //!
 //! What it leaves out is what dyno adds: drawing values, building packets, reading
@@ -10,7 +10,6 @@ use std::future::Future;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -265,15 +264,34 @@ fn main() -> Result<(), Failure> {
         });
     }
     let ring = shared_ring.ok_or("at least one user is needed")?;
+    let far = ring.len() / users.len();
+    for (number, user) in users.iter_mut().enumerate() {
+        user.place = ring.next_transaction(number * far % ring.len());
+    }
 
+    let stop = AtomicBool::new(false);
+    let share = users.len().div_ceil(load.threads);
+    let (statements, errors) = std::thread::scope(|scope| {
+        let threads: Vec<_> = users
+            .chunks_mut(share)
+            .map(|users| scope.spawn(|| drive(users, &ring, &stop).map_err(|e| e.to_string())))
+            .collect();
+        std::thread::sleep(Duration::from_secs_f64(load.seconds));
+        stop.store(true, Ordering::Relaxed);
+        let mut totals = (0, 0);
+        for thread in threads {
+            let (statements, errors) = thread.join().map_err(|_| "a thread panicked")??;
+            totals = (totals.0 + statements, totals.1 + errors);
+        }
+        Ok::<_, Failure>(totals)
+    })?;
+    report(statements, errors, "");
+    Ok(())
+}
+
+/// One thread's loop; gives how many statements and errors there were.
+fn drive(users: &mut [FloorUser], ring: &Ring, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
     schedule_as_batch();
-    let stop = Arc::new(AtomicBool::new(false));
-    let (flag, length) = (Arc::clone(&stop), Duration::from_secs_f64(load.seconds));
-    std::thread::spawn(move || {
-        std::thread::sleep(length);
-        flag.store(true, Ordering::Relaxed);
-    });
-
     // SAFETY: plain system calls; every pointer is to a live value of the right type.
     let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
     for (number, user) in users.iter_mut().enumerate() {
@@ -290,9 +308,7 @@ fn main() -> Result<(), Failure> {
                 &raw mut event,
             )
         };
-        let far = number * (ring.len() / load.users as usize);
-        user.place = ring.next_transaction(far % ring.len());
-        user.send(&ring)?;
+        user.send(ring)?;
     }
     let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_AT_ONCE];
     let mut buffer = vec![0; BUFFER_BYTES];
@@ -316,10 +332,9 @@ fn main() -> Result<(), Failure> {
             if ring.is_first[user.place] && stop.load(Ordering::Relaxed) {
                 idle += 1;
             } else {
-                user.send(&ring)?;
+                user.send(ring)?;
             }
         }
     }
-    report(statements, errors, "");
-    Ok(())
+    Ok((statements, errors))
 }

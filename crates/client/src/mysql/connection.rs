@@ -1,6 +1,8 @@
 //! One connection: statements, LOAD DATA LOCAL.
 
-use std::time::Duration;
+use std::future::poll_fn;
+use std::task::{Poll, ready};
+use std::time::{Duration, Instant};
 
 use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
@@ -14,13 +16,12 @@ use super::error::Error;
 use super::login::{self, LoggedIn, next_message};
 use super::target::Target;
 use crate::net::{Peer, Stream};
-use crate::reactor::{Permit, permit, timeout};
+use crate::reactor::{Permit, permit_to_knock, timeout};
+use crate::shown::shortened;
 
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 /// Longest row that dyno's own questions may get.
 const ROW_LIMIT_BYTES: usize = 16 << 20;
-/// How much of a statement an error shows.
-const SHOWN_STATEMENT_CHARS: usize = 200;
 
 /// An open connection.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl Connection {
     /// As [`Connection::open`]'s.
     pub async fn open_within(limit: Duration, target: &Target) -> Result<Self, Error> {
         // Who waits for its turn has not begun.
-        let permit = permit().await;
+        let permit = permit_to_knock().await;
         match timeout(limit, Self::log_in(target, permit)).await {
             Ok(opened) => opened,
             Err(_) => Err(Error::Timeout {
@@ -104,6 +105,22 @@ impl Connection {
     #[must_use]
     pub fn tls_description(&self) -> Option<String> {
         self.stream.tls_description()
+    }
+
+    /// Has the kernel stamp the arrival of replies from now on, where it can.
+    ///
+    /// # Errors
+    /// The system's; replies are then not stamped.
+    pub fn stamp_replies(&mut self) -> std::io::Result<()> {
+        self.stream.stamp_arrivals()
+    }
+
+    /// When the last bytes of the last reply reached this host, by the kernel's stamp;
+    /// `None` where there is none.
+    #[inline]
+    #[must_use]
+    pub fn reply_arrived(&self) -> Option<Instant> {
+        self.stream.arrived()
     }
 
     /// Runs a text statement and gathers its rows.
@@ -224,7 +241,11 @@ impl Connection {
     /// Sends the command in `out` and reads its reply, which starts with this number.
     async fn exchange(&mut self, number: u8) -> Result<Reply, Error> {
         self.reader.expect_number(number);
-        let sent = self.stream.write_all(&self.out).await;
+        // Nearly every command is small and goes out at once.
+        let sent = match self.stream.try_write(&self.out) {
+            Ok(sent) if sent < self.out.len() => self.stream.write_all(&self.out[sent..]).await,
+            sent => sent.map(drop),
+        };
         match (sent, self.reply().await) {
             (Ok(()), reply) => reply,
             // A server that takes no more of a statement says why before it closes.
@@ -234,29 +255,28 @@ impl Connection {
     }
 
     async fn reply(&mut self) -> Result<Reply, Error> {
-        loop {
-            let reader = &mut self.reader;
-            let reply = self
-                .stream
-                .receive(|bytes| reader.feed(bytes).transpose())
-                .await
-                .map_err(Error::Lost)?;
-            if let Some(reply) = reply {
-                return Ok(reply?);
+        poll_fn(|context| {
+            loop {
+                let reader = &mut self.reader;
+                let read = |bytes: &[u8]| reader.feed(bytes).transpose();
+                match ready!(self.stream.poll_receive(context, read)) {
+                    Ok(None) => {}
+                    Ok(Some(reply)) => return Poll::Ready(reply.map_err(Error::from)),
+                    Err(error) => return Poll::Ready(Err(Error::Lost(error))),
+                }
             }
-        }
+        })
+        .await
     }
 }
 
 /// The server's refusal of `sql`, which is shortened.
 fn refused(error: ServerError, sql: &str) -> Error {
-    let mut statement: String = sql.chars().take(SHOWN_STATEMENT_CHARS).collect();
-    if statement.len() < sql.len() {
-        statement.push('…');
-    }
+    let statement = shortened(sql);
     Error::Statement { error, statement }
 }
 
+#[inline]
 fn done(reply: Reply, sql: &str) -> Result<Done, Error> {
     match reply {
         Reply::Done(done) => Ok(done),

@@ -1,5 +1,6 @@
 //! What can go wrong between dyno and a MySQL server, and what to do about it.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use wire::mysql::{ProtocolError, ServerError};
@@ -20,6 +21,14 @@ pub enum Error {
     #[error("{server} did not finish the handshake within {limit:?}")]
     Timeout {
         /// Where to.
+        server: String,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// Nothing came of a statement for a long time, and the server does not answer others.
+    #[error("{server} hangs: no reply to a statement for {limit:?}, nor to a new connection")]
+    Hung {
+        /// Which server.
         server: String,
         /// How long it was waited for.
         limit: Duration,
@@ -112,6 +121,9 @@ impl Error {
             Self::Timeout { .. } => Some(
                 "check that a MySQL or MariaDB server, and not something else, listens there, and that it is not overloaded",
             ),
+            Self::Hung { .. } => {
+                Some("look into the server's error log, and check its disk and the network between")
+            }
             Self::Lost(_) => {
                 Some("look into the server's error log for why it closed the connection")
             }
@@ -146,7 +158,7 @@ impl Error {
                 error.message,
             ),
             Self::Protocol(error) => (FailureKind::Refused, 0, None, error.to_string()),
-            other => (FailureKind::Lost, 0, None, other.to_string()),
+            other => (other.loss(), 0, None, other.to_string()),
         };
         SessionError {
             kind,
@@ -158,26 +170,44 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Whether a server that cannot be reached seems to be restarting: its host answers,
+    /// and says that nothing listens there.
+    fn loss(&self) -> FailureKind {
+        match self {
+            Self::Connect { source, .. }
+                if matches!(
+                    source.kind(),
+                    ErrorKind::ConnectionRefused | ErrorKind::NotFound
+                ) =>
+            {
+                FailureKind::Away
+            }
+            _ => FailureKind::Lost,
+        }
+    }
+}
+
 /// What the load does about an error number of MySQL or MariaDB.
 fn failure_kind(code: u16) -> FailureKind {
     match code {
         // Deadlock, lock wait timeout, record changed since last read: sysbench's list.
         1213 | 1205 | 1020 => FailureKind::Restart,
-        // Too many connections, shutdown in progress, killed, server gone.
-        1040 | 1053 | 1927 | 2006 | 2013 | 4031 => FailureKind::Lost,
+        // Shutdown in progress.
+        1053 => FailureKind::Away,
+        // Too many connections, killed, server gone.
+        1040 | 1927 | 2006 | 2013 | 4031 => FailureKind::Lost,
         _ => FailureKind::Refused,
     }
 }
 
 fn connect_remedy(source: &std::io::Error) -> &'static str {
     match source.kind() {
-        std::io::ErrorKind::ConnectionRefused => {
+        ErrorKind::ConnectionRefused => {
             "nothing listens there: start the server, or check the port (a server that listens only on its Unix socket is reached with ?socket=/path)"
         }
-        std::io::ErrorKind::NotFound => {
-            "there is no such socket: start the server, or check the path"
-        }
-        std::io::ErrorKind::PermissionDenied => {
+        ErrorKind::NotFound => "there is no such socket: start the server, or check the path",
+        ErrorKind::PermissionDenied => {
             "this user may not open the socket: check its owner and mode"
         }
         _ => "check host, port and the network between",
@@ -213,4 +243,43 @@ pub fn refusal_remedy(code: u16) -> Option<&'static str> {
         1251 | 2059 => "the account's authentication plugin is not one that dyno knows",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(error: Error) -> FailureKind {
+        error.into_session_error(None).kind
+    }
+
+    #[test]
+    fn a_restart_is_told_by_a_host_that_refuses_or_by_the_server() {
+        let connect = |kind: ErrorKind| Error::Connect {
+            server: String::new(),
+            source: kind.into(),
+        };
+        let login = |code| {
+            Error::Login(ServerError {
+                code,
+                sqlstate: *b"08S01",
+                message: String::new(),
+            })
+        };
+        for away in [
+            connect(ErrorKind::ConnectionRefused),
+            connect(ErrorKind::NotFound),
+            login(1053),
+        ] {
+            assert_eq!(kind(away), FailureKind::Away);
+        }
+        for lost in [
+            connect(ErrorKind::TimedOut),
+            connect(ErrorKind::HostUnreachable),
+            Error::Lost(ErrorKind::ConnectionReset.into()),
+            login(1040),
+        ] {
+            assert_eq!(kind(lost), FailureKind::Lost);
+        }
+    }
 }

@@ -6,9 +6,11 @@ mod login;
 mod session;
 mod target;
 mod tls;
+mod watchdog;
 
 pub use connection::Connection;
 pub use error::{Error, TlsFailure, refusal_remedy};
 pub use session::{Connector, MysqlSession, StatementProtocol};
 pub use target::{DEFAULT_PORT, Target, TargetError};
 pub use tls::{TlsMode, TlsOptions};
+pub use watchdog::unless_hung;

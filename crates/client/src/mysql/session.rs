@@ -1,6 +1,7 @@
 //! A virtual user's connection.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use wire::mysql::SERVER_STATUS_IN_TRANS;
 use wire::mysql::command::Value;
@@ -11,6 +12,7 @@ use workload::session::{Connect, Param, Reply, Session, SessionError};
 use super::connection::Connection;
 use super::error::Error;
 use super::target::Target;
+use crate::shown::shortened;
 
 /// MySQL's error for a statement that it takes as text only: BEGIN is one.
 const NOT_PREPARABLE: u16 = 1295;
@@ -31,6 +33,8 @@ pub struct Connector {
     pub target: Target,
     /// How statements reach it.
     pub protocol: StatementProtocol,
+    /// Have the kernel stamp the arrival of replies, where it can.
+    pub stamp_replies: bool,
 }
 
 /// One connection with its statements.
@@ -59,6 +63,10 @@ impl Connect for Connector {
     async fn connect(&self, catalog: &Arc<Catalog>) -> Result<MysqlSession, SessionError> {
         let opened = Connection::open(&self.target).await;
         let mut connection = opened.map_err(|error| error.into_session_error(None))?;
+        if self.stamp_replies {
+            // Without stamps replies are timed when they are read; a summary says so.
+            let _ = connection.stamp_replies();
+        }
         let mut prepared = Vec::new();
         if self.protocol == StatementProtocol::Prepared {
             prepared.reserve_exact(catalog.statements.len());
@@ -86,6 +94,7 @@ impl Connect for Connector {
 }
 
 impl MysqlSession {
+    #[inline]
     fn finish(
         &mut self,
         done: Result<Done, Error>,
@@ -136,10 +145,7 @@ impl Session for MysqlSession {
     async fn query(&mut self, _kind: Kind, sql: &str) -> Result<Reply, SessionError> {
         let done = self.connection.run(sql).await;
         if done.is_err() {
-            sql.chars()
-                .take(200)
-                .collect::<String>()
-                .clone_into(&mut self.text);
+            self.text = shortened(sql);
         }
         self.finish(done, None)
     }
@@ -150,6 +156,11 @@ impl Session for MysqlSession {
         }
         let done = self.connection.run("ROLLBACK").await;
         self.finish(done, None).map(|_| ())
+    }
+
+    #[inline]
+    fn reply_arrived(&self) -> Option<Instant> {
+        self.connection.reply_arrived()
     }
 
     async fn close(self) {

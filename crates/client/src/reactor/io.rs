@@ -1,13 +1,18 @@
 //! Sockets that tasks wait for.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Instant;
 
 use mio::{Interest, Token};
 
-use super::Inner;
+use super::{Inner, WallTime};
+
+/// Reads in a row that fill the whole buffer, after which a task lets the others run.
+const FULL_READS_AT_ONCE: u32 = 16;
 
 /// What is known of a socket since its last edge, and who waits for it.
 #[derive(Debug, Default)]
@@ -26,18 +31,18 @@ impl Readiness {
         self.closed |= event.is_read_closed() || failed;
         if event.is_readable() || event.is_read_closed() || failed {
             self.readable = true;
-            wake(&self.reader);
+            if let Some(waker) = &self.reader {
+                waker.wake_by_ref();
+            }
         }
         if event.is_writable() || event.is_write_closed() || failed {
             self.writable = true;
-            wake(&self.writer);
+            // Edges for reading tell of room for writing, too, and nearly nobody waits for
+            // that: a waker that stayed would have the task run twice for each.
+            if let Some(waker) = self.writer.take() {
+                waker.wake();
+            }
         }
-    }
-}
-
-fn wake(waiting: &Option<Waker>) {
-    if let Some(waker) = waiting {
-        waker.wake_by_ref();
     }
 }
 
@@ -54,6 +59,7 @@ pub struct Io<S: mio::event::Source> {
     socket: S,
     key: usize,
     reactor: Rc<Inner>,
+    full_reads: Cell<u32>,
 }
 
 impl<S: mio::event::Source> Io<S> {
@@ -73,12 +79,33 @@ impl<S: mio::event::Source> Io<S> {
             socket,
             key,
             reactor,
+            full_reads: Cell::new(0),
         })
     }
 
     /// The socket itself.
     pub fn socket(&self) -> &S {
         &self.socket
+    }
+
+    /// The socket, for changing its options.
+    pub(crate) fn socket_mut(&mut self) -> &mut S {
+        &mut self.socket
+    }
+
+    /// Has the thread's event loop keep track of the wall clock.
+    ///
+    /// # Errors
+    /// When the system gives no timer for it.
+    pub(crate) fn watch_wall_clock(&self) -> Result<()> {
+        self.reactor.watch_wall_clock()
+    }
+
+    /// The instant of a wall-clock time; `None` where the wall clock is not watched, and
+    /// for a second after it was set.
+    #[inline]
+    pub(crate) fn instant(&self, wall: WallTime) -> Option<Instant> {
+        self.reactor.wall_clock.get()?.instant(wall)
     }
 
     /// Waits until the socket can be written to (or has failed).
@@ -96,6 +123,7 @@ impl<S: mio::event::Source> Io<S> {
         Poll::Pending
     }
 
+    #[inline]
     fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
         let mut sources = self.reactor.sources.borrow_mut();
         let readiness = &mut sources[self.key];
@@ -106,6 +134,7 @@ impl<S: mio::event::Source> Io<S> {
         Poll::Pending
     }
 
+    #[inline]
     fn drained(&self) {
         let readiness = &mut self.reactor.sources.borrow_mut()[self.key];
         readiness.readable = readiness.closed;
@@ -123,18 +152,29 @@ where
     pub async fn write_all(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             // Nearly always there is room, so it is tried first.
-            match (&self.socket).write(bytes) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(written) => bytes = &bytes[written..],
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.reactor.sources.borrow_mut()[self.key].writable = false;
-                    self.writable().await;
-                }
-                Err(error) => return Err(error),
+            bytes = &bytes[self.try_write(bytes)?..];
+            if !bytes.is_empty() {
+                self.writable().await;
             }
         }
         Ok(())
+    }
+
+    /// Writes as many of `bytes` as there is room for, which may be none.
+    ///
+    /// # Errors
+    /// The system's; `WriteZero` when the peer has closed.
+    #[inline]
+    pub fn try_write(&self, bytes: &[u8]) -> Result<usize> {
+        match (&self.socket).write(bytes) {
+            Ok(0) if !bytes.is_empty() => Err(ErrorKind::WriteZero.into()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.reactor.sources.borrow_mut()[self.key].writable = false;
+                Ok(0)
+            }
+            written => written,
+        }
     }
 
     /// Waits for bytes and hands them to `take`, out of the thread's one buffer.
@@ -142,27 +182,48 @@ where
     /// # Errors
     /// The system's; `UnexpectedEof` when the peer has closed.
     pub async fn receive<R>(&self, mut take: impl FnMut(&[u8]) -> R) -> Result<R> {
+        poll_fn(|context| self.poll_receive(context, &mut take)).await
+    }
+
+    /// The same for one who is polled.
+    ///
+    /// # Errors
+    /// As [`Io::receive`]'s.
+    #[inline]
+    pub fn poll_receive<R>(
+        &self,
+        context: &Context<'_>,
+        mut take: impl FnMut(&[u8]) -> R,
+    ) -> Poll<Result<R>> {
+        if self.full_reads.get() >= FULL_READS_AT_ONCE {
+            self.full_reads.set(0);
+            self.reactor.defer(context);
+            return Poll::Pending;
+        }
         loop {
-            poll_fn(|context| self.poll_readable(context)).await;
+            ready!(self.poll_readable(context));
             let mut buffer = self.reactor.receive_buffer.borrow_mut();
             match (&self.socket).read(&mut buffer) {
                 Ok(0) => {
-                    return Err(Error::new(
+                    return Poll::Ready(Err(Error::new(
                         ErrorKind::UnexpectedEof,
                         "the server closed the connection",
-                    ));
+                    )));
                 }
                 Ok(length) => {
                     // A short read has emptied the socket: the next edge will tell
                     // of more (epoll(7)), and no read has to fail first.
                     if length < buffer.len() {
                         self.drained();
+                        self.full_reads.set(0);
+                    } else {
+                        self.full_reads.set(self.full_reads.get() + 1);
                     }
-                    return Ok(take(&buffer[..length]));
+                    return Poll::Ready(Ok(take(&buffer[..length])));
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.drained(),
-                Err(error) => return Err(error),
+                Err(error) => return Poll::Ready(Err(error)),
             }
         }
     }
@@ -173,5 +234,117 @@ impl<S: mio::event::Source> Drop for Io<S> {
         // The socket is closed right after, which also takes it off the queue.
         let _ = self.reactor.registry.deregister(&mut self.socket);
         self.reactor.sources.borrow_mut().remove(self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use std::future::Future;
+
+    use mio::net::UnixStream;
+
+    use super::super::{Reactor, sleep_until, timeout};
+    use super::*;
+
+    /// A socket that always has more than anyone reads.
+    struct Endless(UnixStream);
+
+    impl mio::event::Source for Endless {
+        fn register(
+            &mut self,
+            registry: &mio::Registry,
+            token: Token,
+            interests: Interest,
+        ) -> Result<()> {
+            self.0.register(registry, token, interests)
+        }
+
+        fn reregister(
+            &mut self,
+            registry: &mio::Registry,
+            token: Token,
+            interests: Interest,
+        ) -> Result<()> {
+            self.0.reregister(registry, token, interests)
+        }
+
+        fn deregister(&mut self, registry: &mio::Registry) -> Result<()> {
+            self.0.deregister(registry)
+        }
+    }
+
+    impl Read for &Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+            Ok(buffer.len())
+        }
+    }
+
+    impl Write for &Endless {
+        fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn who_has_waited_for_room_is_not_woken_twice_for_each_message() {
+        const MESSAGES: u32 = 100;
+        let reactor = Reactor::new().unwrap();
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let peer = std::thread::spawn(move || {
+            for _ in 0..MESSAGES {
+                (&theirs).write_all(b"?").unwrap();
+                (&theirs).read_exact(&mut [0]).unwrap();
+            }
+        });
+        let mut echo = Box::pin(async move {
+            let io = Io::new(UnixStream::from_std(ours)).unwrap();
+            io.writable().await;
+            for _ in 0..MESSAGES {
+                io.receive(|_| ()).await.unwrap();
+                io.write_all(b"!").await.unwrap();
+            }
+        });
+        let polls = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&polls);
+        reactor.spawn(poll_fn(move |context| {
+            counted.set(counted.get() + 1);
+            echo.as_mut().poll(context)
+        }));
+        reactor.run_tasks(|| false).unwrap();
+        peer.join().unwrap();
+        // Some edges may come between a message and its own.
+        assert!(polls.get() < MESSAGES * 3 / 2, "{}", polls.get());
+    }
+
+    #[test]
+    fn a_task_whose_reads_are_always_full_lets_the_others_run() {
+        let reactor = Reactor::new().unwrap();
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        peer.write_all(b"!").unwrap();
+        let begun = Instant::now();
+        reactor.spawn(async move {
+            let io = Io::new(Endless(socket)).unwrap();
+            // It gives up in the end, so that a test that fails ends, too.
+            while begun.elapsed() < Duration::from_secs(10) {
+                io.receive(|_| ()).await.unwrap();
+            }
+        });
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let others = async {
+            let io = Io::new(ours).unwrap();
+            sleep_until(Instant::now() + Duration::from_millis(5)).await;
+            theirs.write_all(b"?").unwrap();
+            io.receive(<[u8]>::len).await.unwrap()
+        };
+        let received = reactor.block_on(timeout(Duration::from_secs(5), others));
+        assert_eq!(received.unwrap(), Ok(1));
+        reactor.cancel_tasks();
     }
 }

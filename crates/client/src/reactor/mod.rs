@@ -5,34 +5,41 @@
 //! edge-triggered epoll, no work stealing, no read before the socket says that
 //! there is something. `benches/RESULTS.md` compares it with tokio's.
 
-mod gate;
 mod io;
+mod semaphore;
 mod task;
 mod timer;
+mod wall;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::Token;
 use slab::Slab;
 
-pub(crate) use gate::{Permit, permit};
 pub use io::Io;
+pub use semaphore::{Permit, Semaphore};
 pub use timer::{Elapsed, sleep_until, timeout, unless};
+pub(crate) use wall::WallTime;
 
-use gate::Gate;
 use io::Readiness;
 use task::{MAIN, ReadyQueue, Task, TaskWaker};
 use timer::Timers;
+use wall::WallClock;
 
 const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
+const WALL_CLOCK: Token = Token(usize::MAX - 2);
 const EVENTS_AT_ONCE: usize = 1024;
+/// A server's queue of connections that it has not yet accepted is short (MariaDB:
+/// 50 and more), and the system drops what comes to a full one: the client then
+/// waits for a greeting that never comes. So few knock at once.
+const KNOCKING_AT_ONCE: usize = 32;
 /// One buffer serves all connections of a thread, so an idle one costs no memory.
 const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
 
@@ -52,14 +59,24 @@ struct Inner {
     registry: mio::Registry,
     sources: RefCell<Slab<Readiness>>,
     timers: Timers,
-    gate: Gate,
+    /// Only where a socket's arrivals are stamped.
+    wall_clock: OnceCell<WallClock>,
+    /// Tasks that wait for a server's greeting.
+    knocking: Semaphore,
     tasks: RefCell<Slab<Task>>,
     /// Tasks that this thread has woken.
     woken: RefCell<Vec<usize>>,
+    /// Tasks that go on once those have run that sockets and timers wake.
+    deferred: RefCell<Vec<Waker>>,
     /// Tasks that other threads have woken.
     ready: Arc<ReadyQueue>,
     receive_buffer: RefCell<Vec<u8>>,
     main_is_ready: Cell<bool>,
+}
+
+/// Waits until few enough of this thread's tasks wait for a server's greeting.
+pub(crate) fn permit_to_knock() -> impl Future<Output = Permit> {
+    Inner::current().knocking.acquire()
 }
 
 /// Wakes a loop from another thread.
@@ -91,9 +108,11 @@ impl Reactor {
                 registry,
                 sources: RefCell::default(),
                 timers,
-                gate: Gate::default(),
+                wall_clock: OnceCell::new(),
+                knocking: Semaphore::new(KNOCKING_AT_ONCE),
                 tasks: RefCell::default(),
                 woken: RefCell::default(),
+                deferred: RefCell::default(),
                 ready,
                 receive_buffer: RefCell::new(vec![0; RECEIVE_BUFFER_BYTES]),
                 main_is_ready: Cell::new(false),
@@ -187,6 +206,16 @@ impl Inner {
             .expect("sockets and timers of the client are used inside its reactor")
     }
 
+    /// Keeps track of the wall clock from now on.
+    fn watch_wall_clock(&self) -> std::io::Result<()> {
+        if self.wall_clock.get().is_none() {
+            let clock = WallClock::new(&self.registry, WALL_CLOCK)?;
+            // Nobody else of this thread can have set it meanwhile.
+            let _ = self.wall_clock.set(clock);
+        }
+        Ok(())
+    }
+
     fn spawn(&self, future: task::BoxFuture) {
         let mut tasks = self.tasks.borrow_mut();
         let entry = tasks.vacant_entry();
@@ -194,6 +223,11 @@ impl Inner {
         let waker = Waker::from(Arc::new(TaskWaker::new(id, &self.ready)));
         entry.insert(Task::new(future, waker));
         self.woken.borrow_mut().push(id);
+    }
+
+    /// Wakes the polled task once every other one has run that a socket or timer can wake.
+    fn defer(&self, context: &Context<'_>) {
+        self.deferred.borrow_mut().push(context.waker().clone());
     }
 
     /// Marks a task of `queue`'s loop as woken, if that loop runs on this thread.
@@ -233,13 +267,10 @@ impl Inner {
     fn poll_task(&self, id: usize) {
         // The future leaves its place while it runs, so that it may spawn others.
         let taken = self.tasks.borrow_mut().get_mut(id).and_then(Task::take);
-        let Some((mut future, waker)) = taken else {
+        let Some(mut running) = taken else {
             return;
         };
-        let ended = future
-            .as_mut()
-            .poll(&mut Context::from_waker(&waker))
-            .is_ready();
+        let ended = running.poll().is_ready();
         let mut tasks = self.tasks.borrow_mut();
         if ended {
             tasks.try_remove(id);
@@ -247,22 +278,25 @@ impl Inner {
             // The last task's end may be what the main future waits for.
             self.main_is_ready.set(true);
         } else if let Some(task) = tasks.get_mut(id) {
-            task.put_back(future, waker);
+            task.put_back(running);
         }
     }
 
     /// Waits for sockets, timers or another thread.
     fn wait(&self, events: &mut mio::Events) -> std::io::Result<()> {
         self.timers.arm()?;
-        match self.poll.borrow_mut().poll(events, None) {
+        let has_deferred = !self.deferred.borrow().is_empty();
+        let wait = has_deferred.then_some(Duration::ZERO);
+        match self.poll.borrow_mut().poll(events, wait) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(()),
             polled => polled?,
         }
-        let mut timers_fire = false;
+        let (mut timers_fire, mut wall_clock_ticks) = (false, false);
         let mut sources = self.sources.borrow_mut();
         for event in events.iter() {
             match event.token() {
                 TIMER => timers_fire = true,
+                WALL_CLOCK => wall_clock_ticks = true,
                 WAKE => {}
                 Token(source) => {
                     if let Some(readiness) = sources.get_mut(source) {
@@ -274,6 +308,13 @@ impl Inner {
         drop(sources);
         if timers_fire {
             self.timers.fire(Instant::now());
+        }
+        // Before any task reads a stamp that was taken by a clock that has been set.
+        if wall_clock_ticks && let Some(clock) = self.wall_clock.get() {
+            clock.tick()?;
+        }
+        for waker in self.deferred.take() {
+            waker.wake();
         }
         Ok(())
     }
@@ -300,8 +341,6 @@ impl Drop for Entered {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use super::Inner;
 
@@ -13,8 +13,22 @@ pub(super) type BoxFuture = Pin<Box<dyn Future<Output = ()>>>;
 /// The number that stands for the future given to `block_on`.
 pub(super) const MAIN: usize = usize::MAX;
 
-/// A future and what wakes it; absent while it is polled.
-pub(super) struct Task(Option<(BoxFuture, Waker)>);
+/// A future and what wakes it. In a box, since it leaves its place for each poll.
+pub(super) struct Running {
+    future: BoxFuture,
+    waker: Waker,
+}
+
+impl Running {
+    #[inline]
+    pub(super) fn poll(&mut self) -> Poll<()> {
+        let mut context = Context::from_waker(&self.waker);
+        self.future.as_mut().poll(&mut context)
+    }
+}
+
+/// Absent while it is polled.
+pub(super) struct Task(Option<Box<Running>>);
 
 impl std::fmt::Debug for Task {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -24,15 +38,17 @@ impl std::fmt::Debug for Task {
 
 impl Task {
     pub(super) fn new(future: BoxFuture, waker: Waker) -> Self {
-        Self(Some((future, waker)))
+        Self(Some(Box::new(Running { future, waker })))
     }
 
-    pub(super) fn take(&mut self) -> Option<(BoxFuture, Waker)> {
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<Box<Running>> {
         self.0.take()
     }
 
-    pub(super) fn put_back(&mut self, future: BoxFuture, waker: Waker) {
-        self.0 = Some((future, waker));
+    #[inline]
+    pub(super) fn put_back(&mut self, running: Box<Running>) {
+        self.0 = Some(running);
     }
 }
 

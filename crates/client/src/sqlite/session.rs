@@ -8,6 +8,7 @@ use workload::catalog::{Catalog, Kind};
 use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
 
 use super::target::SqliteTarget;
+use crate::shown::shortened;
 
 /// Opens connections to one database.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl Session for SqliteSession {
             rows: 0,
             affected: affected as u64,
         })
-        .map_err(|error| session_error(&error, Some(&sql[..sql.len().min(200)])))
+        .map_err(|error| session_error(&error, Some(&shortened(sql))))
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {

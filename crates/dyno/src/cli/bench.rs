@@ -56,7 +56,8 @@ pub(crate) struct BenchArgs {
     /// Load before the measurement, shown but not counted.
     #[arg(long, default_value = "5s", value_parser = duration, value_name = "DURATION")]
     pub(crate) warmup: Duration,
-    /// End after so many transactions.
+    /// End after so many transactions. Without --time, the run also ends when the server
+    /// has answered no statement for 60 s.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) events: Option<u64>,
     /// Open loop: so many transactions arrive each second, whether a user is free or not.
@@ -132,6 +133,10 @@ pub(crate) struct ConnectionArgs {
     /// Prepared statements, or the whole text each time.
     #[arg(long, value_enum, default_value_t = ProtocolArg::Prepared)]
     pub(crate) protocol: ProtocolArg,
+    /// When a reply counts as there: as the kernel stamped its arrival (over TCP), or when
+    /// dyno has read it.
+    #[arg(long, value_enum, default_value_t = ReplyTimeArg::Kernel)]
+    pub(crate) reply_time: ReplyTimeArg,
     /// Connections that are opened at once.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connect_limit: u32,
@@ -250,6 +255,14 @@ pub(crate) enum ProtocolArg {
     Prepared,
     /// As text, each time anew.
     Text,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReplyTimeArg {
+    /// The kernel's time stamp, where there is one.
+    Kernel,
+    /// The program's clock.
+    Program,
 }
 
 fn workload_help() -> String {

@@ -49,6 +49,15 @@ impl Program {
         Self::of(command, dir)
     }
 
+    /// The same with limits, soft and hard, on its open files.
+    pub fn with_open_files(soft: u32, hard: u32) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let mut command = Command::new("sh");
+        let limits = format!("ulimit -S -n {soft}; ulimit -H -n {hard}; exec \"$0\" \"$@\"");
+        command.args(["-c", &limits, DYNO]);
+        Self::of(command, dir)
+    }
+
     /// The same as user `nobody`, who may not read what root has built.
     pub fn as_nobody() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");

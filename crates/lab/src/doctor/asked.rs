@@ -4,6 +4,7 @@ use workload::catalog::Catalog;
 use workload::schema::Dialect;
 
 use crate::database::Database;
+use crate::files;
 use crate::needs;
 use crate::trial::{Place, Trial};
 
@@ -14,6 +15,8 @@ pub struct Asked {
     pub users: u64,
     /// Connections of all servers that are driven at once.
     pub all_users: u64,
+    /// Files that dyno has open for all loads at once.
+    pub load_files: u64,
     /// Tables of one server.
     pub tables: u64,
     /// Tables that all connections of one server have open at once.
@@ -51,6 +54,7 @@ impl Asked {
         let asked = Self {
             users,
             all_users: users * servers,
+            load_files: files::of_loads(trial),
             tables,
             open_tables: users.saturating_mul(tables),
             prepared: users.saturating_mul(statements),
@@ -79,6 +83,7 @@ impl Asked {
         Self {
             users: self.users.max(other.users),
             all_users: self.all_users.max(other.all_users),
+            load_files: self.load_files.max(other.load_files),
             tables: self.tables.max(other.tables),
             open_tables: self.open_tables.max(other.open_tables),
             prepared: self.prepared.max(other.prepared),

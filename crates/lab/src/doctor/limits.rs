@@ -4,9 +4,8 @@ use measure::finding::Level;
 
 use super::asked::Asked;
 use super::check::{About, Check, Mend, Seen};
+use crate::files::OWN_FILES;
 
-/// Files that dyno has open besides its connections.
-const OWN_FILES: u64 = 256;
 /// Files that a server has open besides connections and tables.
 const SERVER_FILES: u64 = 300;
 /// Threads of a server besides those of its connections.
@@ -77,7 +76,7 @@ fn files(limits: &Limits) -> Seen {
         return Seen::passed("/proc/self/limits: no limit of open files");
     };
     let needed = limits.asked.map(|asked| {
-        let own = asked.all_users + OWN_FILES;
+        let own = asked.load_files + OWN_FILES;
         let server = asked.users + asked.tables + SERVER_FILES;
         match asked.private_servers {
             0 => own,
@@ -129,6 +128,7 @@ mod tests {
         Some(Asked {
             users,
             all_users: users * servers.max(1),
+            load_files: users * servers.max(1),
             tables,
             private_servers: servers,
             ..Asked::default()

@@ -131,6 +131,10 @@ fn own_outcome(load: &Heard) -> Option<Outcome> {
         End::Failed(error) => Some(Outcome::Stopped {
             error: error.to_string(),
         }),
+        End::ServerLost { at_ns, error } => Some(Outcome::ServerLost {
+            at_ms: at_ns / 1_000_000,
+            error: error.to_string(),
+        }),
         End::Interrupted => None,
     }
 }

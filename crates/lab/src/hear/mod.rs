@@ -10,7 +10,7 @@ use std::time::Duration;
 use load::{Barrier, End, LoadError, LoadOutcome, Stop};
 use measure::gather::Gather;
 use measure::metric::{Metrics, MonitorPoint};
-use measure::setup::{Outcome, StatementKind};
+use measure::setup::{Outcome, StatementKind, server_lost};
 use measure::slice::{Phase, Second};
 
 use crate::database::Database;
@@ -213,7 +213,21 @@ impl<'a> Hearing<'a> {
                 },
                 statement_failure(database, error),
             )),
-            Ok(_) => None,
+            Ok(LoadOutcome {
+                end: End::ServerLost { at_ns, error },
+                ..
+            }) => {
+                let outcome = Outcome::ServerLost {
+                    at_ms: at_ns / 1_000_000,
+                    error: error.to_string(),
+                };
+                let failure = lost_failure(database, &outcome, error);
+                Some((outcome, failure))
+            }
+            Ok(LoadOutcome {
+                end: End::Completed | End::Interrupted,
+                ..
+            }) => None,
         };
         if let (None, Some((outcome, failure))) = (&self.ended_by, failure) {
             // A server that died says more than what its load saw of that.
@@ -226,7 +240,11 @@ impl<'a> Hearing<'a> {
 
     fn dead_server(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
         let failure = self.rig.death(is_likely)?;
-        let reason = failure.message.clone();
+        let mut reason = failure.message.clone();
+        if self.barrier.begun().is_some() {
+            let at = self.barrier.origin().elapsed();
+            reason = format!("{}: {reason}", server_lost(at));
+        }
         Some((Outcome::Failed { reason }, failure))
     }
 
@@ -288,4 +306,14 @@ fn statement_failure(
         )
     });
     Failure::new(Cause::Interrupted, message).remedy(Some(remedy))
+}
+
+fn lost_failure(
+    database: Option<&Database>,
+    outcome: &Outcome,
+    error: &workload::session::SessionError,
+) -> Failure {
+    let message = format!("{outcome}; what was measured until then is kept");
+    let remedy = database.and_then(|database| database.remedy(error));
+    Failure::new(Cause::Interrupted, message).remedy(remedy)
 }

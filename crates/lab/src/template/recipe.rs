@@ -190,6 +190,7 @@ mod tests {
             users: 4,
             mode: data::Mode::Missing,
             connections: 2,
+            stall_limit: load::STALL_LIMIT,
         };
         let installed = Installed::for_tests(Engine::MariaDb, "10.11.14");
         Recipe::with_data(&installed, &config(settings), &wanted)

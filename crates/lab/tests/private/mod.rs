@@ -65,6 +65,7 @@ pub(crate) fn wanted(options: &Options) -> Wanted<'_> {
         users: 1,
         mode: Mode::Missing,
         connections: 2,
+        stall_limit: Duration::from_secs(60),
     }
 }
 

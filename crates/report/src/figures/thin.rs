@@ -1,7 +1,7 @@
 //! Fewer points for a figure, when there are more than a page can carry.
 
 use measure::metric::MonitorPoint;
-use measure::series::SeriesPoint;
+use measure::series::{SeriesLatency, SeriesPoint};
 
 /// Most numbers of all series of a page together: at some five bytes each, the page
 /// stays below ten megabytes.
@@ -57,16 +57,19 @@ fn merge(points: &[SeriesPoint]) -> Option<SeriesPoint> {
     merged.errors = points.iter().map(|point| point.errors).sum();
     merged.reconnects = points.iter().map(|point| point.reconnects).sum();
     merged.backlog = points.iter().filter_map(|point| point.backlog).max();
-    let times = points.iter().filter_map(|point| point.response_ms);
-    merged.response_ms = times.reduce(|mut most, times| {
-        most.mean = most.mean.max(times.mean);
-        most.p50 = most.p50.max(times.p50);
-        most.p95 = most.p95.max(times.p95);
-        most.p99 = most.p99.max(times.p99);
-        most.max = most.max.max(times.max);
-        most
-    });
+    merged.response_ms = longest(points.iter().filter_map(|point| point.response_ms));
+    merged.delay_ms = longest(points.iter().filter_map(|point| point.delay_ms));
     Some(merged)
+}
+
+fn longest(times: impl Iterator<Item = SeriesLatency>) -> Option<SeriesLatency> {
+    times.reduce(|most, times| SeriesLatency {
+        mean: most.mean.max(times.mean),
+        p50: most.p50.max(times.p50),
+        p95: most.p95.max(times.p95),
+        p99: most.p99.max(times.p99),
+        max: most.max.max(times.max),
+    })
 }
 
 /// A metric's values, of each `factor` seconds their mean.

@@ -35,6 +35,8 @@ struct Load {
     p99: Packed,
     max: Packed,
     backlog: Option<Packed>,
+    /// 99th percentile of the generator's delay.
+    delay: Option<Packed>,
     /// Start and end of warm-up and drain.
     aside: Vec<(f64, f64, Phase)>,
     /// When throughput changed its level, and the levels before and after.
@@ -101,6 +103,11 @@ fn load(points: &[SeriesPoint], summary: &TrialSummary) -> Load {
         Packed::of(&column(&|point| point.response_ms.as_ref().map(of)))
     };
     let backlog = column(&|point| point.backlog.map(|backlog| backlog as f64));
+    let delay = column(&|point| point.delay_ms.map(|delay| delay.p99));
+    let if_any = |values: &[Option<f64>]| {
+        let is_any = values.iter().any(Option::is_some);
+        is_any.then(|| Packed::of(values))
+    };
     Load {
         t: Packed::times(&column(&|point| Some(point.t_s))),
         tps: Packed::of(&column(&|point| point.tps)),
@@ -108,10 +115,8 @@ fn load(points: &[SeriesPoint], summary: &TrialSummary) -> Load {
         p95: time(|times| times.p95),
         p99: time(|times| times.p99),
         max: time(|times| times.max),
-        backlog: backlog
-            .iter()
-            .any(Option::is_some)
-            .then(|| Packed::of(&backlog)),
+        backlog: if_any(&backlog),
+        delay: if_any(&delay),
         aside: aside(points),
         changes: changes(summary),
     }

@@ -16,7 +16,8 @@ use super::wrap::{plain, wrap};
 /// The summary of one trial.
 #[must_use]
 pub fn trial(summary: &TrialSummary) -> String {
-    let mut text = head(summary);
+    let mut text = lost(summary);
+    text.push_str(&head(summary));
     text.push('\n');
     text.push_str(&rates(summary));
     text.push_str(&times(summary));
@@ -46,7 +47,10 @@ pub fn trial(summary: &TrialSummary) -> String {
     if let Some(ended) = &summary.ended {
         let _ = writeln!(text, "{}", wrap("Ended: ", &ended.to_string()));
     }
-    if summary.outcome != Outcome::Completed {
+    if matches!(
+        summary.outcome,
+        Outcome::Interrupted | Outcome::Stopped { .. }
+    ) {
         let _ = writeln!(text, "{}", wrap("Ended: ", &summary.outcome.to_string()));
     }
     if !summary.warnings.is_empty() {
@@ -56,6 +60,16 @@ pub fn trial(summary: &TrialSummary) -> String {
         let _ = writeln!(text, "{}", wrap("Warning: ", &warning.to_string()));
     }
     text
+}
+
+/// What no number below may be read without.
+fn lost(summary: &TrialSummary) -> String {
+    match &summary.outcome {
+        outcome @ (Outcome::ServerLost { .. } | Outcome::Failed { .. }) => {
+            format!("{}\n\n", wrap("", &outcome.to_string()))
+        }
+        Outcome::Completed | Outcome::Interrupted | Outcome::Stopped { .. } => String::new(),
+    }
 }
 
 fn head(summary: &TrialSummary) -> String {

@@ -10,7 +10,9 @@ pub(crate) mod search;
 use measure::gather::summarize;
 use measure::result::{Environment, RunResult};
 use measure::series::SeriesPoint;
-use measure::setup::{Class, Input, Outcome, Protocol, Setup, StatementKind, Unfinished};
+use measure::setup::{
+    Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished,
+};
 use measure::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use measure::summary::TrialSummary;
 
@@ -115,6 +117,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
             distribution: "uniform".into(),
             seed: 42,
             protocol: Protocol::Prepared,
+            reply_time: ReplyTime::Program,
             arrivals: "closed loop".into(),
             think_s: 0.0,
             preload: false,

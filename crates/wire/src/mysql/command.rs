@@ -50,10 +50,9 @@ pub fn execute<'a>(
     values: impl ExactSizeIterator<Item = Value<'a>> + Clone,
 ) -> u8 {
     packet::write(out, 0, |out| {
-        out.push(COM_STMT_EXECUTE);
-        out.extend_from_slice(&statement.to_le_bytes());
+        let [a, b, c, d] = statement.to_le_bytes();
         // No cursor; iteration count is always 1.
-        out.extend_from_slice(&[0, 1, 0, 0, 0]);
+        out.extend_from_slice(&[COM_STMT_EXECUTE, a, b, c, d, 0, 1, 0, 0, 0]);
         if values.len() == 0 {
             return;
         }

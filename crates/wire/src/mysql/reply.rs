@@ -132,7 +132,74 @@ impl ReplyReader {
     ///
     /// # Errors
     /// When the bytes are not the protocol, or go on behind the reply.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Option<Reply>, ProtocolError> {
+    #[inline]
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Reply>, ProtocolError> {
+        match self.whole_reply(bytes) {
+            Some(done) => Ok(Some(Reply::Done(done))),
+            None => self.feed_piece(bytes),
+        }
+    }
+
+    /// Reads a whole reply that begins and ends with these bytes and holds nothing out of
+    /// the ordinary, as nearly every one does. `None`: it has to be read packet by packet.
+    #[inline]
+    fn whole_reply(&self, bytes: &[u8]) -> Option<Done> {
+        if self.state != State::First || self.is_begun() {
+            return None;
+        }
+        let mut packets = Packets {
+            bytes,
+            sequence: self.sequence,
+        };
+        let mut done = Done::default();
+        let mut last = packets.next()?;
+        if *last.first()? != 0x00 {
+            let [columns @ 1..=0xfa] = *last else {
+                return None;
+            };
+            for _ in 0..columns {
+                packets.next().filter(|column| column[0] < 0xfe)?;
+            }
+            if !self.deprecate_eof {
+                packets.next().filter(|end| end[0] == 0xfe)?;
+            }
+            last = packets.next()?;
+            while last[0] < 0xfe {
+                done.rows += 1;
+                last = packets.next()?;
+            }
+        }
+        let is_eof = last[0] == 0xfe && !self.deprecate_eof;
+        let [status, warnings] = match *last {
+            [0xfe, w0, w1, s0, s1] if is_eof => [[s0, s1], [w0, w1]],
+            [
+                0x00 | 0xfe,
+                affected @ ..=0xfa,
+                _id @ ..=0xfa,
+                s0,
+                s1,
+                w0,
+                w1,
+                ..,
+            ] if !is_eof => {
+                done.affected = affected.into();
+                [[s0, s1], [w0, w1]]
+            }
+            _ => return None,
+        }
+        .map(u16::from_le_bytes);
+        (done.status, done.warnings) = (status, warnings);
+        let is_last = status & SERVER_MORE_RESULTS_EXISTS == 0 && packets.bytes.is_empty();
+        is_last.then_some(done)
+    }
+
+    /// Whether a part of the reply was read before.
+    #[inline]
+    fn is_begun(&self) -> bool {
+        self.skip > 0 || self.continues || !self.partial.is_empty() || self.done != Done::default()
+    }
+
+    fn feed_piece(&mut self, mut bytes: &[u8]) -> Result<Option<Reply>, ProtocolError> {
         while !bytes.is_empty() {
             if self.skip > 0 {
                 let skipped = self.skip.min(bytes.len());
@@ -412,6 +479,25 @@ impl ReplyReader {
             return Ok(None);
         }
         Ok(Some(Reply::Done(self.done)))
+    }
+}
+
+/// Packets that are whole, not empty and in their order.
+struct Packets<'a> {
+    bytes: &'a [u8],
+    sequence: u8,
+}
+
+impl<'a> Packets<'a> {
+    /// The payload of the next one.
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let ([a, b, c, sequence], rest) = self.bytes.split_first_chunk::<HEADER_BYTES>()?;
+        let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+        let ordinary = (1..MAX_PAYLOAD_BYTES).contains(&length) && *sequence == self.sequence;
+        let (payload, rest) = rest.split_at_checked(length).filter(|_| ordinary)?;
+        (self.bytes, self.sequence) = (rest, sequence.wrapping_add(1));
+        Some(payload)
     }
 }
 

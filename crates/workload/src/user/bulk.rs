@@ -17,6 +17,8 @@ pub(super) struct Bulk {
     head: String,
     text: String,
     rows: u64,
+    /// Rows in the text.
+    unsent: usize,
 }
 
 impl Bulk {
@@ -26,6 +28,7 @@ impl Bulk {
             head: sql::bulk_head(table),
             text: String::new(),
             rows: 0,
+            unsent: 0,
         }
     }
 
@@ -40,9 +43,15 @@ impl Bulk {
             self.text.push(',');
         }
         self.rows += 1;
+        self.unsent += 1;
         // Writing to a String cannot fail.
         let _ = write!(self.text, "({0},{0})", self.rows);
         Ok(())
+    }
+
+    /// Rows that wait to be sent.
+    pub(super) fn unsent(&self) -> usize {
+        self.unsent
     }
 
     /// Sends the rows that wait. They are kept to be sent again only where the
@@ -55,6 +64,7 @@ impl Bulk {
             Err(error) if error.kind == FailureKind::Restart => Err(error),
             result => {
                 self.text.clear();
+                self.unsent = 0;
                 result.map(drop)
             }
         }

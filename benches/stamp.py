@@ -1,0 +1,155 @@
+"""Measures what a busy generator adds to reported times; called by stamp.sh, which says how."""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+from results import put, say, spread, verdict
+from server import Server, fail
+
+HERE = pathlib.Path(__file__).resolve().parent
+DYNO = os.environ["DYNO"]
+RIVALS = os.environ["RIVALS"]
+HOLD_US = 2000
+ROWS = 1000
+KERNEL, PROGRAM = "kernel", "program"
+
+
+@contextlib.contextmanager
+def on_cpu(cpu):
+    """What is started meanwhile runs on this CPU only."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def started(command, **more):
+    return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *map(str, command)], **more)
+
+
+@contextlib.contextmanager
+def proxy_of(server):
+    proxy = started([f"{RIVALS}/slow_proxy", f"127.0.0.1:{server.port}", 0, HOLD_US],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        port = int(proxy.stdout.readline() or fail("the proxy did not start"))
+        yield server.url().replace(f":{server.port}/", f":{port}/")
+    finally:
+        proxy.stdin.close()
+        proxy.wait()
+
+
+@contextlib.contextmanager
+def hog():
+    """A program that wants its CPU all the time."""
+    process = started(["sh", "-c", "while :; do :; done"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Bench:
+    def __init__(self, place, url, seconds):
+        self.place, self.url, self.seconds = place, url, seconds
+        self.results = 0
+
+    def dyno(self, *more):
+        self.results += 1
+        out = self.place / f"results-{self.results}"
+        ran = subprocess.run([DYNO, "bench", self.url, "--tls-mode", "disable", "--rows", str(ROWS), "--tables", "1",
+                              "--workload", "oltp_point_select", "--no-monitors", "--out", str(out), *more],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            fail(f"dyno failed ({ran.returncode}):\n{ran.stderr[-2000:]}")
+        return out
+
+    def measured(self, reply_time):
+        out = self.dyno("--prepare", "never", "--threads", "1", "--workers", "1", "--warmup", "1s",
+                        "--time", f"{self.seconds}s", "--reply-time", reply_time)
+        trial = json.loads((out / "result.json").read_text())["trials"][0]
+        if trial["setup"]["reply_time"] != reply_time:
+            fail(f"replies were timed by the {trial['setup']['reply_time']}, not by the {reply_time}")
+        delay = trial["generator"]["delay_ms"]
+        return {"p50": trial["response_ms"]["p50"], "p99": trial["response_ms"]["p99"], "delay": delay and delay["p99"]}
+
+
+def rounds(bench, count):
+    found = {}
+    for number in range(count):
+        for beside, context in (("alone", contextlib.nullcontext), ("hog", hog)):
+            with context():
+                for reply_time in (KERNEL, PROGRAM):
+                    got = bench.measured(reply_time)
+                    found.setdefault((beside, reply_time), []).append(got)
+                    say(f"round {number + 1}, {beside}, {reply_time}: p99 {got['p99']:.3f} ms")
+    return found
+
+
+def lines(found, version):
+    text = ["## What a busy generator adds to reported times", "",
+            f"Point selects of one user on a server that takes {HOLD_US / 1000:.0f} ms for each, with a CPU to itself; dyno on "
+            "another, alone and beside a program that never sleeps. Median (lowest–highest) of "
+            f"{len(found['alone', KERNEL])} rounds, ms.", "",
+            "| replies timed by | beside dyno | response time p50 | response time p99 | generator's delay p99 |",
+            "|---|---|---|---|---|"]
+    for (beside, reply_time), got in found.items():
+        def column(name):
+            return spread([one[name] for one in got], 3) if got[0][name] is not None else ""
+        what = {"alone": "nothing", "hog": "a program that never sleeps"}[beside]
+        text.append(f"| the {reply_time} | {what} | {column('p50')} | {column('p99')} | {column('delay')} |")
+
+    def off(reply_time):
+        pairs = zip(found["hog", reply_time], found["alone", KERNEL])
+        return [one["p99"] / truth["p99"] for one, truth in pairs]
+    kernel, program = off(KERNEL), off(PROGRAM)
+    text += ["", "| p99 beside the other program over the true one, round by round | median (lowest–highest) | goal |",
+             "|---|---|---|",
+             f"| timed by the kernel | {spread(kernel, 2)} | {verdict(statistics.median(kernel), 1.1)} |",
+             f"| timed by the program | {spread(program, 2)} | |", "",
+             f"{datetime.date.today()}; {os.cpu_count()} CPUs, Linux {os.uname().release}; {version}."]
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        fail("this needs two CPUs")
+    with tempfile.TemporaryDirectory() as directory, on_cpu(cpus[1]):
+        place = pathlib.Path(directory)
+        server = Server(place)
+        try:
+            with proxy_of(server) as url, on_cpu(cpus[0]):
+                bench = Bench(place, url, 3 if args.quick else 10)
+                bench.dyno("--prepare", "only")
+                found = rounds(bench, args.rounds or (1 if args.quick else 5))
+        finally:
+            version = server.version()
+            server.stop()
+    out = args.out or ("-" if args.quick else HERE / "RESULTS.md")
+    text = lines(found, version)
+    if str(out) == "-":
+        print("\n".join(text))
+    else:
+        out = pathlib.Path(out)
+        old = out.read_text() if out.exists() else ""
+        out.write_text(put(old, "stamp", text, "stamp.sh"))
+
+
+if __name__ == "__main__":
+    main()

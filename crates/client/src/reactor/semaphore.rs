@@ -1,0 +1,267 @@
+//! A limit on how many of a thread's tasks do something at once.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// Lets a number of tasks of one thread pass at once, the others in the order of their
+/// coming.
+#[derive(Debug, Clone)]
+pub struct Semaphore {
+    state: Rc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: Cell<usize>,
+    /// A task stays here until it passes or is dropped. So a wake-up is never lost: it is
+    /// for whoever is first then, not for the task that it was meant for.
+    waiting: RefCell<VecDeque<Waiting>>,
+    next_ticket: Cell<u64>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    ticket: u64,
+    waker: Waker,
+}
+
+impl Semaphore {
+    /// Lets `at_once` tasks pass at once; at least one.
+    #[must_use]
+    pub fn new(at_once: usize) -> Self {
+        Self {
+            state: Rc::new(State {
+                free: Cell::new(at_once.max(1)),
+                waiting: RefCell::default(),
+                next_ticket: Cell::new(0),
+            }),
+        }
+    }
+
+    /// Waits for its turn. A task that is dropped while it waits leaves the queue.
+    pub fn acquire(&self) -> impl Future<Output = Permit> + use<> {
+        Acquire {
+            state: Rc::clone(&self.state),
+            ticket: None,
+        }
+    }
+}
+
+impl State {
+    /// The first in the queue leaves it when it runs, and wakes the next.
+    fn wake_first(&self) {
+        if self.free.get() > 0
+            && let Some(first) = self.waiting.borrow().front()
+        {
+            first.waker.wake_by_ref();
+        }
+    }
+
+    fn leave(&self, ticket: u64) {
+        let mut waiting = self.waiting.borrow_mut();
+        match waiting.front() {
+            Some(first) if first.ticket == ticket => drop(waiting.pop_front()),
+            _ => waiting.retain(|other| other.ticket != ticket),
+        }
+        drop(waiting);
+        self.wake_first();
+    }
+
+    /// Takes a permit if one is free and nobody else has waited longer.
+    fn try_pass(&self, ticket: Option<u64>) -> bool {
+        let waiting = self.waiting.borrow();
+        let is_first = waiting
+            .front()
+            .is_none_or(|first| Some(first.ticket) == ticket);
+        let free = self.free.get();
+        if free == 0 || !is_first {
+            return false;
+        }
+        self.free.set(free - 1);
+        true
+    }
+
+    /// Queues up, or renews the waker of a task that has done so.
+    fn wait(&self, ticket: Option<u64>, waker: &Waker) -> u64 {
+        let mut waiting = self.waiting.borrow_mut();
+        let place = waiting
+            .iter_mut()
+            .find(|other| Some(other.ticket) == ticket);
+        if let Some(place) = place {
+            place.waker.clone_from(waker);
+            return place.ticket;
+        }
+        let ticket = self.next_ticket.get();
+        self.next_ticket.set(ticket + 1);
+        waiting.push_back(Waiting {
+            ticket,
+            waker: waker.clone(),
+        });
+        ticket
+    }
+}
+
+/// A turn; given back when it is dropped.
+#[derive(Debug)]
+pub struct Permit {
+    state: Rc<State>,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.state.free.set(self.state.free.get() + 1);
+        self.state.wake_first();
+    }
+}
+
+#[derive(Debug)]
+struct Acquire {
+    state: Rc<State>,
+    /// Its place in the queue.
+    ticket: Option<u64>,
+}
+
+impl Future for Acquire {
+    type Output = Permit;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Permit> {
+        let state = Rc::clone(&self.state);
+        if state.try_pass(self.ticket) {
+            if let Some(ticket) = self.ticket.take() {
+                state.leave(ticket);
+            }
+            return Poll::Ready(Permit { state });
+        }
+        self.ticket = Some(state.wait(self.ticket, context.waker()));
+        Poll::Pending
+    }
+}
+
+impl Drop for Acquire {
+    fn drop(&mut self) {
+        // A task that was woken and is dropped instead must not keep the others waiting.
+        if let Some(ticket) = self.ticket {
+            self.state.leave(ticket);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::{Reactor, sleep_until};
+    use super::*;
+
+    type Boxed = Pin<Box<dyn Future<Output = Permit>>>;
+
+    fn is_pending(acquire: &mut Boxed) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        acquire.as_mut().poll(&mut context).is_pending()
+    }
+
+    #[test]
+    fn no_more_than_the_limit_pass_and_all_do_in_the_end() {
+        let reactor = Reactor::new().unwrap();
+        let semaphore = Semaphore::new(32);
+        let (now, most, passed) = (
+            Rc::new(Cell::new(0)),
+            Rc::new(Cell::new(0)),
+            Rc::new(Cell::new(0)),
+        );
+        for _ in 0..1000 {
+            let (now, most, passed) = (Rc::clone(&now), Rc::clone(&most), Rc::clone(&passed));
+            let semaphore = semaphore.clone();
+            reactor.spawn(async move {
+                let _permit = semaphore.acquire().await;
+                now.set(now.get() + 1);
+                most.set(most.get().max(now.get()));
+                sleep_until(Instant::now() + Duration::from_micros(100)).await;
+                now.set(now.get() - 1);
+                passed.set(passed.get() + 1);
+            });
+        }
+        // Wakes all tasks in the midst of it, as each stage of a load does.
+        reactor.handle().wake_all();
+        reactor.run_tasks(|| false).unwrap();
+        assert_eq!((most.get(), passed.get()), (32, 1000));
+    }
+
+    #[test]
+    fn a_task_that_was_polled_for_nothing_takes_no_wake_up_of_others() {
+        let reactor = Reactor::new().unwrap();
+        let semaphore = Semaphore::new(1);
+        let passed = Rc::new(Cell::new(0));
+        let first = reactor.block_on(semaphore.acquire()).unwrap();
+        for _ in 0..3 {
+            let (semaphore, passed) = (semaphore.clone(), Rc::clone(&passed));
+            reactor.spawn(async move {
+                let _permit = semaphore.acquire().await;
+                passed.set(passed.get() + 1);
+            });
+        }
+        let handle = reactor.handle();
+        let all_passed = async {
+            for _ in 0..5 {
+                handle.wake_all();
+                sleep_until(Instant::now() + Duration::from_millis(1)).await;
+            }
+            drop(first);
+            while passed.get() < 3 {
+                sleep_until(Instant::now() + Duration::from_millis(1)).await;
+            }
+        };
+        let limit = Duration::from_secs(20);
+        let all_passed = reactor.block_on(super::super::timeout(limit, all_passed));
+        assert_eq!(all_passed.unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn one_that_is_dropped_after_it_was_woken_lets_the_next_pass() {
+        let reactor = Reactor::new().unwrap();
+        let semaphore = Semaphore::new(1);
+        let passed = reactor.block_on(async {
+            let held = semaphore.acquire().await;
+            let mut first: Boxed = Box::pin(semaphore.acquire());
+            let mut second: Boxed = Box::pin(semaphore.acquire());
+            assert!(is_pending(&mut first));
+            std::future::poll_fn(|context| {
+                assert!(second.as_mut().poll(context).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            // Wakes the first, which then does not run.
+            drop(held);
+            drop(first);
+            second.await
+        });
+        drop(passed.unwrap());
+    }
+
+    #[test]
+    fn they_pass_in_the_order_of_their_coming() {
+        let semaphore = Semaphore::new(1);
+        let held = semaphore.acquire();
+        let mut held: Boxed = Box::pin(held);
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready(permit) = held.as_mut().poll(&mut context) else {
+            unreachable!("it is free")
+        };
+        let mut first: Boxed = Box::pin(semaphore.acquire());
+        assert!(is_pending(&mut first));
+        drop(permit);
+        // One that comes now waits behind the one that was woken.
+        let mut late: Boxed = Box::pin(semaphore.acquire());
+        assert!(is_pending(&mut late));
+        let Poll::Ready(permit) = first.as_mut().poll(&mut context) else {
+            unreachable!("it is the first one's turn")
+        };
+        assert!(is_pending(&mut late));
+        drop(permit);
+        assert!(!is_pending(&mut late));
+    }
+}

@@ -1,0 +1,213 @@
+//! The wall clock, in which the kernel stamps what arrives, on the clock of [`Instant`].
+//!
+//! On Linux the two differ by a number that only a step of the wall clock changes: when
+//! NTP slews (at most 500 ppm), it slews both (clock_gettime(2)), so a difference that was
+//! taken a second ago is off by no more than the two readings that made it, some 50 ns.
+//! A timer that the kernel cancels when the wall clock is set (timerfd_create(2)) tells of
+//! steps; what was stamped around one is not translated at all.
+
+use std::cell::Cell;
+use std::io::Result;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+/// How often the difference of the clocks is taken anew.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Readings of which the quickest counts: one that was interrupted is worth little.
+const READINGS: usize = 5;
+/// Two differences that are apart by more than this have a step between them. Far above
+/// what a reading may be off, far below what anybody sets a clock by.
+const STEP: Duration = Duration::from_micros(20);
+
+/// A time of the wall clock, in nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WallTime(u64);
+
+impl WallTime {
+    #[inline]
+    pub(crate) fn from_epoch_ns(ns: u64) -> Self {
+        Self(ns)
+    }
+}
+
+/// The two clocks at the same moment.
+#[derive(Debug, Clone, Copy)]
+struct Reference {
+    wall: WallTime,
+    at: Instant,
+}
+
+impl Reference {
+    /// Reads both clocks; `None` while the wall clock is before 1970.
+    fn take() -> Option<Self> {
+        let readings = (0..READINGS).map(|_| {
+            let before = Instant::now();
+            let wall = SystemTime::now();
+            let width = before.elapsed();
+            (width, wall, before + width / 2)
+        });
+        let (_, wall, at) = readings.min_by_key(|(width, ..)| *width)?;
+        let ns = wall.duration_since(UNIX_EPOCH).ok()?.as_nanos();
+        let wall = WallTime(u64::try_from(ns).ok()?);
+        Some(Self { wall, at })
+    }
+
+    #[inline]
+    fn instant(self, wall: WallTime) -> Option<Instant> {
+        match wall.0.checked_sub(self.wall.0) {
+            Some(later_ns) => self.at.checked_add(Duration::from_nanos(later_ns)),
+            None => {
+                let earlier = Duration::from_nanos(self.wall.0 - wall.0);
+                self.at.checked_sub(earlier)
+            }
+        }
+    }
+
+    /// Whether the wall clock was set between this reference and a later one.
+    fn was_set_before(self, later: Self) -> bool {
+        self.instant(later.wall).is_none_or(|expected| {
+            let early = expected.saturating_duration_since(later.at);
+            early.max(later.at.saturating_duration_since(expected)) > STEP
+        })
+    }
+}
+
+/// Translates times of the wall clock, for one event loop.
+#[derive(Debug)]
+pub(super) struct WallClock {
+    timer: OwnedFd,
+    /// `None` while the wall clock cannot be trusted.
+    reference: Cell<Option<Reference>>,
+}
+
+impl WallClock {
+    /// Has `registry` hear of `token` each second, and when the wall clock is set.
+    pub(super) fn new(registry: &mio::Registry, token: mio::Token) -> Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Realtime, flags)?;
+        registry.register(
+            &mut mio::unix::SourceFd(&timer.as_raw_fd()),
+            token,
+            mio::Interest::READABLE,
+        )?;
+        let clock = Self {
+            timer,
+            reference: Cell::new(None),
+        };
+        clock.arm()?;
+        clock.reference.set(Reference::take());
+        Ok(clock)
+    }
+
+    /// The timer has expired or was canceled: takes the difference of the clocks anew.
+    pub(super) fn tick(&self) -> Result<()> {
+        let mut expirations = [0; 8];
+        let was_set = rustix::io::read(&self.timer, &mut expirations) == Err(Errno::CANCELED);
+        self.arm()?;
+        self.renew(was_set, Reference::take());
+        Ok(())
+    }
+
+    /// Behind a step nothing is translated until the next reference: packets that were
+    /// stamped before it may still be unread.
+    fn renew(&self, was_set: bool, fresh: Option<Reference>) {
+        let is_same_clock = |fresh: &Reference| match self.reference.get() {
+            Some(old) => !old.was_set_before(*fresh),
+            None => true,
+        };
+        let trusted = fresh.filter(|fresh| !was_set && is_same_clock(fresh));
+        self.reference.set(trusted);
+    }
+
+    /// Sets the timer to a second from now.
+    fn arm(&self) -> Result<()> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let at = now.unwrap_or_default() + PERIOD;
+        let setting = Itimerspec {
+            it_interval: Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: Timespec {
+                tv_sec: i64::try_from(at.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(at.subsec_nanos()),
+            },
+        };
+        // The kernel cancels absolute timers only.
+        let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+        timerfd_settime(&self.timer, flags, &setting)?;
+        Ok(())
+    }
+
+    /// The instant of a wall-clock time; `None` for a second behind a step of the clock.
+    #[inline]
+    pub(super) fn instant(&self, wall: WallTime) -> Option<Instant> {
+        self.reference.get()?.instant(wall)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock() -> WallClock {
+        let poll = mio::Poll::new().unwrap();
+        WallClock::new(poll.registry(), mio::Token(0)).unwrap()
+    }
+
+    fn wall_now() -> WallTime {
+        WallTime(
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap()
+                .as_nanos() as u64,
+        )
+    }
+
+    /// A reference taken by a wall clock that is ahead by so much, or behind.
+    fn set_by(reference: Reference, ahead_ns: i64) -> Reference {
+        Reference {
+            wall: WallTime(reference.wall.0.checked_add_signed(ahead_ns).unwrap()),
+            ..reference
+        }
+    }
+
+    #[test]
+    fn the_wall_clocks_now_lies_between_two_readings_of_the_other() {
+        let clock = clock();
+        let before = Instant::now();
+        let now = clock.instant(wall_now()).unwrap();
+        let after = Instant::now();
+        let slack = STEP;
+        assert!(before <= now + slack && now <= after + slack);
+        // Also what was stamped before the reference.
+        let old = WallTime(wall_now().0 - 10_000_000_000);
+        let age = Instant::now() - clock.instant(old).unwrap();
+        assert!(age.as_secs() >= 10, "{age:?}");
+    }
+
+    #[test]
+    fn nothing_is_translated_between_a_step_and_the_next_reference() {
+        let clock = clock();
+        clock.renew(true, Reference::take());
+        assert_eq!(clock.instant(wall_now()), None);
+        clock.renew(false, Reference::take());
+        assert!(clock.instant(wall_now()).is_some());
+    }
+
+    #[test]
+    fn a_step_that_nobody_told_of_is_seen_in_the_next_reference() {
+        for ahead_ns in [100_000, -100_000, 3_600_000_000_000, -3_600_000_000_000] {
+            let clock = clock();
+            let stepped = set_by(Reference::take().unwrap(), ahead_ns);
+            clock.renew(false, Some(stepped));
+            assert_eq!(clock.instant(wall_now()), None, "{ahead_ns}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A TCP socket that knows when the bytes it gave had arrived, by the kernel's stamp.
+//!
+//! With `SO_TIMESTAMPNS` (socket(7)) the kernel notes the wall clock when a packet
+//! reaches this host, before any program is woken, and `recvmsg` gives the stamp of the
+//! last packet it took bytes from. std and rustix know neither the option nor its
+//! control message, so both system calls are made here by hand.
+
+use std::cell::Cell;
+use std::io::{Error, IoSliceMut, Read, Result, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::ptr;
+
+use mio::event::Source;
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+
+use crate::reactor::WallTime;
+
+/// A TCP socket; [`TcpSocket::stamp_arrivals`] turns its stamps on.
+#[derive(Debug)]
+pub(crate) struct TcpSocket {
+    stream: TcpStream,
+    stamps: bool,
+    /// The stamp of the last read.
+    arrived: Cell<Option<WallTime>>,
+}
+
+impl TcpSocket {
+    pub(crate) fn new(stream: TcpStream) -> Self {
+        Self {
+            stream,
+            stamps: false,
+            arrived: Cell::new(None),
+        }
+    }
+
+    /// The stream without its stamps.
+    pub(crate) fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Asks the kernel to stamp what arrives from now on.
+    ///
+    /// # Errors
+    /// The system's, where it knows no such stamps.
+    pub(crate) fn stamp_arrivals(&mut self) -> Result<()> {
+        enable_stamps(self.stream.as_raw_fd())?;
+        self.stamps = true;
+        Ok(())
+    }
+
+    /// When the last byte of the last read reached this host, by the wall clock;
+    /// `None` where the kernel did not say.
+    #[inline]
+    pub(crate) fn arrived(&self) -> Option<WallTime> {
+        self.arrived.get()
+    }
+}
+
+impl Read for &TcpSocket {
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if !self.stamps {
+            return (&self.stream).read(buffer);
+        }
+        let (length, arrived) = receive(self.stream.as_raw_fd(), buffer)?;
+        self.arrived.set(arrived);
+        Ok(length)
+    }
+}
+
+impl Write for &TcpSocket {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        (&self.stream).write(bytes)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        (&self.stream).flush()
+    }
+}
+
+impl Source for TcpSocket {
+    fn register(&mut self, registry: &Registry, token: Token, interest: Interest) -> Result<()> {
+        self.stream.register(registry, token, interest)
+    }
+
+    fn reregister(&mut self, registry: &Registry, token: Token, interest: Interest) -> Result<()> {
+        self.stream.reregister(registry, token, interest)
+    }
+
+    fn deregister(&mut self, registry: &Registry) -> Result<()> {
+        self.stream.deregister(registry)
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "neither std nor rustix can set SO_TIMESTAMPNS; the call only reads an integer"
+)]
+fn enable_stamps(socket: RawFd) -> Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer and the size are those of `on`, which outlives the call.
+    let failed = unsafe {
+        libc::setsockopt(
+            socket,
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    match failed {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
+    }
+}
+
+/// Room for one control message that holds a `timespec`, aligned as its header.
+const CONTROL_WORDS: usize = 4;
+
+/// Reads the socket once: how many bytes came, and the kernel's stamp of the last.
+#[expect(
+    unsafe_code,
+    reason = "rustix's recvmsg drops control messages other than descriptors and credentials"
+)]
+#[inline]
+fn receive(socket: RawFd, buffer: &mut [u8]) -> Result<(usize, Option<WallTime>)> {
+    let mut bytes = IoSliceMut::new(buffer);
+    let mut control = [0_u64; CONTROL_WORDS];
+    // SAFETY: a msghdr is plain data for which all zeroes is valid; its fields are
+    // private on some systems, so it cannot be written as a literal.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    // IoSliceMut is guaranteed to have the layout of iovec.
+    message.msg_iov = (&raw mut bytes).cast();
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: `message` describes `buffer` and `control`, both alive and exclusively
+    // borrowed for the length of the call.
+    let length = unsafe { libc::recvmsg(socket, &raw mut message, 0) };
+    let length = usize::try_from(length).map_err(|_| Error::last_os_error())?;
+    // SAFETY: the kernel has filled `message` and `control`: CMSG_FIRSTHDR gives null or
+    // a header that lies in `control` whole, and its length is checked before its data,
+    // which may be unaligned, is read as what SCM_TIMESTAMPNS holds.
+    let stamp = unsafe {
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        let is_stamp = !header.is_null()
+            && (*header).cmsg_level == libc::SOL_SOCKET
+            && (*header).cmsg_type == libc::SCM_TIMESTAMPNS
+            && (*header).cmsg_len as usize >= libc::CMSG_LEN(STAMP_BYTES) as usize;
+        is_stamp.then(|| ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::timespec>()))
+    };
+    Ok((length, stamp.and_then(wall_time)))
+}
+
+const STAMP_BYTES: u32 = size_of::<libc::timespec>() as u32;
+
+#[inline]
+fn wall_time(stamp: libc::timespec) -> Option<WallTime> {
+    let seconds = u64::try_from(stamp.tv_sec).ok()?;
+    let ns = u64::try_from(stamp.tv_nsec).ok()?;
+    Some(WallTime::from_epoch_ns(
+        seconds.checked_mul(1_000_000_000)?.checked_add(ns)?,
+    ))
+}

@@ -1,0 +1,113 @@
+//! When a reply was there, by the kernel's stamp.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use client::mysql::{Connector, MysqlSession, StatementProtocol, Target};
+use client::net::{Address, Stream};
+use common::{account, closed, open, run};
+use testkit::MariaDb;
+use workload::catalog::{Catalog, Kind, Statement};
+use workload::session::{Connect, Session};
+
+/// The kernel may turn stamps on a moment after it was asked to.
+const FIRST_REPLIES: usize = 100;
+const STALL: Duration = Duration::from_millis(50);
+
+/// Answers each byte with many, and says when it had.
+fn answer(mut peer: TcpStream, answered: &std::sync::mpsc::Sender<Instant>) {
+    let mut byte = [0];
+    while peer.read_exact(&mut byte).is_ok() {
+        peer.write_all(&[byte[0]; 3000]).unwrap();
+        answered.send(Instant::now()).unwrap();
+    }
+}
+
+#[test]
+fn a_stamp_tells_of_the_arrival_however_late_it_is_read() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = Address::Tcp(vec![listener.local_addr().unwrap()]);
+    let (sender, answered) = std::sync::mpsc::channel();
+    let server = thread::spawn(move || answer(listener.accept().unwrap().0, &sender));
+    run(async {
+        let mut stream = Stream::connect(&address).await.unwrap();
+        assert_eq!(stream.arrived(), None);
+        stream.stamp_arrivals().unwrap();
+        for _ in 0..FIRST_REPLIES {
+            let asked = Instant::now();
+            stream.write_all(b"?").await.unwrap();
+            answered.recv().unwrap();
+            thread::sleep(STALL);
+            let begun = Instant::now();
+            stream.receive(|_| Some(())).await.unwrap();
+            if let Some(arrived) = stream.arrived() {
+                assert!(asked <= arrived && arrived < begun, "{asked:?} {arrived:?}");
+                return;
+            }
+        }
+        panic!("the kernel stamps nothing");
+    });
+    server.join().unwrap();
+}
+
+async fn session(target: Target, stamp_replies: bool) -> MysqlSession {
+    let connector = Connector {
+        target,
+        protocol: StatementProtocol::Prepared,
+        stamp_replies,
+    };
+    let catalog = Catalog {
+        statements: vec![Statement {
+            kind: Kind::PointSelect,
+            sql: "SELECT 1".to_owned(),
+        }],
+    };
+    connector.connect(&Arc::new(catalog)).await.unwrap()
+}
+
+/// How many of some replies have a stamp; each of these lies within its statement.
+async fn stamped(session: &mut MysqlSession) -> usize {
+    let mut count = 0;
+    for _ in 0..FIRST_REPLIES {
+        let sent = Instant::now();
+        assert_eq!(session.execute(0, &[]).await.unwrap().rows, 1);
+        if let Some(arrived) = session.reply_arrived() {
+            assert!(sent <= arrived && arrived <= Instant::now());
+            count += 1;
+        }
+    }
+    count
+}
+
+#[test]
+fn replies_are_stamped_over_tcp_in_clear_and_under_tls_and_nowhere_else() {
+    let server = MariaDb::builder().tls(true).start();
+    let root = |tls| account(&server, "root", "", &tls);
+    let socket = server.socket();
+    let by_socket = format!("mysql://root@localhost/?socket={}", socket.display());
+    let by_socket = Target::parse(&by_socket, None, "nobody", &open()).unwrap();
+    run(async {
+        for target in [root(open()), root(closed())] {
+            let mut asked = session(target.clone(), true).await;
+            assert!(stamped(&mut asked).await > FIRST_REPLIES / 2);
+            asked.close().await;
+            let mut unasked = session(target, false).await;
+            assert_eq!(stamped(&mut unasked).await, 0);
+            unasked.close().await;
+        }
+        let mut local = session(by_socket, true).await;
+        assert_eq!(stamped(&mut local).await, 0);
+        local.close().await;
+    });
+}

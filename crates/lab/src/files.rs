@@ -1,0 +1,30 @@
+//! How many files a trial's loads have open.
+
+use crate::database::Database;
+use crate::trial::{Place, Trial};
+
+/// Files that dyno has open besides those of the loads, at most.
+pub(crate) const OWN_FILES: u64 = 256;
+/// An event loop: two of the kernel's event queue, two timers, and what wakes it.
+const WORKER: u64 = 5;
+/// A database, its log or journal, shared memory, a temporary file.
+const SQLITE_CONNECTION: u64 = 4;
+
+/// Files that all loads of a trial have open at once, at most.
+pub(crate) fn of_loads(trial: &Trial) -> u64 {
+    let users = u64::from(trial.load.users);
+    let in_process = matches!(
+        trial.place,
+        Place::Sqlite | Place::Given(Database::Sqlite(_))
+    );
+    let load = if in_process {
+        // Each user has a worker of its own.
+        users.saturating_mul(WORKER + SQLITE_CONNECTION)
+    } else {
+        // A user keeps a connection that it lost until it has another. Of the workers, those
+        // that are there without being asked for are among dyno's own.
+        let workers = u64::from(trial.workers.unwrap_or(0));
+        users + u64::from(trial.load.connect_limit) + workers * WORKER
+    };
+    load.saturating_mul(u64::from(trial.instances.max(1)))
+}

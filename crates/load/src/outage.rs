@@ -1,0 +1,143 @@
+//! A user without a connection: how long it waits before it tries again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::RngExt;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use workload::session::{FailureKind, SessionError};
+
+use crate::control::Control;
+
+/// The longest wait after the first failed attempt; it doubles with each further one, …
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// …up to this, …
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// …or to this while the server is known to be restarting: recovery can be measured no
+/// finer than users try to reconnect.
+const LONGEST_WAIT_FOR_RESTART: Duration = Duration::from_millis(200);
+
+/// How a user's connection fared since its last transaction that succeeded.
+#[derive(Debug)]
+pub(crate) struct Outage {
+    control: Arc<Control>,
+    /// Attempts to go on that were made.
+    attempts: u32,
+    is_away: bool,
+}
+
+impl Outage {
+    pub(crate) fn new(control: &Arc<Control>) -> Self {
+        Self {
+            control: Arc::clone(control),
+            attempts: 0,
+            is_away: false,
+        }
+    }
+
+    /// The connection was lost, or could not be opened, because of `error`. Gives how long
+    /// to wait before the next attempt: not at all before the first one.
+    pub(crate) fn lost(&mut self, error: &SessionError, rng: &mut Xoshiro256PlusPlus) -> Duration {
+        let attempts = self.attempts;
+        self.attempts = attempts.saturating_add(1);
+        let Some(failed_before) = attempts.checked_sub(1) else {
+            return Duration::ZERO;
+        };
+        let has_left = !std::mem::replace(&mut self.is_away, true);
+        self.control.user_is_away(has_left, error);
+        let longest = match error.kind {
+            FailureKind::Away => LONGEST_WAIT_FOR_RESTART,
+            FailureKind::Lost | FailureKind::Restart | FailureKind::Refused => LONGEST_WAIT,
+        };
+        let wait = FIRST_WAIT.saturating_mul(1 << failed_before.min(16));
+        // Spread, so that users that lost the server together do not return together.
+        wait.min(longest).mul_f64(rng.random_range(0.5..=1.0))
+    }
+
+    /// A transaction has succeeded.
+    #[inline]
+    pub(crate) fn over(&mut self) {
+        if self.attempts > 0 {
+            self.attempts = 0;
+            if std::mem::take(&mut self.is_away) {
+                self.control.user_returned();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use rand::SeedableRng;
+
+    use super::*;
+
+    fn waits(kinds: &[FailureKind], seed: u64) -> Vec<Duration> {
+        let control = Arc::new(Control::new(Instant::now(), 1));
+        let mut outage = Outage::new(&control);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let error = |kind| SessionError {
+            kind,
+            code: 0,
+            sqlstate: None,
+            message: String::new(),
+            statement: None,
+        };
+        let kinds = kinds.iter();
+        kinds
+            .map(|kind| outage.lost(&error(*kind), &mut rng))
+            .collect()
+    }
+
+    #[test]
+    fn waits_grow_to_their_limit_with_jitter() {
+        let all = waits(&[FailureKind::Lost; 12], 1);
+        assert_eq!(all[0], Duration::ZERO);
+        for (wait, longest_ms) in all[1..].iter().zip([100, 200, 400, 800, 1600, 3200, 5000]) {
+            let longest = Duration::from_millis(longest_ms);
+            assert!((longest / 2..=longest).contains(wait), "{wait:?}");
+        }
+        assert!(all[7..].iter().all(|wait| *wait >= LONGEST_WAIT / 2));
+        // Random, but the same for the same seed.
+        assert_eq!(all, waits(&[FailureKind::Lost; 12], 1));
+        assert_ne!(all, waits(&[FailureKind::Lost; 12], 2));
+    }
+
+    #[test]
+    fn a_server_that_restarts_is_tried_at_least_every_200_ms() {
+        let all = waits(&[FailureKind::Away; 12], 1);
+        assert!(all.iter().all(|wait| *wait <= Duration::from_millis(200)));
+        assert!(
+            all[2..]
+                .iter()
+                .all(|wait| *wait >= Duration::from_millis(100))
+        );
+        // Also when it could not be reached at all for a while.
+        let mut kinds = [FailureKind::Lost; 12];
+        kinds[10] = FailureKind::Away;
+        assert!(waits(&kinds, 1)[10] <= Duration::from_millis(200));
+    }
+
+    #[test]
+    fn a_transaction_that_succeeds_ends_it() {
+        let control = Arc::new(Control::new(Instant::now(), 1));
+        let mut outage = Outage::new(&control);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let error = SessionError {
+            kind: FailureKind::Lost,
+            code: 0,
+            sqlstate: None,
+            message: "gone".to_owned(),
+            statement: None,
+        };
+        outage.lost(&error, &mut rng);
+        assert_eq!(control.users_away(), None, "it may be back at once");
+        outage.lost(&error, &mut rng);
+        assert_eq!(control.users_away(), Some((1, error.clone())));
+        outage.over();
+        assert_eq!(control.users_away(), None);
+        assert_eq!(outage.lost(&error, &mut rng), Duration::ZERO);
+    }
+}
