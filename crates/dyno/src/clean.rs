@@ -1,7 +1,7 @@
 //! `dyno clean`: removes what a killed run left behind.
 
 use crate::cli::CleanArgs;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::results::print;
 
 /// Ends processes and removes directories of dynos that are dead.
@@ -23,10 +23,22 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
         lines.push(format!("{}; {freed} freed", parts.join(", ")));
     }
     lines.extend(cleaned.unseen.iter().map(not_looked_for));
-    if lines.is_empty() {
+    if lines.is_empty() && cleaned.left.is_empty() {
         lines.push("nothing was left behind".to_owned());
     }
-    print(&lines.join("\n"))
+    if !lines.is_empty() {
+        print(&lines.join("\n"))?;
+    }
+    not_removed(&cleaned.left)
+}
+
+/// What stays is a failure here, though the next run passes over it.
+fn not_removed(left: &[lab::Leftover]) -> Result<(), Failure> {
+    let names: Vec<String> = left.iter().map(ToString::to_string).collect();
+    match left {
+        [] => Ok(()),
+        _ => Err(Failure::new(Exit::Server, names.join("\n"))),
+    }
 }
 
 fn not_looked_for(unseen: &lab::home::Unseen) -> String {

@@ -51,9 +51,9 @@ pub(crate) enum Command {
     /// Write the report of a result again.
     #[command(after_help = "Example:\n  dyno report results/20260101T120000Z-scale-up")]
     Report(ReportArgs),
-    /// Hold one result, or one variant of a study, against another.
+    /// Compare two variants of a study, or two results (which have no verdict).
     #[command(
-        after_help = "Examples:\n  dyno compare results/hardware results/vm --out vm-against-hardware\n  dyno compare results/pool-sizes --base 1G --new 4G"
+        after_help = "Variants of one study ran interleaved, so their differences have verdicts. Two results ran at\ndifferent times, so theirs may be a change of the host; make both variants of one study.\n\nExamples:\n  dyno compare results/pool-sizes --base 1G --new 4G\n  dyno compare results/hardware results/vm --out vm-against-hardware"
     )]
     Compare(CompareArgs),
     /// Rank results: leader boards by category and number of servers.

@@ -1,8 +1,8 @@
 //! `dyno compare BASE NEW`: what one costs against the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ::report::compare::{Side, SideBySide, variants};
+use ::report::compare::{Meant, Side, SideBySide, variants};
 use study::{ServerSpec, Study};
 
 use crate::answer::tell;
@@ -130,7 +130,7 @@ fn known(kept: &Kept, variant: &str) -> Result<(), Failure> {
 }
 
 /// The servers' settings that the studies of two sides set differently.
-fn meant(base: (&Kept, Option<&str>), new: (&Kept, Option<&str>)) -> Vec<String> {
+fn meant(base: (&Kept, Option<&str>), new: (&Kept, Option<&str>)) -> Vec<Meant> {
     let side = |(kept, variant): (&Kept, Option<&str>)| {
         let study = kept.study.as_deref().unwrap_or_default();
         settings(study, variant)
@@ -141,15 +141,18 @@ fn meant(base: (&Kept, Option<&str>), new: (&Kept, Option<&str>)) -> Vec<String>
 /// Each setting with the values that it has in the trials of a variant.
 type Settings = BTreeMap<String, Vec<String>>;
 
-fn differing(base: &Settings, new: &Settings) -> Vec<String> {
-    let names = base.keys().chain(new.keys());
-    let mut names: Vec<String> = names
-        .filter(|name| base.get(*name) != new.get(*name))
-        .cloned()
-        .collect();
-    names.sort();
-    names.dedup();
-    names
+fn differing(base: &Settings, new: &Settings) -> Vec<Meant> {
+    let names: BTreeSet<&String> = base.keys().chain(new.keys()).collect();
+    let differing = names
+        .into_iter()
+        .filter(|name| base.get(*name) != new.get(*name));
+    let value = |side: &Settings, name: &String| side.get(name).map(|values| values.join(", "));
+    let meant = differing.map(|name| Meant {
+        name: name.clone(),
+        base: value(base, name),
+        new: value(new, name),
+    });
+    meant.collect()
 }
 
 /// Of a study that cannot be read, such as that of a benchmark, nothing is known.

@@ -91,6 +91,7 @@ impl From<store::StoreError> for Failure {
         // is kept as far as it could be written.
         let exit = match error {
             store::StoreError::Exists { .. }
+            | store::StoreError::Foreign { .. }
             | store::StoreError::Missing { .. }
             | store::StoreError::Newer { .. }
             | store::StoreError::InUse { .. } => Exit::Usage,

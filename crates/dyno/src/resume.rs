@@ -44,8 +44,8 @@ const MOUNT: [Fact<Place>; 1] = [("mount options", |of| of.options.clone())];
 /// what somebody should know who compares the trials of before and after.
 ///
 /// # Errors
-/// On another host or other disks, with another version of a server, and where a trial
-/// goes on with the data of the one before, which is gone.
+/// On another host or other disks, with another version of a server, where the trials were
+/// planned in another order, and where a trial goes on with the data of the one before, which is gone.
 pub(crate) fn check(
     kept: &RunResult,
     here: &Environment,
@@ -55,6 +55,7 @@ pub(crate) fn check(
     if whole.is_empty() {
         return Ok(Vec::new());
     }
+    refuse_other_order(whole, trials)?;
     refuse_lost_data(kept, trials)?;
     let mut other = differences(&IDENTITY, there, here);
     other.extend(other_places(&DISKS, there, here));
@@ -71,6 +72,27 @@ pub(crate) fn check(
     let mut changed = differences(&CONDITION, there, here);
     changed.extend(other_places(&MOUNT, there, here));
     Ok(changed.into_iter().map(caution).collect())
+}
+
+/// A trial is known by its number, so the order must be the one that was begun.
+fn refuse_other_order(whole: &[TrialSummary], trials: &[Trial]) -> Result<(), Failure> {
+    let planned = |trial: &TrialSummary| trials.iter().find(|other| other.number == trial.number);
+    let other = whole.iter().find_map(|trial| {
+        let planned = planned(trial).filter(|planned| planned.find_max.is_none())?;
+        let is_same = planned.point == trial.point && planned.repeat == trial.repeat;
+        (!is_same).then_some((trial, planned))
+    });
+    let Some((trial, planned)) = other else {
+        return Ok(());
+    };
+    let message = format!(
+        "trial {} of this result is `{}`, but this version of dyno plans `{}` there: it runs the \
+         trials in another order",
+        trial.number, trial.label, planned.label
+    );
+    let remedy = "resume with the version that began it, or run the whole study: give --out a new \
+                  directory, without --resume";
+    Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
 }
 
 fn refuse_lost_data(kept: &RunResult, trials: &[Trial]) -> Result<(), Failure> {

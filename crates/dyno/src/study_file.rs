@@ -54,6 +54,7 @@ impl Meant {
             repeats: plan.repeats,
             axes: plan.axes.clone(),
             order: plan.order.to_string(),
+            delta_as_in: plan.delta_as_in.clone(),
             tables: plan
                 .tables
                 .iter()

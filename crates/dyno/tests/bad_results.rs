@@ -198,8 +198,8 @@ fn one_repeat_has_no_interval_over_repeats() {
         json["design"]["repeats"] = 1.into();
     });
     for (command, words) in [
-        ("compare", "there is no interval over repeats"),
-        ("rank", "does not hold what varies from one run to the next"),
+        ("compare", "no verdict from a single run"),
+        ("rank", "leaves out what differs from run to run"),
         ("size", "does not hold what varies from one run to the next"),
     ] {
         let done = folder.run(command).succeeds();

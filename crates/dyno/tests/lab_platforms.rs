@@ -127,7 +127,7 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
         .run()
         .succeeds();
     for page in [page(&done, "report.md"), page(&compared, "compare.md")] {
-        let table = table_with(&page, "TPS delta %");
+        let table = table_with(&page, "TPS delta % (Virtualizing MySQL)");
         assert_eq!(table.heads, ["threads", "2", "8"]);
         let rows: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
         assert_eq!(
@@ -135,10 +135,12 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
             [
                 "two cores tps",
                 "quota tps",
-                "TPS delta %",
+                "tps change %",
+                "TPS delta % (Virtualizing MySQL)",
                 "two cores latency ms",
                 "quota latency ms",
-                "latency delta %"
+                "latency ms change %",
+                "latency delta % (Virtualizing MySQL)"
             ]
         );
     }
@@ -148,7 +150,7 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
         meant.rows,
         [
             ["set-up", "CPUs of each server", "2 at most", "0.2 at most"],
-            ["server", "sync_binlog", "its default", "1"],
+            ["server", "sync_binlog", "default", "1"],
         ]
     );
     assert!(page.contains("Nothing that dyno looks at."), "{page}");

@@ -288,20 +288,27 @@ fn no_trial_goes_on_with_what_a_dead_server_left() {
     let done = done.fails(SERVER, &["note: trial 3 begins with a copy of the data"]);
     only_the_second_failed(&done, &words);
     let trials = done.result().trials.into_iter();
-    let resets: Vec<ResetHow> = trials.map(|trial| trial.reset.unwrap().how).collect();
-    assert_eq!(resets[1..], [ResetHow::Kept, ResetHow::Copied]);
+    let resets = trials.map(|trial| trial.reset.unwrap());
+    let resets: Vec<_> = resets
+        .map(|reset| (reset.how, reset.settle_s.is_some()))
+        .collect();
+    assert_eq!(
+        resets[1..],
+        [(ResetHow::Kept, false), (ResetHow::Copied, true)]
+    );
     place.assert_nothing_left();
 }
 
 #[test]
 fn no_trial_goes_on_with_tables_of_another_kind() {
     let place = Cache::new();
-    let server = "engine = \"mariadb\"\nreset = \"none\"";
+    let server = "engine = \"mariadb\"\nreset = \"none\"\ncold_data = false";
     let rest = "[sweep]\n\"data.storage_engine\" = [\"innodb\", \"myisam\"]\n";
     let done = study(server, rest).cache(&place).run().succeeds();
     let trials = done.result().trials.into_iter();
-    let kept = trials.map(|trial| trial.reset.unwrap().how == ResetHow::Kept);
-    assert_eq!(kept.collect::<Vec<_>>(), [false, false]);
+    let resets = trials.map(|trial| trial.reset.unwrap());
+    let resets = resets.map(|reset| (reset.how == ResetHow::Kept, reset.settle_s));
+    assert_eq!(resets.collect::<Vec<_>>(), [(false, None), (false, None)]);
 }
 
 /// One word of each kind; the study crate proves the rest.

@@ -46,6 +46,7 @@ fn look_at(trial: &TrialSummary, dir: &Path) {
     let reset = trial.reset.as_ref().unwrap();
     let is_copy = [ResetHow::Copied, ResetHow::BuiltAndCopied].contains(&reset.how);
     assert!(is_copy && reset.bytes > 0, "{reset:?}");
+    assert!(reset.settle_s.is_some_and(|s| s > 0.0), "{reset:?}");
     assert_eq!(trial.instances.len(), trial.setup.instances as usize);
     for (number, instance) in (1..).zip(&trial.instances) {
         assert_eq!(

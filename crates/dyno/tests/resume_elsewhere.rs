@@ -90,6 +90,24 @@ fn another_host_disk_or_server_is_refused_by_its_name() {
     refused(&engine, "server: SQLite 3.0.1 when it was begun, SQLite ");
 }
 
+/// Another version may order the trials otherwise; a trial of another point would be taken for
+/// the one of its number.
+#[test]
+fn another_order_is_refused() {
+    let cut = Cut::new(STUDY);
+    let kept = cut.trial(1).join("trial.json");
+    put(&kept, "/point/0/1", "2");
+    put(&kept, "/label", "threads=2");
+    let texts = [
+        "trial 1",
+        "threads=2",
+        "threads=1",
+        "another order",
+        "--out",
+    ];
+    cut.resumed().run().fails(2, &texts);
+}
+
 #[test]
 fn another_kernel_or_dyno_is_told_in_the_report() {
     let cut = Cut::new(STUDY);

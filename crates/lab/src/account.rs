@@ -73,6 +73,14 @@ impl Account {
         rustix::fs::fchmod(file, Mode::RUSR | Mode::WUSR | Mode::RGRP)
     }
 
+    /// The user's number.
+    pub(crate) fn uid(&self) -> u32 {
+        match &self.other {
+            Some(other) => other.uid,
+            None => rustix::process::geteuid().as_raw(),
+        }
+    }
+
     /// Its name, if it is another user than this process's.
     pub(crate) fn other_name(&self) -> Option<&str> {
         self.other.as_ref().map(|other| other.name.as_str())

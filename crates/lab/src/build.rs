@@ -14,6 +14,7 @@ use crate::home::Home;
 use crate::keeper::Keeper;
 use crate::rig::{Member, reset};
 use crate::servers::{self, DataDir, Installed};
+use crate::settle::settle;
 use crate::spec::{placed, port};
 use crate::template::{self, DATABASE, Template};
 use crate::trial::Trial;
@@ -55,7 +56,9 @@ impl Building<'_> {
             each = took;
             data.push(built);
         }
-        Ok((data, reset(ResetHow::Rebuilt, began.elapsed(), each)))
+        let reset = reset(ResetHow::Rebuilt, began.elapsed(), each);
+        let settle_s = self.settle(&data)?;
+        Ok((data, Reset { settle_s, ..reset }))
     }
 
     /// Copies the data of each server from a template, which is built if need be.
@@ -83,13 +86,29 @@ impl Building<'_> {
             true => ResetHow::BuiltAndCopied,
             false => ResetHow::Copied,
         };
+        let reset = reset(how, began.elapsed(), template.build_time);
         let reset = Reset {
             bytes: template.bytes,
             checksum: template.checksum.clone(),
-            ..reset(how, began.elapsed(), template.build_time)
+            settle_s: self.settle(&copies)?,
+            ..reset
         };
         *held = Some(template);
         Ok((copies, reset))
+    }
+
+    /// Lets no server start while its data is still being written, unless the study wants
+    /// that; gives the seconds that it took.
+    fn settle(&mut self, data: &[DataDir]) -> Result<Option<f64>, Failure> {
+        if !self.spec.cold_data {
+            return Ok(None);
+        }
+        self.keeper.stage("writing the data to disk");
+        let began = Instant::now();
+        for one in data {
+            settle(&one.data(), self.interrupted)?;
+        }
+        Ok(Some(began.elapsed().as_secs_f64()))
     }
 
     /// Starts a server on each directory.

@@ -1,17 +1,24 @@
 //! Copies a data directory: shares the blocks where the file system can, else copies
 //! what is not a hole.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{SeekFrom, copy_file_range, ioctl_ficlone, seek};
+use rustix::fs::{
+    FileType, Mode, OFlags, SeekFrom, Stat, copy_file_range, fstat, ioctl_ficlone, mkdirat, openat,
+    seek,
+};
 use rustix::io::Errno;
 
 use crate::account::Account;
 use crate::error::LabError;
+use crate::tree::OpenDir;
 
 /// The most that one call is asked to copy; the kernel takes no more than 2 GiB.
 const STEP_BYTES: u64 = 1 << 30;
@@ -27,11 +34,13 @@ pub struct Copied {
     pub is_shared: bool,
 }
 
-/// Copies the directory `from` to `to`, which must not exist, for `account`. Only
-/// files and directories are copied; a data directory holds nothing else that lasts.
+/// Copies the directory `from` to `to`, which must not exist, for `account`, whose everything
+/// in it must be. Only files and directories are copied; a data directory holds nothing else
+/// that lasts. Symbolic links are never followed: a server's account could have put them there.
 ///
 /// # Errors
-/// The operating system's, of which a full disk is one; half a copy is left then.
+/// The operating system's, of which a full disk is one; something that belongs to another
+/// account. Half a copy is left then.
 pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copied, LabError> {
     let begun = Instant::now();
     let mut copy = Copy {
@@ -39,7 +48,10 @@ pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copi
         bytes: 0,
         shares: true,
     };
-    copy.dir(from, to)?;
+    // Nobody enters it before it is whole.
+    let made = DirBuilder::new().mode(0o700).create(to);
+    made.map_err(LabError::at("make", to))?;
+    copy.dir(&OpenDir::open(from)?, &OpenDir::open(to)?)?;
     Ok(Copied {
         bytes: copy.bytes,
         took: begun.elapsed(),
@@ -55,59 +67,73 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    fn dir(&mut self, from: &Path, to: &Path) -> Result<(), LabError> {
-        let mode = fs::metadata(from)
-            .map_err(LabError::at("read", from))?
-            .mode();
-        // Nobody enters it before it is whole.
-        DirBuilder::new()
-            .mode(0o700)
-            .create(to)
-            .map_err(LabError::at("make", to))?;
-        for entry in fs::read_dir(from).map_err(LabError::at("read", from))? {
-            let entry = entry.map_err(LabError::at("read", from))?;
-            let kind = entry.file_type().map_err(LabError::at("read", from))?;
-            let (from, to) = (entry.path(), to.join(entry.file_name()));
-            if kind.is_dir() {
-                self.dir(&from, &to)?;
-            } else if kind.is_file() {
-                self.file(&from, &to)?;
+    fn dir(&mut self, from: &OpenDir, to: &OpenDir) -> Result<(), LabError> {
+        let stat = from.stat()?;
+        self.check_owner(&stat, from.path())?;
+        for entry in from.entries()? {
+            let name = OsStr::from_bytes(entry.name.to_bytes());
+            match entry.kind() {
+                FileType::Directory => {
+                    let made = mkdirat(to, name, Mode::RWXU);
+                    made.map_err(|error| {
+                        LabError::at("make", &to.path().join(name))(error.into())
+                    })?;
+                    self.dir(&from.open_dir(name)?, &to.open_dir(name)?)?;
+                }
+                FileType::RegularFile => self.file(from, to, name)?,
+                _ => {}
             }
         }
-        let opened = File::open(to).map_err(LabError::at("open", to))?;
-        self.hand_over(&opened, mode)
-            .map_err(LabError::at("hand over", to))
+        self.hand_over(to.as_fd(), stat.st_mode)
+            .map_err(LabError::at("hand over", to.path()))
     }
 
-    fn file(&mut self, from: &Path, to: &Path) -> Result<(), LabError> {
-        let source = File::open(from).map_err(LabError::at("read", from))?;
-        let meta = source.metadata().map_err(LabError::at("read", from))?;
-        let target = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(to)
-            .map_err(LabError::at("make", to))?;
-        self.content(&source, &target, &meta)
-            .map_err(|error| LabError::at("copy", to)(error.into()))?;
-        self.hand_over(&target, meta.mode())
-            .map_err(LabError::at("hand over", to))
+    fn file(&mut self, from: &OpenDir, to: &OpenDir, name: &OsStr) -> Result<(), LabError> {
+        let source = File::from(from.open_file(name)?);
+        let source_path = from.path().join(name);
+        let stat = fstat(&source);
+        let stat = stat.map_err(|error| LabError::at("read", &source_path)(error.into()))?;
+        self.check_owner(&stat, &source_path)?;
+        let path = to.path().join(name);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let target = openat(to, name, flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
+        let target = target.map_err(|error| LabError::at("make", &path)(error.into()))?;
+        let target = File::from(target);
+        self.content(&source, &target, &stat)
+            .map_err(|error| LabError::at("copy", &path)(error.into()))?;
+        self.hand_over(target.as_fd(), stat.st_mode)
+            .map_err(LabError::at("hand over", &path))
     }
 
-    fn hand_over(&self, file: &File, mode: u32) -> io::Result<()> {
+    /// A file of somebody else may be linked where the account may write, and the account is
+    /// to read the copy.
+    fn check_owner(&self, stat: &Stat, path: &Path) -> Result<(), LabError> {
+        match (stat.st_uid, self.account.uid()) {
+            (owner, uid) if owner == uid => Ok(()),
+            (owner, uid) => Err(LabError::ForeignData {
+                path: path.to_owned(),
+                owner,
+                uid,
+            }),
+        }
+    }
+
+    fn hand_over(&self, file: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
         self.account.own_file(file)?;
         rustix::fs::fchmod(file, rustix::fs::Mode::from_raw_mode(mode & 0o777))?;
         Ok(())
     }
 
-    fn content(&mut self, from: &File, to: &File, meta: &fs::Metadata) -> Result<(), Errno> {
-        if meta.len() == 0 {
+    fn content(&mut self, from: &File, to: &File, stat: &Stat) -> Result<(), Errno> {
+        let len = u64::try_from(stat.st_size).unwrap_or_default();
+        if len == 0 {
             return Ok(());
         }
         if self.shares {
             match ioctl_ficlone(to, from) {
                 Ok(()) => {
-                    self.bytes += meta.len().min(meta.blocks() * 512);
+                    let blocks = u64::try_from(stat.st_blocks).unwrap_or_default();
+                    self.bytes += len.min(blocks * 512);
                     return Ok(());
                 }
                 Err(Errno::NOSPC) => return Err(Errno::NOSPC),
@@ -115,9 +141,9 @@ impl Copy<'_> {
                 Err(_) => self.shares = false,
             }
         }
-        rustix::fs::ftruncate(to, meta.len())?;
+        rustix::fs::ftruncate(to, len)?;
         let mut at = 0;
-        while let Some((start, end)) = next_data(from, at, meta.len())? {
+        while let Some((start, end)) = next_data(from, at, len)? {
             copy_range(from, to, start, end)?;
             self.bytes += end - start;
             at = end;
@@ -175,12 +201,25 @@ fn copy_by_hand(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errn
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+
     use proptest::prelude::*;
-    use std::os::unix::fs::{FileExt, PermissionsExt};
+
+    use super::*;
 
     fn account() -> Account {
         Account::for_servers().unwrap()
+    }
+
+    /// Gives all of it to the servers' account, as a server leaves its data.
+    fn give(path: &Path) {
+        account().own(path).unwrap();
+        if fs::symlink_metadata(path).unwrap().is_dir() {
+            for entry in fs::read_dir(path).unwrap() {
+                give(&entry.unwrap().path());
+            }
+        }
     }
 
     #[test]
@@ -195,6 +234,7 @@ mod tests {
         sparse.set_len(64 << 20).unwrap();
         sparse.write_all_at(b"middle", 32 << 20).unwrap();
         let socket = std::os::unix::net::UnixListener::bind(from.join("s.sock")).unwrap();
+        give(&from);
         let copied = copy_dir(&from, &to, &account()).unwrap();
         drop(socket);
         assert_eq!(fs::read(to.join("db/t.ibd")).unwrap(), b"rows");
@@ -220,6 +260,81 @@ mod tests {
         assert!(error.to_string().contains("File exists"), "{error}");
     }
 
+    /// What an account can put into its data, so that root copies somebody else's files.
+    #[test]
+    fn what_leads_elsewhere_is_not_copied() {
+        let dir = tempfile::tempdir().unwrap();
+        let secret = dir.path().join("secret");
+        fs::write(&secret, "secret").unwrap();
+        let from = dir.path().join("from");
+        fs::create_dir(&from).unwrap();
+        fs::write(from.join("ibdata1"), "rows").unwrap();
+        symlink(&secret, from.join("link")).unwrap();
+        symlink(dir.path(), from.join("dir")).unwrap();
+        give(&from);
+        let to = dir.path().join("to");
+        copy_dir(&from, &to, &account()).unwrap();
+        let copied: Vec<_> = fs::read_dir(&to)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(copied, ["ibdata1"]);
+
+        // The whole of it exchanged for a link.
+        let link = dir.path().join("data");
+        symlink(dir.path(), &link).unwrap();
+        copy_dir(&link, &dir.path().join("to2"), &account()).unwrap_err();
+
+        // A second name of a file that belongs to root.
+        if account().other_name().is_some() {
+            fs::hard_link(&secret, from.join("ib_logfile0")).unwrap();
+            let error = copy_dir(&from, &dir.path().join("to3"), &account()).unwrap_err();
+            assert!(
+                matches!(error, LabError::ForeignData { owner: 0, .. }),
+                "{error}"
+            );
+            assert!(!dir.path().join("to3/ib_logfile0").exists());
+        }
+    }
+
+    /// As fast as it can, an account exchanges a file and a directory for links and back.
+    #[test]
+    fn what_becomes_a_link_in_the_middle_is_not_copied() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(other.path().join("file"), "secret").unwrap();
+        let from = dir.path().join("from");
+        fs::create_dir_all(from.join("sub")).unwrap();
+        fs::write(from.join("file"), "rows").unwrap();
+        fs::write(from.join("sub/file"), "rows").unwrap();
+        give(&from);
+        let exchange = |name: &str, target: &Path| {
+            let aside = dir.path().join(format!("aside-{name}"));
+            fs::rename(from.join(name), &aside).unwrap();
+            symlink(target, from.join(name)).unwrap();
+            fs::remove_file(from.join(name)).unwrap();
+            fs::rename(&aside, from.join(name)).unwrap();
+        };
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                    exchange("file", &other.path().join("file"));
+                    exchange("sub", other.path());
+                }
+            });
+            for round in 0..300 {
+                let to = dir.path().join(format!("to{round}"));
+                // It may well fail, for what it just saw is gone.
+                let _ = copy_dir(&from, &to, &account());
+                for name in ["file", "sub/file"] {
+                    let text = fs::read(to.join(name)).unwrap_or_default();
+                    assert!(text.is_empty() || text == b"rows", "{text:?}");
+                }
+            }
+            is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
@@ -235,6 +350,7 @@ mod tests {
             for (at, bytes) in pieces {
                 file.write_all_at(&bytes, at).unwrap();
             }
+            give(&from);
             copy_dir(&from, &to, &account()).unwrap();
             prop_assert!(fs::read(from.join("f")).unwrap() == fs::read(to.join("f")).unwrap());
             let by_hand = File::create(dir.path().join("by-hand")).unwrap();

@@ -45,6 +45,37 @@ pub enum LabError {
         /// Why not.
         why: String,
     },
+    /// A directory that is not empty lacks the marker of those that dyno made.
+    #[error(
+        "{} is not empty and dyno did not make it: it has no file {}", path.display(),
+        crate::home::marker::MARKER
+    )]
+    Unmarked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Another user could exchange a directory for another one.
+    #[error("{} cannot be used safely: {} {why}", path.display(), dir.display())]
+    Exposed {
+        /// The directory to be used.
+        path: PathBuf,
+        /// The one, above it or itself, that is in other hands.
+        dir: PathBuf,
+        /// In whose.
+        why: String,
+        /// What to do about that.
+        remedy: String,
+    },
+    /// A file of a template belongs to another account than the servers'.
+    #[error("{} belongs to user {owner}, not to user {uid} that servers run as", path.display())]
+    ForeignData {
+        /// The file or directory.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Whose it should be.
+        uid: u32,
+    },
     /// The user a server runs as cannot get to the cache.
     #[error("the user {user} that servers run as may not enter {}", path.display())]
     Unreachable {
@@ -71,7 +102,7 @@ pub enum LabError {
         /// What is wrong with it.
         why: String,
         /// What to do about that.
-        remedy: &'static str,
+        remedy: String,
     },
     /// This host or this user cannot limit a server's CPU time.
     #[error("no CPU quota can be set: {why}")]
@@ -190,8 +221,8 @@ pub enum LabError {
         /// In its own words.
         source: client::mysql::Error,
     },
-    /// A process of a dead dyno survives SIGKILL.
-    #[error("process {pid} of an earlier dyno cannot be ended: {why}")]
+    /// A process of a dead dyno is there and stays there.
+    #[error("process {pid} still uses it: {why}")]
     Undead {
         /// The process.
         pid: u32,
@@ -237,8 +268,19 @@ impl LabError {
             Self::Untrusted { .. } | Self::Unreachable { .. } => {
                 "name a directory of your own with DYNO_CACHE_DIR, such as /var/cache/dyno"
             }
+            Self::Unmarked { path } => {
+                return Some(format!(
+                    "choose a directory that is empty or not there yet, such as {}, with \
+                     DYNO_CACHE_DIR; if this one is the cache of an older dyno, remove it",
+                    path.join("dyno").display()
+                ));
+            }
+            Self::ForeignData { .. } => {
+                "remove the prepared data (dyno clean --templates), and run again"
+            }
+            Self::Exposed { remedy, .. } => return Some(remedy.clone()),
             Self::PathTooLong { .. } => "name a shorter directory with DYNO_CACHE_DIR",
-            Self::UnfitDirectory { remedy, .. } => remedy,
+            Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
             Self::NoCpuQuota { remedy, .. } => return Some(remedy.clone()),
             Self::CacheLimit(_) => "write it like 20G, 500M or plain bytes",
             Self::NoAccount => "install a server's package, or make a user mysql",
@@ -312,7 +354,10 @@ fn io_remedy(error: &io::Error) -> Option<String> {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space, or name another disk: DYNO_CACHE_DIR for dyno's cache, server.directory for the servers' data"
         }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "remount it read-write (mount -o remount,rw), or name a directory on another disk with DYNO_CACHE_DIR"
+        }
+        io::ErrorKind::PermissionDenied => {
             "run as a user who may, or name a directory of your own with DYNO_CACHE_DIR"
         }
         _ => return None,

@@ -80,6 +80,8 @@ impl From<LabError> for Failure {
             }
             LabError::NoCacheDir
             | LabError::Untrusted { .. }
+            | LabError::Unmarked { .. }
+            | LabError::Exposed { .. }
             | LabError::Unreachable { .. }
             | LabError::PathTooLong { .. }
             | LabError::CacheLimit(_)

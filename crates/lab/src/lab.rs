@@ -35,6 +35,8 @@ pub struct Lab {
     template: Option<Template>,
     /// Taken when it is needed: a benchmark of somebody's server needs none.
     home: OnceCell<Home>,
+    /// What could not be swept has been reported.
+    is_sweep_reported: bool,
 }
 
 impl Lab {
@@ -122,6 +124,7 @@ impl Lab {
             Place::Sqlite => self.files(trial, keeper, interrupted),
             Place::Private(spec) => self.private(spec, trial, keeper, interrupted),
         }?;
+        self.report_leftovers(keeper);
         for member in &mut rig.members {
             if let (true, Some(target)) = (trial.monitors, member.database.target()) {
                 // A server that does not tell is driven all the same.
@@ -132,6 +135,17 @@ impl Lab {
             }
         }
         Ok(rig)
+    }
+
+    /// Names what earlier dynos left and this one could not remove, once.
+    fn report_leftovers(&mut self, keeper: &mut dyn Keeper) {
+        let Some(home) = self.home.get().filter(|_| !self.is_sweep_reported) else {
+            return;
+        };
+        for leftover in &home.swept().left {
+            keeper.note(&format!("an earlier dyno left something: {leftover}"));
+        }
+        self.is_sweep_reported = true;
     }
 
     /// The trial is over: the next one begins from its own bytes, unless the study
@@ -255,6 +269,7 @@ fn still_reset(before: Option<&Reset>) -> Option<Reset> {
     before.map(|before| Reset {
         how: ResetHow::Kept,
         took_s: 0.0,
+        settle_s: None,
         ..before.clone()
     })
 }

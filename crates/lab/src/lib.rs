@@ -33,13 +33,14 @@ mod rig;
 mod server_process;
 pub mod servers;
 pub mod settings;
+mod settle;
 mod sockets;
 mod spec;
 mod study;
-mod sweep;
 pub mod template;
 #[cfg(test)]
 mod testing;
+mod tree;
 mod trial;
 
 pub use database::{Access, Database};
@@ -48,7 +49,7 @@ pub use error::LabError;
 pub use failure::{Cause, Failure};
 pub use find_max::{find_max, most_trials};
 pub use fingerprint::fingerprint;
-pub use home::{Cleaned, clean};
+pub use home::{Cleaned, Leftover, clean};
 pub use keeper::Keeper;
 pub use lab::Lab;
 pub use needs::shown_bytes;

@@ -135,7 +135,7 @@ mod tests {
     /// A server of our own without tables, which has got this signal.
     fn struck_by(signal: Signal, keep: &Path) -> Rig {
         let user = rustix::process::geteuid().as_raw();
-        let root = format!("/tmp/dyno-testkit-{user}");
+        let root = format!("/tmp/dyno-testkit-cache-{user}");
         let home = Home::open_in(root.as_ref(), 2 << 30).unwrap();
         let installed = servers::find(Engine::MariaDb, None, None).unwrap();
         let listener = data::Listener {

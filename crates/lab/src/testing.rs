@@ -1,6 +1,7 @@
 //! A small trial, and a keeper that keeps nothing, for tests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use client::mysql::StatementProtocol;
@@ -16,6 +17,29 @@ use workload::options::Options;
 use crate::failure::Failure;
 use crate::keeper::Keeper;
 use crate::trial::{Place, Trial};
+
+/// A directory that is seen in a second place too, until it is dropped.
+pub(crate) struct BindMount(PathBuf);
+
+impl BindMount {
+    /// `None`, and a word about it, where this user may not mount.
+    #[allow(clippy::print_stderr, reason = "says why a test tests nothing here")]
+    pub(crate) fn new(from: &Path, to: &Path) -> Option<Self> {
+        let mut mount = Command::new("mount");
+        mount.arg("--bind").arg(from).arg(to);
+        if mount.output().is_ok_and(|output| output.status.success()) {
+            return Some(Self(to.to_owned()));
+        }
+        eprintln!("skipped: this user may not mount");
+        None
+    }
+}
+
+impl Drop for BindMount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
 
 /// An hour of two users on one table, which is read before.
 pub(crate) fn trial() -> Trial {

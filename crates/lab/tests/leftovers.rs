@@ -86,6 +86,8 @@ fn survivor(run: &Path) -> Child {
     let option = format!("--defaults-file={}/s1.0/my.cnf", run.display());
     let mut command = Command::new("sh");
     command.args(["-c", "read line", "sh", &option]);
+    // As every program of a run has it.
+    command.env("DYNO_RUN_DIR", run);
     command.stdin(Stdio::piped()).spawn().unwrap()
 }
 
@@ -150,7 +152,11 @@ fn a_dyno_that_lives_is_not_disturbed() {
     assert_eq!(clean_in(&root, true).unwrap().run_dirs, 1);
     assert_eq!(value(&server, "SELECT 1"), "1");
     drop(server);
-    assert_eq!(entries(home.root()).len(), 3, "lock, run, templates");
+    assert_eq!(
+        entries(home.root()).len(),
+        4,
+        "marker, lock, run, templates"
+    );
 }
 
 /// Kills a dyno when the first process below its cache has an argument with this word.

@@ -20,10 +20,10 @@ use lab::error::LabError;
 use lab::home::{Home, clean_in};
 use lab::servers::{Engine, Installed};
 use lab::template::{self, Template};
-use tempfile::TempDir;
 use workload::options::Options;
 use workload::rows::Checksum;
 
+use private::disk::SmallDisk;
 use private::{
     BOTH, NEVER, config, contents, empty, entries, installed, kept_home, only_template, open_dir,
     options, processes_below, quietly, start_on, value, wanted,
@@ -314,36 +314,6 @@ fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
     }
 }
 
-/// A file system of so many bytes, gone with it.
-struct SmallDisk(TempDir);
-
-impl SmallDisk {
-    /// `None`, and a word about it, where this user may not mount.
-    fn new(size: &str) -> Option<Self> {
-        let dir = open_dir();
-        let mut mount = Command::new("mount");
-        mount.args([
-            "-t",
-            "tmpfs",
-            "-o",
-            &format!("size={size},mode=755"),
-            "tmpfs",
-        ]);
-        let mounted = mount.arg(dir.path()).output();
-        if mounted.is_ok_and(|output| output.status.success()) {
-            return Some(Self(dir));
-        }
-        println!("skipped: this user may not mount a small file system");
-        None
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
-
 /// There are templates that are whole, and nothing of this run but its lock.
 fn assert_nothing_half(home: &Home) {
     let runs = entries(&home.root().join("run"));
@@ -360,7 +330,7 @@ fn a_disk_that_is_too_small_is_refused_before_anything_starts() {
     let Some(disk) = SmallDisk::new("300m") else {
         return;
     };
-    let home = Home::open_in(&disk.0.path().join("cache"), u64::MAX).unwrap();
+    let home = Home::open_in(&disk.path().join("cache"), u64::MAX).unwrap();
     let error = obtain(&home, &installed(Engine::MariaDb), &options(4, 1_000_000)).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, LabError::DiskFull { .. }), "{text}");
@@ -378,7 +348,7 @@ fn a_disk_that_fills_while_the_data_is_built_is_told_with_the_numbers() {
         let Some(disk) = SmallDisk::new("500m") else {
             return;
         };
-        let home = Home::open_in(&disk.0.path().join("cache"), u64::MAX).unwrap();
+        let home = Home::open_in(&disk.path().join("cache"), u64::MAX).unwrap();
         let installed = installed(engine);
         empty(&home, &installed, &[]);
         let free = rustix::fs::statvfs(home.root()).unwrap();
@@ -392,7 +362,7 @@ fn a_disk_that_fills_while_the_data_is_built_is_told_with_the_numbers() {
                 let bytes = (left.f_bavail * left.f_frsize).saturating_sub(3 << 20);
                 let bytes = vec![1; usize::try_from(bytes).unwrap()];
                 // The server may have taken the rest of it already.
-                let _ = fs::write(disk.0.path().join("other"), bytes);
+                let _ = fs::write(disk.path().join("other"), bytes);
             }
         };
         let options = options(1, 150_000);
@@ -415,7 +385,7 @@ fn a_copy_that_finds_no_room_is_told_with_the_numbers() {
     let Some(disk) = SmallDisk::new("400m") else {
         return;
     };
-    let home = Home::open_in(&disk.0.path().join("cache"), u64::MAX).unwrap();
+    let home = Home::open_in(&disk.path().join("cache"), u64::MAX).unwrap();
     let template = empty(&home, &installed(Engine::MariaDb), &[]);
     let copies: Result<Vec<_>, LabError> = (1..40).map(|number| template.copy(number)).collect();
     let error = copies.unwrap_err();

@@ -1,38 +1,50 @@
-//! What B costs against A: the difference in per cent with its interval, and what it shows.
+//! The change from a base to a new side, with its confidence interval, and the verdict.
 //!
-//! The difference is that of the means, as a share of A's. Its interval is that of a ratio
-//! of two means: by pairs when the trials of A and B were interleaved, so that what changed
-//! on the host in the meantime is in both (Cochran, *Sampling Techniques*, chapter 6: the
-//! ratio estimator; Box, Hunter and Hunter, *Statistics for Experimenters*: "block what you
-//! can"), else by Welch ("The generalization of Student's problem when several different
-//! population variances are involved", Biometrika 34, 1947) with the degrees of freedom of
-//! Satterthwaite (1946). Both are exact when there is no difference.
+//! Noise in throughput and response times is multiplicative, so everything is computed on
+//! logarithms: the change is the ratio of the geometric means, its interval Student's t on
+//! the log ratios, transformed back. Where both sides ran in the same blocks, each block
+//! gives one log ratio, so that what changed on the host between blocks cancels (Box, Hunter
+//! and Hunter, *Statistics for Experimenters*: "block what you can, randomize what you
+//! cannot"); where blocks are incomplete, the sides are compared as independent samples
+//! (Welch, "The generalization of Student's problem when several different population
+//! variances are involved", Biometrika 34, 1947, with Satterthwaite's degrees of freedom).
+//! The observations are runs, each with a start of its own: many seconds of one start say
+//! little about the next. Intervals are exact where the log ratios are normal, and
+//! approximate otherwise.
 //!
-//! Many comparisons at once find differences by chance; [`correct`] is Holm's correction
-//! ("A simple sequentially rejective multiple test procedure", Scandinavian Journal of
-//! Statistics 6, 1979).
+//! One interval decides everything: a change is real when the interval excludes 0, and the
+//! sides are equivalent when the interval lies within the least difference that matters.
+//! The latter is two one-sided tests (Schuirmann, "A comparison of the two one-sided tests
+//! procedure and the power approach", Journal of Pharmacokinetics and Biopharmaceutics 15,
+//! 1987), each at half the level, so that the interval that is shown says the same.
+//! `family.rs` sets the levels of many comparisons, `power.rs` says how many repeats would
+//! lead to a verdict, `average.rs` averages over points.
+
+mod average;
+mod family;
+mod power;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::interval::{CONFIDENCE, Estimate, student_t};
-use crate::repeats::{Repeats, variance};
+pub use average::average;
+pub use family::{Gated, decide};
+pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
+
+use crate::interval::{CONFIDENCE, Estimate};
+use crate::quantile::Range;
+use crate::repeats::variance;
 use crate::student;
 
-/// The least difference that matters unless somebody says another: 2 %.
+/// The least difference that matters unless stated otherwise: 2 %.
 pub const LEAST: f64 = 0.02;
-/// How often (0 to 1) so many repeats as are asked for would show the least difference.
-const POWER: f64 = 0.8;
-/// Degrees of freedom that the interval of a single run is taken to have, beyond what its
-/// half width holds: about those of the seconds of one minute.
-const OF_ONE_RUN: f64 = 5.0;
-/// More repeats than this are not asked for.
-const MOST_REPEATS: u32 = 10_000;
+/// Family-wise error rate: how often (0 to 1) a family without any difference shows one.
+pub const ERROR_RATE: f64 = 1.0 - CONFIDENCE;
 
 /// Which way a number is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sense {
     /// Like throughput.
@@ -42,112 +54,174 @@ pub enum Sense {
 }
 
 /// What is asked of two samples.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Question {
     /// Which way the number is better.
     pub sense: Sense,
-    /// Whether A and B took turns, so that trials of the same repeat number ran close to
-    /// each other.
+    /// Whether both sides ran interleaved, in blocks: trials of the same repeat number ran
+    /// in the same block. Without it there is no verdict, since a change of the host over
+    /// time looks like a difference between the sides.
     pub interleaved: bool,
-    /// The least difference that matters, as a share of A (above 0); [`LEAST`] for most.
+    /// The least difference that matters, as a share of the base (above 0); [`LEAST`] by
+    /// default.
     pub least: f64,
 }
 
 /// A number of one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Which repeat of its point the trial was, from 1.
+    /// The trial's repeat number, from 1.
     pub repeat: u32,
-    /// The number, with the interval of the trial's own seconds.
+    /// The number, with the interval from the trial's own seconds.
     pub value: Estimate,
 }
 
-/// What an interval of a difference rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What an interval rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Method {
-    /// Pairs of trials that ran close to each other.
-    Pairs {
+    /// One ratio for each block that has both sides.
+    Blocks {
         /// How many.
-        pairs: usize,
+        blocks: usize,
     },
-    /// All trials of A against all of B.
-    Repeats {
-        /// How many of A…
+    /// All runs of one side against all of the other.
+    Runs {
+        /// Runs of the base…
         base: usize,
-        /// …and of B.
+        /// …and of the new side.
         new: usize,
     },
-    /// One side has a single trial, so that its own seconds must do.
-    WithinRun,
+    /// A side has a single run, so there is no interval.
+    SingleRun,
 }
 
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Pairs { pairs } => write!(f, "over {pairs} pairs of repeats"),
-            Self::Repeats { base, new } => write!(f, "over {base} and {new} repeats"),
-            Self::WithinRun => f.write_str(
-                "within single runs: what differs from run to run is not in it, so repeat",
-            ),
+            Self::Blocks { blocks } => write!(f, "over {blocks} blocks"),
+            Self::Runs { base, new } => write!(f, "over {base} and {new} runs"),
+            Self::SingleRun => f.write_str("of single runs, which have no interval"),
         }
     }
 }
 
 /// What a comparison shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
-    /// B is better.
+    /// The new side is better.
     Faster,
-    /// B is worse.
+    /// The new side is worse.
     Slower,
-    /// If there is a difference, it is hardly more than the least that matters.
-    NoDifferenceShown,
-    /// A difference that matters may be there or not.
-    TooNoisy {
-        /// Repeats of each, those that there are included, with which the least difference
-        /// that matters would be shown four times out of five; at most 10,000.
-        repeats_needed: u32,
+    /// Any difference is smaller than the least that matters.
+    Equivalent,
+    /// The data are too noisy for any of these.
+    Undecided {
+        /// Repeats of each side, existing ones included, that would give a verdict in 80 %
+        /// of the cases if the true change and the noise are as observed; `None`: more than
+        /// [`MOST_REPEATS`].
+        repeats_needed: Option<u32>,
+    },
+    /// There is a change, but nothing was tested.
+    NoVerdict {
+        /// Why.
+        reason: NoVerdict,
     },
 }
 
-impl fmt::Display for Decision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Decision {
+    /// Its name in JSON and CSV.
+    #[must_use]
+    pub fn code(self) -> &'static str {
         match self {
-            Self::Faster => f.write_str("faster"),
-            Self::Slower => f.write_str("slower"),
-            Self::NoDifferenceShown => f.write_str("no difference shown"),
-            Self::TooNoisy {
-                repeats_needed: MOST_REPEATS..,
-            } => f.write_str("too noisy to tell (would need 10,000 repeats or more)"),
-            Self::TooNoisy { repeats_needed } => write!(
-                f,
-                "too noisy to tell (would need about {repeats_needed} repeats)"
-            ),
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Equivalent => "equivalent",
+            Self::Undecided { .. } => "undecided",
+            Self::NoVerdict { .. } => "no_verdict",
+        }
+    }
+
+    /// Repeats of each side that would allow a verdict, where that is known.
+    #[must_use]
+    pub fn repeats_needed(self) -> Option<u32> {
+        match self {
+            Self::Undecided { repeats_needed }
+            | Self::NoVerdict {
+                reason: NoVerdict::SingleRun { repeats_needed },
+            } => repeats_needed,
+            _ => None,
         }
     }
 }
 
-/// B against A.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Why a change has no verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum NoVerdict {
+    /// The sides ran at different times.
+    NotInterleaved,
+    /// A side has one run, which does not show how much runs differ.
+    SingleRun {
+        /// Repeats of each side that would allow a verdict, at least; `None`: more than
+        /// [`MOST_REPEATS`].
+        repeats_needed: Option<u32>,
+    },
+    /// The number that is tested first has no verdict (see [`Gated`]).
+    Gate,
+    /// In a closed loop, the mean response time follows from the throughput.
+    FollowsThroughput,
+    /// In an open loop, the throughput is the arrival rate.
+    ArrivalRate,
+}
+
+/// A change in per cent of the base.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Change {
+    /// The estimate.
+    pub value: f64,
+    /// Its confidence interval; `None` with a single run on a side.
+    pub interval: Option<Range>,
+}
+
+/// A mean log ratio and its error.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LogRatio {
+    /// Natural logarithm of new over base.
+    pub mean: f64,
+    /// Standard error of the mean.
+    pub error: f64,
+    /// Degrees of freedom of the error.
+    pub degrees: f64,
+    /// Standard deviation of the log ratio of one run of each side.
+    pub spread: f64,
+    /// Degrees of freedom that each run of both sides beyond the first adds: 1 to 2.
+    pub degrees_per_run: f64,
+}
+
+/// The new side against the base.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Comparison {
     /// What was asked.
     pub question: Question,
-    /// Mean of A.
+    /// Geometric mean of the base.
     pub base: f64,
-    /// Mean of B.
+    /// Geometric mean of the new side.
     pub new: f64,
-    /// By how many per cent of A's mean B's is more, with its 95 % interval.
-    pub change_pct: Estimate,
+    /// By how many per cent the new mean is above the base's.
+    pub change_pct: Change,
+    /// Level (0 to 1) of the interval: the one that the verdict was decided at.
+    pub confidence: f64,
     /// What the interval rests on.
     pub method: Method,
-    /// How likely (0 to 1) chance alone would show as much if there were no difference.
-    pub p: f64,
-    /// The same among all that were compared at once; see [`correct`].
-    pub p_corrected: f64,
-    /// Repeats of each with which the least difference would be shown four times of five.
-    pub repeats_needed: u32,
+    /// The estimate on the scale of logarithms; `None` with a single run on a side.
+    pub log_ratio: Option<LogRatio>,
+    /// How likely (0 to 1) chance alone gives as large a change; `None` with a single run.
+    pub p: Option<f64>,
+    /// The same adjusted for all comparisons that were decided together; `None` where
+    /// nothing was tested.
+    pub p_adjusted: Option<f64>,
     /// What it shows.
     pub decision: Decision,
 }
@@ -158,235 +232,250 @@ pub enum NoComparison {
     /// No trial of one side has the number.
     #[error("one side has no trial with this number")]
     Nothing,
-    /// A share of nothing.
-    #[error("the mean of the base is not above 0, so there is no difference in per cent")]
-    ZeroBase,
+    /// A ratio with 0.
+    #[error("a trial has 0 here, so there is no ratio")]
+    Zero,
     /// A percentile of so few transactions that it is a matter of luck.
-    #[error("in some trial fewer than 10 transactions were slower than that: measure for longer")]
+    #[error("fewer than 10 transactions of a trial were slower than that: measure for longer")]
     FewSlower,
-    /// A single trial without an interval.
-    #[error("a single trial without an interval of its own: repeat it, or measure for longer")]
-    NoInterval,
 }
 
-/// Difference of the means as a share of A's, and how sure it is.
-struct Ratio {
-    change: f64,
-    error: f64,
-    degrees: f64,
-    method: Method,
-    /// Standard deviation of the change that one repeat of each gives.
-    spread: f64,
-}
-
-/// Compares the trials of B with those of A at the same point.
+/// Compares the trials of the new side with those of the base at the same point, as the only
+/// comparison; [`decide`] decides several together.
 ///
 /// # Errors
-/// When a side has no number, A's mean is not above 0, or a single trial has no interval.
+/// When a side has no number, or one that is not above 0.
 pub fn compare(
     base: &[Measured],
     new: &[Measured],
     question: &Question,
 ) -> Result<Comparison, NoComparison> {
-    let pairs = pairs(base, new);
-    let ratio = match (base.len(), new.len()) {
-        (0, _) | (_, 0) => return Err(NoComparison::Nothing),
-        _ if question.interleaved && pairs.len() > 1 => by_pairs(&pairs),
-        (1, _) | (_, 1) => within_run(base, new)?,
-        _ => by_repeats(base, new),
-    };
-    let (base, new) = match ratio.method {
-        Method::Pairs { .. } => (
-            mean(pairs.iter().map(|(base, _)| *base)),
-            mean(pairs.iter().map(|(_, new)| *new)),
-        ),
-        _ => (mean(values(base)), mean(values(new))),
-    };
-    if base <= 0.0 || !ratio.change.is_finite() {
-        return Err(NoComparison::ZeroBase);
+    if base.is_empty() || new.is_empty() {
+        return Err(NoComparison::Nothing);
     }
-    let p = student::p_value(ratio.change / ratio.error, ratio.degrees);
+    let is_positive = |trial: &Measured| trial.value.value > 0.0 && trial.value.value.is_finite();
+    if !base.iter().chain(new).all(is_positive) {
+        return Err(NoComparison::Zero);
+    }
+    let blocks = blocks(base, new);
+    let (method, sides, log_ratio) = match (base.len(), new.len()) {
+        _ if question.interleaved && blocks.len() > 1 => {
+            let sides = [0, 1].map(|side| blocks.iter().map(|block| block[side]).collect());
+            let method = Method::Blocks {
+                blocks: blocks.len(),
+            };
+            (method, sides, Some(by_blocks(&blocks)))
+        }
+        (1, _) | (_, 1) => (Method::SingleRun, [logs(base), logs(new)], None),
+        (base_runs, new_runs) => {
+            let sides = [logs(base), logs(new)];
+            let found = by_runs(&sides);
+            let method = Method::Runs {
+                base: base_runs,
+                new: new_runs,
+            };
+            (method, sides, Some(found))
+        }
+    };
+    let [base_log, new_log] = sides.map(|side: Vec<f64>| mean(&side));
+    let reason = match method {
+        Method::SingleRun => Some(NoVerdict::SingleRun {
+            repeats_needed: power::after_single_runs(base, new, new_log - base_log, question.least),
+        }),
+        _ if !question.interleaved => Some(NoVerdict::NotInterleaved),
+        _ => None,
+    };
+    let p = log_ratio.map(|ratio| student::p_value(ratio.mean / ratio.error, ratio.degrees));
     let mut found = Comparison {
         question: *question,
-        base,
-        new,
-        change_pct: Estimate {
-            value: 100.0 * ratio.change,
-            half_width: Some(100.0 * student_t(ratio.degrees) * ratio.error),
+        base: base_log.exp(),
+        new: new_log.exp(),
+        change_pct: Change {
+            value: percent(new_log - base_log),
+            interval: None,
         },
-        method: ratio.method,
+        confidence: CONFIDENCE,
+        method,
+        log_ratio,
         p,
-        p_corrected: p,
-        repeats_needed: repeats_needed(ratio.spread, question.least, ratio.method),
-        decision: Decision::NoDifferenceShown,
+        p_adjusted: None,
+        decision: Decision::NoVerdict {
+            reason: reason.unwrap_or(NoVerdict::NotInterleaved),
+        },
     };
-    found.decision = found.decide();
+    match reason {
+        Some(reason) => found.leave_open(reason),
+        None => found.settle(ERROR_RATE, p.unwrap_or(1.0)),
+    }
     Ok(found)
 }
 
-/// Corrects for how many were compared at once (Holm): in a family without any
-/// difference, at most 5 % of the families show one. Intervals stay those of each alone.
-pub fn correct(family: &mut [Comparison]) {
-    let mut by_p: Vec<&mut Comparison> = family.iter_mut().collect();
-    by_p.sort_by(|one, other| one.p.total_cmp(&other.p));
-    let count = by_p.len();
-    let mut least: f64 = 0.0;
-    for (rank, comparison) in by_p.into_iter().enumerate() {
-        least = least.max(comparison.p * (count - rank) as f64).min(1.0);
-        comparison.p_corrected = least;
-        comparison.decision = comparison.decide();
-    }
-}
-
 impl Comparison {
-    /// What it shows, in words: a difference that is sure but too small to matter is told
-    /// from none.
+    /// The verdict in a few words.
     #[must_use]
     pub fn verdict(&self) -> String {
-        let is_sure = self.p_corrected < 1.0 - CONFIDENCE;
+        let least = 100.0 * self.question.least;
         match self.decision {
-            Decision::NoDifferenceShown if is_sure => format!(
-                "no difference shown that matters (below {} %)",
-                100.0 * self.question.least
+            Decision::Faster => "faster".to_owned(),
+            Decision::Slower => "slower".to_owned(),
+            Decision::Equivalent => format!("equivalent (within ±{least} %)"),
+            Decision::Undecided { repeats_needed } => format!(
+                "undecided: {} would decide it if the change is really {:+.1} %",
+                repeats(repeats_needed),
+                self.change_pct.value
             ),
-            decision => decision.to_string(),
+            Decision::NoVerdict { reason } => reason.to_string(),
         }
     }
 
-    fn decide(&self) -> Decision {
-        let least_pct = 100.0 * self.question.least;
+    /// Whether a verdict may be reached at all.
+    #[must_use]
+    pub fn is_tested(&self) -> bool {
+        !matches!(self.decision, Decision::NoVerdict { .. })
+    }
+
+    /// Whether the verdict is that the sides differ, or that they do not.
+    #[must_use]
+    pub fn is_conclusive(&self) -> bool {
+        self.is_tested() && !matches!(self.decision, Decision::Undecided { .. })
+    }
+
+    /// Shows the change with its unadjusted interval, and says why nothing was tested.
+    pub fn leave_open(&mut self, reason: NoVerdict) {
+        self.set_interval(CONFIDENCE);
+        self.p_adjusted = None;
+        self.decision = Decision::NoVerdict { reason };
+    }
+
+    /// Decides at an error rate (0 to 1), and shows the interval of that level.
+    fn settle(&mut self, error_rate: f64, p_adjusted: f64) {
+        self.set_interval(1.0 - error_rate);
+        self.p_adjusted = Some(p_adjusted);
+        self.decision = self.decided(error_rate);
+    }
+
+    fn set_interval(&mut self, confidence: f64) {
+        self.confidence = confidence;
+        self.change_pct.interval = self.log_ratio.map(|ratio| {
+            let t = student::quantile(f64::midpoint(1.0, confidence), ratio.degrees);
+            Range {
+                low: percent(ratio.mean - t * ratio.error),
+                high: percent(ratio.mean + t * ratio.error),
+            }
+        });
+    }
+
+    fn decided(&self, error_rate: f64) -> Decision {
+        let (Some(Range { low, high }), Some(ratio)) = (self.change_pct.interval, self.log_ratio)
+        else {
+            return self.decision;
+        };
+        let least = 100.0 * self.question.least;
         let change = self.change_pct.value;
-        if self.p_corrected < 1.0 - CONFIDENCE && change.abs() >= least_pct {
+        let is_real = low > 0.0 || high < 0.0;
+        if is_real && change.abs() >= least {
             let higher = self.question.sense == Sense::HigherIsBetter;
             return match (change > 0.0) == higher {
                 true => Decision::Faster,
                 false => Decision::Slower,
             };
         }
-        let known = self
-            .change_pct
-            .half_width
-            .is_some_and(|half| half <= least_pct);
-        match known {
-            true => Decision::NoDifferenceShown,
-            false => Decision::TooNoisy {
-                repeats_needed: self.repeats_needed,
-            },
+        if low >= -least && high <= least {
+            return Decision::Equivalent;
+        }
+        Decision::Undecided {
+            repeats_needed: power::repeats_needed(&ratio, self.question.least, error_rate),
         }
     }
 }
 
-fn values(trials: &[Measured]) -> impl Iterator<Item = f64> {
-    trials.iter().map(|trial| trial.value.value)
+impl fmt::Display for NoVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotInterleaved => f.write_str("no verdict: not interleaved"),
+            Self::SingleRun {
+                repeats_needed: None,
+            } => write!(
+                f,
+                "no verdict from a single run: repeat each more than {MOST_REPEATS} times"
+            ),
+            Self::SingleRun {
+                repeats_needed: Some(repeats),
+            } => write!(
+                f,
+                "no verdict from a single run: repeat each at least {repeats} times"
+            ),
+            Self::Gate => f.write_str("not tested: the number tested first is undecided"),
+            Self::FollowsThroughput => f.write_str("not tested: follows from the throughput"),
+            Self::ArrivalRate => f.write_str("not tested: set by the arrival rate"),
+        }
+    }
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
-    sum / count
+/// `about 12 repeats`.
+fn repeats(needed: Option<u32>) -> String {
+    match needed {
+        Some(repeats) => format!("about {repeats} repeats"),
+        None => format!("more than {MOST_REPEATS} repeats"),
+    }
 }
 
-/// Trials of the same repeat number; one that is missing on a side has no partner.
-fn pairs(base: &[Measured], new: &[Measured]) -> Vec<(f64, f64)> {
+/// A log ratio as a change in per cent.
+fn percent(log_ratio: f64) -> f64 {
+    100.0 * log_ratio.exp_m1()
+}
+
+fn logs(trials: &[Measured]) -> Vec<f64> {
+    let logs = trials.iter().map(|trial| trial.value.value.ln());
+    logs.collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The logarithms of base and new of each block that has both, that is, of each repeat.
+fn blocks(base: &[Measured], new: &[Measured]) -> Vec<[f64; 2]> {
     let by_repeat = |trials: &[Measured]| -> BTreeMap<u32, f64> {
-        let pairs = trials.iter().map(|trial| (trial.repeat, trial.value.value));
-        pairs.collect()
+        let pairs = trials.iter().zip(logs(trials));
+        pairs.map(|(trial, log)| (trial.repeat, log)).collect()
     };
     let new = by_repeat(new);
-    let pair = |(repeat, base)| Some((base, *new.get(&repeat)?));
-    by_repeat(base).into_iter().filter_map(pair).collect()
+    let block = |(repeat, base)| Some([base, *new.get(&repeat)?]);
+    by_repeat(base).into_iter().filter_map(block).collect()
 }
 
-fn by_pairs(pairs: &[(f64, f64)]) -> Ratio {
-    let count = pairs.len() as f64;
-    let base = mean(pairs.iter().map(|(base, _)| *base));
-    let ratio = mean(pairs.iter().map(|(_, new)| *new)) / base;
-    let off: Vec<f64> = pairs.iter().map(|(base, new)| new - ratio * base).collect();
-    let spread = variance(&off, 0.0).sqrt() / base;
-    Ratio {
-        change: ratio - 1.0,
+fn by_blocks(blocks: &[[f64; 2]]) -> LogRatio {
+    let ratios: Vec<f64> = blocks.iter().map(|[base, new]| new - base).collect();
+    let (count, mean) = (ratios.len() as f64, mean(&ratios));
+    let spread = variance(&ratios, mean).sqrt();
+    LogRatio {
+        mean,
         error: spread / count.sqrt(),
         degrees: count - 1.0,
-        method: Method::Pairs { pairs: pairs.len() },
         spread,
+        degrees_per_run: 1.0,
     }
 }
 
-fn by_repeats(base: &[Measured], new: &[Measured]) -> Ratio {
-    let side = |trials: &[Measured]| {
-        let values: Vec<f64> = values(trials).collect();
-        let mean = mean(values.iter().copied());
-        (mean, variance(&values, mean), values.len() as f64)
-    };
-    let ((base_mean, base_variance, base_count), (new_mean, new_variance, new_count)) =
-        (side(base), side(new));
-    let ratio = new_mean / base_mean;
-    let (of_base, of_new) = (
-        ratio * ratio * base_variance / base_count,
-        new_variance / new_count,
-    );
-    let degrees = (of_base + of_new).powi(2)
-        / (of_base.powi(2) / (base_count - 1.0) + of_new.powi(2) / (new_count - 1.0));
-    Ratio {
-        change: ratio - 1.0,
-        error: (of_base + of_new).sqrt() / base_mean,
-        // Without any variance, whatever differs is shown.
-        degrees: if degrees.is_nan() { 1.0 } else { degrees },
-        method: Method::Repeats {
-            base: base.len(),
-            new: new.len(),
-        },
-        spread: (ratio * ratio * base_variance + new_variance).sqrt() / base_mean,
-    }
-}
-
-/// From the intervals of single runs; a side with several trials has that over repeats.
-/// Half widths hold their own degrees of freedom at 95 %. What is asked of many numbers at
-/// once goes further out, where the tail is that of the side that knows least.
-fn within_run(base: &[Measured], new: &[Measured]) -> Result<Ratio, NoComparison> {
-    let degrees = [base, new].map(|trials| match trials.len() {
-        1 => OF_ONE_RUN,
-        several => several as f64 - 1.0,
+fn by_runs(sides: &[Vec<f64>; 2]) -> LogRatio {
+    let [base, new] = sides.each_ref().map(|side| {
+        let mean = mean(side);
+        (mean, variance(side, mean), side.len() as f64)
     });
-    let degrees = degrees[0].min(degrees[1]);
-    let side = |trials: &[Measured]| {
-        let runs: Vec<Estimate> = trials.iter().map(|trial| trial.value).collect();
-        let found = Repeats::of(&runs).ok_or(NoComparison::Nothing)?;
-        let half = found.mean.half_width.ok_or(NoComparison::NoInterval)?;
-        Ok((found.mean.value, half))
-    };
-    let ((base, base_half), (new, new_half)) = (side(base)?, side(new)?);
-    let ratio = new / base;
-    let half = (new_half.powi(2) + (ratio * base_half).powi(2)).sqrt() / base;
-    Ok(Ratio {
-        change: ratio - 1.0,
-        error: half / student_t(degrees),
-        degrees,
-        method: Method::WithinRun,
-        spread: half / student_t(f64::INFINITY),
-    })
-}
-
-/// The fewest repeats whose test shows the least difference with a chance of [`POWER`].
-fn repeats_needed(spread: f64, least: f64, method: Method) -> u32 {
-    let enough = |repeats: u32| {
-        let sides = match method {
-            Method::Pairs { .. } => 1.0,
-            Method::Repeats { .. } | Method::WithinRun => 2.0,
-        };
-        let degrees = sides * f64::from(repeats - 1);
-        let reach = student_t(degrees) + student::quantile(POWER, degrees);
-        reach * spread / f64::from(repeats).sqrt() <= least
-    };
-    // It is enough from some number on, so halving finds it.
-    let (mut few, mut many) = (1, MOST_REPEATS);
-    while many - few > 1 {
-        let middle = few.midpoint(many);
-        match enough(middle) {
-            true => many = middle,
-            false => few = middle,
-        }
+    let of_means = [base.1 / base.2, new.1 / new.2];
+    let squares = of_means[0].powi(2) / (base.2 - 1.0) + of_means[1].powi(2) / (new.2 - 1.0);
+    let degrees = (of_means[0] + of_means[1]).powi(2) / squares;
+    let per_run = (base.1 + new.1).powi(2) / (base.1.powi(2) + new.1.powi(2));
+    // Without any variance, any difference is certain.
+    let known = |degrees: f64| if degrees.is_nan() { 1.0 } else { degrees };
+    LogRatio {
+        mean: new.0 - base.0,
+        error: (of_means[0] + of_means[1]).sqrt(),
+        degrees: known(degrees),
+        spread: (base.1 + new.1).sqrt(),
+        degrees_per_run: known(per_run),
     }
-    many
 }
 
 #[cfg(test)]

@@ -29,41 +29,85 @@ fn one(value: f64, half_width: Option<f64>) -> [Measured; 1] {
 const A: [f64; 5] = [320.0, 325.0, 318.0, 322.0, 330.0];
 const B: [f64; 5] = [305.0, 311.0, 300.0, 309.0, 312.0];
 
-/// scipy 1.17.1, with the ratio's standard error written out: t from `stats.t`.
-#[test]
-fn pairs_and_repeats_are_what_another_program_computes() {
-    let check = |question: &Question, half: f64, p: f64| {
-        let found = compare(&trials(&A), &trials(&B), question).unwrap();
-        assert!((found.change_pct.value + 4.829_721_36).abs() < 1e-7);
-        let found_half = found.change_pct.half_width.unwrap();
-        assert!((found_half - half).abs() < 1e-5, "{found_half}");
-        assert!((found.p / p - 1.0).abs() < 1e-4, "{}", found.p);
-        assert_eq!(found.decision, Decision::Slower);
-        found.method
-    };
-    assert_eq!(
-        check(&TPS, 0.877_145_05, 1.067_835_5e-4),
-        Method::Pairs { pairs: 5 }
-    );
-    assert_eq!(
-        check(&APART, 2.126_926_02, 8.030_667_8e-4),
-        Method::Repeats { base: 5, new: 5 }
-    );
+fn against(base: &[f64], new: &[f64], question: &Question) -> Comparison {
+    compare(&trials(base), &trials(new), question).unwrap()
 }
 
-/// Table of the paper on virtualisation (`papers/000`): 320 and 305 tps, 4.69 %.
+/// A base of 100, and a new side whose log ratios have exactly this mean and standard
+/// deviation.
+fn with(mean: f64, spread: f64, blocks: u32) -> Comparison {
+    // Of any sample; shifted and scaled.
+    let raw: Vec<f64> = (0..blocks).map(|i| f64::from(i * i % 7)).collect();
+    let middle = super::mean(&raw);
+    let scale = spread / variance(&raw, middle).sqrt();
+    let new = raw
+        .iter()
+        .map(|x| 100.0 * (mean + (x - middle) * scale).exp());
+    against(&vec![100.0; raw.len()], &new.collect::<Vec<_>>(), &TPS)
+}
+
+/// Computed in Python on logarithms; Student's t by Simpson's rule.
 #[test]
-fn one_trial_each_has_its_own_seconds_only() {
-    let found = compare(&one(320.0, Some(2.0)), &one(305.0, Some(2.0)), &TPS).unwrap();
-    assert_eq!(format!("{:.2}", found.change_pct.value), "-4.69");
+fn blocks_and_runs_are_what_another_program_computes() {
+    let check = |found: Comparison, low: f64, high: f64, p: f64| {
+        assert!((found.change_pct.value + 4.831_580_441).abs() < 1e-7);
+        let Range { low: l, high: h } = found.change_pct.interval.unwrap();
+        assert!((l - low).abs() < 1e-5 && (h - high).abs() < 1e-5, "{l} {h}");
+        assert!((found.p.unwrap() / p - 1.0).abs() < 1e-4, "{:?}", found.p);
+        found
+    };
+    let blocks = check(against(&A, &B, &TPS), -5.706_177, -3.948_871, 1.183_943e-4);
+    assert_eq!(blocks.method, Method::Blocks { blocks: 5 });
     assert_eq!(
-        (found.method, found.decision),
-        (Method::WithinRun, Decision::Slower)
+        (blocks.decision, blocks.confidence),
+        (Decision::Slower, 0.95)
     );
-    // sqrt(2² + (305 / 320 * 2)²) / 320
-    assert!((found.change_pct.half_width.unwrap() - 0.863_7).abs() < 1e-3);
-    let unknown = compare(&one(320.0, None), &one(305.0, Some(2.0)), &TPS);
-    assert_eq!(unknown, Err(NoComparison::NoInterval));
+    let runs = check(
+        against(&A, &B, &APART),
+        -6.937_691,
+        -2.677_806,
+        9.476_872e-4,
+    );
+    assert_eq!(runs.method, Method::Runs { base: 5, new: 5 });
+    assert!((blocks.new / blocks.base - 0.951_684_2).abs() < 1e-7);
+}
+
+#[test]
+fn results_that_were_not_interleaved_have_a_change_but_no_verdict() {
+    let found = against(&A, &B, &APART);
+    let reason = NoVerdict::NotInterleaved;
+    assert_eq!(found.decision, Decision::NoVerdict { reason });
+    assert!(found.change_pct.interval.is_some());
+    assert_eq!((found.p_adjusted, found.is_tested()), (None, false));
+    // Neither is sameness one.
+    assert!(!against(&A, &A, &APART).is_conclusive());
+}
+
+/// Table of the paper on virtualization (`papers/000`): 320 and 305 tps.
+#[test]
+fn a_single_run_has_a_change_and_no_verdict() {
+    let needed = |base: &[Measured], new: &[Measured]| {
+        let found = compare(base, new, &TPS).unwrap();
+        assert_eq!(format!("{:.2}", found.change_pct.value), "-4.69");
+        assert_eq!((found.change_pct.interval, found.p), (None, None));
+        assert_eq!(found.method, Method::SingleRun);
+        match found.decision {
+            Decision::NoVerdict {
+                reason: NoVerdict::SingleRun { repeats_needed },
+            } => (repeats_needed, found.verdict()),
+            other => panic!("{other:?}"),
+        }
+    };
+    let sure = needed(&one(320.0, Some(2.0)), &one(305.0, Some(2.0)));
+    assert_eq!(sure.0, Some(5));
+    assert!(sure.1.contains("at least 5 times"), "{}", sure.1);
+    assert_eq!(needed(&one(320.0, None), &one(305.0, None)).0, Some(5));
+    // Runs that do not even tell their own mean need more.
+    let noisy = needed(&one(320.0, Some(30.0)), &one(305.0, Some(30.0)));
+    assert!(noisy.0.is_some_and(|repeats| repeats > 15), "{noisy:?}");
+    // However many there are on the other side.
+    let five = trials(&[305.0; 5]);
+    assert_eq!(needed(&one(320.0, None), &five).0, Some(5));
 }
 
 #[test]
@@ -72,37 +116,71 @@ fn the_sense_of_a_number_says_what_is_better() {
         sense: Sense::LowerIsBetter,
         ..TPS
     };
-    let found = compare(&trials(&A), &trials(&B), &times).unwrap();
-    assert_eq!(found.decision, Decision::Faster);
+    assert_eq!(against(&A, &B, &times).decision, Decision::Faster);
 }
 
 #[test]
-fn noise_is_no_answer_and_says_how_much_would_be() {
-    let (noisy, other) = ([100.0, 120.0, 80.0], [118.0, 85.0, 104.0]);
-    let found = compare(&trials(&noisy), &trials(&other), &APART).unwrap();
-    let Decision::TooNoisy { repeats_needed } = found.decision else {
-        panic!("{found:?}");
-    };
-    assert!(repeats_needed > 100, "{repeats_needed}");
-    assert!(found.decision.to_string().contains("would need about"));
-    let hopeless = Decision::TooNoisy {
-        repeats_needed: MOST_REPEATS,
-    };
-    assert!(hopeless.to_string().contains("10,000 repeats or more"));
-    // Less than matters, and known to be.
-    let same = compare(&trials(&A), &trials(&A.map(|value| value * 1.005)), &TPS).unwrap();
-    assert_eq!(same.decision, Decision::NoDifferenceShown);
-    assert_eq!(compare(&trials(&A), &trials(&A), &TPS).unwrap().p, 1.0);
+fn the_three_outcomes() {
+    let decided = |mean: f64, spread: f64| with(mean, spread, 5).decision;
+    assert_eq!(decided(0.05, 0.02), Decision::Faster);
+    assert_eq!(decided(-0.05, 0.02), Decision::Slower);
+    // The 95 % interval is within 2 %...
+    assert_eq!(decided(0.005, 0.01), Decision::Equivalent);
+    assert_eq!(decided(0.0, 0.0), Decision::Equivalent);
+    // ...also where it excludes 0.
+    assert_eq!(decided(0.01, 0.005), Decision::Equivalent);
+    // +1.9 ± 1.9 shows no difference, and no sameness.
+    let close = with(0.019, 0.015, 5);
+    let Range { low, high } = close.change_pct.interval.unwrap();
+    assert!(low > 0.0 && high > 3.0, "{low} {high}");
+    assert!(matches!(close.decision, Decision::Undecided { .. }));
+    assert!(matches!(decided(0.05, 0.1), Decision::Undecided { .. }));
+    assert_eq!(against(&A, &A, &TPS).p, Some(1.0));
 }
 
-/// The same sums with scipy: 52 pairs, 51 of each, and never fewer than two.
 #[test]
-fn repeats_needed_are_those_of_another_program() {
-    let pairs = Method::Pairs { pairs: 5 };
-    assert_eq!(repeats_needed(0.05, 0.02, pairs), 52);
-    assert_eq!(repeats_needed(0.05, 0.02, Method::WithinRun), 51);
-    assert_eq!(repeats_needed(0.001, 0.02, pairs), 2);
-    assert_eq!(repeats_needed(50.0, 0.02, pairs), MOST_REPEATS);
+fn verdicts_name_the_repeats_and_the_margin() {
+    assert_eq!(with(0.0, 0.001, 5).verdict(), "equivalent (within ±2 %)");
+    let undecided = with(0.05, 0.1, 5);
+    let Decision::Undecided { repeats_needed } = undecided.decision else {
+        panic!("{undecided:?}");
+    };
+    // (1.96 + 0.84)² (0.1 / 0.05)², and a little for Student's t.
+    assert!(
+        repeats_needed.is_some_and(|repeats| (31..=36).contains(&repeats)),
+        "{repeats_needed:?}"
+    );
+    let words = undecided.verdict();
+    assert!(
+        words.contains("repeats would decide it if the change is really +5.1 %"),
+        "{words}"
+    );
+    // As large as the least that matters, so that no number of repeats tells.
+    let margin = with(0.02_f64.ln_1p(), 0.1, 5);
+    let repeats_needed = None;
+    assert_eq!(margin.decision, Decision::Undecided { repeats_needed });
+    assert!(margin.verdict().contains("more than 1000 repeats"));
+}
+
+/// A 95th percentile of 24.7 ± 6.3 ms against 58.0 ± 0.9 ms in three blocks.
+#[test]
+fn a_change_that_is_far_beyond_the_noise_needs_no_thousand_repeats() {
+    let times = Question {
+        sense: Sense::LowerIsBetter,
+        ..TPS
+    };
+    let found = against(&[22.16, 24.7, 27.24], &[58.0, 58.36, 57.64], &times);
+    assert_eq!(found.decision, Decision::Slower);
+    // Among so many that it is not shown, a few repeats more would do.
+    let mut family = [found; 16];
+    settle_together(&mut family);
+    let Decision::Undecided { repeats_needed } = family[0].decision else {
+        panic!("{:?}", family[0]);
+    };
+    assert!(
+        repeats_needed.is_some_and(|repeats| (4..=6).contains(&repeats)),
+        "{repeats_needed:?}"
+    );
 }
 
 #[test]
@@ -110,64 +188,101 @@ fn a_trial_that_is_missing_has_no_partner() {
     let mut other = trials(&B);
     other.remove(1);
     let found = compare(&trials(&A), &other, &TPS).unwrap();
-    assert_eq!(found.method, Method::Pairs { pairs: 4 });
-    // What is shown is what was compared.
-    assert_eq!(found.base, (320.0 + 318.0 + 322.0 + 330.0) / 4.0);
+    assert_eq!(found.method, Method::Blocks { blocks: 4 });
     assert_eq!(compare(&[], &other, &TPS), Err(NoComparison::Nothing));
-    let zero = trials(&[0.0, 0.0]);
-    assert_eq!(compare(&zero, &other, &APART), Err(NoComparison::ZeroBase));
+    let zero = compare(&trials(&[0.0, 1.0]), &other, &APART);
+    assert_eq!(zero, Err(NoComparison::Zero));
+    // Blocks that lack a side on either side leave independent runs.
+    let late: Vec<Measured> = trials(&[1.0, 1.0, 305.0, 311.0]).split_off(2);
+    let found = compare(&trials(&A)[..2], &late, &TPS).unwrap();
+    assert_eq!(found.method, Method::Runs { base: 2, new: 2 });
+    assert!(found.is_tested());
 }
 
-/// Twice the half width is 5.14 errors at five degrees of freedom, where p is 0.0036; of a
-/// normal distribution it would be 0.00009, and sixteen such numbers at once would differ.
-#[test]
-fn single_runs_are_asked_little_of_their_tails() {
-    let one = |value, half_width| {
-        let half_width = Some(half_width);
-        [Measured {
-            repeat: 1,
-            value: Estimate { value, half_width },
-        }]
-    };
-    let exact = one(100.0, 0.0);
-    let found = compare(&exact, &one(120.0, 10.0), &TPS).unwrap();
-    assert!((found.p - 0.003_64).abs() < 1e-5, "{}", found.p);
-    assert_eq!(found.change_pct.half_width.map(f64::round), Some(10.0));
-    let mut family = [found; 16];
-    correct(&mut family);
-    assert!(family[0].p_corrected > 0.05);
-    // Two repeats on a side have a single degree.
-    let two = trials(&[119.0, 121.0]);
-    assert!(compare(&exact, &two, &APART).unwrap().p > 0.02);
+fn settle_together(family: &mut [Comparison]) {
+    let gated = family.iter_mut().map(|one| Gated {
+        first: Some(one),
+        then: Vec::new(),
+    });
+    decide(&mut gated.collect::<Vec<_>>());
 }
 
+/// Holm by hand: 0.01, 0.02, 0.03, 0.04 become 0.04, 0.06, 0.06, 0.06.
 #[test]
-fn a_sure_difference_below_what_matters_is_told_from_none() {
-    let found = compare(
-        &trials(&[100.0, 100.1, 99.9]),
-        &trials(&[99.0, 99.1, 98.9]),
-        &TPS,
-    );
-    let found = found.unwrap();
-    assert_eq!(found.decision, Decision::NoDifferenceShown);
-    assert_eq!(
-        found.verdict(),
-        "no difference shown that matters (below 2 %)"
-    );
-    let none = compare(&trials(&A), &trials(&A), &TPS).unwrap();
-    assert_eq!(none.verdict(), "no difference shown");
-}
-
-/// Holm's own procedure by hand: 0.01, 0.02, 0.03, 0.04 become 0.04, 0.06, 0.06, 0.06.
-#[test]
-fn many_at_once_are_corrected() {
-    let some = compare(&trials(&A), &trials(&B), &TPS).unwrap();
-    let with = |p| Comparison { p, ..some };
-    let mut family = [0.03, 0.01, 0.04, 0.02].map(with);
-    correct(&mut family);
-    let found = family.map(|comparison| (comparison.p_corrected * 1e6).round() / 1e6);
+fn holms_levels_are_those_of_the_intervals() {
+    let some = against(&A, &B, &TPS);
+    let mut family = [0.03, 0.01, 0.04, 0.02].map(|p| Comparison { p: Some(p), ..some });
+    settle_together(&mut family);
+    let found = family.map(|one| (one.p_adjusted.unwrap() * 1e6).round() / 1e6);
     assert_eq!(found, [0.06, 0.04, 0.06, 0.06]);
-    let decisions = family.map(|comparison| comparison.decision == Decision::Slower);
-    assert_eq!(decisions, [false, true, false, false]);
-    correct(&mut []);
+    // The second is tested at 0.05 / 3 and fails, so the rest share its level.
+    let levels = family.map(|one| ((1.0 - one.confidence) * 1e4).round() / 1e4);
+    assert_eq!(levels, [0.0167, 0.0125, 0.0167, 0.0167]);
+    settle_together(&mut []);
+}
+
+/// An interval that is shown excludes 0 exactly where the p that is shown is below 5 %.
+#[test]
+fn intervals_and_verdicts_never_disagree() {
+    for spreads in [
+        [0.02, 0.05, 0.06, 0.2],
+        [0.05, 0.05, 0.05, 0.05],
+        [0.01, 0.06, 0.065, 0.07],
+    ] {
+        let mut family = spreads.map(|spread| with(0.08, spread, 5));
+        settle_together(&mut family);
+        for one in family {
+            let excludes_0 = one.change_pct.interval.is_some_and(|range| range.low > 0.0);
+            assert_eq!(excludes_0, one.p_adjusted.unwrap() < ERROR_RATE, "{one:?}");
+            assert_eq!(excludes_0, one.decision == Decision::Faster);
+        }
+    }
+}
+
+#[test]
+fn percentiles_are_tested_only_behind_the_gate() {
+    let (clear, noise) = (with(0.3, 0.01, 5), with(0.05, 0.1, 5));
+    let same = with(0.0, 0.001, 5);
+    for (first, is_open) in [(clear, true), (same, true), (noise, false)] {
+        let (mut first, mut p95, mut p99) = (first, clear, clear);
+        decide(&mut [Gated {
+            first: Some(&mut first),
+            then: vec![&mut p95, &mut p99],
+        }]);
+        assert_eq!(p95.is_conclusive(), is_open);
+        // Two are left behind the gate; the first is alone.
+        let expected = if is_open { 0.975 } else { 0.95 };
+        assert!((p95.confidence - expected).abs() < 1e-9);
+        assert_eq!(first.confidence, 0.95);
+        if !is_open {
+            let reason = NoVerdict::Gate;
+            assert_eq!(p99.decision, Decision::NoVerdict { reason });
+        }
+    }
+    // Without the first number there is no gate to pass, and what cannot be tested keeps
+    // its own reason.
+    let (mut p95, mut apart) = (clear, against(&A, &B, &APART));
+    let open = apart.decision;
+    decide(&mut [Gated {
+        first: None,
+        then: vec![&mut p95, &mut apart],
+    }]);
+    assert!(!p95.is_tested());
+    assert_eq!(apart.decision, open);
+}
+
+/// Two points that move together in each block say no more than one of them.
+#[test]
+fn an_average_over_points_is_over_blocks() {
+    let (base, new) = (trials(&A), trials(&B));
+    let point = [&base[..], &new[..]];
+    let alone = compare(&base, &new, &TPS).unwrap();
+    let both = average(&[point, point], &TPS).unwrap();
+    let [one, two] = [alone, both].map(|found| found.log_ratio.unwrap());
+    assert!((one.error - two.error).abs() < 1e-12);
+    // A block without one of the points is left out.
+    let short = [&base[1..], &new[..]];
+    let found = average(&[point, short], &TPS).unwrap();
+    assert_eq!(found.method, Method::Blocks { blocks: 4 });
+    assert_eq!(average(&[], &TPS), Err(NoComparison::Nothing));
 }

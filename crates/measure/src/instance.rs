@@ -50,6 +50,10 @@ pub struct Reset {
     pub how: ResetHow,
     /// How long it took for all servers, in seconds.
     pub took_s: f64,
+    /// How long it took to write the data to disk and drop it from the page cache before the
+    /// servers started, in seconds; `None` where that was not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle_s: Option<f64>,
     /// How long building the data took when it was built, in seconds.
     pub build_s: f64,
     /// Size of one server's data, in bytes.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::digits::apart;
 use crate::{change, compare, interval, little, quantile, scale, steady, until};
 
 fn page() -> String {
@@ -78,6 +79,22 @@ fn docs_statistics_md_names_the_limits() {
         (
             "difference between two sides that matters",
             percent(compare::LEAST),
+        ),
+        (
+            "error rate of a family of comparisons without a difference",
+            percent(compare::ERROR_RATE),
+        ),
+        (
+            "share of cases in which the repeats needed give a verdict",
+            percent(compare::POWER),
+        ),
+        (
+            "repeats needed that are told, at most",
+            apart(&compare::MOST_REPEATS.to_string()),
+        ),
+        (
+            "repeats needed that are told after a single run, at least",
+            compare::FEWEST_REPEATS.to_string(),
         ),
         (
             "first look at a trial that ends when sure",

@@ -50,6 +50,9 @@ pub struct Design {
     pub order: String,
     /// The tables that the report is to show, in the paper's shape.
     pub tables: Vec<Table>,
+    /// The paper whose sign convention comparisons show besides: lost throughput is above 0.
+    #[serde(default)]
+    pub delta_as_in: Option<String>,
 }
 
 /// A table of a report: a row for each value of a key, a column for each number.

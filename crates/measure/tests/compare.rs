@@ -1,173 +1,400 @@
-//! How often a comparison finds what is not there, and what is.
+//! How often a comparison finds what is not there, and what is: simulated studies whose
+//! trials have lognormal noise.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 mod simulate;
 
-use measure::compare::{Decision, LEAST, Measured, Question, Sense, compare, correct};
-use measure::interval::{Estimate, estimate};
-use simulate::{Random, luck, seconds};
+use measure::compare::{
+    Comparison, Decision, Gated, LEAST, Measured, Question, Sense, compare, decide,
+};
+use measure::interval::Estimate;
+use simulate::{Random, luck};
 
-const STUDIES: usize = 2000;
+/// Throughput in a closed loop, and two percentiles.
+const TPS: Question = Question {
+    sense: Sense::HigherIsBetter,
+    interleaved: true,
+    least: LEAST,
+};
+const TIME: Question = Question {
+    sense: Sense::LowerIsBetter,
+    ..TPS
+};
 
-/// How trials differ besides what is compared, as shares of their mean.
-#[derive(Clone, Copy)]
+/// Standard deviations of logarithms.
+#[derive(Debug, Clone, Copy)]
 struct Noise {
-    /// From block to block: the host's state, the same for both sides.
+    /// From block to block: the state of the host, the same for both sides.
     block: f64,
     /// From run to run.
     run: f64,
+    /// Of a percentile besides that of its run.
+    tail: f64,
 }
 
-fn study(random: &mut Random, repeats: u32, noise: Noise, slowdown: f64) -> [Vec<Measured>; 2] {
-    let blocks: Vec<f64> = (0..repeats)
-        .map(|_| noise.block * random.normal())
-        .collect();
-    [1.0, 1.0 - slowdown].map(|speed| {
-        let trial = |(repeat, block): (u32, &f64)| Measured {
-            repeat,
-            value: Estimate {
-                value: 1000.0 * speed * (1.0 + block + noise.run * random.normal()),
-                half_width: None,
-            },
-        };
-        (1..).zip(&blocks).map(trial).collect()
-    })
-}
-
-fn is_different(decision: Decision) -> bool {
-    matches!(decision, Decision::Faster | Decision::Slower)
-}
-
-/// Share of studies that decide so.
-fn found(
-    random: &mut Random,
-    (repeats, interleaved): (u32, bool),
+/// A study of two sides, of which the new one is slower by a share.
+struct Study {
+    blocks: u32,
     noise: Noise,
     slowdown: f64,
-    what: impl Fn(Decision) -> bool,
-) -> f64 {
-    let question = Question {
-        sense: Sense::HigherIsBetter,
-        interleaved,
-        least: LEAST,
-    };
-    let decided = (0..STUDIES).filter(|_| {
-        let [base, new] = study(random, repeats, noise, slowdown);
-        compare(&base, &new, &question).is_ok_and(|found| what(found.decision))
-    });
-    decided.count() as f64 / STUDIES as f64
 }
 
+impl Study {
+    /// Throughput, 95th and 99th percentile of both sides.
+    fn numbers(&self, random: &mut Random) -> [[Vec<Measured>; 2]; 3] {
+        let mut numbers: [[Vec<Measured>; 2]; 3] = Default::default();
+        for repeat in 1..=self.blocks {
+            let block = self.noise.block * random.normal();
+            for (side, speed) in [0.0, (1.0 - self.slowdown).ln()].into_iter().enumerate() {
+                let pace = speed + block + self.noise.run * random.normal();
+                let tails =
+                    [1.0, 1.5].map(|times| times * self.noise.tail * random.normal() - pace);
+                for (number, log) in [pace, tails[0], tails[1]].into_iter().enumerate() {
+                    let value = Estimate {
+                        value: 1000.0 * log.exp(),
+                        half_width: None,
+                    };
+                    numbers[number][side].push(Measured { repeat, value });
+                }
+            }
+        }
+        numbers
+    }
+
+    fn throughput(&self, random: &mut Random) -> Comparison {
+        let [[base, new], ..] = self.numbers(random);
+        compare(&base, &new, &TPS).unwrap()
+    }
+
+    /// Throughput first, then the percentiles.
+    fn gated(&self, random: &mut Random) -> [Comparison; 3] {
+        let questions = [TPS, TIME, TIME].into_iter();
+        let sides = self.numbers(random).into_iter().zip(questions);
+        let found = sides.map(|([base, new], question)| compare(&base, &new, &question).unwrap());
+        let mut found: Vec<Comparison> = found.collect();
+        let [tps, p95, p99] = found.as_mut_slice() else {
+            panic!("three numbers");
+        };
+        decide(&mut [Gated {
+            first: Some(tps),
+            then: vec![p95, p99],
+        }]);
+        [found[0], found[1], found[2]]
+    }
+}
+
+fn is_different(found: &Comparison) -> bool {
+    matches!(found.decision, Decision::Faster | Decision::Slower)
+}
+
+/// The share (0 to 1) of so many studies that something holds for.
+fn share(studies: usize, mut holds: impl FnMut() -> bool) -> f64 {
+    (0..studies).filter(|_| holds()).count() as f64 / studies as f64
+}
+
+/// What of the numbers of a study without any difference is called different.
 #[test]
 fn the_same_against_itself_differs_in_at_most_5_of_100() {
     let mut random = Random::new(20_240_301);
-    for interleaved in [true, false] {
-        for repeats in [2, 3, 5, 10] {
-            for run in [0.01, 0.03, 0.1] {
-                // A block that is in both sides is noise only to pairs that ignore it.
-                let block = if interleaved { 0.05 } else { 0.0 };
-                let design = (repeats, interleaved);
-                let called = found(&mut random, design, Noise { block, run }, 0.0, is_different);
-                println!(
-                    "A/A: {repeats} repeats, interleaved {interleaved}, {run} from run to run: \
-                     {:.1} %",
-                    called * 100.0
-                );
-                assert!(called <= 0.05 + luck(0.05, STUDIES), "{called}");
+    let studies = 2000;
+    for blocks in [2, 5, 10] {
+        for run in [0.01, 0.03, 0.07, 0.14] {
+            let noise = Noise {
+                block: 0.1,
+                run,
+                tail: run,
+            };
+            let study = Study {
+                blocks,
+                noise,
+                slowdown: 0.0,
+            };
+            let (mut throughput, mut any) = (0, 0);
+            for _ in 0..studies {
+                let found = study.gated(&mut random);
+                throughput += usize::from(is_different(&found[0]));
+                any += usize::from(found.iter().any(is_different));
             }
+            let [throughput, any] = [throughput, any].map(|n| n as f64 / studies as f64);
+            println!(
+                "A/A: {blocks} blocks, {run} from run to run: throughput {:.1} %, any number {:.1} %",
+                throughput * 100.0,
+                any * 100.0
+            );
+            assert!(throughput <= 0.05 + luck(0.05, studies), "{throughput}");
+            assert!(any <= 0.05 + luck(0.05, studies), "{any}");
         }
     }
 }
 
 #[test]
-fn a_slowdown_of_5_percent_is_found() {
-    let mut random = Random::new(20_240_302);
-    let slower = |decision| decision == Decision::Slower;
-    let mut power = |repeats, interleaved, block, run| {
-        let noise = Noise { block, run };
-        let power = found(&mut random, (repeats, interleaved), noise, 0.05, slower);
-        println!(
-            "5 % slower: {repeats} repeats, interleaved {interleaved}, {block} by block, {run} \
-             from run to run: found in {:.1} %",
-            power * 100.0
-        );
-        power
-    };
-    assert!(power(5, true, 0.05, 0.02) > 0.75);
-    assert!(power(5, true, 0.05, 0.015) > 0.9);
-    assert!(power(5, false, 0.0, 0.02) > 0.8);
-    // Blocks that are not paired hide it; those that are do not.
-    assert!(power(5, false, 0.05, 0.015) < 0.9 * power(5, true, 0.05, 0.015));
-}
-
-/// As many repeats as are said to be needed are enough four times out of five.
-#[test]
-fn repeats_needed_are_enough() {
-    let mut random = Random::new(20_240_303);
-    let slower = |decision| decision == Decision::Slower;
-    // 3 % from run to run is 4.2 % between two; 2 % of a difference need 38 pairs.
-    let noise = Noise {
-        block: 0.05,
-        run: 0.03,
-    };
-    // It must also be found to be at least 2 %, so the true one is a little more.
-    let power = found(&mut random, (38, true), noise, 0.03, slower);
-    println!("3 % slower with 38 pairs: found in {:.1} %", power * 100.0);
-    assert!(power > 0.8, "{power}");
-}
-
-#[test]
-fn a_family_without_a_difference_rarely_shows_one() {
+fn a_family_of_points_without_a_difference_rarely_shows_one() {
     let mut random = Random::new(20_240_304);
-    let question = Question {
-        sense: Sense::HigherIsBetter,
-        interleaved: true,
-        least: LEAST,
+    let study = Study {
+        blocks: 5,
+        noise: Noise {
+            block: 0.1,
+            run: 0.07,
+            tail: 0.07,
+        },
+        slowdown: 0.0,
     };
-    let noise = Noise {
-        block: 0.0,
-        run: 0.05,
-    };
-    let families = 500;
-    let shown = (0..families).filter(|_| {
-        let mut family: Vec<_> = (0..10)
-            .map(|_| {
-                let [base, new] = study(&mut random, 5, noise, 0.0);
-                compare(&base, &new, &question).unwrap()
-            })
-            .collect();
-        correct(&mut family);
-        family.iter().any(|one| is_different(one.decision))
+    let families = 1000;
+    let shown = share(families, || {
+        let mut family: Vec<Comparison> = (0..10).map(|_| study.throughput(&mut random)).collect();
+        let gated = family.iter_mut().map(|one| Gated {
+            first: Some(one),
+            then: Vec::new(),
+        });
+        decide(&mut gated.collect::<Vec<_>>());
+        family.iter().any(is_different)
     });
-    let shown = shown.count() as f64 / f64::from(families);
     println!(
-        "of families of ten A/A comparisons {:.1} % show a difference",
+        "A/A: of families of ten points {:.1} % show a difference",
         shown * 100.0
     );
-    assert!(shown <= 0.05 + luck(0.05, 500), "{shown}");
+    assert!(shown <= 0.05 + luck(0.05, families), "{shown}");
 }
 
-/// Single runs that differ by nothing but their seconds.
+/// The intervals that stand beside the verdicts, over few blocks of heavy noise.
 #[test]
-fn single_runs_against_each_other() {
+fn intervals_hold_the_truth_as_often_as_they_say() {
     let mut random = Random::new(20_240_305);
-    let question = Question {
-        sense: Sense::HigherIsBetter,
-        interleaved: false,
-        least: LEAST,
+    let studies = 2000;
+    for blocks in [3, 5, 10] {
+        for run in [0.02, 0.07, 0.14] {
+            let study = Study {
+                blocks,
+                noise: Noise {
+                    block: 0.1,
+                    run,
+                    tail: 0.1,
+                },
+                slowdown: 0.05,
+            };
+            let mut held = [0.0; 2];
+            for _ in 0..studies {
+                let found = study.gated(&mut random);
+                // A percentile changes by the inverse of throughput.
+                for (place, truth) in [(0, -5.0), (2, 100.0 * (1.0 / 0.95 - 1.0))] {
+                    let one = found[place];
+                    let range = one.change_pct.interval.unwrap();
+                    let is_in = range.low <= truth && truth <= range.high;
+                    // As a surplus over what the interval itself claims.
+                    held[place.min(1)] += f64::from(u8::from(is_in)) - one.confidence;
+                }
+            }
+            let surplus = held.map(|sum| sum / studies as f64);
+            println!(
+                "coverage over nominal: {blocks} blocks, {run} from run to run: throughput {:+.1}, \
+                 p99 {:+.1} points",
+                surplus[0] * 100.0,
+                surplus[1] * 100.0
+            );
+            assert!(surplus[0].abs() < luck(0.05, studies), "{surplus:?}");
+            // Those behind the gate are there because throughput stood out.
+            assert!(surplus[1] > -luck(0.05, studies) - 0.01, "{surplus:?}");
+        }
+    }
+}
+
+/// Two one-sided tests at 2.5 % each: of sides that differ by just as much as matters.
+#[test]
+fn sameness_is_rarely_claimed_of_what_differs() {
+    let mut random = Random::new(20_240_307);
+    let studies = 2000;
+    let is_same = |found: Comparison| found.decision == Decision::Equivalent;
+    for blocks in [3, 5, 10] {
+        for run in [0.002, 0.005, 0.01, 0.02] {
+            let noise = Noise {
+                block: 0.1,
+                run,
+                tail: run,
+            };
+            let mut claimed = [LEAST, 0.0].map(|slowdown| {
+                let study = Study {
+                    blocks,
+                    noise,
+                    slowdown,
+                };
+                share(studies, || is_same(study.throughput(&mut random)))
+            });
+            println!(
+                "{blocks} blocks, {run} from run to run: equivalent at -2 % {:.1} %, at 0 {:.1} %",
+                claimed[0] * 100.0,
+                claimed[1] * 100.0
+            );
+            assert!(claimed[0] <= 0.025 + luck(0.025, studies), "{claimed:?}");
+            // The same is called the same where the noise allows.
+            claimed[1] += f64::from(u8::from(run > 0.002 || blocks < 5));
+            assert!(claimed[1] > 0.95, "{claimed:?}");
+        }
+    }
+}
+
+/// What gating is for: throughput does not share its error rate with the percentiles.
+#[test]
+fn a_slowdown_of_5_percent_is_found() {
+    let mut random = Random::new(20_240_302);
+    let studies = 3000;
+    let mut detection = |blocks, run| {
+        let noise = Noise {
+            block: 0.1,
+            run,
+            tail: 0.03,
+        };
+        let study = Study {
+            blocks,
+            noise,
+            slowdown: 0.05,
+        };
+        let (mut gated, mut p95, mut shared) = (0, 0, 0);
+        for _ in 0..studies {
+            let found = study.gated(&mut random);
+            gated += usize::from(found[0].decision == Decision::Slower);
+            p95 += usize::from(found[1].decision == Decision::Slower);
+            // The rule of one family for four numbers, of which two are the same.
+            let p = found.map(|one| one.p.unwrap());
+            let smaller = |other: &&f64| **other < p[0];
+            let before = p[1..].iter().filter(smaller).count();
+            shared += usize::from(p[0] * (4 - before) as f64 <= 0.05);
+        }
+        let [gated, p95, shared] = [gated, p95, shared].map(|n| 100.0 * n as f64 / studies as f64);
+        println!(
+            "5 % slower: {blocks} blocks, {run} from run to run: throughput {gated:.1} %, then p95 \
+             {p95:.1} %; as one family of four {shared:.1} %"
+        );
+        (gated, shared)
     };
-    let runs = 1000;
-    let mut run = || {
-        let values = random.throughput(0.1, 0.5, 120);
-        [Measured {
-            repeat: 1,
-            value: estimate(&seconds(&values)).unwrap(),
-        }]
+    let (gated, shared) = detection(5, 0.02);
+    assert!(gated > 75.0 && gated > shared + 15.0, "{gated} {shared}");
+    assert!(detection(5, 0.01).0 > 97.0);
+    let (gated, shared) = detection(5, 0.035);
+    assert!(gated > 1.5 * shared, "{gated} {shared}");
+}
+
+/// New values whose log ratios to a base of 100 have exactly this mean and standard
+/// deviation.
+fn sample(mean: f64, spread: f64, blocks: u32) -> Comparison {
+    let middle = f64::from(blocks + 1) / 2.0;
+    let raw: Vec<f64> = (1..=blocks).map(|i| f64::from(i) - middle).collect();
+    let squares: f64 = raw.iter().map(|x| x * x).sum();
+    let scale = spread / (squares / f64::from(blocks - 1)).sqrt();
+    let side = |of: &dyn Fn(&f64) -> f64| -> Vec<Measured> {
+        let values = raw.iter().map(|x| Estimate {
+            value: of(x),
+            half_width: None,
+        });
+        let trials = (1..).zip(values);
+        trials
+            .map(|(repeat, value)| Measured { repeat, value })
+            .collect()
     };
-    let called = (0..runs).filter(|_| {
-        let found = compare(&run(), &run(), &question);
-        found.is_ok_and(|found| is_different(found.decision))
+    let new = side(&|x| 100.0 * (mean + x * scale).exp());
+    compare(&side(&|_| 100.0), &new, &TPS).unwrap()
+}
+
+/// So many comparisons of the same data, decided together: each is tested at the error rate
+/// divided by their number.
+fn among(found: Comparison, tests: usize) -> Comparison {
+    let mut family = vec![found; tests];
+    let gated = family.iter_mut().map(|one| Gated {
+        first: Some(one),
+        then: Vec::new(),
     });
-    let called = called.count() as f64 / f64::from(runs);
-    println!("A/A within single runs: {:.1} %", called * 100.0);
-    assert!(called <= 0.05 + luck(0.05, 1000), "{called}");
+    decide(&mut gated.collect::<Vec<_>>());
+    family[0]
+}
+
+/// With as many repeats as are said to be needed, four of five studies decide.
+#[test]
+fn repeats_needed_give_the_power_that_is_promised() {
+    let mut random = Random::new(20_240_303);
+    let studies = 4000;
+    for (change, spread, tests, right) in [
+        (-0.05, 0.05, 1, Decision::Slower),
+        (-0.05, 0.10, 1, Decision::Slower),
+        (-0.05, 0.10, 4, Decision::Slower),
+        (-0.025, 0.03, 1, Decision::Slower),
+        (-0.03, 0.04, 10, Decision::Slower),
+        (0.20, 0.20, 3, Decision::Faster),
+        (0.0, 0.03, 1, Decision::Equivalent),
+        (0.01, 0.03, 1, Decision::Equivalent),
+        (-0.005, 0.05, 2, Decision::Equivalent),
+    ] {
+        let log: f64 = f64::ln_1p(change);
+        let seen = among(sample(log, spread, 3), tests);
+        let Decision::Undecided {
+            repeats_needed: Some(repeats),
+        } = seen.decision
+        else {
+            panic!("{change} {spread}: {seen:?}");
+        };
+        let decided = share(studies, || {
+            let new = (1..=repeats).map(|repeat| Measured {
+                repeat,
+                value: Estimate {
+                    value: 100.0 * (log + spread * random.normal()).exp(),
+                    half_width: None,
+                },
+            });
+            let base = (1..=repeats).map(|repeat| Measured {
+                repeat,
+                value: Estimate {
+                    value: 100.0,
+                    half_width: None,
+                },
+            });
+            let (base, new): (Vec<_>, Vec<_>) = (base.collect(), new.collect());
+            among(compare(&base, &new, &TPS).unwrap(), tests).decision == right
+        });
+        println!(
+            "{:+.1} % with a spread of {spread} among {tests}: {repeats} repeats, {:.1} % decided",
+            change * 100.0,
+            decided * 100.0
+        );
+        assert!((decided - 0.8).abs() <= 0.03, "{decided}");
+    }
+}
+
+/// Results of different times, between which the host changed.
+#[test]
+fn what_was_not_interleaved_is_never_called_different() {
+    let mut random = Random::new(20_240_306);
+    let apart = Question {
+        interleaved: false,
+        ..TPS
+    };
+    let mut called = 0;
+    let studies = 500;
+    let would_be = share(studies, || {
+        let mut side = || -> Vec<Measured> {
+            let day = 0.05 * random.normal();
+            let trials = (1..=5).map(|repeat| Measured {
+                repeat,
+                value: Estimate {
+                    value: 1000.0 * (day + 0.02 * random.normal()).exp(),
+                    half_width: None,
+                },
+            });
+            trials.collect()
+        };
+        let found = compare(&side(), &side(), &apart).unwrap();
+        called += usize::from(found.is_tested());
+        found.p.unwrap() < 0.05
+    });
+    println!(
+        "A/A at different times: p below 5 % in {:.1} %, a verdict in {called} of {studies}",
+        would_be * 100.0
+    );
+    assert_eq!(called, 0);
+    assert!(
+        would_be > 0.4,
+        "the noise of this test is the reason for the rule: {would_be}"
+    );
 }

@@ -1,43 +1,80 @@
 //! One point against another in one number, as `measure` compares them.
 
 use measure::column;
-use measure::compare::{Comparison, LEAST, Measured, NoComparison, Question, Sense, compare};
+use measure::compare::{
+    Comparison, ERROR_RATE, LEAST, Measured, NoComparison, NoVerdict, Question, Sense, compare,
+};
 use measure::found::Found;
-use measure::interval::CONFIDENCE;
+use measure::setup::CLOSED_LOOP;
 use measure::summary::{TrialSummary, counted};
 
 /// What is compared, and which way it is better.
 pub(crate) const NUMBERS: [(&str, Sense); 4] = [
-    ("tps", Sense::HigherIsBetter),
-    ("response_ms.mean", Sense::LowerIsBetter),
+    (THROUGHPUT, Sense::HigherIsBetter),
+    (MEAN, Sense::LowerIsBetter),
     ("response_ms.p95", Sense::LowerIsBetter),
     ("response_ms.p99", Sense::LowerIsBetter),
 ];
+const THROUGHPUT: &str = "tps";
+const MEAN: &str = "response_ms.mean";
 
-/// The trials of one point against those of another; what failed on the way does not
-/// count. `interleaved`: whether both are of one study, whose trials took turns.
+/// When a number of a point is tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Before all others.
+    First,
+    /// Only where the first has a verdict.
+    Then,
+    /// Not at all: another number or the study implies it.
+    Never(NoVerdict),
+}
+
+/// In a closed loop, the number of users over the throughput is the mean response time, so
+/// the two are one test. In an open loop, the throughput is the arrival rate.
+pub(crate) fn turn(column: &str, is_open_loop: bool) -> Turn {
+    match (column, is_open_loop) {
+        (THROUGHPUT, false) | (MEAN, true) => Turn::First,
+        (MEAN, false) => Turn::Never(NoVerdict::FollowsThroughput),
+        (THROUGHPUT, true) => Turn::Never(NoVerdict::ArrivalRate),
+        _ => Turn::Then,
+    }
+}
+
+/// Whether some trials had a rate of their own.
+pub(crate) fn is_open_loop(trials: &[&TrialSummary]) -> bool {
+    let mut trials = trials.iter();
+    trials.any(|trial| trial.setup.arrivals != CLOSED_LOOP)
+}
+
+/// What is asked. `interleaved`: whether both are of one study, whose trials ran in blocks.
+pub(crate) fn question(sense: Sense, interleaved: bool) -> Question {
+    Question {
+        sense,
+        interleaved,
+        least: LEAST,
+    }
+}
+
+/// The trials of one point against those of another, as the only comparison; what failed on
+/// the way does not count.
 pub(crate) fn against(
     base: &[&TrialSummary],
     new: &[&TrialSummary],
     (column, sense): (&str, Sense),
     interleaved: bool,
 ) -> Result<Comparison, NoComparison> {
-    let question = Question {
-        sense,
-        interleaved,
-        least: LEAST,
-    };
-    if [base, new]
-        .iter()
-        .any(|trials| Found::of(trials, column).few_slower)
-    {
+    let sides = [base, new];
+    let is_luck = |trials: &[&TrialSummary]| Found::of(trials, column).few_slower;
+    if sides.iter().any(|trials| is_luck(trials)) {
         return Err(NoComparison::FewSlower);
     }
-    compare(&measured(base, column), &measured(new, column), &question)
+    let [base, new] = sides.map(|trials| measured(trials, column));
+    compare(&base, &new, &question(sense, interleaved))
 }
 
 /// Whether throughput tells two points apart, however small the difference, when
-/// `questions` such questions are asked at once (Bonferroni's correction).
+/// `questions` such questions are asked at once (Bonferroni's correction). Single runs never
+/// do.
 pub(crate) fn told_apart(
     one: &[&TrialSummary],
     other: &[&TrialSummary],
@@ -45,10 +82,12 @@ pub(crate) fn told_apart(
     questions: usize,
 ) -> bool {
     let found = against(one, other, NUMBERS[0], interleaved);
-    found.is_ok_and(|found| found.p * (questions as f64) < 1.0 - CONFIDENCE)
+    let p = found.ok().and_then(|found| found.p);
+    p.is_some_and(|p| p * (questions as f64) < ERROR_RATE)
 }
 
-fn measured(trials: &[&TrialSummary], column: &str) -> Vec<Measured> {
+/// A number of each trial that counts.
+pub(crate) fn measured(trials: &[&TrialSummary], column: &str) -> Vec<Measured> {
     let counted = counted(trials).into_iter();
     let measured = counted.filter_map(|trial| {
         Some(Measured {

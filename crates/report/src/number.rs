@@ -1,5 +1,6 @@
 //! Numbers as people read them.
 
+use measure::compare::Change;
 use measure::digits::apart;
 use measure::interval::Estimate;
 use measure::quantile::Range;
@@ -54,6 +55,27 @@ pub(crate) fn within(value: f64, range: Option<Range>) -> String {
         Some(Range { low, high }) => {
             format!("{shown} ({}–{})", fixed(low, digits), fixed(high, digits))
         }
+        None => shown,
+    }
+}
+
+/// `-4.69 % (-5.71 to -3.95)`: a change in per cent with its sign, and its interval; `unit`
+/// follows the value.
+pub(crate) fn change(change: Option<Change>, unit: &str) -> String {
+    let Some(Change { value, interval }) = change else {
+        return ABSENT.to_owned();
+    };
+    let digits = decimals(value).min(2);
+    let signed = |value: f64| {
+        let shown = fixed(value, digits);
+        match value > 0.0 {
+            true => format!("+{shown}"),
+            false => shown,
+        }
+    };
+    let shown = format!("{}{unit}", signed(value));
+    match interval {
+        Some(Range { low, high }) => format!("{shown} ({} to {})", signed(low), signed(high)),
         None => shown,
     }
 }
@@ -127,6 +149,24 @@ mod tests {
             [0.42, 95.0, 720.0, 12_600.0].map(duration),
             ["0.42 s", "95 s", "12 min", "3.5 h"]
         );
+    }
+
+    #[test]
+    fn a_change_has_its_sign_and_its_interval() {
+        let known = Change {
+            value: -4.687,
+            interval: Some(Range {
+                low: -5.7,
+                high: 0.951,
+            }),
+        };
+        assert_eq!(change(Some(known), " %"), "-4.69 % (-5.70 to +0.95)");
+        let alone = Change {
+            value: 134.21,
+            interval: None,
+        };
+        assert_eq!(change(Some(alone), ""), "+134.2");
+        assert_eq!(change(None, " %"), ABSENT);
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub(crate) fn facts(result: &RunResult) -> Facts {
             facts.push((name(how), took(how, &such)));
         }
     }
+    facts.extend(settled(&resets).map(|text| ("On disk, out of the page cache", text)));
     facts.extend(saved(&resets).map(|text| ("Time saved by templates", text)));
     let sizes = distinct(resets.iter().map(|reset| number::bytes(reset.bytes)));
     let checksums = distinct(resets.iter().filter_map(|reset| reset.checksum.clone()));
@@ -50,25 +51,39 @@ fn name(how: ResetHow) -> &'static str {
 }
 
 fn took(how: ResetHow, resets: &[&Reset]) -> String {
-    let trials = match resets.len() {
-        1 => "1 trial".to_owned(),
-        several => format!("{} trials", number::count(several as u64)),
-    };
+    let trials = trials(resets.len());
     match how {
         ResetHow::Kept => format!("{trials}: the data as the trial before left it"),
         ResetHow::Found => {
             format!("{trials}: a server that was there; rows that were missing were loaded")
         }
         _ => {
-            let times = || resets.iter().map(|reset| reset.took_s);
-            let mean = times().sum::<f64>() / resets.len() as f64;
-            let most = times().fold(0.0, f64::max);
-            let (mean, most) = (number::duration(mean), number::duration(most));
-            match resets.len() {
-                1 => format!("{trials}, in {mean} for all its servers"),
-                _ => format!("{trials}, in {mean} each for all its servers, {most} at most"),
-            }
+            let times: Vec<f64> = resets.iter().map(|reset| reset.took_s).collect();
+            durations(&trials, &times)
         }
+    }
+}
+
+/// How long it took to write new data to disk and drop it from the page cache.
+fn settled(resets: &[&Reset]) -> Option<String> {
+    let times: Vec<f64> = resets.iter().filter_map(|reset| reset.settle_s).collect();
+    (!times.is_empty()).then(|| durations(&trials(times.len()), &times))
+}
+
+fn trials(count: usize) -> String {
+    match count {
+        1 => "1 trial".to_owned(),
+        several => format!("{} trials", number::count(several as u64)),
+    }
+}
+
+fn durations(trials: &str, times: &[f64]) -> String {
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    let most = times.iter().copied().fold(0.0, f64::max);
+    let (mean, most) = (number::duration(mean), number::duration(most));
+    match times.len() {
+        1 => format!("{trials}, in {mean} for all its servers"),
+        _ => format!("{trials}, in {mean} each for all its servers, {most} at most"),
     }
 }
 

@@ -15,7 +15,7 @@ use measure::result::{RunResult, Table};
 use measure::setup::Outcome;
 use measure::warning::Warning;
 use report::Answer;
-use report::compare::{Side, SideBySide};
+use report::compare::{Meant, Side, SideBySide};
 
 /// Threads, throughput and latency of hardware and virtual machine, as the paper has them.
 const PAPER: [(&str, [f64; 2], [f64; 2]); 4] = [
@@ -53,6 +53,7 @@ fn platform(side: usize, repeats: u32) -> RunResult {
     result
 }
 
+/// Two results of different times.
 fn compare(base: &RunResult, new: &RunResult) -> SideBySide {
     let side = |name, result| Side {
         name,
@@ -62,6 +63,49 @@ fn compare(base: &RunResult, new: &RunResult) -> SideBySide {
     SideBySide::of(&side("HW", base), &side("VM", new), &[])
 }
 
+/// Both platforms as the variants of one study, which ran them in blocks.
+fn study(repeats: u32) -> RunResult {
+    let (mut both, machine) = (platform(0, repeats), platform(1, repeats));
+    both.trials.extend(machine.trials);
+    both.design.axes.insert(0, "variant".into());
+    both.design.trials *= 2;
+    let half = both.trials.len() / 2;
+    for (place, trial) in both.trials.iter_mut().enumerate() {
+        let name = if place < half { "HW" } else { "VM" };
+        trial.point.insert(0, ("variant".into(), name.into()));
+        // The sides take turns at who is first.
+        trial.number = ((trial.number * 2 + u32::from(place >= half)) ^ (trial.repeat % 2)) - 1;
+        if place >= half {
+            let luck = 1.0 + (f64::from(trial.repeat * 7 % 5) - 2.0) * 0.001;
+            trial.transactions.per_s.as_mut().unwrap().value *= luck;
+            let times = trial.response_ms.as_mut().unwrap();
+            for time in [&mut times.mean.value, &mut times.p95, &mut times.p99] {
+                *time /= luck;
+            }
+        }
+    }
+    both
+}
+
+fn variants(result: &RunResult) -> SideBySide {
+    let side = |name| Side {
+        name,
+        result,
+        variant: Some(name),
+    };
+    SideBySide::of(&side("HW"), &side("VM"), &[])
+}
+
+/// What the CSV has in a column of each line.
+fn column(both: &SideBySide, name: &str) -> Vec<String> {
+    let csv = both.csv();
+    let cells = |line: &str| -> Vec<String> { line.split(',').map(str::to_owned).collect() };
+    let mut lines = csv.lines().map(cells);
+    let heads = lines.next().unwrap();
+    let place = heads.iter().position(|head| head == name).unwrap();
+    lines.map(|line| line[place].clone()).collect()
+}
+
 /// The text on one line.
 fn unwrapped(both: &SideBySide) -> String {
     let text = both.text();
@@ -69,9 +113,9 @@ fn unwrapped(both: &SideBySide) -> String {
 }
 
 #[test]
-fn the_papers_table_is_printed_in_its_shape() {
-    let (hardware, machine) = (platform(0, 5), platform(1, 5));
-    let both = compare(&hardware, &machine);
+fn variants_of_a_study_have_verdicts() {
+    let study = study(5);
+    let both = variants(&study);
     golden("compare.txt", &both.text());
     let text = both.text();
     let row = |name: &str| -> Vec<&str> {
@@ -83,19 +127,30 @@ fn the_papers_table_is_printed_in_its_shape() {
     assert_eq!(row("threads "), ["4", "8", "16", "32"]);
     assert_eq!(row("HW tps "), ["320.0", "330.0", "329.0", "324.0"]);
     assert_eq!(row("VM tps "), ["305.0", "316.0", "313.0", "305.0"]);
-    assert_eq!(row("TPS delta % "), ["4.69", "4.24", "4.86", "5.86"]);
+    assert_eq!(row("tps change % "), ["-4.69", "-4.24", "-4.86", "-5.86"]);
     assert_eq!(
-        row("latency delta % "),
-        ["-2.63", "-3.85", "-7.89", "-4.72"]
+        row("latency ms change % "),
+        ["+2.63", "+3.85", "+7.89", "+4.72"]
     );
+    // One sign convention, unless the study asks for the paper's.
+    assert!(!text.contains("delta"), "{text}");
     let words = unwrapped(&both);
     for said in [
-        "Throughput: slower at 4 of 4 points by 4.24 to 5.86 %; -4.91 ±",
-        "Mean response time: slower at 4 of 4 points by 2.63 to 7.89 %",
+        "Throughput: slower at 4 of 4 points by 4.24 to 5.86 %; -4.92 % (",
+        "95th percentile: slower at 4 of 4 points by 2.63 to 7.89 %",
         "Nothing that dyno looks at.",
     ] {
         assert!(words.contains(said), "{said}\n{text}");
     }
+    // In a closed loop it is the same number as the throughput.
+    assert!(!words.contains("Mean response time:"), "{text}");
+    let decisions = column(&both, "decision");
+    assert_eq!(decisions[..4], ["slower", "no_verdict", "slower", "slower"]);
+    // Four points first, then eight percentiles: the smallest p at the strictest level.
+    let levels = column(&both, "confidence");
+    let level = |of: &str| -> f64 { of.parse().unwrap() };
+    assert!(levels.iter().all(|of| level(of) >= 0.95), "{levels:?}");
+    assert!(levels.iter().any(|of| level(of) > 0.993), "{levels:?}");
     let markdown = both.markdown();
     assert!(
         markdown.contains("| threads | 4 | 8 | 16 | 32 |"),
@@ -108,13 +163,131 @@ fn the_papers_table_is_printed_in_its_shape() {
         "id=\"sweep-tps\"",
         "id=\"sweep-ms\"",
         "id=\"curves\"",
-        "TPS delta %",
+        "tps change %",
     ] {
         assert!(html.contains(place), "{place}");
     }
     let json: serde_json::Value = serde_json::from_str(&both.json().unwrap()).unwrap();
-    let change = &json["points"][0]["numbers"][0]["comparison"]["change_pct"]["value"];
-    assert!((change.as_f64().unwrap() + 4.6875).abs() < 1e-9, "{change}");
+    assert_eq!(json["interleaved"], true);
+    let found = &json["points"][0]["numbers"][0]["comparison"];
+    let change = &found["change_pct"]["value"];
+    assert!((change.as_f64().unwrap() + 4.6875).abs() < 1e-3, "{change}");
+    assert!(found["change_pct"]["interval"]["low"].as_f64().unwrap() < -4.6875);
+    assert_eq!(found["decision"]["decision"], "slower");
+    assert_eq!(json["averages"][0]["points"], 4);
+}
+
+/// Two result directories: whatever they show may be the time's.
+#[test]
+fn results_of_different_times_get_no_verdict() {
+    let both = compare(&platform(0, 5), &platform(1, 5));
+    golden("compare_apart.txt", &both.text());
+    assert!(
+        column(&both, "decision")
+            .iter()
+            .all(|of| of == "no_verdict")
+    );
+    assert!(
+        column(&both, "change_pct.low")
+            .iter()
+            .all(|of| !of.is_empty())
+    );
+    assert!(column(&both, "p_adjusted").iter().all(String::is_empty));
+    let words = unwrapped(&both);
+    for said in [
+        "HW and VM were not interleaved.",
+        "[[variant]]",
+        "dyno run STUDY",
+    ] {
+        assert!(words.contains(said), "{said}\n{words}");
+    }
+    for verdict in ["slower", "faster", "equivalent", "undecided"] {
+        assert!(!words.contains(verdict), "{verdict}\n{words}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&both.json().unwrap()).unwrap();
+    let decision = &json["points"][0]["numbers"][0]["comparison"]["decision"];
+    assert_eq!(decision["reason"]["why"], "not_interleaved");
+}
+
+/// The sign of the paper, where a study names it.
+#[test]
+fn the_papers_own_delta_is_shown_where_a_study_asks_for_it() {
+    let mut study = study(5);
+    study.design.delta_as_in = Some("Virtualizing MySQL".into());
+    let text = variants(&study).text();
+    for (name, values) in [
+        ("tps change %", ["-4.69", "-4.24", "-4.86", "-5.86"]),
+        (
+            "TPS delta % (Virtualizing MySQL)",
+            ["+4.69", "+4.24", "+4.86", "+5.86"],
+        ),
+        (
+            "latency delta % (Virtualizing MySQL)",
+            ["-2.63", "-3.85", "-7.89", "-4.72"],
+        ),
+    ] {
+        let line = text.lines().find(|line| line.starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("{name}\n{text}"));
+        let cells: Vec<&str> = line[name.len()..].split_whitespace().collect();
+        assert_eq!(cells, values, "{name}");
+    }
+}
+
+/// In an open loop the throughput is the rate, so the response time is the test.
+#[test]
+fn at_a_rate_the_mean_response_time_is_tested_first() {
+    let mut study = study(5);
+    for trial in &mut study.trials {
+        trial.setup.arrivals = "300/s poisson".into();
+    }
+    let both = variants(&study);
+    let decisions = column(&both, "decision");
+    assert_eq!(decisions[..4], ["no_verdict", "slower", "slower", "slower"]);
+    let words = unwrapped(&both);
+    assert!(
+        words.contains("Mean response time: slower at 4 of 4"),
+        "{words}"
+    );
+    assert!(!words.contains("Throughput:"), "{words}");
+    let json: serde_json::Value = serde_json::from_str(&both.json().unwrap()).unwrap();
+    let reason = &json["points"][0]["numbers"][0]["comparison"]["decision"]["reason"];
+    assert_eq!(reason["why"], "arrival_rate");
+}
+
+/// Points that share their blocks' noise are no independent evidence: with all of the noise
+/// in the blocks of the new side, the average is no surer than a point.
+#[test]
+fn an_average_over_points_is_no_surer_than_their_blocks() {
+    let mut study = study(5);
+    for trial in &mut study.trials {
+        if trial.point[0].1 == "VM" {
+            let luck = [0.97, 1.03, 1.0, 0.99, 1.01][trial.repeat as usize - 1];
+            trial.transactions.per_s.as_mut().unwrap().value *= luck;
+        }
+    }
+    let json: serde_json::Value = serde_json::from_str(&variants(&study).json().unwrap()).unwrap();
+    let width = |change: &serde_json::Value| {
+        let end = |name| change["interval"][name].as_f64().unwrap();
+        end("high") - end("low")
+    };
+    let log = &json["points"][0]["numbers"][0]["comparison"]["log_ratio"];
+    let alone = 2.0 * 2.776 * 100.0 * log["error"].as_f64().unwrap();
+    let average = width(&json["averages"][0]["change_pct"]);
+    assert!(average > 0.9 * alone, "{average} {alone}");
+}
+
+/// Blocks that all ran one side first do not balance an effect of the order.
+#[test]
+fn one_order_in_every_block_is_told() {
+    let mut study = study(3);
+    assert!(!unwrapped(&variants(&study)).contains("in every block"));
+    for trial in &mut study.trials {
+        trial.number = trial.repeat * 2 + u32::from(trial.point[0].1 == "HW");
+    }
+    let words = unwrapped(&variants(&study));
+    assert!(words.contains("VM ran before HW in every block"), "{words}");
+    study.trials.iter_mut().for_each(|trial| trial.number = 0);
+    assert!(!unwrapped(&variants(&study)).contains("in every block"));
 }
 
 #[test]
@@ -127,10 +300,10 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
     let both = compare(&hardware, &machine);
     let words = unwrapped(&both);
     for said in [
-        "VM has nothing at threads=16.",
+        "VM has no trials at threads=16.",
         "VM: threads=4, repeat 1 failed, and is in no number: no memory",
         "VM: 9 of 12 planned trials were run",
-        "slower at 3 of 3 points",
+        "Throughput: -4.84 % (-5.31 to -4.36) on average; no verdict: not interleaved.",
     ] {
         assert!(words.contains(said), "{said}\n{}", both.text());
     }
@@ -144,36 +317,33 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
 }
 
 #[test]
-fn single_runs_say_that_they_say_little() {
-    let both = compare(&platform(0, 1), &platform(1, 1));
-    let words = unwrapped(&both);
-    assert!(words.contains("there is no interval over repeats, so the one within the run is used"));
-    assert!(words.contains("within single runs: what differs from run to run is not in it"));
+fn single_runs_have_a_change_and_no_verdict() {
+    let study = study(1);
+    let both = variants(&study);
     assert!(
-        words.contains("Throughput: slower at 4 of 4 points"),
-        "{words}"
+        column(&both, "decision")
+            .iter()
+            .all(|of| of == "no_verdict")
     );
-}
-
-/// Without any interval the differences are there, but nothing is told of them.
-#[test]
-fn runs_without_an_interval_tell_nothing() {
-    let (one, mut other) = (platform(0, 1), platform(1, 1));
-    for trial in &mut other.trials {
-        trial.transactions.per_s.as_mut().unwrap().half_width = None;
-        let times = trial.response_ms.as_mut().unwrap();
-        times.mean.half_width = None;
-        (times.p95_range, times.p99_range) = (None, None);
-    }
-    let both = compare(&one, &other);
+    assert!(column(&both, "change_pct.low").iter().all(String::is_empty));
+    assert!(column(&both, "change_pct")[0].starts_with("-4.687"));
+    let needed = column(&both, "repeats_needed");
+    assert_eq!(needed[0], "5");
+    assert!(
+        needed
+            .iter()
+            .all(|of| of.is_empty() || of.parse::<u32>().unwrap() >= 5)
+    );
     let words = unwrapped(&both);
-    for text in [
-        "VM against HW. Nothing can be told: a single trial without an interval",
-        "TPS delta % 4.69 4.24 4.86 5.86",
-        "there is no interval over repeats",
+    for said in [
+        "Throughput: -4.92 % on average; no verdict from a single run: repeat each at least 5 times.",
+        "no verdict from a single run: repeat each at least 5 times",
+        "does not show how much runs differ",
+        "tps change % -4.69 -4.24 -4.86 -5.86",
     ] {
-        assert!(words.contains(text), "{text}\n{words}");
+        assert!(words.contains(said), "{said}\n{words}");
     }
+    assert!(!words.contains("slower"), "{words}");
 }
 
 #[test]
@@ -191,17 +361,27 @@ fn a_percentile_of_few_transactions_is_not_compared() {
 }
 
 #[test]
-fn the_same_twice_shows_no_difference() {
-    let (one, other) = (platform(0, 5), platform(0, 5));
-    let both = compare(&one, &other);
+fn the_same_twice_is_equivalent() {
+    let mut study = study(5);
+    for trial in &mut study.trials {
+        trial.point[0].1 = "HW".into();
+    }
+    let half = study.trials.len() / 2;
+    let same: Vec<_> = study.trials[..half].to_vec();
+    for (trial, same) in study.trials[half..].iter_mut().zip(same) {
+        *trial = same;
+        trial.point[0].1 = "VM".into();
+    }
+    let both = variants(&study);
     let words = unwrapped(&both);
     assert!(
-        words.contains("Throughput: no difference shown at 4 of 4 points; +0.00"),
+        words.contains("Throughput: equivalent (within ±2 %) at 4 of 4 points; 0.00 % ("),
         "{words}"
     );
-    assert!(
-        !words.contains("slower") && !words.contains("faster"),
-        "{words}"
+    let decisions = column(&both, "decision");
+    assert_eq!(
+        decisions[..4],
+        ["equivalent", "no_verdict", "equivalent", "equivalent"]
     );
 }
 
@@ -231,12 +411,27 @@ fn what_else_differs_is_listed() {
         result,
         variant: None,
     };
-    let meant = ["innodb_buffer_pool_size".to_owned()];
+    let meant = |name: &str, base: Option<&str>, new: Option<&str>| Meant {
+        name: name.to_owned(),
+        base: base.map(str::to_owned),
+        new: new.map(str::to_owned),
+    };
+    let meant = [
+        meant("innodb_buffer_pool_size", Some("1G"), Some("4G")),
+        // A server reports only what is not its default.
+        meant("innodb_flush_log_at_trx_commit", None, Some("1")),
+    ];
     let both = SideBySide::of(&side("HW", &hardware), &side("VM", &machine), &meant);
     let text = both.text();
     let (meant, besides) = text.split_once("What else differs\n").unwrap();
     let (_, meant) = meant.split_once("What was meant to differ\n").unwrap();
     assert!(meant.contains("innodb_buffer_pool_size") && !meant.contains("io_capacity"));
+    let flush = meant.lines().find(|line| line.contains("trx_commit"));
+    let flush: Vec<&str> = flush.unwrap().split_whitespace().collect();
+    assert_eq!(
+        flush,
+        ["server", "innodb_flush_log_at_trx_commit", "default", "1"]
+    );
     for word in [
         "Virtualisation",
         "KVM",
@@ -311,9 +506,9 @@ fn variants_of_one_study_are_compared_in_pairs() {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
             "xfs against ext4",
-            "TPS delta %",
-            "5.00",
-            "over 5 pairs of repeats",
+            "tps change %",
+            "-5.00",
+            "over 5 blocks",
             "slower",
         ] {
             assert!(text.contains(words), "{words}\n{text}");
@@ -349,7 +544,7 @@ fn more_variants_are_held_against_the_first() {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "The variants against ext4",
-        "btrfs against ext4. Throughput: no difference shown.",
+        "btrfs against ext4. Throughput: equivalent (within ±2 %).",
         "xfs against ext4. Throughput: slower by 9.96 %.",
         "dyno compare RESULT --base 'ext4' --new NAME",
         "variant number ext4 the variant change % verdict",
@@ -398,7 +593,7 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
     for words in [
         "HW: 2 of 8 trials carry warnings: no warm-up (2), generator saturated (1).",
         "VM: 1 check found what spoils measurements: governor.",
-        "Some trials were driven at a rate of their own",
+        "arrived at a rate, which is then their throughput",
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }

@@ -174,7 +174,7 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
     let all = [("", "threads", result)];
     let best = rank(&all, &[]).unwrap();
     assert!(best.text().contains("threads=16"), "{}", best.text());
-    assert!(unwrapped(&best).contains("does not hold what varies from one run to the next"));
+    assert!(unwrapped(&best).contains("leaves out what differs from run to run"));
     for key in ["threads", "load.threads"] {
         let chosen = rank(&all, &[(key, "32")]).unwrap();
         assert!(chosen.csv().contains(",1100,"), "{}", chosen.csv());
@@ -212,11 +212,13 @@ fn variants_stand_for_themselves_and_namesakes_are_told_apart() {
     assert_eq!(
         places(&ranking),
         [
-            " 1 1 false xfs",
-            " 1 2 false ext4 (monday)",
-            " 1 3 false ext4 (tuesday)"
-        ]
+            " 1 1 true xfs",
+            " 1 1 true ext4 (monday)",
+            " 1 1 true ext4 (tuesday)"
+        ],
+        "single runs are not told apart"
     );
+    assert!(unwrapped(&ranking).contains("The results were not interleaved"));
 }
 
 #[test]

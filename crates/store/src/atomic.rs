@@ -1,18 +1,27 @@
 //! Files that are whole or absent.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::Write;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::error::StoreError;
 
+/// Digits of the random part of a temporary file's name.
+const RANDOM_DIGITS: usize = 16;
+/// How the name of a temporary file ends.
+const TEMPORARY: &str = ".tmp";
+
 /// Writes beside its place, waits for the disk, then moves it there: after a
 /// crash, even of the machine, the old or the new file is there, never a part.
+///
+/// Nothing that stands in the directory, such as a symbolic link, is written through.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let beside = beside(path);
-    let written = write_through(&beside, bytes);
+    let (beside, file) = create_beside(path).map_err(StoreError::at("write", path))?;
+    let written = write_through(file, bytes);
     if written.is_err() {
         // Half a file helps nobody; the error to tell is the first one.
         let _ = fs::remove_file(&beside);
@@ -20,6 +29,18 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     written.map_err(StoreError::at("write", path))?;
     fs::rename(&beside, path).map_err(StoreError::at("write", path))?;
     sync_parent(path)
+}
+
+/// Removes temporary files that killed writers left in a directory. The caller keeps other
+/// writers out.
+pub(crate) fn remove_stale(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(is_temporary) && entry.file_type()?.is_file() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes a value as indented JSON with a line end.
@@ -30,16 +51,45 @@ pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), Sto
     write(path, &bytes)
 }
 
-fn write_through(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
+fn write_through(mut file: File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()
 }
 
+/// A new file, under a name that nobody could have guessed.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    loop {
+        let beside = beside(path);
+        // With O_EXCL, a symbolic link of that name is not followed either.
+        match File::create_new(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return Ok((beside, made?)),
+        }
+    }
+}
+
+/// `.result.json.0123456789abcdef.tmp`
 fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
-    PathBuf::from(name)
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    // The keys of the standard hasher come from the system's random numbers.
+    let random = RandomState::new().build_hasher().finish();
+    name.push(format!(".{random:0RANDOM_DIGITS$x}{TEMPORARY}"));
+    path.with_file_name(name)
+}
+
+/// Whether [`write`] gives such names to files that are not whole yet.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    let parts = name
+        .strip_suffix(TEMPORARY)
+        .and_then(|name| name.rsplit_once('.'));
+    let is_digit = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+    parts.is_some_and(|(file, random)| {
+        file.len() > 1
+            && file.starts_with('.')
+            && random.len() == RANDOM_DIGITS
+            && random.bytes().all(is_digit)
+    })
 }
 
 /// The move itself must reach the disk too.
@@ -56,12 +106,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_keeps_the_old_file() {
-        let folder = tempfile::tempdir().unwrap();
+    fn nothing_is_written_through_what_stands_there() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let target = other.path().join("target");
+        fs::write(&target, "theirs").unwrap();
         let path = folder.path().join("result.json");
-        write(&path, b"old").unwrap();
-        std::os::unix::fs::symlink("/dev/full", beside(&path)).unwrap();
-        let error = write(&path, b"new").unwrap_err();
+        for link in ["result.json", "result.json.tmp", ".result.json.tmp"] {
+            std::os::unix::fs::symlink(&target, folder.path().join(link)).unwrap();
+        }
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"theirs");
+        assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_goes_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let stale = beside(&folder.path().join("report.html"));
+        fs::write(&stale, "half").unwrap();
+        let link = beside(&folder.path().join("report.md"));
+        std::os::unix::fs::symlink(&stale, &link).unwrap();
+        for kept in [
+            "report.html",
+            "notes.tmp",
+            ".0123456789abcdef.tmp",
+            ".a.0123.tmp",
+        ] {
+            fs::write(folder.path().join(kept), "kept").unwrap();
+        }
+        remove_stale(folder.path()).unwrap();
+        assert!(!stale.exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5);
+    }
+
+    #[test]
+    fn a_full_disk_keeps_the_old_file() {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let error = write_through(full.unwrap(), b"new").unwrap_err();
+        let error = StoreError::at("write", Path::new("result.json"))(error);
         assert!(matches!(error, StoreError::Full { .. }), "{error}");
         let text = error.to_string();
         assert!(
@@ -69,7 +152,5 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("--out"), "{text}");
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert!(!beside(&path).exists());
     }
 }

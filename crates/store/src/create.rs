@@ -59,7 +59,9 @@ impl ResultDir {
     /// # Errors
     /// When there is none, or another dyno writes to it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::locked(path.to_owned())
+        let dir = Self::locked(path.to_owned())?;
+        atomic::remove_stale(path).map_err(StoreError::at("tidy", path))?;
+        Ok(dir)
     }
 
     /// Opens a result that was cut off, to go on with it, with the trials that came to
@@ -69,11 +71,12 @@ impl ResultDir {
     /// As [`ResultDir::open`]'s, and when a trial is damaged or cannot be removed.
     pub fn resume(path: &Path) -> Result<(Self, Vec<TrialSummary>), StoreError> {
         let dir = Self::open(path)?;
+        refuse_link(&path.join(names::TRIALS))?;
         let mut whole = Vec::new();
         for trial in read::trial_dirs(path)? {
             match read::read_trial(&trial)? {
                 Some(summary) if summary.outcome == Outcome::Completed => whole.push(summary),
-                _ => fs::remove_dir_all(&trial).map_err(StoreError::at("remove", &trial))?,
+                _ => remove_trial(&trial)?,
             }
         }
         Ok((dir, whole))
@@ -148,6 +151,38 @@ impl ResultDir {
         let path = self.path.join(name);
         atomic::write(&path, text.as_bytes())?;
         Ok(path)
+    }
+}
+
+/// Removes a trial that was cut off, unless anything is in it that is not a trial's.
+fn remove_trial(trial: &Path) -> Result<(), StoreError> {
+    const OWN: [&str; 5] = [
+        names::SERIES,
+        names::INTERVALS,
+        names::MONITORS,
+        names::SERVERS,
+        names::TRIAL,
+    ];
+    refuse_link(trial)?;
+    for entry in fs::read_dir(trial).map_err(StoreError::at("read", trial))? {
+        let entry = entry.map_err(StoreError::at("read", trial))?;
+        let name = entry.file_name();
+        let name = name.to_str().unwrap_or_default();
+        if !OWN.contains(&name) && !atomic::is_temporary(name) {
+            let path = entry.path();
+            return Err(StoreError::Foreign { path });
+        }
+    }
+    fs::remove_dir_all(trial).map_err(StoreError::at("remove", trial))
+}
+
+/// A link could lead to anybody's directories.
+fn refuse_link(path: &Path) -> Result<(), StoreError> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_symlink() => Err(StoreError::Foreign {
+            path: path.to_owned(),
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -266,6 +301,36 @@ mod tests {
             create(&out.join(names::STUDY)),
             Err(StoreError::Exists { .. })
         ));
+    }
+
+    #[test]
+    fn only_what_is_a_trials_is_removed_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        drop(create(&out).unwrap().trial(1, "threads=1").unwrap());
+        let theirs = out.join("trials/42-notes/theirs");
+        fs::create_dir(theirs.parent().unwrap()).unwrap();
+        fs::write(&theirs, "x").unwrap();
+        let error = ResultDir::resume(&out).unwrap_err();
+        assert!(matches!(&error, StoreError::Foreign { path } if *path == theirs));
+        assert!(theirs.exists());
+
+        // The same by a link in the place of one trial, and of all.
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(out.join("trials"), &elsewhere).unwrap();
+        fs::remove_file(elsewhere.join("42-notes/theirs")).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, out.join("trials")).unwrap();
+        let error = ResultDir::resume(&out).unwrap_err();
+        assert!(matches!(&error, StoreError::Foreign { .. }), "{error}");
+        fs::remove_file(out.join("trials")).unwrap();
+        fs::create_dir(out.join("trials")).unwrap();
+        let link = out.join("trials/001-threads=1");
+        std::os::unix::fs::symlink(elsewhere.join("42-notes"), &link).unwrap();
+        let error = ResultDir::resume(&out).unwrap_err();
+        assert!(matches!(&error, StoreError::Foreign { .. }), "{error}");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
+        fs::remove_file(link).unwrap();
+        ResultDir::resume(&out).unwrap();
     }
 
     #[test]

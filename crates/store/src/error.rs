@@ -41,6 +41,15 @@ pub enum StoreError {
         /// Where.
         path: PathBuf,
     },
+    /// Something that dyno did not write stands where it would remove its own.
+    #[error(
+        "{} was not written by dyno, and would be removed with an unfinished trial\n  Move it away, \
+         then try again.", path.display()
+    )]
+    Foreign {
+        /// Where.
+        path: PathBuf,
+    },
     /// Another dyno writes there.
     #[error("another dyno is writing to {}\n  Wait until it has ended.", path.display())]
     InUse {

@@ -21,14 +21,11 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
     let first = point(0)?;
     let repeats = first.get("load.repeats")?;
     let order = order(&first, repeats)?;
-    let points = content
-        .axes
-        .iter()
-        .map(|a| a.values.len())
-        .product::<usize>()
-        * grounds.len();
+    let values = content.axes.iter().map(|a| a.values.len());
+    let combinations = values.product::<usize>();
     let mut trials = Vec::new();
-    for (repeat, block) in (1..).zip(order::blocks(points, repeats, order)) {
+    let blocks = order::blocks(grounds.len(), combinations, repeats, order);
+    for (repeat, block) in (1..).zip(blocks) {
         for index in block {
             let at = point(index)?;
             let mut label = at.label();
@@ -47,6 +44,7 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
         repeats,
         order,
         tables: tables(content),
+        delta_as_in: first.maybe("report.delta_as_in")?,
         thresholds: thresholds(content),
         baseline: content.baseline.clone(),
         sizes: content.sizes.iter().map(|s| s.name.clone()).collect(),
@@ -120,6 +118,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         directory: None,
         config: Vec::new(),
         reset: Reset::default(),
+        cold_data: true,
     };
     // In a study of several engines the keys below are for the others.
     if spec.engine.is_process() {
@@ -130,6 +129,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         spec.directory = at.maybe_spanned("server.directory")?;
         spec.config = at.settings();
         spec.reset = at.get("server.reset")?;
+        spec.cold_data = at.get("server.cold_data")?;
     }
     Ok(ServerSpec::Engine(Box::new(spec)))
 }

@@ -182,6 +182,8 @@ pub(crate) static KEYS: &[Key] = &[
         "Directory on the disk to be tested, such as `/mnt/nvme`: each server's data lies in a new directory below it, which goes with the server; nothing else in it is touched. Without it data lies in dyno's cache. Prepared data is kept in the cache in any case, and copied.")),
     started(key("server.reset", Kind::Choice(&["copy", "rebuild", "none"]), "\"copy\"",
         "How a trial gets its data: `copy` (each starts from its own copy of a data directory that is prepared once and kept for later studies), `rebuild` (each prepares its own, which takes the full time) or `none` (each goes on with what the trial before it left, so trials are not independent; one that needs other data, or comes after one in which a server died, begins with a copy).")),
+    started(key("server.cold_data", Kind::Boolean, "true",
+        "Whether a trial's new data is written to disk and dropped from the page cache before the servers start on it, so that no trial begins while the kernel still writes it. With `false` the servers start at once, on what the copy left in memory.")),
     started(optional("server.config", Kind::Settings,
         "Settings of the server's own option file: `config = { innodb_buffer_pool_size = \"256M\" }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.innodb_buffer_pool_size`.")),
 
@@ -226,7 +228,7 @@ pub(crate) static KEYS: &[Key] = &[
     fixed(key("load.repeats", count(1, 1000), "1",
         "How many trials each point of the study has. Every point runs once before any runs again.")),
     fixed(optional("load.order", Kind::Choice(&["random", "written"]),
-        "Order of the trials: `written` (as the file has them) or `random` (each round of repeats is shuffled, so that a slow change of the machine meets all points alike). Without it `random` when `repeats` is more than 1, else `written`.")),
+        "Order of the trials: `written` (as the file has them) or `random` (shuffled in each block of repeats, and balanced over the blocks, so that a slow change of the host affects all points alike). Without it `random` when `repeats` is more than 1, else `written`.")),
     fixed(key("load.order_seed", count(0, u64::MAX), "1",
         "Seed of the random order: the same seed, the same order.")),
 
@@ -253,6 +255,8 @@ pub(crate) static KEYS: &[Key] = &[
 
     fixed(optional("report.tables", Kind::Tables,
         "Tables in a paper's own shape: `[{ rows = \"load.threads\", columns = [\"tps\", \"response_ms.p99\"] }]`.")),
+    fixed(optional("report.delta_as_in", NAME,
+        "Title of a paper whose sign convention comparisons of variants show as well: its `delta %` is the change with the opposite sign, so that lost throughput is above 0.")),
 ];
 
 /// The name of a variant: no key of the study, but read like one.

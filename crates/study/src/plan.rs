@@ -24,6 +24,8 @@ pub struct Plan {
     pub order: Order,
     /// What the report is to show.
     pub tables: Vec<TableSpec>,
+    /// Title of the paper whose sign convention comparisons show as well.
+    pub delta_as_in: Option<String>,
     /// What numbers have to be, at every point.
     pub thresholds: Vec<ThresholdSpec>,
     /// Name of the variant that thresholds may be relative to.
@@ -38,7 +40,7 @@ pub struct Plan {
 /// before any runs again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
-    /// Whether each round of repeats is shuffled.
+    /// Whether each block of repeats has a random order, balanced over the blocks.
     pub random: bool,
     /// Seed of the shuffling: the same seed, the same order.
     pub seed: u64,
@@ -48,9 +50,9 @@ pub struct Order {
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.random {
-            write!(f, "each round in random order, seed {}", self.seed)
+            write!(f, "blocks in balanced random order, seed {}", self.seed)
         } else {
-            f.write_str("each round in the order of the study")
+            f.write_str("blocks in the order of the study")
         }
     }
 }

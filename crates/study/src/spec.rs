@@ -44,6 +44,8 @@ pub struct EngineSpec {
     pub config: Vec<(String, Spanned<String>)>,
     /// How a trial gets its data.
     pub reset: Reset,
+    /// Whether new data is on disk and out of the page cache before its server starts.
+    pub cold_data: bool,
 }
 
 impl EngineSpec {

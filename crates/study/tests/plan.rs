@@ -100,10 +100,12 @@ fn every_key_arrives() {
         order_ranges = 14\ndistinct_ranges = 15\nrange_size = 16\nindex_updates = 17
         non_index_updates = 18\ndelete_inserts = 19\nskip_trx = true\nrandom_points = 20
         number_of_ranges = 21\ndelta = 22
-        [monitors]\nenabled = false";
+        [monitors]\nenabled = false
+        [report]\ndelta_as_in = \"A paper\"";
     let plan = plan(text, &[]);
     let trial = &plan.trials[0];
     assert_eq!(plan.description.as_deref(), Some("d"));
+    assert_eq!(plan.delta_as_in.as_deref(), Some("A paper"));
     assert!(matches!(&trial.server, ServerSpec::Url(url) if url.expose() == "mysql://u:p@h/d"));
     let data = DataSpec {
         tables: 2,

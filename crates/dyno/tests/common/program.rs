@@ -195,7 +195,7 @@ fn heeding(dyno: &Path) -> Command {
 pub fn cache() -> std::path::PathBuf {
     use std::os::unix::fs::MetadataExt;
     let user = std::fs::metadata("/proc/self").unwrap().uid();
-    std::env::temp_dir().join(format!("dyno-tests-{user}"))
+    std::env::temp_dir().join(format!("dyno-tests-cache-{user}"))
 }
 
 /// A dyno that runs; killed when it is dropped.

@@ -6,6 +6,9 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
+use super::trust;
 use crate::error::LabError;
 
 /// A lock that is held. Servers do not inherit it: the file is closed on exec.
@@ -18,7 +21,7 @@ impl Lock {
     /// Waits until nobody else has it.
     pub(crate) fn exclusive(path: &Path) -> Result<Self, LabError> {
         loop {
-            let file = open(path)?;
+            let file = open_or_create(path)?;
             file.lock().map_err(LabError::at("lock", path))?;
             if is_there(&file, path)? {
                 return Ok(Self { _file: file });
@@ -28,16 +31,28 @@ impl Lock {
 
     /// `None` while somebody has it in any way.
     pub(crate) fn try_exclusive(path: &Path) -> Result<Option<Self>, LabError> {
-        Self::attempt(path, File::try_lock)
+        Self::attempt(path, open_or_create, File::try_lock)
+    }
+
+    /// Takes a lock that a dyno made earlier. `None` where there is no such file, and while
+    /// somebody has it in any way.
+    pub(crate) fn try_existing(path: &Path) -> Result<Option<Self>, LabError> {
+        match Self::attempt(path, open_existing, File::try_lock) {
+            Err(LabError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            taken => taken,
+        }
     }
 
     /// `None` while somebody has it for himself.
     pub(crate) fn try_shared(path: &Path) -> Result<Option<Self>, LabError> {
-        Self::attempt(path, File::try_lock_shared)
+        Self::attempt(path, open_or_create, File::try_lock_shared)
     }
 
     fn attempt(
         path: &Path,
+        open: impl Fn(&Path) -> Result<File, LabError>,
         lock: impl Fn(&File) -> Result<(), TryLockError>,
     ) -> Result<Option<Self>, LabError> {
         loop {
@@ -52,15 +67,34 @@ impl Lock {
     }
 }
 
-fn open(path: &Path) -> Result<File, LabError> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+fn open_or_create(path: &Path) -> Result<File, LabError> {
+    open(OpenOptions::new().create(true).truncate(false), path)
+}
+
+fn open_existing(path: &Path) -> Result<File, LabError> {
+    open(&mut OpenOptions::new(), path)
+}
+
+/// Opens a file that only this user can have made; whatever else stands in its place is
+/// refused.
+fn open(options: &mut OpenOptions, path: &Path) -> Result<File, LabError> {
+    // A named pipe would keep whoever opens it waiting.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let options = options.read(true).write(true).mode(0o600);
+    let file = options
+        .custom_flags(flags.bits().cast_signed())
         .open(path)
-        .map_err(LabError::at("open", path))
+        .map_err(LabError::at("open", path))?;
+    let meta = file.metadata().map_err(LabError::at("look at", path))?;
+    let untrusted = |why: String| LabError::Untrusted {
+        path: path.to_owned(),
+        why,
+    };
+    if !meta.is_file() {
+        return Err(untrusted("is not a regular file".to_owned()));
+    }
+    trust::check_owner(meta.uid()).map_err(untrusted)?;
+    Ok(file)
 }
 
 /// Whether the file that was locked is still the one at `path`: its last holder may
@@ -90,6 +124,45 @@ mod tests {
         assert!(Lock::try_shared(&path).unwrap().is_none());
         drop(alone);
         assert!(Lock::try_shared(&path).unwrap().is_some());
+    }
+
+    #[test]
+    fn an_existing_lock_is_never_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        assert!(Lock::try_existing(&path).unwrap().is_none());
+        assert!(!path.exists());
+        drop(Lock::exclusive(&path).unwrap());
+        let held = Lock::try_existing(&path).unwrap().unwrap();
+        assert!(Lock::try_existing(&path).unwrap().is_none());
+        drop(held);
+    }
+
+    #[test]
+    fn whatever_else_stands_in_the_place_of_a_lock_is_refused_untouched() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("target");
+        fs::write(&target, "theirs").unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::os::unix::fs::symlink(&target, path("link")).unwrap();
+        std::os::unix::fs::symlink("/there/is/none", path("dangling")).unwrap();
+        fs::create_dir(path("dir")).unwrap();
+        let pipe = std::process::Command::new("mkfifo")
+            .arg(path("pipe"))
+            .status();
+        assert!(pipe.unwrap().success());
+        let mut names = vec!["link", "dangling", "dir", "pipe"];
+        if rustix::process::geteuid().is_root() {
+            fs::write(path("foreign"), "").unwrap();
+            std::os::unix::fs::chown(path("foreign"), Some(65534), None).unwrap();
+            names.push("foreign");
+        }
+        for name in names {
+            Lock::try_existing(&path(name)).expect_err(name);
+            Lock::try_exclusive(&path(name)).expect_err(name);
+            Lock::exclusive(&path(name)).expect_err(name);
+        }
+        assert_eq!(fs::read(&target).unwrap(), b"theirs");
     }
 
     /// Who waited for a lock whose file was removed would else hold nothing.

@@ -2,6 +2,7 @@
 //! running dyno.
 //!
 //! ```text
+//! CACHE/.dyno-directory   without it, dyno refuses the directory: see `marker`
 //! CACHE/lock              held while a run directory is made, claimed or removed
 //! CACHE/templates/        prepared data: see `template`
 //! CACHE/run/5e1c…/lock    held as long as that dyno lives
@@ -13,25 +14,32 @@
 //! noted there first: see `outside`.
 
 pub(crate) mod lock;
+pub(crate) mod marker;
 mod mounted;
 pub(crate) mod outside;
 mod root;
+mod run_dir;
+pub(crate) mod survivors;
+mod sweep;
+pub(crate) mod trust;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::account::Account;
 use crate::error::LabError;
 use crate::needs;
-use crate::sweep;
+use crate::process;
 use crate::template::cache;
 use lock::Lock;
 
 pub use outside::Unseen;
 pub(crate) use root::check_reachable;
 
+/// The file in the cache, and in each run directory, that is locked.
+const LOCK: &str = "lock";
 /// What `DYNO_CACHE_LIMIT` is by default: 20 GiB.
 const CACHE_LIMIT_BYTES: u64 = 20 << 30;
 
@@ -67,6 +75,39 @@ pub struct Cleaned {
     pub bytes: u64,
     /// What could not be looked for; its run directory stays.
     pub unseen: Vec<Unseen>,
+    /// What could not be removed, and so stays.
+    pub left: Vec<Leftover>,
+}
+
+/// Something of a dead dyno that could not be removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// Its directory in the cache.
+    pub path: PathBuf,
+    /// What is in the way.
+    pub why: String,
+    /// What to do about that.
+    pub remedy: Option<String>,
+}
+
+impl Leftover {
+    pub(crate) fn new(path: &Path, error: &LabError) -> Self {
+        Self {
+            path: path.to_owned(),
+            why: error.to_string(),
+            remedy: error.remedy(),
+        }
+    }
+}
+
+impl std::fmt::Display for Leftover {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "could not remove {}: {}", self.path.display(), self.why)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, " ({remedy})"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Where the cache is or would be; nothing is made there.
@@ -83,8 +124,9 @@ impl Home {
     /// `$DYNO_CACHE_LIMIT` (default 20 GiB), and sweeps what dead dynos left.
     ///
     /// # Errors
-    /// When the place cannot be made, is not this user's alone, or is closed to the
-    /// user that servers run as; when something that was left cannot be removed.
+    /// When the place cannot be made, holds files that are not dyno's, is not this user's
+    /// alone, or is closed to the user that servers run as. What cannot be swept is no error:
+    /// see [`Cleaned::left`].
     pub fn open() -> Result<Self, LabError> {
         Self::open_in(&root::from_environment()?, cache_limit()?)
     }
@@ -98,13 +140,13 @@ impl Home {
         let root = root::prepare(root, &account)?;
         // Nobody may take the new directory for a dead dyno's before it is locked.
         let whole = Lock::exclusive(&root.join("lock"))?;
-        let run = new_run_dir(&root)?;
-        let own = Lock::exclusive(&run.join("lock"))?;
-        let dead = sweep::claim(&root)?;
+        let run = run_dir::make(&root)?;
+        let own = Lock::exclusive(&run.join(LOCK))?;
+        let found = sweep::claim(&root)?;
         drop(whole);
         let home = Self {
             inner: Arc::new(Inner {
-                swept: sweep::remove(&root, dead)?,
+                swept: sweep::remove(&root, found, &account),
                 root,
                 run,
                 account,
@@ -146,6 +188,14 @@ impl Home {
         self.inner.run.join(format!("{prefix}{number}"))
     }
 
+    /// A program to be started as the servers' account, known by its environment as one of
+    /// this run.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = process::command(&self.inner.account, program);
+        command.env(survivors::RUN_DIR, &self.inner.run);
+        command
+    }
+
     pub(crate) fn templates(&self) -> PathBuf {
         self.inner.root.join(root::TEMPLATES)
     }
@@ -163,7 +213,7 @@ impl Drop for Inner {
 }
 
 /// Removes what dead dynos left, and with `templates` every template that no dyno
-/// uses; says what that was.
+/// uses; says what that was, and what could not be removed.
 ///
 /// # Errors
 /// As [`Home::open`]'s.
@@ -171,20 +221,21 @@ pub fn clean(templates: bool) -> Result<Cleaned, LabError> {
     clean_in(&root::from_environment()?, templates)
 }
 
-/// The same at a given place.
+/// The same at a given place. Nothing is made there, so that it works on a full disk.
 ///
 /// # Errors
 /// As [`Home::open`]'s.
 pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, LabError> {
-    if !root.exists() {
+    let Some(root) = root::find(root)? else {
         return Ok(Cleaned::default());
-    }
-    let home = Home::open_in(root, CACHE_LIMIT_BYTES)?;
-    let mut cleaned = home.swept().clone();
+    };
+    let account = Account::for_servers()?;
+    let whole = Lock::exclusive(&root.join(LOCK))?;
+    let found = sweep::claim(&root)?;
+    drop(whole);
+    let mut cleaned = sweep::remove(&root, found, &account);
     if templates {
-        let (count, bytes) = cache::remove_unused(&home)?;
-        cleaned.templates = count;
-        cleaned.bytes += bytes;
+        cache::remove_unused(&root.join(root::TEMPLATES), &mut cleaned)?;
     }
     Ok(cleaned)
 }
@@ -195,19 +246,4 @@ fn cache_limit() -> Result<u64, LabError> {
     };
     let text = text.to_string_lossy();
     needs::parse_bytes(&text).ok_or_else(|| LabError::CacheLimit(text.into_owned()))
-}
-
-/// A directory with a name that no other dyno ever has: somebody who still waits to
-/// sweep a dead one must not find a live one under its name.
-fn new_run_dir(root: &Path) -> Result<PathBuf, LabError> {
-    loop {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let micros = now.map_or(0, |time| time.as_micros());
-        let path = root.join(root::RUN).join(format!("{micros:x}"));
-        match root::make_dir(&path) {
-            Ok(()) => return Ok(path),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(LabError::at("make", &path)(error)),
-        }
-    }
 }

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The link is there before the thing is, and goes after it: whatever instant a dyno is
-//! killed at, whoever sweeps its run directory finds all that it left. A directory's link
+//! killed at, whoever sweeps its run directory finds all that it left. A directory has dyno's
+//! marker in it, without which nothing in it is removed. Its link
 //! says how deep in its path the disk is mounted, here at `/mnt/nvme`: as long as nothing is
 //! mounted there, nobody knows whether the directory is gone, and the link stays. One in
 //! memory goes with its mount, and its link says nothing of that.
@@ -19,10 +20,10 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::{Home, mounted, root};
+use super::{Home, marker, mounted, root, trust};
 use crate::error::LabError;
 use crate::process::LOOK;
-use crate::sweep;
+use crate::tree;
 
 /// Stands in a link's name before the depth of the mount point.
 const MOUNTED_AT: char = '@';
@@ -82,7 +83,11 @@ impl Outside {
             let _ = fs::remove_file(&link);
             return Err(LabError::at("make", &path)(error));
         }
-        Ok(Self { kind, link, path })
+        let made = Self { kind, link, path };
+        if kind == Kind::Directory {
+            marker::ensure(&made.path)?;
+        }
+        Ok(made)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -125,15 +130,16 @@ pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
             continue;
         };
         let path = fs::read_link(&link).map_err(LabError::at("read", &link))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if !name.starts_with(&own_prefix(run)) {
+        if !is_named_by(&path, &link, kind, run) {
             continue;
         }
-        if kind == Kind::Directory {
-            all.bytes += sweep::used_bytes(&path);
-        }
-        if !remove(kind, &link, &path)? {
-            all.unseen.push(Unseen { path, link });
+        let bytes = match kind {
+            Kind::Group => 0,
+            Kind::Directory => tree::used_bytes(&path),
+        };
+        match remove(kind, &link, &path)? {
+            true => all.bytes += bytes,
+            false => all.unseen.push(Unseen { path, link }),
         }
     }
     Ok(all)
@@ -143,6 +149,12 @@ pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
 fn own_prefix(run: &Path) -> String {
     let run = run.file_name().unwrap_or_default().to_string_lossy();
     format!("dyno-{run}-")
+}
+
+/// Whether a run gives this name to what it makes for this link.
+fn is_named_by(path: &Path, link: &Path, kind: Kind, run: &Path) -> bool {
+    let name = number(link, kind).map(|number| format!("{}{number}", own_prefix(run)));
+    path.is_absolute() && name.is_some_and(|name| path.file_name() == Some(name.as_ref()))
 }
 
 /// The number of a link of this kind; `None` for anything else.
@@ -162,19 +174,43 @@ fn noted_depth(link: &Path) -> Option<usize> {
 /// Removes the thing, then its link. `false`: it is not there, but neither is its disk.
 fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
     let removed = match kind {
-        Kind::Group => remove_group(path),
-        Kind::Directory => fs::remove_dir_all(path),
+        Kind::Group => remove_group(path).map_err(LabError::at("remove", path)),
+        Kind::Directory => remove_directory(path),
     };
     match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(LabError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             if noted_depth(link).is_some_and(|depth| !mounted::is_at(depth, path)) {
                 return Ok(false);
             }
         }
-        removed => removed.map_err(LabError::at("remove", path))?,
+        removed => removed?,
     }
     fs::remove_file(link).map_err(LabError::at("remove", link))?;
     Ok(true)
+}
+
+/// Removes a directory that has dyno's marker, from a place that nobody else can exchange.
+fn remove_directory(path: &Path) -> Result<(), LabError> {
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    let real = fs::canonicalize(parent).map_err(LabError::at("open", parent))?;
+    if real != parent {
+        return Err(LabError::Untrusted {
+            path: parent.to_owned(),
+            why: format!("is now a symbolic link to {}", real.display()),
+        });
+    }
+    trust::check(parent)?;
+    root::check_own_dir(path)?;
+    // One that is empty was made just before its dyno was killed.
+    if marker::is_empty(path)? {
+        return fs::remove_dir(path).map_err(LabError::at("remove", path));
+    }
+    match marker::is_marked(path)? {
+        true => tree::remove(path),
+        false => Err(LabError::Unmarked {
+            path: path.to_owned(),
+        }),
+    }
 }
 
 fn remove_group(path: &Path) -> io::Result<()> {
@@ -194,11 +230,13 @@ fn remove_group(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
     use crate::home::clean_in;
 
     fn home() -> (tempfile::TempDir, Home) {
         let dir = tempfile::tempdir().unwrap();
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        let open = PermissionsExt::from_mode(0o755);
         fs::set_permissions(dir.path(), open).unwrap();
         let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
         (dir, home)
@@ -256,6 +294,62 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_that_took_the_place_of_the_runs_stays() {
+        let (_dir, home) = home();
+        let disk = tempfile::tempdir().unwrap();
+        let run = home.run_dir().to_owned();
+        let theirs = tempfile::tempdir().unwrap();
+        fs::write(theirs.path().join("file"), "x").unwrap();
+        let exchange: [&dyn Fn(&Path); 3] = [
+            &|path| symlink(theirs.path(), path).unwrap(),
+            &|path| {
+                fs::create_dir(path).unwrap();
+                fs::write(path.join("file"), "x").unwrap();
+            },
+            &|path| fs::write(path, "x").unwrap(),
+        ];
+        for exchange in exchange {
+            let made = Outside::make(&home, Kind::Directory, disk.path()).unwrap();
+            let path = made.path.clone();
+            fs::remove_dir_all(&path).unwrap();
+            exchange(&path);
+            remove_all(&run).unwrap_err();
+            drop(made);
+            assert!(fs::symlink_metadata(&path).is_ok());
+            assert!(path.is_file() || path.join("file").exists());
+            fs::remove_dir_all(&path)
+                .or_else(|_| fs::remove_file(&path))
+                .unwrap();
+            remove_all(&run).unwrap();
+        }
+        assert!(theirs.path().join("file").exists());
+    }
+
+    /// The disk's parent is somebody else's by now, or a link to another place.
+    #[test]
+    fn nothing_is_removed_below_a_place_that_is_no_longer_safe() {
+        let (_dir, home) = home();
+        let disk = tempfile::tempdir().unwrap();
+        let parent = disk.path().join("parent");
+        fs::create_dir(&parent).unwrap();
+        let made = Outside::make(&home, Kind::Directory, &parent).unwrap();
+        let mode = |mode| fs::Permissions::from_mode(mode);
+        fs::set_permissions(&parent, mode(0o777)).unwrap();
+        let error = remove_all(home.run_dir()).unwrap_err();
+        assert!(matches!(error, LabError::Exposed { .. }), "{error}");
+        fs::set_permissions(&parent, mode(0o755)).unwrap();
+        fs::rename(&parent, disk.path().join("moved")).unwrap();
+        symlink(disk.path().join("moved"), &parent).unwrap();
+        let error = remove_all(home.run_dir()).unwrap_err().to_string();
+        assert!(error.contains("symbolic link"), "{error}");
+        assert_eq!(count(&disk.path().join("moved")), 1);
+        fs::remove_file(&parent).unwrap();
+        fs::rename(disk.path().join("moved"), &parent).unwrap();
+        drop(made);
+        assert_eq!(count(&parent), 0);
+    }
+
+    #[test]
     fn what_lies_on_a_disk_that_is_not_there_stays_noted() {
         let (_dir, home) = home();
         let mount_point = tempfile::tempdir().unwrap();
@@ -268,7 +362,7 @@ mod tests {
         let link = run.join(format!("elsewhere0{MOUNTED_AT}{depth}"));
         fs::rename(&made.link, &link).unwrap();
         std::mem::forget(made);
-        fs::remove_dir(&path).unwrap();
+        fs::remove_dir_all(&path).unwrap();
         let noted = Unseen {
             path: path.clone(),
             link,

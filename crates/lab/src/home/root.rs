@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::{marker, trust};
 use crate::account::Account;
 use crate::error::LabError;
 
@@ -39,24 +40,90 @@ fn place(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<P
     Some(cache?.join("dyno"))
 }
 
-/// Has the directories, and makes sure of them. Gives the root without symbolic links above it.
+/// Creates the cache where there is none, and makes sure that it is dyno's and that nobody else
+/// can reach into it. Gives the root without symbolic links above it.
 pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, LabError> {
+    let root = resolve(root)?;
     if let Some(parent) = root.parent() {
-        fs::create_dir_all(parent).map_err(LabError::at("make", parent))?;
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(parent);
+        made.map_err(LabError::at("make", parent))?;
     }
-    check_characters(root)?;
-    own_dir(root)?;
-    let root = fs::canonicalize(root).map_err(LabError::at("open", root))?;
-    let limit = MAX_SOCKET_BYTES - BELOW_ROOT.len();
-    if root.as_os_str().len() > limit {
-        return Err(LabError::PathTooLong { path: root, limit });
-    }
-    own_dir(&root.join(RUN))?;
-    own_dir(&root.join(TEMPLATES))?;
+    make_own_dir(&root)?;
+    marker::ensure(&root)?;
+    make_own_dir(&root.join(RUN))?;
+    make_own_dir(&root.join(TEMPLATES))?;
     if let Some(user) = account.other_name() {
         check_reachable(&root, user)?;
     }
     Ok(root)
+}
+
+/// The cache that is there, checked as by [`prepare`]; `None` where there is none yet. Nothing
+/// is made.
+pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, LabError> {
+    let root = resolve(root)?;
+    if !is_there(&root)? {
+        return Ok(None);
+    }
+    check_own_dir(&root)?;
+    if marker::is_empty(&root)? {
+        return Ok(None);
+    }
+    if !marker::is_marked(&root)? {
+        return Err(LabError::Unmarked { path: root });
+    }
+    for dir in [RUN, TEMPLATES] {
+        let dir = root.join(dir);
+        if is_there(&dir)? {
+            check_own_dir(&dir)?;
+        }
+    }
+    Ok(Some(root))
+}
+
+/// The path without symbolic links above its last name, none of which need be there yet; only
+/// root and this user can change what it leads to.
+fn resolve(root: &Path) -> Result<PathBuf, LabError> {
+    check_characters(root)?;
+    let untrusted = |why: &str| LabError::Untrusted {
+        path: root.to_owned(),
+        why: why.to_owned(),
+    };
+    if fs::symlink_metadata(root).is_ok_and(|meta| meta.is_symlink()) {
+        return Err(untrusted("is a symbolic link, which could lead anywhere"));
+    }
+    let mut there = root.ancestors();
+    let there = there.find(|dir| fs::symlink_metadata(dir).is_ok());
+    let there = there.unwrap_or(Path::new("/"));
+    let base = fs::canonicalize(there).map_err(LabError::at("open", there))?;
+    let rest = root.strip_prefix(there).unwrap_or(Path::new(""));
+    // Joined with nothing it would get a slash at its end.
+    let resolved: PathBuf = base.iter().chain(rest).collect();
+    if resolved == Path::new("/") {
+        return Err(untrusted("is the root of the file system"));
+    }
+    let limit = MAX_SOCKET_BYTES - BELOW_ROOT.len();
+    if resolved.as_os_str().len() > limit {
+        return Err(LabError::PathTooLong {
+            path: resolved,
+            limit,
+        });
+    }
+    // The directory itself may not be shared at all, which is checked when it is there.
+    let above = match rest.as_os_str().is_empty() {
+        true => base.parent().unwrap_or(Path::new("/")),
+        false => &base,
+    };
+    trust::check(above)?;
+    Ok(resolved)
+}
+
+fn is_there(path: &Path) -> Result<bool, LabError> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(LabError::at("look at", path)(error)),
+    }
 }
 
 /// MariaDB's installation program is a shell script that takes no path with a space in it,
@@ -80,12 +147,16 @@ pub(super) fn make_dir(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
-/// Has a directory that is this user's own; somebody else may have made it first.
-fn own_dir(path: &Path) -> Result<(), LabError> {
+/// Creates a directory unless somebody did before, and makes sure that it is this user's own.
+fn make_own_dir(path: &Path) -> Result<(), LabError> {
     match make_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        made => return made.map_err(LabError::at("make", path)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_own_dir(path),
+        made => made.map_err(LabError::at("make", path)),
     }
+}
+
+/// Makes sure that a directory is this user's own, and that nobody else may write to it.
+pub(super) fn check_own_dir(path: &Path) -> Result<(), LabError> {
     let untrusted = |why: String| LabError::Untrusted {
         path: path.to_owned(),
         why,
@@ -97,17 +168,11 @@ fn own_dir(path: &Path) -> Result<(), LabError> {
         ));
     }
     if !meta.is_dir() {
-        return Err(untrusted("is no directory".to_owned()));
+        return Err(untrusted("is not a directory".to_owned()));
     }
-    let own = rustix::process::geteuid().as_raw();
-    if meta.uid() != own {
-        return Err(untrusted(format!(
-            "belongs to user {}, not to user {own}",
-            meta.uid()
-        )));
-    }
-    if meta.mode() & 0o022 != 0 {
-        return Err(untrusted("may be changed by other users".to_owned()));
+    trust::check_owner(meta.uid()).map_err(untrusted)?;
+    if meta.mode() & trust::SHARED != 0 {
+        return Err(untrusted("can be changed by other users".to_owned()));
     }
     Ok(())
 }
@@ -174,7 +239,7 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
         let error = prepare(&file, &account()).unwrap_err();
-        assert!(error.to_string().contains("no directory"), "{error}");
+        assert!(error.to_string().contains("not a directory"), "{error}");
 
         let shared = dir.path().join("shared");
         fs::create_dir(&shared).unwrap();
@@ -190,6 +255,46 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn a_directory_of_somebody_elses_files_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("run/experiment-42")).unwrap();
+        for found in [prepare(dir.path(), &account()).map(Some), find(dir.path())] {
+            let error = found.unwrap_err();
+            assert!(matches!(error, LabError::Unmarked { .. }), "{error}");
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert_eq!(find(&dir.path().join("none")).unwrap(), None);
+    }
+
+    #[test]
+    fn the_root_of_the_file_system_is_refused_by_every_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["/", "//", "/.", "/tmp/.."] {
+            for found in [
+                prepare(Path::new(path), &account()).map(Some),
+                find(Path::new(path)),
+            ] {
+                let error = found.unwrap_err().to_string();
+                assert!(error.contains("root of the file system"), "{path}: {error}");
+            }
+        }
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("/", &link).unwrap();
+        let error = prepare(&link, &account()).unwrap_err().to_string();
+        assert!(error.contains("symbolic link"), "{error}");
+        prepare(&link.join("."), &account()).unwrap_err();
+    }
+
+    #[test]
+    fn nothing_is_made_below_a_directory_that_somebody_else_could_exchange() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let error = prepare(&dir.path().join("a/cache"), &account()).unwrap_err();
+        assert!(matches!(error, LabError::Exposed { .. }), "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -2,27 +2,21 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::account::Account;
 use crate::error::LabError;
-use crate::home;
-
-/// Others may write.
-const OPEN: u32 = 0o022;
-/// Nobody may rename or remove what is another's.
-const STICKY: u32 = 0o1000;
+use crate::home::{self, trust};
 
 /// Makes sure that servers of this account can have their data below a directory; gives
 /// it without symbolic links.
 pub(crate) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabError> {
-    let unfit = |why: String, remedy| LabError::UnfitDirectory {
+    let unfit = |why: String, remedy: &str| LabError::UnfitDirectory {
         path: directory.to_owned(),
         why,
-        remedy,
+        remedy: remedy.to_owned(),
     };
     let path = fs::canonicalize(directory).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unfit(
@@ -41,12 +35,22 @@ pub(crate) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabE
             "name a directory, or the place where the device is mounted",
         ));
     }
-    if meta.mode() & OPEN != 0 && meta.mode() & STICKY == 0 {
+    if path == Path::new("/") {
         return Err(unfit(
-            "may be changed by other users, who could lead dyno elsewhere".to_owned(),
-            "take their right to write (chmod go-w), or set its sticky bit (chmod +t)",
+            "is the root of the file system".to_owned(),
+            "name a directory on the disk to be tested",
         ));
     }
+    trust::check(&path).map_err(|error| match error {
+        LabError::Exposed {
+            why, dir, remedy, ..
+        } => LabError::UnfitDirectory {
+            path: directory.to_owned(),
+            why: format!("cannot be used safely: {} {why}", dir.display()),
+            remedy,
+        },
+        error => error,
+    })?;
     accessat(
         CWD,
         &path,
@@ -107,15 +111,25 @@ mod tests {
             path
         };
         let (open, closed) = (with_mode("open", 0o777), with_mode("closed", 0o700));
+        let below_open = open.join("below");
+        fs::create_dir(&below_open).unwrap();
         for (path, said) in [
             (dir.path().join("none"), "is not there; make it"),
             (file.clone(), "is no directory; name a directory"),
             (file.join("below"), "cannot be entered: Not a directory"),
-            (open, "may be changed by other users"),
+            (open, "can be changed by other users"),
+            (below_open, "can be changed by other users"),
+            (PathBuf::from("/"), "is the root of the file system; name"),
             (PathBuf::from("/proc/self"), "may not be written by dyno"),
         ] {
             let error = checked(&path).unwrap_err();
             assert!(error.contains(said), "{}: {error}", path.display());
+        }
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&closed, Some(65534), None).unwrap();
+            let error = checked(&closed).unwrap_err();
+            assert!(error.contains("belongs to user 65534"), "{error}");
+            std::os::unix::fs::chown(&closed, Some(0), None).unwrap();
         }
         let closed = checked(&closed);
         if Account::for_servers().unwrap().other_name().is_some() {

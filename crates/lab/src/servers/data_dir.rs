@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::{Kind, Outside};
+use crate::tree::{self, OpenDir};
 
 /// A server's directory below the run directory; it goes away with this value.
 ///
@@ -40,6 +41,7 @@ impl DataDir {
             elsewhere: None,
         };
         make(&new.own(), 0o700)?;
+        new.make_own("tmp")?;
         if let Some(directory) = elsewhere {
             new.elsewhere = Some(Outside::make(home, Kind::Directory, directory)?);
         }
@@ -79,13 +81,20 @@ impl DataDir {
         &self.home
     }
 
-    /// Has a directory in the server's part that is the server's too.
+    /// Creates a directory in the server's part that is the server's too, before that part
+    /// is handed over.
     pub(crate) fn make_own(&self, name: &str) -> Result<(), LabError> {
         let path = self.own().join(name);
-        if !path.exists() {
-            make(&path, 0o700)?;
-        }
+        make(&path, 0o700)?;
         self.home.account().own(&path)
+    }
+
+    /// Removes a file of its data, if it is there.
+    pub(crate) fn remove_data_file(&self, name: &str) -> Result<(), LabError> {
+        // The server's account could exchange what it owns, but nothing above that.
+        let data = self.data();
+        let parent = data.parent().unwrap_or(&self.dir);
+        OpenDir::open(parent)?.open_dir("data")?.remove_file(name)
     }
 
     /// Gives the server its part. From here on dyno makes nothing in it, which that user
@@ -108,6 +117,62 @@ fn make(path: &Path, mode: u32) -> Result<(), LabError> {
 impl Drop for DataDir {
     fn drop(&mut self) {
         // What cannot be removed now goes with the run directory.
-        let _ = fs::remove_dir_all(&self.dir);
+        let _ = tree::remove(&self.dir);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    use super::*;
+
+    /// The account of a server has what it owns lead to root's files and back, as fast as it
+    /// can, while dyno removes a file of the data and then all of it.
+    #[test]
+    fn the_servers_account_leads_dyno_nowhere() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let theirs = dir.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("auto.cnf"), "x").unwrap();
+        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        if home.account().other_name().is_none() {
+            return;
+        }
+        let data = DataDir::new(&home, "s1.", None).unwrap();
+        data.make_own("data").unwrap();
+        data.hand_over().unwrap();
+        let text = format!(
+            "cd {} || exit 1; while :; do mv data aside; ln -s {} data; rm data; mv aside data; \
+             done 2>/dev/null",
+            data.own().display(),
+            theirs.display()
+        );
+        let mut swapper = Command::new("setpriv");
+        swapper.args(home.account().setpriv_options());
+        let mut swapper = swapper.args(["sh", "-c", &text]).spawn().unwrap();
+        let (mut was_there, mut was_away) = (false, false);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let mut tries = 0;
+        while tries < 1000 || !(was_there && was_away) {
+            match data.remove_data_file("auto.cnf") {
+                Ok(()) => was_there = true,
+                Err(_) => was_away = true,
+            }
+            assert!(
+                std::time::Instant::now() < deadline,
+                "{was_there} {was_away}"
+            );
+            tries += 1;
+        }
+        let path = data.dir().to_owned();
+        drop(data);
+        swapper.kill().unwrap();
+        swapper.wait().unwrap();
+        let _ = tree::remove(&path);
+        assert!(!path.exists());
+        assert_eq!(fs::read(theirs.join("auto.cnf")).unwrap(), b"x");
     }
 }

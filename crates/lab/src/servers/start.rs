@@ -80,7 +80,6 @@ pub(super) struct Started {
 pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabError> {
     check_settings(wanted.config)?;
     fs::create_dir_all(wanted.keep).map_err(LabError::at("make", wanted.keep))?;
-    wanted.data.make_own("tmp")?;
     wanted.data.hand_over()?;
     let recipe = Recipe {
         number: wanted.number,
@@ -148,7 +147,7 @@ impl Recipe {
             .metadata()
             .map_err(LabError::at("look at", &path))?
             .len();
-        let mut command = process::command(data.home().account(), &self.installed.program);
+        let mut command = data.home().command(&self.installed.program);
         command.arg(format!("--defaults-file={}", data.config().display()));
         let errors = file.try_clone().map_err(LabError::at("write", &path))?;
         command.stdout(file).stderr(errors);

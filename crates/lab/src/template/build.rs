@@ -151,7 +151,7 @@ impl<'a> Builder<'a> {
             .stop_and_keep_data(listener.interrupted)
             .map_err(failure)?;
         for name in NOT_KEPT {
-            remove_file(&data.data().join(name)).map_err(failure)?;
+            data.remove_data_file(name).map_err(failure)?;
         }
         Ok((data, checksum))
     }
@@ -176,7 +176,6 @@ impl<'a> Builder<'a> {
         let begun = Instant::now();
         let data = DataDir::new(self.home, "build", None)?;
         data.make_own("data")?;
-        data.make_own("tmp")?;
         data.hand_over()?;
         servers::write_init_config(self.installed, &data, &self.format)?;
         let sql = data.dir().join("first.sql");
@@ -189,7 +188,7 @@ impl<'a> Builder<'a> {
         let status = process::run(command, INITIALISE_LIMIT, interrupted)?;
         let how = match status {
             Some(status) if status.success() => {
-                remove_file(&data.data().join("auto.cnf"))?;
+                data.remove_data_file("auto.cnf")?;
                 return Ok(Built {
                     data,
                     took: begun.elapsed(),
@@ -204,13 +203,12 @@ impl<'a> Builder<'a> {
     }
 
     fn initialiser(&self, data: &DataDir, sql: &Path) -> Result<Command, LabError> {
-        let account = self.home.account();
         let config = format!("--defaults-file={}", data.config().display());
         let datadir = format!("--datadir={}", data.data().display());
         Ok(match self.installed.engine {
             Engine::MariaDb => {
                 let program = self.installed.install_program()?;
-                let mut command = process::command(account, &program);
+                let mut command = self.home.command(&program);
                 command.args([&config, &datadir]);
                 command.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
                 command.args(["--skip-name-resolve", "--cross-bootstrap"]);
@@ -221,7 +219,7 @@ impl<'a> Builder<'a> {
                 command
             }
             Engine::MySql => {
-                let mut command = process::command(account, &self.installed.program);
+                let mut command = self.home.command(&self.installed.program);
                 command.args([&config, &datadir]);
                 command.arg("--initialize-insecure");
                 command.arg(format!("--init-file={}", sql.display()));
@@ -296,11 +294,4 @@ fn checksum(target: &Target) -> Result<String, LabError> {
         }
     }
     Ok(format!("{} rows, crc {:08x}", all.count, all.xor))
-}
-
-fn remove_file(path: &Path) -> Result<(), LabError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        removed => removed.map_err(LabError::at("remove", path)),
-    }
 }

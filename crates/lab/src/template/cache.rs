@@ -1,20 +1,22 @@
 //! The templates that are kept: what each is, and which go when there are too many.
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, DirBuilder, File};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use super::build::Built;
-use super::recipe::Recipe;
+use super::recipe::{self, Recipe};
 use crate::error::LabError;
-use crate::home::Home;
 use crate::home::lock::Lock;
-use crate::sweep::used_bytes;
+use crate::home::{Cleaned, Home, Leftover};
+use crate::tree::{self, OpenDir};
 
+/// How the name of a template's lock ends.
+const LOCK_SUFFIX: &str = ".lock";
 /// What a template says about itself. When it was last used is the file's own time.
 const ABOUT: &str = "template.json";
 /// The most of that file that is read.
@@ -39,7 +41,7 @@ impl About {
 /// The lock of a template, beside it: it is there before the template is.
 pub(super) fn lock_path(dir: &Path) -> PathBuf {
     let mut path = dir.as_os_str().to_owned();
-    path.push(".lock");
+    path.push(LOCK_SUFFIX);
     path.into()
 }
 
@@ -53,7 +55,7 @@ fn read_any(dir: &Path) -> Result<Option<About>, LabError> {
     let path = dir.join(ABOUT);
     let file = match File::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(LabError::at("read", &path)(error)),
     };
     // One that cannot be read is built anew.
@@ -70,20 +72,22 @@ pub(super) fn mark_used(dir: &Path) {
 /// Moves what was built to its place, all at once. The caller holds its lock.
 pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Result<(), LabError> {
     let whole = home.new_path("template");
-    fs::create_dir(&whole).map_err(LabError::at("make", &whole))?;
+    // Closed to the servers' account, whose the data is.
+    let made = DirBuilder::new().mode(0o700).create(&whole);
+    made.map_err(LabError::at("make", &whole))?;
     let (from, to) = (built.data.data(), whole.join("data"));
     fs::rename(&from, &to).map_err(LabError::at("move", &from))?;
+    // Not a link that the account left in its place.
+    OpenDir::open(&to)?;
     let about = About {
         recipe: recipe.clone(),
-        bytes: used_bytes(&to),
+        bytes: tree::used_bytes(&to),
         build_s: built.took.as_secs_f64(),
         checksum: built.checksum,
     };
     write(&whole.join(ABOUT), &about)?;
-    if dir.exists() {
-        // Of another recipe, or damaged.
-        set_aside(home, dir)?;
-    }
+    // Of another recipe, or damaged.
+    remove_dir(dir)?;
     fs::rename(&whole, dir).map_err(LabError::at("move", &whole))?;
     let parent = home.templates();
     let synced = File::open(&parent).and_then(|folder| folder.sync_all());
@@ -105,57 +109,78 @@ fn write(path: &Path, about: &About) -> Result<(), LabError> {
     written.map_err(LabError::at("write", path))
 }
 
-/// Removes a directory so that nobody ever sees a part of it.
-fn set_aside(home: &Home, dir: &Path) -> Result<(), LabError> {
-    let aside = home.new_path("old");
-    fs::rename(dir, &aside).map_err(LabError::at("move", dir))?;
-    fs::remove_dir_all(&aside).map_err(LabError::at("remove", &aside))
+/// Removes a template whose lock the caller holds, if there is one. What says that it is whole
+/// goes first: what is left of it after a kill is no template.
+fn remove_dir(dir: &Path) -> Result<(), LabError> {
+    match OpenDir::open(dir) {
+        Err(LabError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(()),
+        opened => {
+            opened?.remove_file(ABOUT)?;
+            tree::remove(dir)
+        }
+    }
 }
 
 /// Removes the least recently used templates until the others are within the limit. One
 /// that somebody uses stays.
 pub(super) fn tidy(home: &Home) -> Result<(), LabError> {
-    let mut kept = entries(home)?;
+    let mut kept = entries(&home.templates())?;
     kept.sort_by_key(|entry| entry.used);
     let mut total: u64 = kept.iter().map(|entry| entry.bytes).sum();
     for entry in kept {
         if total <= home.cache_limit_bytes() {
             break;
         }
-        if remove(home, &entry.dir)? {
+        if remove(&entry.dir)? {
             total = total.saturating_sub(entry.bytes);
         }
     }
     Ok(())
 }
 
-/// Removes every template that nobody uses, and locks of those that were never built;
-/// says how many templates there were and what they took.
-pub(crate) fn remove_unused(home: &Home) -> Result<(u32, u64), LabError> {
-    let (mut count, mut bytes) = (0, 0);
-    for entry in entries(home)? {
-        if remove(home, &entry.dir)? {
-            count += 1;
-            bytes += entry.bytes;
-        }
-    }
-    for path in paths(home)? {
-        if path.extension().is_some_and(|end| end == "lock") {
-            let template = path.with_extension("");
-            if !template.exists() {
-                remove(home, &template)?;
+/// Removes every template that nobody uses, and locks of those that were never built; adds
+/// how many templates there were, what they took, and what could not be removed.
+pub(crate) fn remove_unused(templates: &Path, cleaned: &mut Cleaned) -> Result<(), LabError> {
+    for entry in entries(templates)? {
+        match remove(&entry.dir) {
+            Ok(true) => {
+                cleaned.templates += 1;
+                cleaned.bytes += entry.bytes;
             }
+            Ok(false) => {}
+            Err(error) => cleaned.left.push(Leftover::new(&entry.dir, &error)),
         }
     }
-    Ok((count, bytes))
+    for name in names(templates)? {
+        let Some(key) = name
+            .strip_suffix(LOCK_SUFFIX)
+            .filter(|key| recipe::is_key(key))
+        else {
+            continue;
+        };
+        let dir = templates.join(key);
+        if fs::symlink_metadata(&dir).is_ok() {
+            continue;
+        }
+        if let Err(error) = remove(&dir) {
+            cleaned.left.push(Leftover::new(&lock_path(&dir), &error));
+        }
+    }
+    Ok(())
 }
 
-fn paths(home: &Home) -> Result<Vec<PathBuf>, LabError> {
-    let parent = home.templates();
-    let entries = fs::read_dir(&parent).map_err(LabError::at("read", &parent))?;
-    entries
-        .map(|entry| Ok(entry.map_err(LabError::at("read", &parent))?.path()))
-        .collect()
+fn names(templates: &Path) -> Result<Vec<String>, LabError> {
+    let entries = match fs::read_dir(templates) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(LabError::at("read", templates))?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(LabError::at("read", templates))?;
+        // A name that is not text is none of dyno's.
+        names.extend(entry.file_name().into_string().ok());
+    }
+    Ok(names)
 }
 
 struct Entry {
@@ -164,17 +189,24 @@ struct Entry {
     used: SystemTime,
 }
 
-fn entries(home: &Home) -> Result<Vec<Entry>, LabError> {
+/// The templates that dyno made here, whole or damaged: by their names, and with a lock.
+fn entries(templates: &Path) -> Result<Vec<Entry>, LabError> {
     let mut found = Vec::new();
-    for dir in paths(home)? {
-        if !dir.is_dir() {
+    for name in names(templates)?
+        .into_iter()
+        .filter(|name| recipe::is_key(name))
+    {
+        let dir = templates.join(name);
+        let is_dir = fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir());
+        if !is_dir || fs::symlink_metadata(lock_path(&dir)).is_err() {
             continue;
         }
-        let bytes = match read_any(&dir)? {
-            Some(about) => about.bytes,
-            None => used_bytes(&dir),
+        // What cannot be read is damaged.
+        let bytes = match read_any(&dir) {
+            Ok(Some(about)) => about.bytes,
+            Ok(None) | Err(_) => tree::used_bytes(&dir),
         };
-        let used = fs::metadata(dir.join(ABOUT)).and_then(|meta| meta.modified());
+        let used = fs::symlink_metadata(dir.join(ABOUT)).and_then(|meta| meta.modified());
         found.push(Entry {
             dir,
             bytes,
@@ -184,16 +216,13 @@ fn entries(home: &Home) -> Result<Vec<Entry>, LabError> {
     Ok(found)
 }
 
-/// Removes a template unless somebody uses it.
-fn remove(home: &Home, dir: &Path) -> Result<bool, LabError> {
+/// Removes a template that has a lock, unless somebody uses it.
+fn remove(dir: &Path) -> Result<bool, LabError> {
     let lock_path = lock_path(dir);
-    let Some(_lock) = Lock::try_exclusive(&lock_path)? else {
+    let Some(_lock) = Lock::try_existing(&lock_path)? else {
         return Ok(false);
     };
-    // Another dyno may have been faster.
-    if dir.exists() {
-        set_aside(home, dir)?;
-    }
+    remove_dir(dir)?;
     // Who waits for it looks again whether it is still the lock.
     fs::remove_file(&lock_path).map_err(LabError::at("remove", &lock_path))?;
     Ok(true)

@@ -154,7 +154,10 @@ fn get(
             if cache::read(&dir, recipe)?.is_none() {
                 let built = build(listener)?;
                 cache::put(home, &dir, recipe, built)?;
-                cache::tidy(home)?;
+                if let Err(error) = cache::tidy(home) {
+                    let note = format!("the cache is over its limit: {error}");
+                    (listener.tell)(Progress::Note(note));
+                }
                 was_built = true;
             }
             drop(lock);

@@ -115,6 +115,27 @@ impl Recipe {
     }
 }
 
+/// Whether [`Recipe::key`] gives such names.
+pub(super) fn is_key(name: &str) -> bool {
+    let mut parts = name.rsplitn(3, '-');
+    let (digest, data, server) = (parts.next(), parts.next(), parts.next());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    let is_data = |data: &str| {
+        let size = data.split_once('x');
+        data == "empty" || size.is_some_and(|(tables, rows)| is_number(tables) && is_number(rows))
+    };
+    let is_digest = |text: &str| {
+        let is_digit = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+        text.len() == 2 * DIGEST_BYTES && text.bytes().all(is_digit)
+    };
+    let is_server = |server: &str| {
+        let (engine, version) = server.split_once('-').unwrap_or_default();
+        let engines = [Engine::MariaDb, Engine::MySql];
+        !version.is_empty() && engines.iter().any(|known| known.name() == engine)
+    };
+    digest.is_some_and(is_digest) && data.is_some_and(is_data) && server.is_some_and(is_server)
+}
+
 fn digest(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     let bytes = digest[..DIGEST_BYTES].iter();
@@ -201,6 +222,23 @@ mod tests {
     }
 
     #[test]
+    fn only_generated_names_are_templates() {
+        assert!(is_key("mysql-9.7.0-empty-0123456789abcdef"));
+        assert!(is_key("mariadb-10.11-rc-2x3-0123456789abcdef"));
+        for name in [
+            "emails",
+            "mysql-9.7.0-empty-0123456789abcdef.lock",
+            "mysql-9.7.0-empty-0123456789abcde",
+            "mysql-9.7.0-full-0123456789abcdef",
+            "mysql-9.7.0-2x-0123456789abcdef",
+            "mysql--empty-0123456789abcdef",
+            "oracle-23-empty-0123456789abcdef",
+        ] {
+            assert!(!is_key(name), "{name}");
+        }
+    }
+
+    #[test]
     fn a_secret_counts_and_is_not_kept() {
         let with = |secret| recipe(|_| {}, 1, &[("file-key-management-filekey", secret)]);
         let (one, other) = (with("sesame"), with("mellon"));
@@ -215,6 +253,7 @@ mod tests {
     fn whatever_changes_the_bytes_changes_the_key_and_nothing_else_does() {
         let usual = key(|_| {}, 1, &[]);
         assert!(usual.starts_with("mariadb-10.11.14-1x10000-"), "{usual}");
+        assert!(is_key(&usual));
         assert_eq!(
             usual,
             key(

@@ -1,6 +1,7 @@
 //! What the tests of private servers share.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod disk;
 pub(crate) mod killed;
 
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ pub(crate) fn open_dir() -> TempDir {
 /// The home of the test kit, whose templates stay for the next tests.
 pub(crate) fn kept_home() -> Home {
     let user = rustix::process::geteuid().as_raw();
-    let root = PathBuf::from(format!("/tmp/dyno-testkit-{user}"));
+    let root = PathBuf::from(format!("/tmp/dyno-testkit-cache-{user}"));
     Home::open_in(&root, 2 << 30).unwrap()
 }
 

@@ -7,7 +7,7 @@ use measure::setup::Setup;
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
-use super::Side;
+use super::{Meant, Side};
 use crate::describe;
 use crate::environment;
 use crate::keys::{self, VARIANT};
@@ -41,17 +41,22 @@ pub(crate) struct Difference {
 
 impl Difference {
     /// Whether the studies wanted it: `settings` are those that they set differently.
-    pub(super) fn is_meant(&self, settings: &[String]) -> bool {
+    pub(super) fn is_meant(&self, settings: &[Meant]) -> bool {
         match self.of {
             Of::Environment => false,
             Of::Setup => self.together,
-            Of::Setting => settings.contains(&self.name),
+            Of::Setting => settings.iter().any(|setting| setting.name == self.name),
         }
     }
 }
 
 /// All of it: what was driven, the servers' settings, the host.
-pub(super) fn all(base: &Side<'_>, new: &Side<'_>, merged: &RunResult) -> Vec<Difference> {
+pub(super) fn all(
+    base: &Side<'_>,
+    new: &Side<'_>,
+    merged: &RunResult,
+    meant: &[Meant],
+) -> Vec<Difference> {
     let together = std::ptr::eq(base.result, new.result);
     let trials = on_both(merged);
     let of_side = |side: &Side<'_>| -> Vec<&TrialSummary> {
@@ -70,7 +75,13 @@ pub(super) fn all(base: &Side<'_>, new: &Side<'_>, merged: &RunResult) -> Vec<Di
     };
     let found = [
         (Of::Setup, sides.each_ref().map(|side| setup(side))),
-        (Of::Setting, sides.each_ref().map(|side| settings(side))),
+        (
+            Of::Setting,
+            [
+                settings(&sides[0], meant, |setting| setting.base.as_deref()),
+                settings(&sides[1], meant, |setting| setting.new.as_deref()),
+            ],
+        ),
         (Of::Environment, [host(base), host(new)]),
     ];
     let found = found.into_iter();
@@ -153,11 +164,16 @@ fn of_one(setup: &Setup) -> describe::Facts {
     facts
 }
 
-/// A setting that was not kept.
-const DEFAULT: &str = "its default";
+/// A setting that neither a server nor a study says.
+const DEFAULT: &str = "default";
 
-/// The settings that are not their defaults; of several values all.
-fn settings(trials: &[&TrialSummary]) -> Facts {
+/// The settings that are not their defaults; of several values all. Servers do not report a
+/// setting that has its default value, so what a study sets is taken from the study there.
+fn settings(
+    trials: &[&TrialSummary],
+    meant: &[Meant],
+    of_side: fn(&Meant) -> Option<&str>,
+) -> Facts {
     let instances = || trials.iter().flat_map(|trial| &trial.instances);
     let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in instances().flat_map(|instance| &instance.settings) {
@@ -175,7 +191,19 @@ fn settings(trials: &[&TrialSummary]) -> Facts {
         values.sort_unstable();
         (name.to_owned(), listed(&values))
     });
-    facts.collect()
+    let mut facts: Facts = facts.collect();
+    for setting in meant {
+        let Some(value) = of_side(setting) else {
+            continue;
+        };
+        let known = facts.iter().position(|(name, _)| *name == setting.name);
+        match known.and_then(|place| facts.get_mut(place)) {
+            Some((_, reported)) if reported.contains(DEFAULT) => value.clone_into(reported),
+            Some(_) => {}
+            None => facts.push((setting.name.clone(), value.to_owned())),
+        }
+    }
+    facts
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! sides -> merged (one result with both as variants) -> points -> sheet, csv, json
 //! ```
 
+mod cautions;
 mod differences;
 mod merged;
 mod points;
@@ -20,7 +21,7 @@ use crate::figures::Overview;
 use crate::keys;
 use crate::sheet::{Section, Sheet};
 use differences::Difference;
-use points::Matched;
+use points::{Average, Matched};
 
 /// One of two.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,17 @@ pub struct Side<'a> {
     pub variant: Option<&'a str>,
 }
 
+/// A setting of the servers that a study sets differently for two sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meant {
+    /// Its name.
+    pub name: String,
+    /// The study's value for the base; `None` where it does not set it.
+    pub base: Option<String>,
+    /// The study's value for the new side.
+    pub new: Option<String>,
+}
+
 /// Two sides, point by point.
 #[derive(Debug, Serialize)]
 pub struct SideBySide {
@@ -40,8 +52,13 @@ pub struct SideBySide {
     pub(crate) base: String,
     /// …and the second.
     pub(crate) new: String,
+    /// Whether both are of one run of one study, which runs all points in blocks: each
+    /// repeat of every point before the next repeat of any.
+    pub(crate) interleaved: bool,
     /// Every point that either side has.
     pub(crate) points: Vec<Matched>,
+    /// Average changes over several points.
+    pub(crate) averages: Vec<Average>,
     /// What differs as it was meant to: the settings of the variants.
     pub(crate) meant: Vec<Difference>,
     /// What else differs.
@@ -54,21 +71,30 @@ pub struct SideBySide {
 }
 
 impl SideBySide {
-    /// Holds `new` against `base`; `meant` are the names of settings that a study sets
-    /// differently for the two.
+    /// Compares `new` with `base`; `meant` are the settings that a study sets differently for
+    /// the two.
     #[must_use]
-    pub fn of(base: &Side<'_>, new: &Side<'_>, meant: &[String]) -> Self {
-        let together = std::ptr::eq(base.result, new.result);
+    pub fn of(base: &Side<'_>, new: &Side<'_>, meant: &[Meant]) -> Self {
+        let mut both = Self::undecided(base, new, meant);
+        points::decide_all(both.points.iter_mut());
+        both
+    }
+
+    /// The same before the numbers are decided together.
+    fn undecided(base: &Side<'_>, new: &Side<'_>, meant: &[Meant]) -> Self {
+        let interleaved = std::ptr::eq(base.result, new.result);
         let merged = merged::merge(base, new);
-        let points = points::matched(&merged, base.name, new.name, together);
-        let differences = differences::all(base, new, &merged);
+        let points = points::matched(&merged, base.name, new.name, interleaved);
+        let differences = differences::all(base, new, &merged, meant);
         let (meant, besides) = differences
             .into_iter()
             .partition(|difference| difference.is_meant(meant));
         Self {
             base: base.name.to_owned(),
             new: new.name.to_owned(),
-            cautions: words::cautions(base, new, &points),
+            interleaved,
+            cautions: cautions::cautions(base, new, &points),
+            averages: points::averages(&points, interleaved),
             points,
             meant,
             besides,
@@ -87,6 +113,11 @@ impl SideBySide {
     pub fn is_empty(&self) -> bool {
         let mut points = self.points.iter();
         !points.any(|point| point.is_on_both())
+    }
+
+    /// The paper whose sign convention the study asks for.
+    pub(crate) fn delta_as_in(&self) -> Option<&str> {
+        self.merged.design.delta_as_in.as_deref()
     }
 
     /// Whether the monitors saw the CPUs.
@@ -125,16 +156,13 @@ pub(crate) fn answer(result: &RunResult) -> Option<Section> {
         variant: Some(variant),
     };
     let all = others.iter();
-    let all = all.map(|new| SideBySide::of(&side(base), &side(new), &[]));
+    let all = all.map(|new| SideBySide::undecided(&side(base), &side(new), &[]));
     let mut all: Vec<SideBySide> = all.filter(|both| !both.is_empty()).collect();
-    match all.as_mut_slice() {
+    points::decide_all(all.iter_mut().flat_map(|both| &mut both.points));
+    match all.as_slice() {
         [] => None,
         [one] => Some(show::answer(one)),
-        several => {
-            let points = several.iter_mut().flat_map(|both| &mut both.points);
-            points::correct_all(points.collect());
-            Some(show::answers(several))
-        }
+        several => Some(show::answers(several)),
     }
 }
 

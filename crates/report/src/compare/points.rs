@@ -1,13 +1,13 @@
-//! The points of two sides, matched, and each number of one held against the other's.
+//! The points of two sides, matched, and each number of one compared with the other's.
 
-use measure::compare::{Comparison, correct};
+use measure::compare::{Change, Comparison, Gated, Measured, average, decide};
 use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
 use crate::cell::Cell;
-use crate::contest::{NUMBERS, against};
+use crate::contest::{self, NUMBERS, Turn};
 use crate::keys::{self, VARIANT};
 
 /// A point that at least one side has.
@@ -17,6 +17,8 @@ pub(crate) struct Matched {
     pub(crate) point: Vec<(String, String)>,
     /// As people say it; empty in a study of one point.
     pub(crate) name: String,
+    /// Whether transactions arrive at a rate, so that the mean response time is tested first.
+    pub(crate) open_loop: bool,
     pub(crate) numbers: Vec<Number>,
 }
 
@@ -32,6 +34,19 @@ pub(crate) struct Number {
     pub(crate) comparison: Option<Comparison>,
     /// Why there is none.
     pub(crate) reason: Option<String>,
+    /// The trials of both.
+    #[serde(skip)]
+    measured: [Vec<Measured>; 2],
+}
+
+/// A change over several points.
+#[derive(Debug, Serialize)]
+pub(crate) struct Average {
+    pub(crate) column: &'static str,
+    /// How many points.
+    pub(crate) points: usize,
+    /// With its 95 % interval, over the blocks.
+    pub(crate) change_pct: Change,
 }
 
 impl Matched {
@@ -39,25 +54,51 @@ impl Matched {
         let mut numbers = self.numbers.iter();
         numbers.any(|number| number.base_n > 0 && number.new_n > 0)
     }
+
+    /// When a number of this point is tested.
+    pub(super) fn turn(&self, column: &str) -> Turn {
+        contest::turn(column, self.open_loop)
+    }
+
+    /// Its comparisons in the order in which they are tested.
+    fn gated(&mut self) -> Gated<'_> {
+        let open_loop = self.open_loop;
+        let mut gated = Gated {
+            first: None,
+            then: Vec::new(),
+        };
+        for number in &mut self.numbers {
+            let turn = contest::turn(number.column, open_loop);
+            match (&mut number.comparison, turn) {
+                (Some(found), Turn::First) => gated.first = Some(found),
+                (Some(found), Turn::Then) => gated.then.push(found),
+                (Some(found), Turn::Never(reason)) if found.is_tested() => {
+                    found.leave_open(reason);
+                }
+                _ => {}
+            }
+        }
+        gated
+    }
 }
 
 impl Number {
-    /// By how many per cent of the base's mean the other's is more; without an interval
-    /// where there is no comparison. `None` when a side has no mean.
-    pub(super) fn change_pct(&self) -> Option<Estimate> {
+    /// By how many per cent the new mean is above the base's; without an interval where there
+    /// is no comparison. `None` when a side has no mean.
+    pub(super) fn change_pct(&self) -> Option<Change> {
         if let Some(found) = self.comparison {
             return Some(found.change_pct);
         }
         let (base, new) = (self.base?.value, self.new?.value);
-        (base > 0.0).then(|| Estimate {
+        (base > 0.0).then(|| Change {
             value: 100.0 * (new / base - 1.0),
-            half_width: None,
+            interval: None,
         })
     }
 }
 
-/// All points of a result whose two variants are the sides. What is shown is corrected
-/// for how many numbers are compared at once.
+/// All points of a result whose two variants are the sides, each number compared as if it
+/// were alone.
 pub(super) fn matched(
     merged: &RunResult,
     base: &str,
@@ -71,34 +112,32 @@ pub(super) fn matched(
     let mut keys_in_order: Vec<&str> = main.into_iter().collect();
     keys_in_order.extend(others.iter().filter(|key| Some(**key) != main));
     let groups = keys::groups(&trials, &keys_in_order).into_iter();
-    let mut points: Vec<Matched> = groups
-        .map(|group| {
-            let side = |name: &str| -> Vec<&TrialSummary> {
-                let trials = group.trials.iter().copied();
-                trials
-                    .filter(|trial| keys::value(trial, VARIANT) == name)
-                    .collect()
-            };
-            let (base, new) = (side(base), side(new));
-            let pairs = keys_in_order.iter().zip(&group.values);
-            Matched {
-                point: pairs
-                    .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-                    .collect(),
-                name: keys::name(&keys_in_order, &group.values, &axes),
-                numbers: numbers(&base, &new, interleaved),
-            }
-        })
-        .collect();
-    correct_all(points.iter_mut().collect());
-    points
+    let points = groups.map(|group| {
+        let side = |name: &str| -> Vec<&TrialSummary> {
+            let trials = group.trials.iter().copied();
+            trials
+                .filter(|trial| keys::value(trial, VARIANT) == name)
+                .collect()
+        };
+        let (base, new) = (side(base), side(new));
+        let pairs = keys_in_order.iter().zip(&group.values);
+        Matched {
+            point: pairs
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect(),
+            name: keys::name(&keys_in_order, &group.values, &axes),
+            open_loop: contest::is_open_loop(&group.trials),
+            numbers: numbers(&base, &new, interleaved),
+        }
+    });
+    points.collect()
 }
 
 fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> Vec<Number> {
     let numbers = NUMBERS.iter().map(|number| {
         let column = number.0;
         let (ours, theirs) = (Cell::of(base, column), Cell::of(new, column));
-        let found = against(base, new, *number, interleaved);
+        let found = contest::against(base, new, *number, interleaved);
         Number {
             column,
             base: ours.estimate,
@@ -107,19 +146,34 @@ fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> 
             new_n: theirs.n,
             reason: found.as_ref().err().map(ToString::to_string),
             comparison: found.ok(),
+            measured: [base, new].map(|trials| contest::measured(trials, column)),
         }
     });
     numbers.collect()
 }
 
-/// Corrects for how many numbers of these points are compared.
-pub(super) fn correct_all(points: Vec<&mut Matched>) {
-    let numbers = points.into_iter().flat_map(|point| &mut point.numbers);
-    let known = numbers.filter_map(|number| number.comparison.as_mut());
-    let known: Vec<&mut Comparison> = known.collect();
-    let mut family: Vec<Comparison> = known.iter().map(|known| **known).collect();
-    correct(&mut family);
-    for (known, corrected) in known.into_iter().zip(family) {
-        *known = corrected;
-    }
+/// Decides all numbers of these points together.
+pub(super) fn decide_all<'a>(points: impl Iterator<Item = &'a mut Matched>) {
+    let mut gated: Vec<Gated<'_>> = points.map(Matched::gated).collect();
+    decide(&mut gated);
+}
+
+/// The average change of each number over the points that have it, where there are several.
+pub(super) fn averages(points: &[Matched], interleaved: bool) -> Vec<Average> {
+    let averages = NUMBERS.iter().filter_map(|(column, sense)| {
+        let numbers = points.iter().flat_map(|point| &point.numbers);
+        let compared = numbers.filter(|n| n.column == *column && n.comparison.is_some());
+        let measured = compared.map(|number| number.measured.each_ref().map(Vec::as_slice));
+        let measured: Vec<[&[Measured]; 2]> = measured.collect();
+        if measured.len() < 2 {
+            return None;
+        }
+        let found = average(&measured, &contest::question(*sense, interleaved)).ok()?;
+        Some(Average {
+            column,
+            points: measured.len(),
+            change_pct: found.change_pct,
+        })
+    });
+    averages.collect()
 }

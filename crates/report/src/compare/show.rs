@@ -1,6 +1,6 @@
 //! Two sides as they are shown.
 
-use measure::compare::Comparison;
+use measure::compare::LEAST;
 
 use super::differences::{Difference, Of};
 use super::points::Number;
@@ -74,9 +74,9 @@ pub(super) fn answers(all: &[SideBySide]) -> Section {
         words,
         grids: vec![Grid {
             caption: format!(
-                "What each number shows. Change is that of the variant as a share of {base}, {}. \
-                 {TOGETHER}",
-                methods(numbers)
+                "What each number shows. Change is the variant relative to {base}, {}. {}",
+                methods(numbers),
+                rule(all)
             ),
             keys: 2 + usize::from(named),
             words: 1,
@@ -88,7 +88,7 @@ pub(super) fn answers(all: &[SideBySide]) -> Section {
     }
 }
 
-/// The paper's table, and what each number shows.
+/// Both sides by point, and what each number shows.
 fn section(both: &SideBySide) -> Section {
     let mut grids = table::grids(both);
     grids.push(verdicts(both));
@@ -99,10 +99,27 @@ fn section(both: &SideBySide) -> Section {
     }
 }
 
-/// What the verdicts of a table are worth.
-const TOGETHER: &str = "Verdicts hold for all of them together: of 20 such tables without any \
-                        difference, at most 1 shows one (Holm's correction); differences below 2 % \
-                        are not called any.";
+/// How verdicts are reached; nothing where there is none.
+fn rule(all: &[SideBySide]) -> String {
+    let points = || all.iter().flat_map(|both| &both.points);
+    let mut found = points().flat_map(|point| point.numbers.iter().filter_map(|n| n.comparison));
+    if !found.any(|found| found.is_tested()) {
+        return String::new();
+    }
+    let is_open = |open: bool| points().any(|point| point.open_loop == open);
+    let first = match (is_open(false), is_open(true)) {
+        (true, true) => "Throughput (at a rate: mean response time)",
+        (false, true) => "Mean response time",
+        _ => "Throughput",
+    };
+    let least = 100.0 * LEAST;
+    format!(
+        "{first} is tested first, percentiles only where it has a verdict; family-wise error rate \
+         5 % (Holm). Each interval is at the level of its test, 95 % or more. Equivalent means that \
+         the whole interval lies within ±{least} %; a change of less than {least} % is never called \
+         faster or slower."
+    )
+}
 
 fn verdicts(both: &SideBySide) -> Grid {
     let named = is_named(both);
@@ -111,10 +128,11 @@ fn verdicts(both: &SideBySide) -> Grid {
     titles.extend(["number", &both.base, &both.new, "change %", "verdict"]);
     Grid {
         caption: format!(
-            "What each number shows. Change is that of {} as a share of {}, {}. {TOGETHER}",
+            "What each number shows. Change is {} relative to {}, {}. {}",
             both.new,
             both.base,
-            methods(numbers(both))
+            methods(numbers(both)),
+            rule(std::slice::from_ref(both))
         ),
         keys: 1 + usize::from(named),
         words: 1,
@@ -142,7 +160,7 @@ fn rows(both: &SideBySide, named: bool) -> Vec<Vec<String>> {
                 head(number),
                 number::estimate(number.base),
                 number::estimate(number.new),
-                change(number),
+                number::change(number.change_pct(), ""),
                 words::verdict(number),
             ]);
             row
@@ -160,24 +178,14 @@ fn head(number: &Number) -> String {
     }
 }
 
-/// With its sign: `-4.69 ± 0.40`.
-fn change(number: &Number) -> String {
-    let change = number.change_pct();
-    let shown = number::estimate_to(change, 2);
-    match change {
-        Some(change) if change.value > 0.0 => format!("+{shown}"),
-        _ => shown,
-    }
-}
-
 /// What the intervals rest on.
 fn methods<'a>(numbers: impl Iterator<Item = &'a Number>) -> String {
     let found = numbers.filter_map(|number| number.comparison);
     let methods = distinct(found.map(|found| found.method.to_string()));
     match methods.as_slice() {
         [] => "without an interval".to_owned(),
-        [one] => format!("with its 95 % interval {one}"),
-        several => format!("with its 95 % interval, {}", several.join("; or ")),
+        [one] => format!("the ratio of geometric means {one}"),
+        several => format!("the ratio of geometric means {}", several.join("; or ")),
     }
 }
 
@@ -262,9 +270,12 @@ pub(super) fn csv(both: &SideBySide) -> String {
         "new.half_width",
         "new.n",
         "change_pct",
-        "change_pct.half_width",
+        "change_pct.low",
+        "change_pct.high",
+        "confidence",
         "p",
-        "p_corrected",
+        "p_adjusted",
+        "decision",
         "repeats_needed",
         "verdict",
     ] {
@@ -284,16 +295,22 @@ pub(super) fn csv(both: &SideBySide) -> String {
 
 fn line(csv: &mut Csv, number: &Number) {
     let found = number.comparison;
-    let of = |of: fn(Comparison) -> f64| found.map(of);
+    let change = number.change_pct();
+    let interval = change.and_then(|change| change.interval);
     csv.text(number.column);
     csv.estimate(number.base);
     csv.number(Some(number.base_n as f64));
     csv.estimate(number.new);
     csv.number(Some(number.new_n as f64));
-    csv.estimate(number.change_pct());
-    csv.number(of(|found| found.p));
-    csv.number(of(|found| found.p_corrected));
-    csv.number(of(|found| f64::from(found.repeats_needed)));
+    csv.number(change.map(|change| change.value));
+    csv.number(interval.map(|range| range.low));
+    csv.number(interval.map(|range| range.high));
+    csv.number(interval.and(found.map(|found| found.confidence)));
+    csv.number(found.and_then(|found| found.p));
+    csv.number(found.and_then(|found| found.p_adjusted));
+    csv.text(found.map_or("", |found| found.decision.code()));
+    let needed = found.and_then(|found| found.decision.repeats_needed());
+    csv.number(needed.map(f64::from));
     csv.text(&words::verdict(number));
     csv.end_line();
 }

@@ -1,7 +1,6 @@
-//! The table of the virtualisation paper: a column for each point; of each number the
-//! two sides, and the difference.
+//! Both sides and the change between them, a column for each point.
 
-use measure::interval::Estimate;
+use measure::compare::Change;
 
 use super::SideBySide;
 use super::points::{Matched, Number};
@@ -11,7 +10,8 @@ use crate::number;
 /// Most points side by side; more make another table.
 const MOST_COLUMNS: usize = 8;
 
-/// The numbers of the table, as the paper calls them.
+/// The numbers of the table: the column, what it is called, and what the paper calls the
+/// difference.
 const SHOWN: [(&str, &str, &str); 2] = [
     ("tps", "tps", "TPS delta %"),
     ("response_ms.mean", "latency ms", "latency delta %"),
@@ -60,7 +60,14 @@ fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
         rows.push(row(format!("{} {what}", both.new), &|number| {
             number::estimate(number.new)
         }));
-        rows.push(row(delta.to_owned(), &cost));
+        rows.push(row(format!("{what} change %"), &|number| {
+            shown(number.change_pct(), 1.0)
+        }));
+        if let Some(paper) = both.delta_as_in() {
+            rows.push(row(format!("{delta} ({paper})"), &|number| {
+                shown(number.change_pct(), -1.0)
+            }));
+        }
     }
     Grid {
         caption: caption(both, key, rest),
@@ -77,20 +84,26 @@ fn caption(both: &SideBySide, key: &str, rest: Rest<'_>) -> String {
         "" => String::new(),
         key => format!("By {key}{}. ", rest.collect::<String>()),
     };
-    format!(
-        "{by}Delta is what {new} costs, as the paper has it: ({base} − {new}) / {base}, so that \
-         lost throughput and longer latency have opposite signs. ± is half of a 95 % confidence \
-         interval.",
+    let mut caption = format!(
+        "{by}± is half of a 95 % confidence interval. Change is {new} relative to {base}: above 0 \
+         where {new} has the higher value.",
         base = both.base,
         new = both.new
-    )
+    );
+    if let Some(paper) = both.delta_as_in() {
+        caption.push_str(&format!(
+            " Delta is the change with the opposite sign, as \"{paper}\" has it: what is lost counts \
+             as above 0."
+        ));
+    }
+    caption
 }
 
-/// The paper counts what is lost, so a change of -4.69 % is 4.69.
-fn cost(number: &Number) -> String {
-    let lost = number.change_pct().map(|change| Estimate {
-        value: 0.0 - change.value,
-        ..change
+/// Without its interval, which the next table has.
+fn shown(change: Option<Change>, sign: f64) -> String {
+    let change = change.map(|change| Change {
+        value: sign * change.value,
+        interval: None,
     });
-    number::estimate_to(lost, 2)
+    number::change(change, "")
 }

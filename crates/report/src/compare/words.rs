@@ -1,12 +1,10 @@
 //! What two sides come to, in sentences.
 
-use measure::compare::{Comparison, Decision};
-use measure::summary::{TrialSummary, counted};
+use measure::compare::{Comparison, Decision, LEAST};
 
-use super::points::{Matched, Number};
-use super::{Side, SideBySide};
-use crate::doubts::{self, doubts};
-use crate::findings;
+use super::SideBySide;
+use super::points::Number;
+use crate::contest::Turn;
 use crate::number;
 
 /// What a number is called at the start of a sentence.
@@ -19,7 +17,7 @@ fn spoken(column: &str) -> &'static str {
     }
 }
 
-/// How the second stands to the first, number by number.
+/// How the second compares with the first, number by number.
 pub(super) fn lead(both: &SideBySide) -> String {
     format!("{} against {}. {}", both.new, both.base, found(both))
 }
@@ -35,71 +33,123 @@ pub(super) fn found(both: &SideBySide) -> String {
     let mut numbers = both.points.iter().flat_map(|point| &point.numbers);
     let reason = numbers.find_map(|number| number.reason.as_deref());
     format!(
-        "Nothing can be told: {}.",
+        "No comparison: {}.",
         reason.unwrap_or("they have no point in common")
     )
 }
 
-/// How much the second gives against the first.
+/// How the number that is tested first compares.
 pub(super) fn in_short(both: &SideBySide) -> String {
-    let throughput = sentence(both, "tps").unwrap_or_default();
-    format!("{} against {}. {throughput}", both.new, both.base)
+    let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
+    let mut first = columns.filter(|number| {
+        let mut points = both.points.iter();
+        points.any(|point| point.turn(number.column) == Turn::First)
+    });
+    let sentence = first.find_map(|number| sentence(both, number.column));
+    format!(
+        "{} against {}. {}",
+        both.new,
+        both.base,
+        sentence.unwrap_or_default()
+    )
 }
 
+/// `None` for a number that no point has, or that another one implies everywhere.
 fn sentence(both: &SideBySide, column: &str) -> Option<String> {
-    let numbers = both.points.iter().flat_map(|point| &point.numbers);
+    let told = both
+        .points
+        .iter()
+        .filter(|point| !matches!(point.turn(column), Turn::Never(_)));
+    let numbers = told.flat_map(|point| &point.numbers);
     let found = numbers.filter(|number| number.column == column);
     let found: Vec<Comparison> = found.filter_map(|number| number.comparison).collect();
-    if found.is_empty() {
-        return None;
-    }
-    let parts = [
-        part(&found, "slower", |decision| decision == Decision::Slower),
-        part(&found, "faster", |decision| decision == Decision::Faster),
-        part(&found, "no difference shown", |decision| {
-            decision == Decision::NoDifferenceShown
-        }),
-        part(&found, "too noisy to tell", |decision| {
-            matches!(decision, Decision::TooNoisy { .. })
-        }),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    Some(format!(
-        "{}: {}{}.",
-        spoken(column),
-        parts.join(", "),
-        average(&found)
-    ))
+    let words = match found.as_slice() {
+        [] => return None,
+        [one] => of_one(one),
+        several => of_several(several, average(both, column)),
+    };
+    Some(format!("{}: {words}.", spoken(column)))
 }
 
-/// `slower at 3 of 4 points (by 4.24 to 5.86 %)`.
+/// `slower by 4.69 % (3.95 to 5.71)`, or the change with the reason why that is all.
+fn of_one(found: &Comparison) -> String {
+    let change = found.change_pct;
+    match found.decision {
+        Decision::Slower | Decision::Faster => {
+            let size = change.value.abs();
+            format!("{} by {}", found.verdict(), percent(size))
+        }
+        Decision::Equivalent => found.verdict(),
+        Decision::Undecided { .. } | Decision::NoVerdict { .. } => {
+            format!(
+                "{}; {}",
+                number::change(Some(change), " %"),
+                found.verdict()
+            )
+        }
+    }
+}
+
+/// `slower at 3 of 4 points by 4.24 to 5.86 %, undecided at 1 of 4 points; -4.91 % (-5.13 to
+/// -4.69) on average`.
+fn of_several(found: &[Comparison], average: Option<String>) -> String {
+    let is_untested = |one: &Comparison| !one.is_tested();
+    let words = match found {
+        [first, rest @ ..]
+            if is_untested(first) && rest.iter().all(|o| o.decision == first.decision) =>
+        {
+            [average, Some(first.verdict())]
+        }
+        _ => [Some(by_decision(found)), average],
+    };
+    words.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Each verdict with the number of its points.
+fn by_decision(found: &[Comparison]) -> String {
+    let parts = [
+        part(found, "slower", |decision| decision == Decision::Slower),
+        part(found, "faster", |decision| decision == Decision::Faster),
+        part(
+            found,
+            &format!("equivalent (within ±{} %)", 100.0 * LEAST),
+            |decision| decision == Decision::Equivalent,
+        ),
+        part(found, "undecided", |decision| {
+            matches!(decision, Decision::Undecided { .. })
+        }),
+        part(found, "without a verdict", |decision| {
+            matches!(decision, Decision::NoVerdict { .. })
+        }),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 fn part(found: &[Comparison], word: &str, is: fn(Decision) -> bool) -> Option<String> {
     let such = || found.iter().filter(|one| is(one.decision));
     let size = |one: &Comparison| one.change_pct.value.abs();
     let least = such().map(size).min_by(f64::total_cmp)?;
     let most = such().map(size).max_by(f64::total_cmp)?;
-    let told = such().any(|one| matches!(one.decision, Decision::Slower | Decision::Faster));
-    let by = match told {
-        true if least == most => format!(" by {most:.2} %"),
-        true => format!(" by {least:.2} to {most:.2} %"),
+    let differ = such().any(|one| matches!(one.decision, Decision::Slower | Decision::Faster));
+    let by = match differ {
+        true if least == most => format!(" by {}", percent(most)),
+        true => format!(" by {least:.2} to {}", percent(most)),
         false => String::new(),
     };
-    Some(match found.len() {
-        1 => format!("{word}{by}"),
-        all => format!("{word} at {} of {all} points{by}", such().count()),
-    })
+    let (count, all) = (such().count(), found.len());
+    Some(format!("{word} at {count} of {all} points{by}"))
 }
 
-/// The mean change of several points, whose errors do not depend on each other.
-fn average(found: &[Comparison]) -> String {
-    let count = found.len() as f64;
-    let mean = found.iter().map(|one| one.change_pct.value).sum::<f64>() / count;
-    let halves = found.iter().filter_map(|one| one.change_pct.half_width);
-    let half = halves.map(|half| half * half).sum::<f64>().sqrt() / count;
-    match found.len() {
-        1 => String::new(),
-        _ => format!("; {mean:+.2} ± {half:.2} % on average"),
-    }
+fn percent(size: f64) -> String {
+    format!("{size:.2} %")
+}
+
+/// The mean change of several points.
+fn average(both: &SideBySide, column: &str) -> Option<String> {
+    let mut averages = both.averages.iter();
+    let found = averages.find(|average| average.column == column)?;
+    let change = number::change(Some(found.change_pct), " %");
+    Some(format!("{change} on average"))
 }
 
 /// What one number shows, and what it would take to show more.
@@ -108,64 +158,5 @@ pub(super) fn verdict(number: &Number) -> String {
         (Some(found), _) => found.verdict(),
         (None, Some(reason)) => reason.clone(),
         (None, None) => number::ABSENT.to_owned(),
-    }
-}
-
-/// What to know before it is believed.
-pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {
-    let mut cautions = Vec::new();
-    cautions.extend(single_runs(points));
-    cautions.extend(one_sided(base, new, points));
-    let together = std::ptr::eq(base.result, new.result);
-    let sides: &[&Side<'_>] = if together { &[base] } else { &[base, new] };
-    for side in sides {
-        cautions.extend(left_out(side, together));
-    }
-    let both = || sides.iter().flat_map(|side| &side.result.trials);
-    cautions.extend(doubts::at_a_rate(both()));
-    for side in sides {
-        let all: Vec<&TrialSummary> = side.result.trials.iter().collect();
-        let doubts = doubts(&counted(&all), side.result);
-        match together {
-            true => cautions.extend(doubts),
-            false => cautions.extend(doubts::of(side.name, doubts)),
-        }
-    }
-    cautions
-}
-
-fn single_runs(points: &[Matched]) -> Option<String> {
-    let mut numbers = points.iter().flat_map(|point| &point.numbers);
-    let single = |number: &Number| {
-        let (base, new) = (number.base_n, number.new_n);
-        base.min(new) == 1
-    };
-    numbers.any(single).then(|| {
-        "One trial of a point on a side: there is no interval over repeats, so the one within the \
-         run is used where it has one. It does not hold what varies from one run to the next, and \
-         differences show that are none. Repeat both (load.repeats)."
-            .to_owned()
-    })
-}
-
-fn one_sided(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {
-    let missing = |name: &str, is: fn(&Number) -> bool| {
-        let absent = points.iter().filter(|p| p.numbers.iter().all(is));
-        let absent: Vec<&str> = absent.map(|point| point.name.as_str()).collect();
-        (!absent.is_empty()).then(|| format!("{name} has nothing at {}.", absent.join("; ")))
-    };
-    let base = missing(base.name, |number| number.base_n == 0);
-    let new = missing(new.name, |number| number.new_n == 0);
-    base.into_iter().chain(new).collect()
-}
-
-/// Trials that are in no number, with the side that they are of.
-fn left_out(side: &Side<'_>, together: bool) -> Vec<String> {
-    let words = findings::left_out(side.result).into_iter();
-    match together {
-        true => words.collect(),
-        false => words
-            .map(|words| format!("{}: {words}", side.name))
-            .collect(),
     }
 }

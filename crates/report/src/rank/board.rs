@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::entry::Entry;
 use crate::contest;
+use crate::list::distinct;
 
 /// All of one category and number of servers, the best first.
 #[derive(Debug, Serialize)]
@@ -47,7 +48,20 @@ pub(super) fn boards(entries: Vec<Entry>) -> Vec<Board> {
     boards.into_iter().map(board).collect()
 }
 
-/// Variants of one result took turns.
+/// Results of different times differ by what the time changed, too.
+pub(super) fn not_interleaved(boards: &[Board]) -> Option<String> {
+    let mixes = |board: &Board| {
+        let names = board.places.iter().map(|place| place.entry.name.as_str());
+        distinct(names).len() > 1
+    };
+    boards.iter().any(mixes).then(|| {
+        "The results were not interleaved, so that a host that changed over time looks like a \
+         difference between them. Variants of one study run in blocks."
+            .to_owned()
+    })
+}
+
+/// Variants of one result ran in blocks; a single run is not told from any other.
 fn told_apart(one: &Entry, other: &Entry, questions: usize) -> bool {
     let (ours, theirs): (Vec<_>, Vec<_>) =
         (one.trials.iter().collect(), other.trials.iter().collect());

@@ -94,8 +94,10 @@ impl Ranking {
         }
         entry::tell_apart(&mut entries);
         let first = entrants.first().map(|entrant| &entrant.result.environment);
+        let boards = board::boards(entries);
+        cautions.extend(board::not_interleaved(&boards));
         Ok(Self {
-            boards: board::boards(entries),
+            boards,
             cautions,
             version: first.map_or(String::new(), |one| one.dyno_version.clone()),
         })

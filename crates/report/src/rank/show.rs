@@ -131,8 +131,8 @@ fn repeats(boards: &[Board]) -> Vec<String> {
     let mut cautions = Vec::new();
     if !single.is_empty() {
         cautions.push(format!(
-            "One trial each of {single}: the interval comes from within the trial and does not \
-             hold what varies from one run to the next. Repeat them (load.repeats)."
+            "A single run each of {single}: its interval leaves out what differs from run to run, so \
+             its rank is not told from any other. Repeat them (load.repeats)."
         ));
     }
     if !unsure.is_empty() {

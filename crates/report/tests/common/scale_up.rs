@@ -105,6 +105,7 @@ fn head(result: &mut RunResult, repeats: u32) {
             .map(str::to_owned)
             .to_vec(),
         }],
+        ..Design::default()
     };
     let environment = &mut result.environment;
     environment.command = "dyno run studies/p2-scale-up.toml --set load.time=60s".into();
@@ -188,6 +189,7 @@ fn trial(
             ResetHow::Copied
         },
         took_s: 0.21 * f64::from(instances),
+        settle_s: Some(0.05 * f64::from(instances)),
         build_s: 9.4,
         bytes: 160 << 20,
         checksum: Some("5be1f00dcafe0042".into()),

@@ -1,0 +1,340 @@
+//! Ends the processes that outlived the dyno that started them, and only those.
+//!
+//! The kernel ends a run's servers with their dyno, except one that was just being started.
+//! Each program carries its run directory in its environment, which its own children inherit and
+//! nothing else has: that, and its owner, prove whose it is. Where dyno may not read a process's
+//! environment, or the proof is missing, a process that works on the directory by its command
+//! line is never ended; the directory then stays too.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::account::Account;
+use crate::error::LabError;
+use crate::process::LOOK;
+
+/// The variable that names the run directory in the environment of a run's programs.
+pub(crate) const RUN_DIR: &str = "DYNO_RUN_DIR";
+/// How long a process may take to go after SIGKILL; it may be writing to a slow disk.
+const GONE_LIMIT: Duration = Duration::from_secs(30);
+/// How many looks in a row must find no process: one shows neither environment nor arguments
+/// for a moment while it becomes another program, and one that was killed may have been just
+/// about to start another.
+const EMPTY_LOOKS: u32 = 4;
+
+/// What a process has to do with a run directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    None,
+    /// The run started it.
+    Own,
+    /// It names the directory like a server would, and cannot be shown to be the run's.
+    Unproven,
+}
+
+/// Kills every process that a dead dyno started for this run directory, and waits until all
+/// are gone; gives how many there were.
+///
+/// # Errors
+/// [`LabError::Undead`] when a process stays, or may be one that works on the directory; when
+/// the processes cannot be listed. The directory must not be removed then.
+pub(super) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
+    let deadline = Instant::now() + GONE_LIMIT;
+    let mut ended = BTreeSet::new();
+    let mut empty_looks = 0;
+    while empty_looks < EMPTY_LOOKS {
+        let found = find(run, account)?;
+        empty_looks = if found.is_empty() { empty_looks + 1 } else { 0 };
+        for (pid, handle) in found {
+            signal(pid, &handle)?;
+            ended.insert(pid);
+            if Instant::now() > deadline {
+                let limit_s = GONE_LIMIT.as_secs();
+                return Err(undead(
+                    pid,
+                    format!("it is still there {limit_s} s after SIGKILL"),
+                ));
+            }
+        }
+        sleep(LOOK);
+    }
+    Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX))
+}
+
+fn signal(pid: u32, handle: &OwnedFd) -> Result<(), LabError> {
+    match pidfd_send_signal(handle, Signal::KILL) {
+        // Gone since.
+        Ok(()) | Err(Errno::SRCH) => Ok(()),
+        Err(error) => Err(undead(pid, format!("it cannot be ended: {error}"))),
+    }
+}
+
+fn undead(pid: u32, why: String) -> LabError {
+    LabError::Undead { pid, why }
+}
+
+/// The run's processes, each with a handle that stays with it even if its number goes to
+/// another process.
+fn find(run: &Path, account: &Account) -> Result<Vec<(u32, OwnedFd)>, LabError> {
+    let proc = Path::new("/proc");
+    let mut found = Vec::new();
+    for entry in fs::read_dir(proc).map_err(LabError::at("read", proc))? {
+        let name = entry.map_err(LabError::at("read", proc))?.file_name();
+        let pid = name.to_str().and_then(|name| name.parse::<u32>().ok());
+        let Some(pid) = pid.filter(|pid| *pid != std::process::id()) else {
+            continue;
+        };
+        if relation(pid, run, account)? == Relation::None {
+            continue;
+        }
+        let Some(handle) = open(pid).map_err(|error| undead(pid, error.to_string()))? else {
+            continue;
+        };
+        // Looked at again: the number may have changed hands before the handle was there.
+        match relation(pid, run, account)? {
+            Relation::None => {}
+            Relation::Own => found.push((pid, handle)),
+            Relation::Unproven => {
+                let why = "its command line names it, but dyno cannot tell whether it started \
+                           that process, and so does not end it";
+                return Err(undead(pid, why.to_owned()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// `None`: there is no such process. Any other failure tells nothing of the process.
+fn open(pid: u32) -> Result<Option<OwnedFd>, Errno> {
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    match pidfd_open(raw.ok_or(Errno::INVAL)?, PidfdFlags::empty()) {
+        Ok(handle) => Ok(Some(handle)),
+        Err(Errno::SRCH) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, LabError> {
+    let variable = [RUN_DIR.as_bytes(), b"=", run.as_os_str().as_bytes()].concat();
+    let started_by_run = |environment: Vec<u8>| {
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|one| one == variable)
+    };
+    // Another user's environment may be closed even to root.
+    let is_marked = read(pid, "environ")?.is_some_and(started_by_run);
+    if is_marked && is_ours(pid, account)? {
+        return Ok(Relation::Own);
+    }
+    let arguments = read(pid, "cmdline")?.unwrap_or_default();
+    Ok(match names_option_below(&arguments, run) {
+        true => Relation::Unproven,
+        false => Relation::None,
+    })
+}
+
+/// A file of a process; `None` where the process is gone or the file is closed to dyno.
+fn read(pid: u32, file: &str) -> Result<Option<Vec<u8>>, LabError> {
+    let path = format!("/proc/{pid}/{file}");
+    match fs::read(&path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error)
+            if [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied]
+                .contains(&error.kind())
+                || Errno::from_io_error(&error) == Some(Errno::SRCH) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(LabError::at("read", Path::new(&path))(error)),
+    }
+}
+
+/// Whether it runs as this user or as the servers' account, in every respect.
+fn is_ours(pid: u32, account: &Account) -> Result<bool, LabError> {
+    let status = read(pid, "status")?.unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
+    let Some(users) = status.lines().find_map(|line| line.strip_prefix("Uid:")) else {
+        return Ok(false);
+    };
+    let own = [rustix::process::geteuid().as_raw(), account.uid()];
+    let mut users = users.split_whitespace();
+    Ok(users.all(|uid| uid.parse().is_ok_and(|uid| own.contains(&uid))))
+}
+
+/// Whether an option `--name=PATH` names something below `dir`, as servers' do.
+fn names_option_below(cmdline: &[u8], dir: &Path) -> bool {
+    let mut below = dir.as_os_str().as_bytes().to_vec();
+    below.push(b'/');
+    cmdline.split(|byte| *byte == 0).any(|argument| {
+        let mut halves = argument.splitn(2, |byte| *byte == b'=');
+        halves.next().is_some_and(|name| name.starts_with(b"--"))
+            && halves.next().is_some_and(|path| path.starts_with(&below))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    fn account() -> Account {
+        Account::for_servers().unwrap()
+    }
+
+    /// A process that waits, with this run in its environment and this option, if any.
+    struct Waiting(Child);
+
+    impl Waiting {
+        fn new(run: Option<&Path>, option: &str) -> Self {
+            let mut command = Command::new("sleep");
+            command.arg("600");
+            Self::of(command, run, option)
+        }
+
+        fn of(mut command: Command, run: Option<&Path>, option: &str) -> Self {
+            if !option.is_empty() {
+                command = Command::new("sh");
+                // It waits for an end of its input, which is ours to close.
+                command.args(["-c", "read line", "sh", option]);
+            }
+            if let Some(run) = run {
+                command.env(RUN_DIR, run);
+            }
+            Self(command.stdin(Stdio::piped()).spawn().unwrap())
+        }
+
+        fn is_running(&mut self) -> bool {
+            self.0.try_wait().unwrap().is_none()
+        }
+
+        /// Has it reaped as soon as it ends, as whoever inherits orphans does.
+        fn reaped(mut self) -> std::thread::JoinHandle<()> {
+            let input = self.0.stdin.take();
+            std::thread::spawn(move || {
+                assert!(!self.0.wait().unwrap().success());
+                drop(input);
+            })
+        }
+    }
+
+    impl Drop for Waiting {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn wait_for(run: &Path, relation_wanted: Relation, pid: u32) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while relation(pid, run, &account()).unwrap() != relation_wanted {
+            assert!(
+                Instant::now() < deadline,
+                "{pid} is not {relation_wanted:?}"
+            );
+            sleep(LOOK);
+        }
+    }
+
+    #[test]
+    fn the_runs_processes_are_ended_and_no_others() {
+        let (run, other) = (
+            Path::new("/c/run/644a1f2b3c4d5"),
+            Path::new("/c/run/644a1f2b3c4d6"),
+        );
+        let own = Waiting::new(Some(run), "");
+        let stopped = Waiting::new(
+            Some(run),
+            "--defaults-file=/c/run/644a1f2b3c4d5/s1.0/my.cnf",
+        );
+        for pid in [own.0.id(), stopped.0.id()] {
+            wait_for(run, Relation::Own, pid);
+        }
+        // One that hangs ends all the same.
+        let pid = Pid::from_child(&stopped.0);
+        rustix::process::kill_process(pid, Signal::STOP).unwrap();
+        let mut others = [
+            Waiting::new(Some(other), ""),
+            Waiting::new(Some(&run.join("pid")), ""),
+            Waiting::new(None, "/c/run/644a1f2b3c4d5/s1.0/error.log"),
+            Waiting::new(None, "--defaults-file=/c/run/644a1f2b3c4d6/s1.0/my.cnf"),
+        ];
+        let ends = [own.reaped(), stopped.reaped()];
+        assert_eq!(end(run, &account()).unwrap(), 2);
+        ends.into_iter().for_each(|end| end.join().unwrap());
+        assert!(others.iter_mut().all(Waiting::is_running));
+    }
+
+    #[test]
+    fn a_process_without_proof_lives_and_keeps_the_directory() {
+        let run = Path::new("/c/run/644a1f2b3c4d7");
+        let mut waiting = Waiting::new(None, "--datadir=/c/run/644a1f2b3c4d7/s1.0/own/data");
+        wait_for(run, Relation::Unproven, waiting.0.id());
+        let error = end(run, &account()).unwrap_err();
+        assert!(
+            matches!(error, LabError::Undead { pid, .. } if pid == waiting.0.id()),
+            "{error}"
+        );
+        assert!(waiting.is_running());
+    }
+
+    #[test]
+    fn a_process_of_another_user_is_never_ended() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let run = Path::new("/c/run/644a1f2b3c4d8");
+        let mut command = Command::new("setpriv");
+        command.args([
+            "--reuid=4242",
+            "--regid=4242",
+            "--clear-groups",
+            "sleep",
+            "600",
+        ]);
+        let mut waiting = Waiting::of(command, Some(run), "");
+        let pid = waiting.0.id();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while is_ours(pid, &account()).unwrap() && Instant::now() < deadline {
+            sleep(LOOK);
+        }
+        assert_eq!(relation(pid, run, &account()).unwrap(), Relation::None);
+        assert_eq!(end(run, &account()).unwrap(), 0);
+        assert!(waiting.is_running());
+    }
+
+    #[test]
+    fn only_a_process_that_is_gone_has_no_handle() {
+        let child = Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        assert!(open(pid).unwrap().is_some());
+        let mut child = child;
+        child.wait().unwrap();
+        assert!(open(pid).unwrap().is_none());
+        // Whatever else the kernel says is not that.
+        assert_eq!(open(0).unwrap_err(), Errno::INVAL);
+    }
+
+    #[test]
+    fn only_options_below_the_directory_tell_a_process() {
+        let is = |cmdline: &[u8]| names_option_below(cmdline, Path::new("/c/run/ab"));
+        assert!(is(
+            b"/usr/sbin/mariadbd\0--defaults-file=/c/run/ab/s1.cnf\0"
+        ));
+        assert!(is(b"sh\0--datadir=/c/run/ab/s1/data\0--x\0"));
+        assert!(!is(
+            b"/usr/sbin/mariadbd\0--defaults-file=/c/run/abc/s1.cnf\0"
+        ));
+        assert!(!is(b"less\0/c/run/ab/s1/error.log\0"));
+        assert!(!is(b"mysqld\0--datadir=/data/c/run/ab/s1\0"));
+        assert!(!is(b""));
+    }
+}

@@ -1,0 +1,129 @@
+//! Removes what dynos that were killed left behind: first their processes, then
+//! their directories and what they made elsewhere.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::lock::Lock;
+use super::outside::{self, Unseen};
+use super::{Cleaned, LOCK, Leftover, root, run_dir, survivors, trust};
+use crate::account::Account;
+use crate::error::LabError;
+use crate::tree;
+
+/// A dead dyno's run directory, which nobody else sweeps now.
+#[derive(Debug)]
+struct Dead {
+    dir: PathBuf,
+    /// Held until the directory is removed.
+    _lock: Lock,
+}
+
+/// What was found in the cache.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    dead: Vec<Dead>,
+    /// Directories with a run's name that cannot be told to be a dead dyno's.
+    left: Vec<Leftover>,
+}
+
+/// Takes every run directory that no living dyno holds. The caller keeps others from
+/// making new ones meanwhile.
+pub(super) fn claim(root: &Path) -> Result<Found, LabError> {
+    let run = root.join(root::RUN);
+    let mut found = Found::default();
+    let entries = match fs::read_dir(&run) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        entries => entries.map_err(LabError::at("read", &run))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(LabError::at("read", &run))?;
+        if !entry.file_name().to_str().is_some_and(run_dir::is_name) {
+            continue;
+        }
+        let dir = entry.path();
+        match try_claim(&dir) {
+            Ok(Some(dead)) => found.dead.push(dead),
+            Ok(None) => {}
+            Err(error) => found.left.push(Leftover::new(&dir, &error)),
+        }
+    }
+    Ok(found)
+}
+
+/// Takes the directory if it is a run's, and that run is dead.
+fn try_claim(dir: &Path) -> Result<Option<Dead>, LabError> {
+    let meta = fs::symlink_metadata(dir).map_err(LabError::at("look at", dir))?;
+    if !meta.is_dir() || trust::check_owner(meta.uid()).is_err() {
+        return Ok(None);
+    }
+    if let Some(lock) = Lock::try_existing(&dir.join(LOCK))? {
+        let dir = dir.to_owned();
+        return Ok(Some(Dead { dir, _lock: lock }));
+    }
+    // Its dyno may have died before there was a lock. Otherwise it is not empty, and stays.
+    let _ = fs::remove_dir(dir);
+    Ok(None)
+}
+
+/// Ends the processes of dead dynos and removes their directories. What cannot be removed is
+/// named and stays.
+pub(super) fn remove(root: &Path, found: Found, account: &Account) -> Cleaned {
+    let mut cleaned = Cleaned {
+        left: found.left,
+        ..Cleaned::default()
+    };
+    for dead in found.dead {
+        if let Err(error) = remove_dead(root, &dead, account, &mut cleaned) {
+            cleaned.left.push(Leftover::new(&dead.dir, &error));
+        }
+    }
+    cleaned
+}
+
+fn remove_dead(
+    root: &Path,
+    dead: &Dead,
+    account: &Account,
+    cleaned: &mut Cleaned,
+) -> Result<(), LabError> {
+    cleaned.processes += survivors::end(&dead.dir, account)?;
+    let inside_bytes = tree::used_bytes(&dead.dir);
+    let outside = outside::remove_all(&dead.dir)?;
+    remove_content(root, &dead.dir, &outside.unseen)?;
+    cleaned.bytes += outside.bytes + inside_bytes;
+    cleaned.run_dirs += u32::from(outside.unseen.is_empty());
+    cleaned.unseen.extend(outside.unseen);
+    Ok(())
+}
+
+/// Removes a run directory whose lock the caller holds, unless it notes directories on
+/// disks that are not there: then those notes stay.
+pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
+    let unseen = outside::remove_all(dir)?.unseen;
+    remove_content(root, dir, &unseen)
+}
+
+/// The lock goes last and while nobody looks for dead dynos, or somebody would find a directory
+/// without one.
+fn remove_content(root: &Path, dir: &Path, unseen: &[Unseen]) -> Result<(), LabError> {
+    let lock = dir.join(LOCK);
+    for entry in fs::read_dir(dir).map_err(LabError::at("read", dir))? {
+        let entry = entry.map_err(LabError::at("read", dir))?;
+        let path = entry.path();
+        if path == lock || unseen.iter().any(|unseen| unseen.link == path) {
+            continue;
+        }
+        let kind = entry.file_type().map_err(LabError::at("look at", &path))?;
+        match kind.is_dir() {
+            true => tree::remove(&path)?,
+            false => fs::remove_file(&path).map_err(LabError::at("remove", &path))?,
+        }
+    }
+    if unseen.is_empty() {
+        let _whole = Lock::exclusive(&root.join(LOCK))?;
+        tree::remove(dir)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Who could exchange a directory for another one: its owner, and whoever may write to a
+//! directory above it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::error::LabError;
+
+/// The group or others may write.
+pub(crate) const SHARED: u32 = 0o022;
+/// Nobody may rename or remove what is another user's.
+const STICKY: u32 = 0o1000;
+
+/// Makes sure that `path`, which is absolute and without symbolic links, and each directory
+/// above it belong to root or to this user, and that nobody else can rename or replace what is
+/// in them.
+///
+/// # Errors
+/// [`LabError::Exposed`] with the first directory, from `path` up, of which that is not so.
+pub(crate) fn check(path: &Path) -> Result<(), LabError> {
+    let own = rustix::process::geteuid().as_raw();
+    for dir in path.ancestors() {
+        let meta = fs::symlink_metadata(dir).map_err(LabError::at("look at", dir))?;
+        let exposed = |why: String, remedy: String| LabError::Exposed {
+            path: path.to_owned(),
+            dir: dir.to_owned(),
+            why,
+            remedy,
+        };
+        if meta.uid() != 0 && meta.uid() != own {
+            let why = format!(
+                "belongs to user {}, who could replace what is in it",
+                meta.uid()
+            );
+            let shown = dir.display();
+            let remedy = format!(
+                "give it to root (chown root {shown}), or choose a directory below one of your own"
+            );
+            return Err(exposed(why, remedy));
+        }
+        if meta.mode() & SHARED != 0 && meta.mode() & STICKY == 0 {
+            let why = "can be changed by other users, who could replace what is in it".to_owned();
+            let shown = dir.display();
+            let remedy = format!(
+                "take away their right to write (chmod go-w {shown}), or set its sticky bit \
+                 (chmod +t {shown})"
+            );
+            return Err(exposed(why, remedy));
+        }
+    }
+    Ok(())
+}
+
+/// Makes sure that something belongs to this user.
+///
+/// # Errors
+/// Whose it is, for a sentence that begins with its path.
+pub(crate) fn check_owner(uid: u32) -> Result<(), String> {
+    let own = rustix::process::geteuid().as_raw();
+    match uid == own {
+        true => Ok(()),
+        false => Err(format!("belongs to user {uid}, not to user {own}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn tree() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("above/own")).unwrap();
+        dir
+    }
+
+    fn refused(dir: &tempfile::TempDir) -> String {
+        let error = check(&dir.path().join("above/own")).unwrap_err();
+        format!("{error}; {}", error.remedy().unwrap())
+    }
+
+    #[test]
+    fn a_directory_above_that_others_may_change_is_refused_unless_it_is_sticky() {
+        let dir = tree();
+        let above = dir.path().join("above");
+        let set = |mode| fs::set_permissions(&above, fs::Permissions::from_mode(mode)).unwrap();
+        check(&above.join("own")).unwrap();
+        for mode in [0o777, 0o775, 0o757] {
+            set(mode);
+            let text = refused(&dir);
+            let named = format!("chmod go-w {}", above.display());
+            assert!(
+                text.contains("other users") && text.contains(&named),
+                "{text}"
+            );
+            set(mode | STICKY);
+            check(&above.join("own")).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_foreign_owner_above_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let dir = tree();
+        let above = dir.path().join("above");
+        std::os::unix::fs::chown(&above, Some(65534), None).unwrap();
+        let text = refused(&dir);
+        assert!(text.contains("belongs to user 65534"), "{text}");
+        // The sticky bit does not bind the owner of the directory.
+        fs::set_permissions(&above, fs::Permissions::from_mode(0o1755)).unwrap();
+        assert!(refused(&dir).contains("belongs to user 65534"));
+    }
+}

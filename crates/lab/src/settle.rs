@@ -1,0 +1,96 @@
+//! Lets what was just written come to rest, so that the disk is quiet when a load begins.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{Advice, FileType, fadvise, syncfs};
+use rustix::io::Errno;
+
+use crate::error::LabError;
+use crate::tree::OpenDir;
+
+/// Waits until everything on the file system of a directory is on disk, then drops the
+/// directory's files from the page cache. What is kept in memory only, such as a tmpfs, stays.
+///
+/// # Errors
+/// When the disk fails, or the user wants to stop.
+pub(crate) fn settle(path: &Path, interrupted: &AtomicBool) -> Result<(), LabError> {
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(LabError::Interrupted);
+    }
+    let dir = OpenDir::open(path)?;
+    syncfs(&dir).map_err(|error| LabError::at("write to disk", path)(error.into()))?;
+    drop_pages(&dir)
+}
+
+fn drop_pages(dir: &OpenDir) -> Result<(), LabError> {
+    for entry in dir.entries()? {
+        let name = OsStr::from_bytes(entry.name.to_bytes());
+        match entry.kind() {
+            FileType::Directory => drop_pages(&dir.open_dir(name)?)?,
+            FileType::RegularFile => match fadvise(dir.open_file(name)?, 0, None, Advice::DontNeed)
+            {
+                // A file system without a page cache has nothing to drop.
+                Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP) => {}
+                Err(error) => {
+                    let path = dir.path().join(name);
+                    return Err(LabError::at("drop from memory", &path)(error.into()));
+                }
+            },
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::print_stderr, reason = "says why a test tests nothing here")]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// How much of a file is in memory; `None` where nobody tells.
+    fn resident_bytes(file: &Path) -> Option<u64> {
+        let mut fincore = Command::new("fincore");
+        fincore.args(["--bytes", "--noheadings", "--output", "RES"]);
+        let output = fincore.arg(file).output().ok()?;
+        String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+    }
+
+    /// Pages that are still to be written cannot be dropped, so these have been.
+    #[test]
+    fn data_is_on_disk_and_out_of_memory() {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let mounts = crate::monitors::mounts::all();
+        let real = std::fs::canonicalize(dir.path()).unwrap();
+        let mount = crate::monitors::mounts::holding(&mounts, &real);
+        if mount.is_none_or(|mount| mount.file_system == "tmpfs") {
+            eprintln!("skipped: /var/tmp is in memory");
+            return;
+        }
+        std::fs::create_dir(dir.path().join("db")).unwrap();
+        let files = ["ibdata1", "db/t.ibd"].map(|name| dir.path().join(name));
+        for file in &files {
+            std::fs::write(file, vec![1; 4 << 20]).unwrap();
+        }
+        if files
+            .iter()
+            .any(|file| resident_bytes(file).is_none_or(|bytes| bytes == 0))
+        {
+            eprintln!("skipped: no fincore here");
+            return;
+        }
+        settle(dir.path(), &AtomicBool::new(false)).unwrap();
+        assert_eq!(files.map(|file| resident_bytes(&file)), [Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn a_user_who_wants_to_stop_does_not_wait() {
+        let dir = tempfile::tempdir().unwrap();
+        let settled = settle(dir.path(), &AtomicBool::new(true));
+        assert!(matches!(settled, Err(LabError::Interrupted)), "{settled:?}");
+    }
+}

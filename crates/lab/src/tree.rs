@@ -1,0 +1,326 @@
+//! Walks directory trees that other users can change while dyno, perhaps as root, is at work
+//! in them.
+//!
+//! Every step opens a name in a directory that is already open, and never follows a symbolic
+//! link. Whoever exchanges an entry meanwhile cannot lead the walk out of the tree. A file
+//! system that is mounted inside the tree belongs to somebody else and is refused.
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, openat,
+    statat, statx, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::error::LabError;
+
+/// Deeper trees are refused: servers need three levels, and each costs an open file.
+const MAX_DEPTH: usize = 64;
+
+/// An open directory, with its path for error messages.
+#[derive(Debug)]
+pub(crate) struct OpenDir {
+    fd: OwnedFd,
+    path: PathBuf,
+    depth: usize,
+}
+
+/// What a directory holds under a name.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: CString,
+    pub(crate) stat: Stat,
+}
+
+impl Entry {
+    pub(crate) fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+}
+
+impl OpenDir {
+    /// Opens a directory whose parents nobody else can change; it must not be a symbolic link
+    /// itself.
+    pub(crate) fn open(path: &Path) -> Result<Self, LabError> {
+        let fd = openat(CWD, path, DIRECTORY, Mode::empty());
+        Ok(Self {
+            fd: fd.map_err(at("open", path))?,
+            path: path.to_owned(),
+            depth: 0,
+        })
+    }
+
+    /// Opens a directory in this one.
+    pub(crate) fn open_dir(&self, name: impl AsRef<OsStr>) -> Result<Self, LabError> {
+        let path = self.path.join(name.as_ref());
+        if self.depth == MAX_DEPTH {
+            return Err(at("open", &path)(Errno::NAMETOOLONG));
+        }
+        let fd = openat(&self.fd, name.as_ref(), DIRECTORY, Mode::empty());
+        let fd = fd.map_err(at("open", &path))?;
+        if is_mount_point(&fd, self.fd.as_fd()).map_err(at("look at", &path))? {
+            return Err(LabError::Untrusted {
+                why: "has another file system mounted on it".to_owned(),
+                path,
+            });
+        }
+        let depth = self.depth + 1;
+        Ok(Self { fd, path, depth })
+    }
+
+    /// Opens a file in this directory for reading, if it still is one.
+    pub(crate) fn open_file(&self, name: impl AsRef<OsStr>) -> Result<OwnedFd, LabError> {
+        let path = self.path.join(name.as_ref());
+        // A named pipe would keep whoever opens it waiting.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = openat(&self.fd, name.as_ref(), flags, Mode::empty());
+        let fd = fd.map_err(at("open", &path))?;
+        let stat = fstat(&fd).map_err(at("look at", &path))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(LabError::Untrusted {
+                why: "is not a regular file".to_owned(),
+                path,
+            });
+        }
+        Ok(fd)
+    }
+
+    /// Removes a file from this directory, if it is there.
+    pub(crate) fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), LabError> {
+        match unlinkat(&self.fd, name.as_ref(), AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            removed => removed.map_err(at("remove", &self.path.join(name.as_ref()))),
+        }
+    }
+
+    /// What it holds now.
+    pub(crate) fn entries(&self) -> Result<Vec<Entry>, LabError> {
+        let failed = || at("read", &self.path);
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&self.fd).map_err(failed())? {
+            let name = entry.map_err(failed())?.file_name().to_owned();
+            if [c".", c".."].contains(&name.as_c_str()) {
+                continue;
+            }
+            match statat(&self.fd, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => entries.push(Entry { name, stat }),
+                // Gone since.
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(failed()(error)),
+            }
+        }
+        Ok(entries)
+    }
+
+    pub(crate) fn stat(&self) -> Result<Stat, LabError> {
+        fstat(&self.fd).map_err(at("look at", &self.path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn remove_content(&self) -> Result<(), LabError> {
+        for entry in self.entries()? {
+            let name = OsStr::from_bytes(entry.name.to_bytes());
+            if entry.kind() != FileType::Directory {
+                self.remove_file(name)?;
+                continue;
+            }
+            self.open_dir(name)?.remove_content()?;
+            match unlinkat(&self.fd, &entry.name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOENT) => {}
+                removed => removed.map_err(at("remove", &self.path.join(name)))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn used_bytes(&self) -> u64 {
+        let entries = self.entries().unwrap_or_default();
+        let used = entries.iter().map(|entry| {
+            let below = match entry.kind() {
+                FileType::Directory => self
+                    .open_dir(OsStr::from_bytes(entry.name.to_bytes()))
+                    .map_or(0, |dir| dir.used_bytes()),
+                _ => 0,
+            };
+            below + blocks(&entry.stat)
+        });
+        used.sum()
+    }
+}
+
+impl AsFd for OpenDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// Removes a directory with all that is in it. Nobody else may be able to change the
+/// directories above it.
+///
+/// # Errors
+/// The first entry that cannot be removed, or on which something is mounted; whatever was not
+/// reached yet stays.
+pub(crate) fn remove(path: &Path) -> Result<(), LabError> {
+    let dir = OpenDir::open(path)?;
+    // Of the directory itself: its parent may well be on another file system.
+    if is_mount_root(&dir.fd).map_err(at("look at", path))? == Some(true) {
+        return Err(LabError::Untrusted {
+            path: path.to_owned(),
+            why: "has another file system mounted on it".to_owned(),
+        });
+    }
+    dir.remove_content()?;
+    std::fs::remove_dir(path).map_err(LabError::at("remove", path))
+}
+
+/// What a directory with all that is in it takes on the disk, as far as it can be read.
+pub(crate) fn used_bytes(path: &Path) -> u64 {
+    let Ok(dir) = OpenDir::open(path) else {
+        return 0;
+    };
+    dir.used_bytes() + dir.stat().map_or(0, |stat| blocks(&stat))
+}
+
+fn blocks(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_blocks).unwrap_or_default() * 512
+}
+
+/// Whether something is mounted on `dir`, which was opened in `parent`.
+fn is_mount_point(dir: &OwnedFd, parent: BorrowedFd<'_>) -> rustix::io::Result<bool> {
+    Ok(match is_mount_root(dir)? {
+        Some(is_root) => is_root,
+        // Before Linux 5.8 a bind mount of the same file system is not told apart.
+        None => fstat(dir)?.st_dev != fstat(parent)?.st_dev,
+    })
+}
+
+/// `None`: the kernel does not tell.
+fn is_mount_root(dir: &OwnedFd) -> rustix::io::Result<Option<bool>> {
+    match statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::empty()) {
+        Ok(seen) => {
+            let is_known = (seen.stx_attributes_mask).contains(StatxAttributes::MOUNT_ROOT);
+            Ok(is_known.then(|| seen.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)))
+        }
+        Err(Errno::NOSYS) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn at<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(Errno) -> LabError + use<'a> {
+    move |error| LabError::at(what, path)(io::Error::from(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_removed_and_what_they_lead_to_is_not() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir_all(dir.path().join("tree/a/b")).unwrap();
+        fs::write(dir.path().join("tree/a/b/file"), "x").unwrap();
+        fs::write(other.path().join("theirs"), "x").unwrap();
+        symlink(other.path(), dir.path().join("tree/a/dir")).unwrap();
+        symlink(other.path().join("theirs"), dir.path().join("tree/file")).unwrap();
+        remove(&dir.path().join("tree")).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert_eq!(fs::read(other.path().join("theirs")).unwrap(), b"x");
+        // Nor is a link removed that stands where the tree was.
+        symlink(other.path(), dir.path().join("tree")).unwrap();
+        remove(&dir.path().join("tree")).unwrap_err();
+        assert!(other.path().join("theirs").exists());
+    }
+
+    /// As when the server's account exchanges directories while they are removed.
+    #[test]
+    fn a_directory_that_becomes_a_link_in_the_middle_leads_nowhere() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(other.path().join("theirs"), "x").unwrap();
+        for round in 0..20 {
+            let tree = dir.path().join(format!("tree{round}"));
+            for number in 0..50 {
+                fs::create_dir_all(tree.join(format!("{number}/sub"))).unwrap();
+                fs::write(tree.join(format!("{number}/theirs")), "x").unwrap();
+            }
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for number in (0..50).rev() {
+                        let name = tree.join(number.to_string());
+                        if fs::rename(&name, tree.join(format!("moved{number}"))).is_ok() {
+                            let _ = symlink(other.path(), &name);
+                        }
+                    }
+                });
+                // It may find the tree changed once too often, and be called again.
+                while remove(&tree).is_err() && tree.exists() {}
+            });
+            let _ = remove(&tree);
+            assert_eq!(fs::read(other.path().join("theirs")).unwrap(), b"x");
+        }
+    }
+
+    #[test]
+    fn what_is_mounted_in_the_tree_stays() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(other.path().join("theirs"), "x").unwrap();
+        let point = dir.path().join("tree/point");
+        fs::create_dir_all(&point).unwrap();
+        let Some(_mounted) = crate::testing::BindMount::new(other.path(), &point) else {
+            return;
+        };
+        for path in [dir.path().join("tree"), point] {
+            let error = remove(&path).unwrap_err().to_string();
+            assert!(error.contains("another file system"), "{error}");
+        }
+        assert_eq!(fs::read(other.path().join("theirs")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn a_tree_that_is_too_deep_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep: PathBuf = std::iter::repeat_n("d", MAX_DEPTH + 2).collect();
+        fs::create_dir_all(dir.path().join("tree").join(deep)).unwrap();
+        remove(&dir.path().join("tree")).unwrap_err();
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mode = Mode::RUSR | Mode::WUSR;
+        rustix::fs::mknodat(CWD, dir.path().join("pipe"), FileType::Fifo, mode, 0).unwrap();
+        symlink("/etc/passwd", dir.path().join("link")).unwrap();
+        let dir = OpenDir::open(dir.path()).unwrap();
+        let error = dir.open_file("pipe").unwrap_err().to_string();
+        assert!(error.contains("not a regular file"), "{error}");
+        dir.open_file("link").unwrap_err();
+    }
+
+    #[test]
+    fn what_a_directory_takes_is_what_its_files_take() {
+        let dir = tempfile::tempdir().unwrap();
+        let empty = used_bytes(dir.path());
+        fs::create_dir(dir.path().join("a")).unwrap();
+        fs::write(dir.path().join("a/b"), vec![1; 100_000]).unwrap();
+        symlink("/usr", dir.path().join("link")).unwrap();
+        let sparse = fs::File::create(dir.path().join("hole")).unwrap();
+        sparse.set_len(1 << 30).unwrap();
+        let used = used_bytes(dir.path()) - empty;
+        assert!((100_000..1 << 20).contains(&used), "{used}");
+    }
+}

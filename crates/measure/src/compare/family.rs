@@ -1,0 +1,67 @@
+//! The verdicts of several comparisons that are made at once.
+//!
+//! At each point one number is tested first: the throughput in a closed loop, the mean
+//! response time in an open one. These are decided together by Holm's procedure ("A simple
+//! sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6,
+//! 1979), so that a family without any difference shows one in at most 5 % of the cases.
+//! The percentiles of a point are tested only where its first number has a verdict
+//! (gatekeeping: Westfall and Krishen, "Optimally weighted, fixed sequence and gatekeeper
+//! multiple testing procedures", Journal of Statistical Planning and Inference 99, 2001),
+//! and together at the same error rate. The gate opens for *equivalent*, too: then the
+//! interval is so narrow that the first number has next to no chance of a false alarm, and
+//! its share is the percentiles'.
+
+use super::{Comparison, ERROR_RATE, NoVerdict};
+
+/// The comparisons of one point: the number that is tested first, and those that are tested
+/// only if the first has a verdict.
+#[derive(Debug)]
+pub struct Gated<'a> {
+    /// Tested first; `None` where it could not be compared.
+    pub first: Option<&'a mut Comparison>,
+    /// Tested only where the first is faster, slower or equivalent.
+    pub then: Vec<&'a mut Comparison>,
+}
+
+/// Decides the comparisons of several points together. Those that cannot be tested, such as
+/// single runs, are no part of the family.
+pub fn decide(points: &mut [Gated<'_>]) {
+    let firsts = points
+        .iter_mut()
+        .filter_map(|point| point.first.as_deref_mut());
+    holm(firsts.collect());
+    let mut tested = Vec::new();
+    for point in points {
+        let first = point.first.as_deref();
+        let is_open = first.is_some_and(Comparison::is_conclusive);
+        for comparison in &mut point.then {
+            match is_open {
+                true => tested.push(&mut **comparison),
+                false if comparison.is_tested() => comparison.leave_open(NoVerdict::Gate),
+                false => {}
+            }
+        }
+    }
+    holm(tested);
+}
+
+/// Each is tested at the error rate divided by the number of those that are not decided
+/// before it, smallest p first. Once one shows no difference, the rest share its level.
+fn holm(family: Vec<&mut Comparison>) {
+    let tested = family.into_iter().filter(|one| one.is_tested());
+    let mut by_p: Vec<(f64, &mut Comparison)> =
+        tested.filter_map(|one| Some((one.p?, one))).collect();
+    by_p.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let count = by_p.len();
+    let mut stopped_at = None;
+    let mut p_adjusted: f64 = 0.0;
+    for (rank, (p, comparison)) in by_p.into_iter().enumerate() {
+        let left = (count - rank) as f64;
+        p_adjusted = p_adjusted.max(p * left).min(1.0);
+        let tests = stopped_at.unwrap_or(left);
+        comparison.settle(ERROR_RATE / tests, p_adjusted);
+        if p_adjusted >= ERROR_RATE {
+            stopped_at = Some(tests);
+        }
+    }
+}

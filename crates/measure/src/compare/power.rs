@@ -1,0 +1,108 @@
+//! How many repeats would lead to a verdict.
+//!
+//! Power is that of the rule in force: a difference is shown when the interval excludes 0
+//! *and* the estimate is at least the least difference that matters; equivalence when the
+//! interval lies within it. Both depend on the estimated standard deviation, so power is the
+//! mean over its distribution (chi-squared), computed numerically.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use super::{ERROR_RATE, LogRatio, Measured};
+use crate::interval::Estimate;
+use crate::student;
+
+/// Chance (0 to 1) of a verdict with as many repeats as are said to be needed.
+pub const POWER: f64 = 0.8;
+/// More repeats than this are not suggested.
+pub const MOST_REPEATS: u32 = 1000;
+/// Fewest repeats that are suggested where nothing is known of how much runs differ.
+pub const FEWEST_REPEATS: u32 = 5;
+/// Half of a 95 % interval, in standard errors.
+const HALF_WIDTH: f64 = 1.96;
+/// Nodes of the numeric integration.
+const NODES: u32 = 60;
+
+/// The fewest repeats of each side that give a verdict in 80 % of the cases when the true
+/// change and the noise are as observed; `None` when more than [`MOST_REPEATS`].
+pub(super) fn repeats_needed(ratio: &LogRatio, least: f64, error_rate: f64) -> Option<u32> {
+    let is_enough = |repeats: u32| power(ratio, least, error_rate, repeats) >= POWER;
+    if !is_enough(MOST_REPEATS) {
+        return None;
+    }
+    // It is enough from some number on, so bisection finds it.
+    let (mut few, mut many) = (1, MOST_REPEATS);
+    while many - few > 1 {
+        let middle = few.midpoint(many);
+        match is_enough(middle) {
+            true => many = middle,
+            false => few = middle,
+        }
+    }
+    Some(many)
+}
+
+/// The same from single runs. Their own intervals leave out what differs from run to run, so
+/// this is a lower bound.
+pub(super) fn after_single_runs(
+    base: &[Measured],
+    new: &[Measured],
+    mean: f64,
+    least: f64,
+) -> Option<u32> {
+    let relative = |trial: &Measured| Estimate::relative(&trial.value).unwrap_or(0.0) / HALF_WIDTH;
+    let widest = |side: &[Measured]| side.iter().map(relative).fold(0.0, f64::max);
+    let spread = widest(base).hypot(widest(new));
+    let within_runs = LogRatio {
+        mean,
+        error: spread,
+        degrees: 1.0,
+        spread,
+        degrees_per_run: 1.0,
+    };
+    let needed = repeats_needed(&within_runs, least, ERROR_RATE)?;
+    Some(needed.max(FEWEST_REPEATS))
+}
+
+/// How likely (0 to 1) so many repeats of each side give the verdict that is true when the
+/// true change and the noise are those of `ratio`.
+pub(super) fn power(ratio: &LogRatio, least: f64, error_rate: f64, repeats: u32) -> f64 {
+    let Ok(normal) = Normal::new(0.0, 1.0) else {
+        return f64::NAN;
+    };
+    let degrees = ratio.degrees_per_run * f64::from(repeats - 1);
+    let error = ratio.spread / f64::from(repeats).sqrt();
+    let t = student::quantile(1.0 - error_rate / 2.0, degrees);
+    let (lowest, highest) = ((-least).ln_1p(), least.ln_1p());
+    // Of an estimate around the true mean.
+    let below = |limit: f64| match error > 0.0 {
+        true => normal.cdf((limit - ratio.mean) / error),
+        false => f64::from(u8::from(ratio.mean <= limit)),
+    };
+    over_spreads(degrees, |factor| {
+        let half = t * error * factor;
+        if ratio.mean >= highest {
+            1.0 - below(half.max(highest))
+        } else if ratio.mean <= lowest {
+            below((-half).min(lowest))
+        } else {
+            (below(highest - half) - below(lowest + half)).max(0.0)
+        }
+    })
+}
+
+/// The mean of a function of the ratio of estimated to true standard deviation, whose
+/// square times the degrees of freedom has a chi-squared distribution.
+fn over_spreads(degrees: f64, of: impl Fn(f64) -> f64) -> f64 {
+    // The logarithm u of the ratio of variances has a density in proportion to
+    // exp(degrees / 2 (u - e^u)), with its mode at 0.
+    let deviation = (2.0 / degrees).sqrt();
+    let (low, high) = (-6.0 * deviation - 16.0 / degrees, 6.0 * deviation);
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for node in 0..NODES {
+        let u = low + (high - low) * (f64::from(node) + 0.5) / f64::from(NODES);
+        let weight = (degrees / 2.0 * (u - u.exp() + 1.0)).exp();
+        weights += weight;
+        sum += weight * of((u / 2.0).exp());
+    }
+    sum / weights
+}

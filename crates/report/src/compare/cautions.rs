@@ -1,0 +1,124 @@
+//! What to know before a comparison is believed.
+
+use std::collections::BTreeMap;
+
+use measure::compare::Method;
+use measure::summary::{TrialSummary, counted};
+
+use super::Side;
+use super::points::Matched;
+use crate::doubts::{self, doubts};
+use crate::findings;
+use crate::keys::{self, VARIANT};
+
+pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {
+    let together = std::ptr::eq(base.result, new.result);
+    let mut cautions = Vec::new();
+    match together {
+        true => cautions.extend(one_order(base, new)),
+        false => cautions.push(not_interleaved(base.name, new.name)),
+    }
+    cautions.extend(single_runs(points));
+    cautions.extend(one_sided(base, new, points));
+    let sides: &[&Side<'_>] = if together { &[base] } else { &[base, new] };
+    for side in sides {
+        cautions.extend(left_out(side, together));
+    }
+    if points.iter().any(|point| point.open_loop) {
+        cautions.push(
+            "Transactions of some trials arrived at a rate, which is then their throughput: the \
+             mean response time is tested first instead."
+                .to_owned(),
+        );
+    }
+    for side in sides {
+        let all: Vec<&TrialSummary> = side.result.trials.iter().collect();
+        let doubts = doubts(&counted(&all), side.result);
+        match together {
+            true => cautions.extend(doubts),
+            false => cautions.extend(doubts::of(side.name, doubts)),
+        }
+    }
+    cautions
+}
+
+fn not_interleaved(base: &str, new: &str) -> String {
+    format!(
+        "{base} and {new} were not interleaved. They ran at different times, so a difference \
+         between them cannot be told from a change of the host over time, and there is no verdict. \
+         For a verdict, make both variants ([[variant]]) of one study, which runs them in blocks: \
+         dyno run STUDY --set load.repeats=5, then dyno compare RESULT."
+    )
+}
+
+/// Where every block ran the sides in the same order, the order is a difference, too.
+fn one_order(base: &Side<'_>, new: &Side<'_>) -> Option<String> {
+    let (first, later) = (numbers(base), numbers(new));
+    let pairs = first
+        .iter()
+        .filter_map(|(place, number)| Some((number, later.get(place)?)));
+    // Results of before trials had numbers have 0 everywhere.
+    let known = pairs.filter(|(base, new)| base != new);
+    let orders: Vec<bool> = known.map(|(base, new)| base < new).collect();
+    let is_first = *orders.first()?;
+    let repeats = first.keys().map(|(repeat, _)| repeat).max()?;
+    if *repeats < 2 || orders.iter().any(|order| *order != is_first) {
+        return None;
+    }
+    let (earlier, later) = if is_first { (base, new) } else { (new, base) };
+    Some(format!(
+        "{} ran before {} in every block, so that an effect of the order looks like a difference. \
+         load.order = \"random\" balances the order.",
+        earlier.name, later.name
+    ))
+}
+
+/// A repeat of a point, without its variant.
+type Place<'a> = (u32, Vec<&'a (String, String)>);
+
+/// The places of a variant's trials in the study's order.
+fn numbers<'a>(side: &Side<'a>) -> BTreeMap<Place<'a>, u32> {
+    let trials = side.result.trials.iter();
+    let own = trials.filter(|trial| Some(keys::value(trial, VARIANT)) == side.variant);
+    let numbers = own.map(|trial| {
+        let others = trial.point.iter().filter(|(key, _)| key != VARIANT);
+        ((trial.repeat, others.collect()), trial.number)
+    });
+    numbers.collect()
+}
+
+fn single_runs(points: &[Matched]) -> Option<String> {
+    let numbers = points.iter().flat_map(|point| &point.numbers);
+    let mut found = numbers.filter_map(|number| number.comparison);
+    found
+        .any(|found| found.method == Method::SingleRun)
+        .then(|| {
+            "Some point has a single run on a side, which does not show how much runs differ: the \
+         change is shown, without a verdict. Repeat both sides (load.repeats)."
+                .to_owned()
+        })
+}
+
+fn one_sided(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {
+    let missing = |name: &str, is_missing: fn(&Matched) -> bool| {
+        let absent = points.iter().filter(|point| is_missing(point));
+        let absent: Vec<&str> = absent.map(|point| point.name.as_str()).collect();
+        (!absent.is_empty()).then(|| format!("{name} has no trials at {}.", absent.join("; ")))
+    };
+    let base = missing(base.name, |point| {
+        point.numbers.iter().all(|n| n.base_n == 0)
+    });
+    let new = missing(new.name, |point| point.numbers.iter().all(|n| n.new_n == 0));
+    base.into_iter().chain(new).collect()
+}
+
+/// Trials that are in no number, with the side that they are of.
+fn left_out(side: &Side<'_>, together: bool) -> Vec<String> {
+    let words = findings::left_out(side.result).into_iter();
+    match together {
+        true => words.collect(),
+        false => words
+            .map(|words| format!("{}: {words}", side.name))
+            .collect(),
+    }
+}
