@@ -40,7 +40,6 @@ pub(crate) fn check(
         data: DataDir::new(home, "check", None)?,
         interrupted,
     };
-    asking.data.make_own("tmp")?;
     asking.data.hand_over()?;
     let complaints = asking.run(config, validating(installed.engine))?.errors;
     let Some((name, words)) = log::rejected(&complaints, config) else {
