@@ -41,6 +41,9 @@ pub(crate) fn as_study(args: &BenchArgs, trial: &Trial, title: &str) -> String {
             let _ = write!(text, "\n[{name}]\n{}\n", lines.join("\n"));
         }
     }
+    if args.threads.len() > 1 {
+        let _ = write!(text, "\n[sweep]\n\"load.threads\" = {:?}\n", args.threads);
+    }
     text
 }
 
@@ -50,6 +53,7 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
     let login = &connection.login;
     let said = [
         ("--prepare", args.prepare != PrepareArg::Missing),
+        ("--create-database", args.create_database),
         ("--workers", args.workers.is_some()),
         ("--threshold", !args.thresholds.is_empty()),
         ("--undecided", args.undecided == UndecidedArg::Fail),
@@ -258,7 +262,7 @@ mod tests {
     fn both(url: &str, words: &str) -> (Trial, Trial, String) {
         let args = typed(url, words);
         let database = Database::Sqlite(SqliteTarget::parse("sqlite:").unwrap().into());
-        let typed = describe(&args, options(&args), database);
+        let typed = describe(&args, options(&args), database, args.threads[0]);
         let text = as_study(&args, &typed, "what \"SQLite\\3\"\n gives");
         let study = Study::parse("study.toml", &text)
             .map_err(|e| e.to_string())

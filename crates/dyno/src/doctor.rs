@@ -7,8 +7,8 @@ use lab::{Lab, Trial};
 use measure::finding::{self, Finding, Level};
 
 use crate::cli::{DoctorArgs, StudyArgs};
+use crate::console::{layout, print, print_json};
 use crate::failure::{Exit, Failure};
-use crate::results::print;
 use crate::secrets::quoted;
 use crate::server;
 use crate::study_file::Meant;
@@ -39,8 +39,12 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         look: LONG_LOOK,
     });
     match args.json {
-        true => print(&json(&findings)?),
-        false => print(report::text::findings(&findings).trim_end()),
+        true => print_json(&json(&findings)?),
+        false => print(
+            layout()
+                .apply(|| report::text::findings(&findings))
+                .trim_end(),
+        ),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::progress::tell;
+use crate::console::tell;
 
 /// The exit codes, as the README lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

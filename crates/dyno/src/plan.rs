@@ -8,9 +8,9 @@ use lab::needs::{self, Asked, Needs};
 use lab::{Lab, Place, Trial, shown_bytes};
 
 use crate::cli::StudyArgs;
+use crate::console::print;
 use crate::disks::{self, Demand};
 use crate::failure::{Exit, Failure};
-use crate::results::print;
 use crate::study_file::Meant;
 
 /// Lists the trials with what they need; starts nothing.

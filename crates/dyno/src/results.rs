@@ -14,6 +14,7 @@ use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
 
 use crate::cli::UndecidedArg;
+use crate::console::{layout, print, print_json};
 use crate::doctor;
 use crate::failure::{Exit, Failure};
 use crate::progress::{Length, Screen};
@@ -159,12 +160,15 @@ impl Results {
 
     /// Whether thresholds were kept, for a terminal; empty without any.
     pub(crate) fn thresholds_as_text(&self) -> String {
-        ::report::text::thresholds(&self.result)
+        layout().apply(|| ::report::text::thresholds(&self.result))
     }
 
-    /// All of it for a terminal.
-    pub(crate) fn as_text(&self) -> String {
-        ::report::text::study(&self.result)
+    /// What a terminal shows of it: a screen, or all.
+    pub(crate) fn as_text(&self, all: bool) -> String {
+        layout().apply(|| match all {
+            true => ::report::text::study(&self.result),
+            false => ::report::text::summary(&self.result),
+        })
     }
 
     /// The searches are over: no more trials are planned than were run.
@@ -192,7 +196,7 @@ impl Results {
     fn print_json(&self) -> Result<(), Failure> {
         let json = serde_json::to_string_pretty(&self.result)
             .map_err(|error| Failure::new(Exit::Internal, error))?;
-        print(&json)
+        print_json(&json)
     }
 
     /// What cannot be kept is told once, and the trial goes on: what it gives can
@@ -202,7 +206,7 @@ impl Results {
             return;
         };
         if let Err(error) = write(files) {
-            self.screen.line(&format!("warning: {error}"));
+            self.screen.warn(&format!("warning: {error}"));
             self.lost = Some(kept_so_far(error));
         }
     }
@@ -332,17 +336,5 @@ impl Keeper for Results {
     fn found(&mut self, found: FoundMax) -> Result<(), lab::Failure> {
         self.result.searches.push(found);
         self.dir.write_result(&self.result).map_err(kept_so_far)
-    }
-}
-
-/// Prints to stdout; a reader that has gone away is no error.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    use std::io::Write;
-    match writeln!(std::io::stdout().lock(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(
-            Exit::Internal,
-            format!("cannot write to stdout: {error}"),
-        )),
-        _ => Ok(()),
     }
 }

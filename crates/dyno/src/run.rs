@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         false => Ok(()),
     };
     let judged = results.judge(&thresholds);
-    let concluded = results.conclude(&results.as_text(), args.json);
+    let concluded = results.conclude(&results.as_text(args.output.verbose), args.json);
     // What ended the run says more than what that led to.
     ended
         .and(searched)
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// The result directory: a new one, or one that was cut off.
 fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Results, Failure> {
-    let screen = Screen::new(Detail::Bar);
+    let screen = Screen::of_trials(args.output.detail(Detail::Bar));
     let plan = &meant.plan;
     let mut places = vec![lab.home()?.root()];
     for directory in trials.iter().filter_map(disks::directory) {

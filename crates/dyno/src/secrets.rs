@@ -16,7 +16,7 @@ pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
 /// with a space between them.
 const ADDRESSES_VARIABLE: &str = "DYNO_ADDRESSES";
 /// How the addresses begin that can hold a password.
-const SCHEME: &str = "mysql://";
+const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
 /// Longest option file that is read.
 const OPTION_FILE_LIMIT_BYTES: u64 = 1 << 20;
 
@@ -85,7 +85,11 @@ fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
 /// The argument without the passwords of the addresses in it, and these addresses.
 fn without_passwords(argument: &str) -> (String, Vec<Address>) {
     let lower = argument.to_ascii_lowercase();
-    let starts: Vec<usize> = lower.match_indices(SCHEME).map(|(at, _)| at).collect();
+    let starts = SCHEMES
+        .iter()
+        .flat_map(|scheme| lower.match_indices(scheme));
+    let mut starts: Vec<usize> = starts.map(|(at, _)| at).collect();
+    starts.sort_unstable();
     let ends = starts.iter().skip(1).copied().chain([argument.len()]);
     let mut clean = argument[..starts.first().copied().unwrap_or(argument.len())].to_owned();
     let mut addresses = Vec::new();
@@ -236,6 +240,12 @@ mod tests {
                 "sweep.server.url=[\"mysql://u:p@h/x\", 'mysql://v:q@i/y', \"mysql://w@j/z\"]",
                 "sweep.server.url=[\"mysql://u@h/x\", 'mysql://v@i/y', \"mysql://w@j/z\"]",
                 &[Some("p"), Some("q"), None],
+            ),
+            ("mariadb://u:p@h/x", "mariadb://u@h/x", &[Some("p")]),
+            (
+                "x=[\"mariadb://u:p@h/x\", \"mysql://v:q@i/y\", \"mariadb://w:r@j/z\"]",
+                "x=[\"mariadb://u@h/x\", \"mysql://v@i/y\", \"mariadb://w@j/z\"]",
+                &[Some("p"), Some("q"), Some("r")],
             ),
             ("mysql://u@h/x", "mysql://u@h/x", &[None]),
             ("--json", "--json", &[]),

@@ -24,6 +24,7 @@ pub(crate) fn access(args: Option<&LoginArgs>) -> Result<Access, Failure> {
     let user = file.user.or_else(|| std::env::var("USER").ok());
     Ok(Access {
         tls: args.map(tls).unwrap_or_default(),
+        create_database: false,
         user: user.unwrap_or_else(|| "root".to_owned()),
         password: std::env::var(PASSWORD_VARIABLE).ok().or(file.password),
     })

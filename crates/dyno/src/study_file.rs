@@ -4,6 +4,7 @@ use client::mysql::StatementProtocol;
 use data::Mode;
 use lab::{Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
+use measure::column::full_name;
 use measure::ended::Until;
 use measure::result::{Design, Table};
 use measure::setup::ReplyTime;
@@ -60,7 +61,7 @@ impl Meant {
                 .iter()
                 .map(|table| Table {
                     rows: table.rows.clone(),
-                    columns: table.columns.iter().map(|c| c.value.clone()).collect(),
+                    columns: table.columns.iter().map(|c| full_name(c)).collect(),
                 })
                 .collect(),
         }
@@ -234,7 +235,7 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
 
 /// What to write in place of a column that does not exist.
 pub(crate) fn unknown_column(column: &str) -> Option<String> {
-    if measure::column::is_known(column) {
+    if measure::column::is_known(&full_name(column)) {
         return None;
     }
     let names = measure::column::all_names();

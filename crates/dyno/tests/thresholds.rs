@@ -210,7 +210,7 @@ fn an_undecided_threshold_passes_unless_told_to_fail() {
 fn a_number_is_judged_with_its_interval() {
     let text = format!("{STUDY}[thresholds]\ntps = \"< -1e9\"\n\"response_ms.p99\" = \"< 1e9\"\n");
     let done = Program::study(&text)
-        .args("--set load.repeats=2 --set sweep.load.threads=[1]")
+        .args("--set load.repeats=2 --set sweep.load.threads=[1] --verbose")
         .run()
         .fails(1, &["tps is ", " ± "]);
     assert!(junit(&done).contains(" ± "), "{}", junit(&done));

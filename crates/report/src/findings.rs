@@ -286,6 +286,8 @@ pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
 pub(crate) struct WarningView {
     pub(crate) text: String,
     pub(crate) trials: String,
+    /// How many trials have it.
+    pub(crate) count: usize,
 }
 
 /// Warnings of one kind as one: the worst of them, and which trials have it.
@@ -311,6 +313,7 @@ pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
         let text = worst.to_string();
         let is_same = told.iter().all(|(warning, _)| warning.to_string() == text);
         Some(WarningView {
+            count: distinct(told.iter().map(|(_, name)| name.as_str())).len(),
             trials: who(told, name, is_same, result.trials.len()),
             text,
         })

@@ -7,6 +7,7 @@ use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use measure::threshold::Judgement;
 
+use crate::text::steers;
 use crate::thresholds;
 
 /// The whole file; `None` without thresholds.
@@ -83,7 +84,7 @@ fn escaped(text: &str) -> String {
             '\'' => escaped.push_str("&apos;"),
             '\t' | '\n' | '\r' => escaped.push(' '),
             '\u{fffe}' | '\u{ffff}' => {}
-            c if c.is_control() => {}
+            c if steers(c) => {}
             c => escaped.push(c),
         }
     }
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn nothing_ends_its_attribute_or_leaves_xml() {
         assert_eq!(
-            escaped("a\"<b>&'c'\n\u{0}\u{1b}[2J\u{ffff}é"),
+            escaped("a\"<b>&'c'\n\u{0}\u{1b}[2J\u{ffff}é\u{202e}\u{9b}"),
             "a&quot;&lt;b&gt;&amp;&apos;c&apos; [2Jé"
         );
     }

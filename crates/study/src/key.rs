@@ -169,7 +169,7 @@ pub(crate) static KEYS: &[Key] = &[
     optional("server.engine", Kind::Choice(&["sqlite", "mariadb", "mysql"]),
         "The engine that is started for the study and ended with it; `sqlite` runs in process on a temporary database."),
     optional("server.url", Kind::Url,
-        "Address of a server that runs already, such as `mysql://user:password@host:3306/database`; a password is never stored or shown."),
+        "Address of a server that runs already, such as `mysql://user:password@host:3306/database` (`mariadb://` means the same); a password is never stored or shown."),
     started(optional("server.basedir", Kind::Path,
         "Directory below which the server's programs are, such as `/opt/mysql-9.7`. Without it they are looked for on PATH and in the usual places.")),
     started(optional("server.version", Kind::Version,

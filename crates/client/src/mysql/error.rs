@@ -222,7 +222,9 @@ pub fn refusal_remedy(code: u16) -> Option<&'static str> {
             "check user and password (DYNO_PASSWORD or --option-file keep it out of the process list)"
         }
         1044 => "grant the account rights on the database",
-        1049 => "create the database first: CREATE DATABASE sbtest, or name another one in the URL",
+        1049 => {
+            "dyno bench --create-database creates it; or run CREATE DATABASE yourself, or name another database in the URL"
+        }
         1040 | 1203 | 1226 => {
             "the server takes no more connections: raise max_connections, or use fewer --threads"
         }

@@ -11,6 +11,6 @@ mod watchdog;
 pub use connection::Connection;
 pub use error::{Error, TlsFailure, refusal_remedy};
 pub use session::{Connector, MysqlSession, StatementProtocol};
-pub use target::{DEFAULT_PORT, Target, TargetError};
+pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
 pub use tls::{TlsMode, TlsOptions};
 pub use watchdog::unless_hung;

@@ -11,6 +11,8 @@ use rustls::pki_types::ServerName;
 use super::tls::{TlsMode, TlsOptions};
 use crate::net::Address;
 
+/// The schemes of a URL that names a server; both mean the same protocol.
+pub const SCHEMES: [&str; 2] = ["mysql", "mariadb"];
 /// MySQL's port.
 pub const DEFAULT_PORT: u16 = 3306;
 /// The database that sysbench uses.
@@ -75,9 +77,9 @@ impl Target {
     ) -> Result<Self, TargetError> {
         let parsed = url::Url::parse(url)
             .map_err(|error| TargetError::Url(format!("this is no URL: {error}")))?;
-        if parsed.scheme() != "mysql" {
+        if !SCHEMES.contains(&parsed.scheme()) {
             return Err(TargetError::Url(format!(
-                "{:?} is not mysql:",
+                "{:?} is neither mysql: nor mariadb:",
                 parsed.scheme()
             )));
         }
@@ -127,6 +129,15 @@ impl Target {
             tls_mode,
             tls,
         })
+    }
+
+    /// The same server and account without a default database, for when it does not exist yet.
+    #[must_use]
+    pub fn without_database(&self) -> Self {
+        Self {
+            database: String::new(),
+            ..self.clone()
+        }
     }
 
     /// The addresses that its host has; none for a Unix socket, which is on this host.
@@ -198,6 +209,12 @@ mod tests {
         let target = parse("mysql://a%40b:p%3aw@127.0.0.1:3307/shop").unwrap();
         assert_eq!(target.password, "p:w");
         assert_eq!(target.shown(), "mysql://a@b@127.0.0.1:3307/shop");
+    }
+
+    #[test]
+    fn mariadb_is_another_name_of_the_scheme() {
+        let target = parse("mariadb://root@127.0.0.1:3307/shop").unwrap();
+        assert_eq!(target.shown(), "mysql://root@127.0.0.1:3307/shop");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::LoginArgs;
 use super::value::{UndecidedArg, key_value};
+use super::{LoginArgs, OutputArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
@@ -37,6 +37,8 @@ pub(crate) struct RunArgs {
     /// Print the result as JSON on stdout; progress goes to stderr.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

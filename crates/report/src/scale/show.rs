@@ -15,11 +15,7 @@ pub(super) fn section(scale: &Scale) -> Section {
     grids.extend(fitted().filter_map(|ladder| steps(ladder, scale)));
     Section {
         title: "How far it scales".to_owned(),
-        words: scale
-            .ladders
-            .iter()
-            .map(|ladder| words(ladder, scale))
-            .collect(),
+        words: answers(scale),
         figures: (fitted().count() > 0)
             .then(|| figure(scale))
             .into_iter()
@@ -44,13 +40,30 @@ fn figure(scale: &Scale) -> Place {
     }
 }
 
+/// What is said of each ladder; the same of several is said once.
+fn answers(scale: &Scale) -> Vec<String> {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for ladder in &scale.ladders {
+        let words = words(ladder, scale);
+        match said.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, names)) => names.push(&ladder.name),
+            None => said.push((words, vec![&ladder.name])),
+        }
+    }
+    let all = scale.ladders.len();
+    let named = said
+        .into_iter()
+        .map(|(words, names)| match names.as_slice() {
+            [""] => words,
+            several if several.len() == all && all > 1 => words,
+            several => format!("{}: {words}", several.join("; ")),
+        });
+    named.collect()
+}
+
 /// The answer in a few sentences.
 fn words(ladder: &Ladder, scale: &Scale) -> String {
-    let start = match ladder.name.as_str() {
-        "" => String::new(),
-        name => format!("{name}: "),
-    };
-    let text = match &ladder.law {
+    match &ladder.law {
         Err(reason) => format!("No law of scaling is shown: {reason}."),
         Ok(law) => {
             let ends = law.peak.as_ref().map_or_else(
@@ -59,8 +72,7 @@ fn words(ladder: &Ladder, scale: &Scale) -> String {
             );
             format!("{ends} {}", costs(law))
         }
-    };
-    format!("{start}{text}")
+    }
 }
 
 fn highest(peak: &Peak, ladder: &Ladder, scale: &Scale) -> String {
