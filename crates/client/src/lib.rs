@@ -4,6 +4,7 @@
 mod dial;
 pub mod mysql;
 pub mod net;
+mod peer;
 pub mod reactor;
 mod shown;
 pub mod sqlite;

@@ -12,6 +12,8 @@ use mio::net::UnixStream;
 use rustls::pki_types::ServerName;
 
 use crate::dial;
+pub use crate::peer::Peer;
+use crate::peer::listener_of;
 use crate::reactor::Io;
 use crate::tcp::TcpSocket;
 
@@ -48,6 +50,22 @@ impl Stream {
             Address::Unix(path) => Socket::Unix(dial::unix(path).await?),
         };
         Ok(Self { socket, tls: None })
+    }
+
+    /// Who is at the other end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn peer(&self) -> Result<Peer> {
+        Ok(match &self.socket {
+            Socket::Tcp(io) => Peer::Tcp {
+                local: io.socket().stream().local_addr()?,
+                remote: io.socket().stream().peer_addr()?,
+            },
+            Socket::Unix(io) => Peer::Unix {
+                pid: listener_of(io.socket())?,
+            },
+        })
     }
 
     /// Has the kernel stamp what arrives from now on, where it can: on TCP.

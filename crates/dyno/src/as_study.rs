@@ -12,7 +12,7 @@ use load::{Arrivals, Pace};
 use measure::setup::ReplyTime;
 use workload::options::Options;
 
-use crate::cli::{BenchArgs, LoginArgs, PrepareArg};
+use crate::cli::{BenchArgs, LoginArgs, PrepareArg, UndecidedArg};
 use crate::secrets;
 
 /// The longest title that a study may have, in characters.
@@ -57,6 +57,7 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
         ("--create-database", args.create_database),
         ("--workers", args.workers.is_some()),
         ("--threshold", !args.thresholds.is_empty()),
+        ("--undecided", args.undecided == UndecidedArg::Fail),
         ("--ignore-errors", !connection.ignore_errors.is_empty()),
         ("--no-batch-scheduling", connection.no_batch_scheduling),
         ("--option-file", login.option_file.is_some()),

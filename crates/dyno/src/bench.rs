@@ -110,7 +110,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let concluded = results.conclude(&text, args.json);
     // What ended the load says more than what that led to.
     let ended = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
-    ended.and(judged).and(concluded).and(results.outcome())
+    ended
+        .and(judged)
+        .and(concluded)
+        .and(results.outcome(args.undecided))
 }
 
 /// One trial for each number of users.
@@ -161,7 +164,10 @@ fn sweep(
     let judged = results.judge(thresholds);
     let concluded = results.conclude(&results.as_text(args.output.verbose), args.json);
     // What ended the run says more than what that led to.
-    Ok(ran?).and(judged).and(concluded).and(results.outcome())
+    Ok(ran?)
+        .and(judged)
+        .and(concluded)
+        .and(results.outcome(args.undecided))
 }
 
 /// Searches the highest rate, and tells what was found.

@@ -18,6 +18,7 @@ pub(crate) use bench::{
 };
 pub(crate) use output::OutputArgs;
 pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
+pub(crate) use value::UndecidedArg;
 
 /// A dynamometer for OLTP databases.
 #[derive(Debug, Parser)]

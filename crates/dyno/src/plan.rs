@@ -139,6 +139,9 @@ impl Budget {
             shown_bytes(self.memory_bytes()),
             shown_bytes(self.available_memory_bytes)
         ));
+        if trials.iter().any(has_settings) {
+            text.push_str("\nserver.config: dyno run checks it before the first trial");
+        }
         text
     }
 }
@@ -227,6 +230,11 @@ fn of_servers(
         load: trial.load_time(),
         template_bytes,
     })
+}
+
+/// Whether the study has settings for the servers of a trial.
+fn has_settings(trial: &Trial) -> bool {
+    matches!(&trial.place, Place::Private(spec) if !spec.config.is_empty())
 }
 
 fn without_build(needs: Needs) -> Needs {

@@ -13,6 +13,7 @@ use measure::slice::Second;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
 
+use crate::cli::UndecidedArg;
 use crate::console::{layout, print, print_json};
 use crate::doctor;
 use crate::failure::{Exit, Failure};
@@ -162,9 +163,9 @@ impl Results {
         Ok(self.dir.write_result(&self.result)?)
     }
 
-    /// A failure when a threshold was missed.
-    pub(crate) fn outcome(&self) -> Result<(), Failure> {
-        thresholds::outcome(&self.result)
+    /// A failure when a threshold was missed, or is undecided where that is to fail.
+    pub(crate) fn outcome(&self, undecided: UndecidedArg) -> Result<(), Failure> {
+        thresholds::outcome(&self.result, undecided)
     }
 
     /// Whether thresholds were kept, for a terminal; empty without any.

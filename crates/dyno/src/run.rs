@@ -23,6 +23,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut lab = Lab::default();
     let mut trials = meant.trials(&lab)?;
     plan::refuse_what_cannot_be(&meant, &lab, &trials)?;
+    lab.check_settings(&trials, &interrupted)
+        .map_err(|failure| meant.located(failure))?;
     let mut results = open(args, &meant, &lab, &trials)?;
     if !meant.searches() {
         leave_out_what_is_whole(&mut trials, &results);
@@ -55,7 +57,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         .and(searched)
         .and(judged)
         .and(concluded)
-        .and(results.outcome())
+        .and(results.outcome(args.undecided))
 }
 
 /// The result directory: a new one, or one that was cut off.

@@ -2,6 +2,7 @@
 
 use crate::check;
 use crate::curve::curve;
+use crate::ended::Ended;
 use crate::interval::{Part, half_width};
 use crate::judge::judge;
 use crate::latency::TotalLatency;
@@ -13,6 +14,7 @@ use crate::summary::{
     ErrorSummary, Generator, LatencySummary, Lookups, Rate, SCHEMA_VERSION, StatementSummary,
     TrialSummary, ms,
 };
+use crate::until;
 
 /// Collects the seconds of one trial as they come.
 ///
@@ -183,6 +185,9 @@ impl Gather {
             outcome: input.outcome,
             warnings: Vec::new(),
         };
+        if matches!(summary.ended, Some(Ended::Sure { .. })) {
+            until::widen(&mut summary);
+        }
         summary.little = check::little(&summary, &self.total.response, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);
         // Whoever did not watch does not judge.

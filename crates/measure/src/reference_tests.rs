@@ -61,6 +61,14 @@ fn docs_statistics_md_names_the_limits() {
             percent(scale::LEAST_R_SQUARED),
         ),
         (
+            "chance of refusing a law of scaling that is true",
+            percent(scale::misfit::CHANCE),
+        ),
+        (
+            "what a law of scaling may miss a size by, however sure that is",
+            percent(scale::misfit::MATTERS),
+        ),
+        (
             "farthest peak that is told, in largest sizes measured",
             scale::FARTHEST.to_string(),
         ),
@@ -95,6 +103,10 @@ fn docs_statistics_md_names_the_limits() {
         (
             "first look at a trial that ends when sure",
             seconds(until::FIRST_LOOK),
+        ),
+        (
+            "interval of a trial that ended when sure, wider by a factor of",
+            until::WIDENING.to_string(),
         ),
     ];
     let expected = rows.map(|(name, value)| format!("| {name} | {value} |"));

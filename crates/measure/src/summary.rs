@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::curve::CurvePoint;
 use crate::ended::Ended;
-use crate::instance::{InstanceSummary, Reset};
+use crate::instance::{InstanceSummary, Reset, ServerProcess};
 use crate::interval::{Estimate, Part, estimate};
 use crate::latency::Latency;
 use crate::little::Little;
@@ -126,6 +126,16 @@ impl TrialSummary {
             self.outcome,
             Outcome::Failed { .. } | Outcome::Stopped { .. } | Outcome::ServerLost { .. }
         )
+    }
+
+    /// Why the process of a server is not seen, so that its CPU time and memory are not known.
+    #[must_use]
+    pub fn unseen_server(&self) -> Option<&str> {
+        let mut servers = self.instances.iter();
+        servers.find_map(|server| match &server.process {
+            Some(ServerProcess::Unseen { reason }) => Some(reason.as_str()),
+            Some(ServerProcess::Seen { .. }) | None => None,
+        })
     }
 }
 

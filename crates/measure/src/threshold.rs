@@ -1,10 +1,12 @@
 //! Thresholds: what a number has to be at every point of a study, and whether it was.
 
 mod judgement;
+mod paired;
 
 use std::fmt;
 
 pub use judgement::{Baseline, Doubt, Judged, Judgement, judge, points};
+pub use paired::Paired;
 
 /// What stands for the number of another result or variant.
 const BASELINE: &str = "baseline";

@@ -138,6 +138,12 @@ pub(crate) fn generator(summary: &TrialSummary) -> String {
     parts.join("; ")
 }
 
+/// What is not known of servers whose process is not seen, and why.
+pub(crate) fn unseen(summary: &TrialSummary) -> Option<String> {
+    let reason = summary.unseen_server()?;
+    Some(format!("CPU time and memory not measured: {reason}"))
+}
+
 /// From when on it was in steady state, why never, or that it was too short to tell; `None`
 /// when nothing was measured.
 pub(crate) fn steady(summary: &TrialSummary) -> Option<String> {

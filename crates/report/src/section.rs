@@ -290,6 +290,7 @@ fn facts(trial: &TrialSummary) -> Facts {
         ("Generator", describe::generator(trial)),
     ];
     facts.extend(trial.started_at.clone().map(|time| ("Started at", time)));
+    facts.extend(describe::unseen(trial).map(|unseen| ("Server", unseen)));
     facts.extend(describe::steady(trial).map(|steady| ("Steady", steady)));
     facts.extend(describe::little(trial).map(|little| ("Little's law", little)));
     if let Some(share) = trial.lookups.missed_share.filter(|share| *share > 0.0) {

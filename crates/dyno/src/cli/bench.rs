@@ -11,7 +11,7 @@ use workload::name::WorkloadName;
 
 use super::OutputArgs;
 use super::habits;
-use super::value::{duration, limit, percent, rate};
+use super::value::{UndecidedArg, duration, limit, percent, rate};
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -94,6 +94,10 @@ pub(crate) struct BenchArgs {
     /// exit code 1 when it is not.
     #[arg(long = "threshold", value_name = "CONDITION", value_parser = crate::thresholds::read)]
     pub(crate) thresholds: Vec<Threshold>,
+    /// Whether an undecided threshold, whose limit lies within the 95 % interval of what was
+    /// found, passes or fails (exit code 1).
+    #[arg(long, value_enum, default_value_t = UndecidedArg::Pass, requires = "thresholds")]
+    pub(crate) undecided: UndecidedArg,
     /// The result that thresholds are relative to.
     #[arg(long, value_name = "RESULT")]
     pub(crate) baseline: Option<PathBuf>,

@@ -61,8 +61,8 @@ mod tests {
 
     use super::*;
 
-    /// What dyno hands to itself, and says nothing to a user.
-    const INTERNAL: [&str; 1] = ["DYNO_ADDRESSES"];
+    /// What dyno hands to itself or to its servers; not for users to set.
+    const INTERNAL: [&str; 2] = ["DYNO_ADDRESSES", "DYNO_RUN_DIR"];
 
     /// Every variable that the program's own code reads by name is in the table.
     #[test]

@@ -2,6 +2,17 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
+
+/// What an undecided threshold means for the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UndecidedArg {
+    /// Nothing.
+    Pass,
+    /// The same as a missed one.
+    Fail,
+}
+
 /// A plain number is in seconds, as in sysbench and pgbench.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -89,11 +89,11 @@ impl Hearing<'_> {
             1 => &self.gather,
             _ => &load.gather,
         });
-        let members = self.rig.databases().zip(self.rig.settings());
         (1..)
             .zip(self.loads.iter().zip(gathers))
-            .zip(members)
-            .map(|((number, (load, gather)), (database, settings))| {
+            .zip(&self.rig.members)
+            .map(|((number, (load, gather)), member)| {
+                let database = &member.database;
                 let part = gather.finish(self.part(outcome.clone(), database));
                 InstanceSummary {
                     number,
@@ -103,7 +103,8 @@ impl Hearing<'_> {
                     errors: part.failures() + part.restarts(),
                     restarts: part.restarts(),
                     outcome: own_outcome(load).unwrap_or_else(|| outcome.clone()),
-                    settings: settings.to_vec(),
+                    settings: member.settings.clone(),
+                    process: member.process(),
                 }
             })
             .collect()

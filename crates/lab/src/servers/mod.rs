@@ -4,6 +4,7 @@
 //! [`find`] looks for the program, [`start`] runs it on a [`DataDir`], and a
 //! [`Private`] server ends when it is dropped, whatever happens before.
 
+mod check;
 mod config;
 mod data_dir;
 mod engine;
@@ -20,6 +21,7 @@ pub use find::{Installed, find};
 pub use private::Private;
 pub use start::{Wanted, start};
 
+pub(crate) use check::check;
 pub(crate) use config::{allowed_connections, check_settings, plain_name, same_name};
 pub(crate) use find::find_file;
 pub(crate) use log::failure_of;

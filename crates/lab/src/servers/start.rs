@@ -285,7 +285,7 @@ pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), LabError> {
 }
 
 /// Writes a file that the server's user may read and others may not: it can hold secrets.
-fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), LabError> {
+pub(super) fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), LabError> {
     write(path, text, |file| Ok(account.let_read(file)?))
 }
 

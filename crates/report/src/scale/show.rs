@@ -1,7 +1,7 @@
 //! How far it scales, in words and tables.
 
 use measure::interval::Estimate;
-use measure::scale::{Peak, Scaling, Serial};
+use measure::scale::{Misfit, Peak, Scaling, Serial};
 
 use super::{Ladder, Scale};
 use crate::grid::{Grid, heads};
@@ -118,19 +118,27 @@ fn costs(law: &Scaling) -> String {
         "the law explains {} of the variance.",
         number::percent(law.r_squared)
     );
+    let untested = match law.misfit {
+        Misfit::Untested => {
+            " Whether it fits as well as chance allows cannot be tested: no size was repeated."
+        }
+        Misfit::Repeats { .. } | Misfit::Intervals { .. } => "",
+    };
     if law.contention.value <= 0.0 && law.coherency.value <= 0.0 {
         return format!(
-            "It grows in proportion: neither contention (σ) nor coherency (κ) shows in these \
-             points; {explained}"
+            "It grows in proportion: neither contention (σ {}) nor coherency (κ {}) shows in \
+             these points; {explained}{untested}",
+            percent(law.contention),
+            percent(law.coherency)
         );
     }
     let open = |share: Estimate| match share.half_width {
-        Some(half) if half >= share.value => ", which may as well be none",
+        Some(half) if share.value > 0.0 && half >= share.value => ", which may as well be none",
         _ => "",
     };
     format!(
         "{} of the work waits for its turn (contention σ{}), and {} is spent on each pair that must \
-         agree (coherency κ{}); {explained}",
+         agree (coherency κ{}); {explained}{untested}",
         percent(law.contention),
         open(law.contention),
         percent(law.coherency),
@@ -265,15 +273,18 @@ fn percent(share: Estimate) -> String {
     let digits = digits(largest(share) * 100.0).saturating_sub(1);
     let one = |share: f64| format!("{:.digits$} %", share * 100.0);
     match share.half_width {
+        // At its bound it has an upper end only.
+        Some(most) if share.value <= 0.0 => format!("0 %, at most {}", one(most)),
         Some(half) => format!("{} ± {}", one(share.value), one(half)),
         None => one(share.value),
     }
 }
 
 /// A share with three significant digits, since coherency is often far below 1.
-fn share(share: Estimate) -> String {
+pub(crate) fn share(share: Estimate) -> String {
     let digits = digits(largest(share));
     match share.half_width {
+        Some(most) if share.value <= 0.0 => format!("0, at most {most:.digits$}"),
         Some(half) => format!("{:.digits$} ± {half:.digits$}", share.value),
         None => format!("{:.digits$}", share.value),
     }

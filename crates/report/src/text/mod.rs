@@ -10,7 +10,7 @@ mod trial;
 mod visible;
 mod wrap;
 
-pub use crate::thresholds::misses;
+pub use crate::thresholds::{misses, undecided};
 pub use doctor::{findings, spoilers};
 pub use layout::Layout;
 pub(crate) use sheet::sheet;

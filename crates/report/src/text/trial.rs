@@ -30,6 +30,7 @@ pub fn trial(summary: &TrialSummary) -> String {
         wrap("Generator: ", &describe::generator(summary))
     );
     for (name, words) in [
+        ("Server: ", describe::unseen(summary)),
         ("Steady: ", describe::steady(summary)),
         ("Little's law: ", describe::little(summary)),
     ] {
