@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import resource
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -102,23 +103,23 @@ class Bench:
             self.run_to_end("dyno", self.dyno(["--prepare", "only"], self.rows))
             self.loaded = True
 
-    def dyno(self, more, rows):
-        return [DYNO, "bench", self.server.url(), "--tls-mode", "disable", "--tables", TABLES, "--rows", rows, *more]
+    def dyno(self, more, rows, database="sbtest"):
+        return [DYNO, "bench", self.server.url(database), "--tls-mode", "disable", "--tables", TABLES, "--rows", rows, *more]
 
-    def dyno_run(self, workload, users, seconds):
+    def dyno_run(self, workload, users, seconds, database="sbtest"):
         # What is kept of a run is not looked at here, but writing it is part of the work.
         self.results += 1
         return self.dyno(["--workload", workload, "--threads", users, "--time", f"{seconds}s", "--warmup", "0s",
-                          "--prepare", "never", "--out", self.place / f"results-{self.results}"], self.rows)
+                          "--prepare", "never", "--out", self.place / f"results-{self.results}"], self.rows, database)
 
-    def sysbench(self, workload, threads, rows, more):
+    def sysbench(self, workload, threads, rows, more, database="sbtest"):
         return ["sysbench", workload, "--db-driver=mysql", "--mysql-host=127.0.0.1",
-                f"--mysql-port={self.server.port}", f"--mysql-user={ACCOUNT}", "--mysql-db=sbtest",
+                f"--mysql-port={self.server.port}", f"--mysql-user={ACCOUNT}", f"--mysql-db={database}",
                 f"--tables={TABLES}", f"--table-size={rows}", f"--threads={threads}", *more]
 
-    def sysbench_run(self, workload, users, seconds):
+    def sysbench_run(self, workload, users, seconds, database="sbtest"):
         more = [f"--time={seconds}", "--rand-type=special", "--db-ps-mode=auto", "run"]
-        return self.sysbench(workload, users, self.rows, more)
+        return self.sysbench(workload, users, self.rows, more, database)
 
     def rival_run(self, name, threads=1):
         def command(workload, users, seconds):
@@ -141,23 +142,11 @@ class Bench:
         """CPU time and statements of a window behind the warm-up."""
         run = Run(self.place, name, command)
         run.wait_until(warmup_s)
-        user, system, server, busy, count, at = self.sample(run)
+        begin = self.sample(run)
         run.wait_until(time.monotonic() - run.started + window_s)
-        user2, system2, server2, busy2, count2, at2 = self.sample(run)
+        end = self.sample(run)
         run.end(60)
-        statements = count2 - count
-        if not statements:
-            fail(f"{name} sent nothing in its window:\n{run.tail()}")
-        each_us = 1e6 / statements
-        ours = user2 - user + system2 - system + server2 - server
-        got = {
-            "user": (user2 - user) * each_us,
-            "system": (system2 - system) * each_us,
-            "total": (user2 - user + system2 - system) * each_us,
-            "server": (server2 - server) * each_us,
-            "rate": statements / (at2 - at),
-            "others": max(0.0, (busy2 - busy - ours) / (at2 - at)),
-        }
+        got = figures(begin, end)
         say(f"{name}: {got['user']:.2f} + {got['system']:.2f} us, {got['rate']:.0f}/s, others {got['others']:.2f} CPUs")
         return got
 
@@ -193,21 +182,54 @@ class Bench:
         return cpu_text(rounds, warmup_s, window_s)
 
     def rates(self):
-        self.load_once()
-        window_s = 3 if self.quick else 10
-        dyno_s, sysbench_s = (2, 2) if self.quick else (5, 15)
-        rows = {case: [] for case in RATES}
-        count = self.pairs(5)
-        for number in range(count):
-            for case in RATES:
-                workload, users, _ = case
-                say(f"rates {number + 1}/{count}: {workload}, {users} users")
-                rows[case].append({
-                    name: self.window(name, command(workload, users, warm_s + window_s + 2), warm_s, window_s)
-                    for name, command, warm_s in (("dyno", self.dyno_run, dyno_s), ("sysbench", self.sysbench_run, sysbench_s))
-                })
+        # Each program has a database of its own: one that is stopped in a transaction holds locks.
+        for name in ("dyno", "sysbench"):
+            self.server.ask(f"CREATE DATABASE {name}")
+            self.run_to_end("dyno", self.dyno(["--prepare", "only"], self.rows, name))
+        rows = {}
+        for case in RATES:
+            workload, users, _ = case
+            say(f"rates: {workload}, {users} users")
+            rows[case] = self.alternate({
+                "dyno": self.dyno_run(workload, users, 3600, "dyno"),
+                "sysbench": self.sysbench_run(workload, users, 3600, "sysbench"),
+            }, self.pairs(15))
         self.keep("rates", [[*case, got] for case, got in rows.items()])
-        return rates_text(rows, window_s)
+        return rates_text(rows)
+
+    def alternate(self, commands, rounds):
+        """Windows of programs that run at the same time, of which all but one are stopped.
+
+        This host's pace changes by a factor of two within a minute, so programs that run one after the other cannot be
+        compared; those of neighboring windows can."""
+        warmup_s, settle_s, window_s = (2, 0.2, 1) if self.quick else (15, 0.5, 2)
+        runs = {}
+        try:
+            for name, command in commands.items():
+                runs[name] = run = Run(self.place, name, command)
+                run.wait_until(warmup_s)
+                run.process.send_signal(signal.SIGSTOP)
+            windows = []
+            for number in range(rounds):
+                order = list(runs) if number % 2 else list(runs)[::-1]
+                windows.append({name: self.awake(runs[name], settle_s, window_s) for name in order})
+            return windows
+        finally:
+            for run in runs.values():
+                run.process.kill()
+                run.process.wait()
+
+    def awake(self, run, settle_s, window_s):
+        """One window of a program that is stopped before and after it."""
+        run.process.send_signal(signal.SIGCONT)
+        time.sleep(settle_s)
+        begin = self.sample(run)
+        time.sleep(window_s)
+        end = self.sample(run)
+        run.process.send_signal(signal.SIGSTOP)
+        if run.process.poll() is not None:
+            fail(f"{run.name} ended too early:\n{run.tail()}")
+        return figures(begin, end)
 
     def memory(self):
         self.load_once()
@@ -281,6 +303,22 @@ class Bench:
             path.write_text(json.dumps(figures, indent=1))
 
 
+def figures(begin, end):
+    """What a program did between two samples."""
+    user, system, server, busy, statements, length_s = (after - before for before, after in zip(begin, end))
+    if not statements:
+        fail("a program sent nothing in its window")
+    each_us = 1e6 / statements
+    return {
+        "user": user * each_us,
+        "system": system * each_us,
+        "total": (user + system) * each_us,
+        "server": server * each_us,
+        "rate": statements / length_s,
+        "others": max(0.0, (busy - user - system - server) / length_s),
+    }
+
+
 def cpu_text(rounds, warmup_s, window_s):
     lines = [f"{USERS} users on {TABLES} tables; {len(next(iter(rounds.values())))} interleaved rounds; each program "
              f"is read for {window_s} s, dyno and sysbench from second {warmup_s} of their run. "
@@ -313,9 +351,11 @@ def cpu_text(rounds, warmup_s, window_s):
     return lines
 
 
-def rates_text(rows, window_s):
-    lines = [f"Default options on both sides but for users and tables ({TABLES}); read for {window_s} s; "
-             f"{len(next(iter(rows.values())))} interleaved pairs. Median (lowest–highest).", "",
+def rates_text(rows):
+    count = len(next(iter(rows.values())))
+    lines = [f"Default options on both sides but for users and tables ({TABLES}). Both programs are up, each with a database "
+             f"of its own, and one at a time runs while the other is stopped (SIGSTOP), for 2 s in turn; {count} pairs of "
+             "windows. Median (lowest–highest).", "",
              "| workload | users | dyno, statements/s | sysbench, statements/s | dyno / sysbench | client CPU, dyno / sysbench "
              "| goal for statements/s |", "|---|---|---|---|---|---|---|"]
     for (workload, users, goal), pairs in rows.items():

@@ -90,8 +90,8 @@ class Server:
     def version(self):
         return self.ask("SELECT VERSION()")[0][0]
 
-    def url(self):
-        return f"mysql://{ACCOUNT}@127.0.0.1:{self.port}/sbtest"
+    def url(self, database="sbtest"):
+        return f"mysql://{ACCOUNT}@127.0.0.1:{self.port}/{database}"
 
     def stop(self):
         if self.asking:
