@@ -3,99 +3,147 @@
 import argparse
 import datetime
 import json
+import math
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from results import put, say, verdict
+from results import put, say
 
 HERE = pathlib.Path(__file__).resolve().parent
-STUDIES = HERE.parent / "studies"
+STUDY = HERE.parent / "studies" / "quickstart.toml"
 DYNO = os.environ["DYNO"]
-GOAL = 3
+# The first look of the rule (crates/measure/src/until.rs).
+FIRST_LOOK_S = 20
 
 
-def run(place, name, settings):
-    """The trials of a study."""
-    out = place / f"{name}-{len(list(place.iterdir()))}"
+def rerun(place, number, args):
+    """Transactions of each second of each point: {point: (seconds of warm-up, [per second])}."""
+    out = place / f"run-{number}"
+    settings = [f"load.time={args.length}s", f"load.warmup={args.warmup}s", f"sweep.load.threads={args.threads}"]
     words = [word for setting in settings for word in ("--set", setting)]
-    done = subprocess.run([DYNO, "run", STUDIES / f"{name}.toml", "--out", out, *words], cwd=place,
+    done = subprocess.run([DYNO, "run", STUDY, "--out", out, *words], cwd=place,
                           env={**os.environ, "DYNO_CACHE_DIR": str(place / "cache")},
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         sys.exit(f"benches/until.sh: dyno run ended with {done.returncode}:\n{done.stderr}")
-    return json.loads((out / "result.json").read_text())["trials"]
+    found = {}
+    for path in sorted((out / "trials").iterdir()):
+        trial = json.loads((path / "trial.json").read_text())
+        seconds = [json.loads(line) for line in (path / "series.jsonl").read_text().splitlines()]
+        # A last second that was cut short is left out.
+        whole = [second for second in seconds if second["seconds"] > 0.9]
+        warmup = sum(second["phase"] == "warmup" for second in whole)
+        kept = [second["tps"] for second in whole if second["phase"] in ("warmup", "measure")]
+        found[", ".join("=".join(pair) for pair in trial["point"])] = (warmup, kept)
+    return found
 
 
-def half_width(trial):
-    """Half of the interval of the throughput, in percent of it."""
-    tps = trial["transactions"]["per_s"]
-    return None if tps["half_width"] is None else 100 * tps["half_width"] / tps["value"]
+def ends(runs, ci):
+    """For each run the length at which the rule ends it and half of the interval then, or None."""
+    text = "".join(f"{warmup} {' '.join(map(str, seconds))}\n" for warmup, seconds in runs)
+    command = ["cargo", "run", "--quiet", "--locked", "-p", "measure", "--example", "until", "--", str(ci / 100)]
+    lines = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=True, cwd=HERE.parent)
+    words = [line.split() for line in lines.stdout.splitlines()]
+    return [None if line == ["-"] else (int(line[0]), float(line[2])) for line in words]
 
 
-def percent(value):
-    return "none" if value is None else f"{value:.1f}"
+def mean(values):
+    return sum(values) / len(values)
 
 
-def widths(trials):
-    return ", ".join(percent(half_width(trial)) for trial in trials)
+def root_mean_square(values):
+    return math.sqrt(mean([value * value for value in values]))
 
 
-def fixed_length(trials, asked):
-    """Seconds that would have been enough for the least sure of these trials: a width falls with the root of the
-    length. None when a trial has no interval at all."""
-    needed = [trial["measured_s"] * (half_width(trial) / asked) ** 2 for trial in trials if half_width(trial)]
-    return max(needed) if len(needed) == len(trials) else None
+class Point:
+    """All reruns of one point, and what they say together."""
+
+    def __init__(self, runs, ci):
+        self.runs = [seconds[warmup:] for warmup, seconds in runs]
+        self.reference = mean([mean(run) for run in self.runs])
+        self.ended = ends(runs, ci)
+
+    def length(self, run, end):
+        return end[0] if end else len(run)
+
+    def errors(self):
+        """Of the mean at the end of each run, as a share of the reference."""
+        lengths = [self.length(run, end) for run, end in zip(self.runs, self.ended)]
+        return [mean(run[:length]) / self.reference - 1 for run, length in zip(self.runs, lengths)]
+
+    def errors_at(self, length):
+        """The same if all had this length."""
+        return [mean(run[:length]) / self.reference - 1 for run in self.runs]
+
+    def lengths(self):
+        return [self.length(run, end) for run, end in zip(self.runs, self.ended)]
+
+    def held(self):
+        """Of the runs that were sure: whether the interval holds the reference."""
+        return [abs(mean(run[:end[0]]) - self.reference) <= end[1]
+                for run, end in zip(self.runs, self.ended) if end]
 
 
-def measure(place, name, args):
-    """A line of the table for one study."""
-    narrow = args.quick_settings.get(name, [])
-    trials = run(place, name, [f"load.until.ci={args.ci}", f"load.until.max={args.max}", *narrow])
-    lengths = [trial["measured_s"] for trial in trials]
-    sure = sum((trial.get("ended") or {}).get("why") == "sure" for trial in trials)
-    longest, at_most, total = max(lengths), trials[0]["setup"]["time_s"], sum(lengths)
-    fixed_trials = run(place, name, [f"load.time={longest:.0f}s", *narrow])
-    needed = fixed_length(fixed_trials, float(args.ci.rstrip("%")))
-    times = [None if needed is None else needed * len(trials) / total, longest * len(trials) / total,
-             at_most * len(trials) / total]
-    shown = "none" if needed is None else f"{needed:.0f}"
-    verdict_of = "" if needed is None else f" ({verdict(times[0], GOAL, at_least=True)})"
-    row = (f"| `{name}.toml` | {sure} of {len(trials)} | {', '.join(f'{length:.0f}' for length in lengths)} | "
-           f"{widths(trials)} | {total:.0f} | {widths(fixed_trials)} | {shown} | "
-           f"{percent(times[0])}{verdict_of} | {times[1]:.1f} | {times[2]:.1f} |")
-    say(row)
-    return row
+def fixed_length(points, error):
+    """The shortest length from which on no fixed length has a larger error; None if even the longest has."""
+    longest = min(len(run) for point in points for run in point.runs)
+    enough = None
+    for length in range(longest, 4, -1):
+        if root_mean_square([e for point in points for e in point.errors_at(length)]) > error:
+            break
+        enough = length
+    return enough
+
+
+def row(name, points):
+    error = root_mean_square([e for point in points for e in point.errors()])
+    lengths = [length for point in points for length in point.lengths()]
+    held = [one for point in points for one in point.held()]
+    fixed = fixed_length(points, error)
+    saved = "none" if fixed is None else f"{fixed / mean(lengths):.2f}"
+    sure = f"{len(held)} of {len(lengths)}"
+    holds = f"{sum(held)} of {len(held)}"
+    line = (f"| {name} | {sure} | {mean(lengths):.0f} ({min(lengths)}–{max(lengths)}) | {100 * error:.2f} | {holds} | "
+            f"{'longer than measured' if fixed is None else fixed} | {saved} |")
+    say(line)
+    return line
 
 
 def main():
     parser = argparse.ArgumentParser(prog="benches/until.sh", description="See benches/until.sh --help.")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--ci", default="5%")
-    parser.add_argument("--max", default="10m")
+    parser.add_argument("--ci", type=float, default=10)
+    parser.add_argument("--reruns", type=int, default=10)
+    parser.add_argument("--length", type=int, default=40)
+    parser.add_argument("--threads", default="[1, 8]")
     parser.add_argument("--out")
     args = parser.parse_args()
+    args.warmup = 2
     out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
-    args.quick_settings = {}
     if args.quick:
-        args.ci, args.max = "50%", "30s"
-        args.quick_settings = {"quickstart": ["load.threads=2"], "p2-scale-up": ["sweep.topology.instances=[1, 2]"]}
+        args.reruns, args.length, args.ci = 2, FIRST_LOOK_S + 3, 50
     with tempfile.TemporaryDirectory(prefix="dyno-until-", dir="/var/tmp") as place:
         place = pathlib.Path(place)
-        # Servers run as another user, who must get there.
         place.chmod(0o755)
-        rows = [measure(place, name, args) for name in ("quickstart", "p2-scale-up")]
+        reruns = []
+        for number in range(args.reruns):
+            say(f"rerun {number + 1} of {args.reruns}")
+            reruns.append(rerun(place, number, args))
+    points = {name: Point([run[name] for run in reruns], args.ci) for name in reruns[0]}
+    rows = [row(name, [point]) for name, point in points.items()]
+    rows.append(row("all", list(points.values())))
     lines = ["## What ending when sure saves", "",
-             f"Studies as they are shipped, each trial ended when its mean throughput was known to ±{args.ci} (`load.until`, "
-             f"at most {args.max}); then again, each trial as long as the longest of these. Seconds of measurement, without "
-             "warm-ups; half widths in % of the mean. A fixed length has to do for the least sure trial. For the same "
-             "interval it is taken from the second run: the width of an interval falls with the root of the length.", "",
-             "| study | sure | length of each trial | half width | all | half width, each as long as the longest | fixed length "
-             "for the same interval | fixed / until sure | longest / until sure | longest allowed / until sure |",
-             "|---|---|---|---|---|---|---|---|---|---|", *rows, "",
-             f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs shared by all servers and dyno."]
+             f"`studies/quickstart.toml` with `load.threads` {args.threads}, {args.reruns} times, each trial {args.length} s "
+             f"long; the rule of `load.until` with ±{args.ci:g} % is replayed on the recorded seconds, and a trial that it does "
+             "not end counts with its whole length. Error: root mean square of what the mean at the end is off the mean of "
+             "all reruns together. Fixed length: the shortest from which on trials that all have the same length have no "
+             "larger error.", "",
+             "| point | sure | length, s: mean (range) | error, % | interval holds | fixed length, s | fixed / until sure |",
+             "|---|---|---|---|---|---|---|", *rows, "",
+             f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs."]
     if out == "-":
         print("\n".join(lines))
         return

@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     while let Ok(Some(message)) = gatherer.take_message() {
         match Next::parse(&message.payload) {
             Ok(Next::Switch { plugin, scramble }) => {
-                let _ = auth::first_answer(&plugin, "secret", &scramble, true);
+                let _ = auth::first_answer(&plugin, "secret", &scramble);
             }
             Ok(Next::More(key)) => {
                 let _ = auth::encrypt_password("secret", &greeting.scramble, &key);
@@ -40,7 +40,10 @@ fn answer(greeting: &Greeting) {
         database: "sbtest",
         tls: greeting.offers_tls(),
     };
-    let data = auth::first_answer(auth::NATIVE, "secret", &greeting.scramble, false);
+    let proof = match auth::first_answer(auth::NATIVE, "secret", &greeting.scramble) {
+        Ok(auth::FirstAnswer::Proof(proof)) => proof,
+        other => panic!("{other:?}"),
+    };
     let mut out = Vec::new();
     let sequence = login.tls_request(&mut out, 1, greeting);
     login.response(
@@ -48,7 +51,7 @@ fn answer(greeting: &Greeting) {
         sequence,
         greeting,
         auth::NATIVE,
-        &data.unwrap_or_default(),
+        &proof,
     );
     let mut sent = Gatherer::new(LIMIT_BYTES);
     sent.push(&out);

@@ -5,6 +5,7 @@ pub mod clock;
 mod dial;
 pub mod mysql;
 pub mod net;
+mod peer;
 pub mod reactor;
 mod shown;
 pub mod sqlite;

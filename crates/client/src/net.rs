@@ -11,6 +11,8 @@ use mio::net::UnixStream;
 use rustls::pki_types::ServerName;
 
 use crate::dial;
+pub use crate::peer::Peer;
+use crate::peer::listener_of;
 use crate::reactor::Io;
 use crate::tcp::TcpSocket;
 
@@ -49,6 +51,22 @@ impl Stream {
         Ok(Self { socket, tls: None })
     }
 
+    /// Who is at the other end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn peer(&self) -> Result<Peer> {
+        Ok(match &self.socket {
+            Socket::Tcp(io) => Peer::Tcp {
+                local: io.socket().stream().local_addr()?,
+                remote: io.socket().stream().peer_addr()?,
+            },
+            Socket::Unix(io) => Peer::Unix {
+                pid: listener_of(io.socket())?,
+            },
+        })
+    }
+
     /// Has the kernel stamp what arrives from now on, where it can: on TCP.
     ///
     /// # Errors
@@ -75,10 +93,10 @@ impl Stream {
         }
     }
 
-    /// Whether nobody on a network can read along.
+    /// Whether the peer is a Unix socket.
     #[must_use]
-    pub fn is_secure(&self) -> bool {
-        self.tls.is_some() || matches!(self.socket, Socket::Unix(_))
+    pub fn is_unix(&self) -> bool {
+        matches!(self.socket, Socket::Unix(_))
     }
 
     /// The TLS version and cipher, where there is TLS.

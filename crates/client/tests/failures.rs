@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use client::mysql::{Connector, MysqlSession, StatementProtocol};
 use client::reactor::Reactor;
-use common::{account, open, root, run};
+use common::{accepting, account, root, run};
 use testkit::{MariaDb, MySql, Server};
 use workload::catalog::{Catalog, Kind, Statement};
 use workload::session::{Connect, FailureKind, Param, Session, SessionError};
@@ -24,7 +24,7 @@ fn both(options: &[&str]) -> [Server; 2] {
 fn connector(server: &Server, user: &str) -> Connector {
     let target = match user {
         "root" => root(server),
-        user => account(server, user, "p", &open()),
+        user => account(server, user, "p", &accepting()),
     };
     Connector {
         target,

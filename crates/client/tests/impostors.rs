@@ -14,8 +14,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use client::mysql::{Connection, Error, Target};
+use common::peer::{OK, packets, read_packet};
 use common::{assert_has, closed, open, run, told};
-use wire::mysql::packet;
 
 /// Long enough for a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -66,35 +66,10 @@ fn wait_for_end(mut stream: TcpStream) {
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
-/// Packets of a server, the first with this number.
-fn packets(mut number: u8, payloads: &[&[u8]]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for payload in payloads {
-        number = packet::write(&mut out, number, |out| out.extend_from_slice(payload));
-    }
-    out
-}
-
 /// A greeting that offers everything.
 fn greeting() -> Vec<u8> {
-    let mut payload = b"\x0a9.9.9-fake\0\x07\0\0\0abcdefgh\0".to_vec();
-    payload.extend_from_slice(&[0xff, 0xff, 45, 2, 0, 0xff, 0xff, 21]);
-    payload.extend_from_slice(&[0; 10]);
-    payload.extend_from_slice(b"ijklmnopqrst\0mysql_native_password\0");
-    packets(0, &[&payload])
+    common::peer::greeting(true)
 }
-
-/// Reads one packet of the client.
-fn read_packet(stream: &mut TcpStream) -> Vec<u8> {
-    let mut header = [0; 4];
-    stream.read_exact(&mut header).unwrap();
-    let header = packet::Header::parse(header);
-    let mut payload = vec![0; header.length];
-    stream.read_exact(&mut payload).unwrap();
-    payload
-}
-
-const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 
 /// A server that logs in whoever comes, then answers the first statement so.
 fn after_login(answer: Vec<u8>) -> Peer {

@@ -8,8 +8,9 @@
 
 mod common;
 
-use client::mysql::{Connection, Error, Target, TlsOptions};
-use common::{account, assert_has, closed, log_in, open, root, run, told};
+use client::mysql::{Connection, Error, ServerPublicKey, Target, TlsMode, TlsOptions, Withheld};
+use common::{accepting, account, assert_has, closed, log_in, open, root, run, told};
+use rsa::pkcs8::{EncodePublicKey, LineEnding};
 use testkit::{MariaDb, MySql, Server};
 
 const SHA2: &str = "caching_sha2_password";
@@ -65,25 +66,34 @@ fn mariadb_by_ed25519_whatever_its_nonce() {
 #[test]
 fn mysql_by_caching_sha2() {
     let server = MySql::builder().tls(true).start();
+    let verified = verified(&server);
     for (user, password) in [
         ("plain", "secret"),
         ("odd", "it's ü: @/?#%"),
         ("long", &"x".repeat(200)),
     ] {
         server.create_user(user, password, SHA2, false);
-        let (in_clear, under_tls) = (
-            account(&server, user, password, &open()),
-            account(&server, user, password, &closed()),
-        );
-        // The password itself, under the server's key; then only the hash.
-        assert_in_clear(&in_clear, user);
-        assert_in_clear(&in_clear, user);
+        let target = |tls: &TlsOptions| account(&server, user, password, tls);
+        // What nobody allowed is not sent: the server does not know the password yet.
+        assert_eq!(withheld(&target(&open())), Withheld::NoKey);
+        assert_eq!(withheld(&target(&closed())), Withheld::Unverified);
+        // The password itself, under the server's key; then only a proof.
+        assert_in_clear(&target(&accepting()), user);
+        assert_in_clear(&target(&open()), user);
+        assert_under_tls(&target(&closed()), user);
         server.sql("FLUSH PRIVILEGES");
-        assert_in_clear(&in_clear, user);
+        assert_eq!(withheld(&target(&open())), Withheld::NoKey);
+        assert_in_clear(&target(&with_key(&server)), user);
         // And under TLS.
         server.sql("FLUSH PRIVILEGES");
-        assert_under_tls(&under_tls, user);
-        assert_under_tls(&under_tls, user);
+        assert_under_tls(&at_localhost(&server, user, password, &verified), user);
+        assert_under_tls(&target(&closed()), user);
+        server.sql("FLUSH PRIVILEGES");
+        let accepting_tls = TlsOptions {
+            server_public_key: ServerPublicKey::Accepted,
+            ..closed()
+        };
+        assert_under_tls(&target(&accepting_tls), user);
         server.sql("FLUSH PRIVILEGES");
         let socket = by_socket(&server, user, password, &open());
         assert_eq!(log_in(&socket).unwrap(), (format!("{user}@%"), None));
@@ -92,6 +102,31 @@ fn mysql_by_caching_sha2() {
     assert_in_clear(&account(&server, "empty", "", &open()), "empty");
     assert_under_tls(&account(&server, "empty", "", &closed()), "empty");
     refusals(&server);
+}
+
+/// The server cannot read what is encrypted with another key than its own.
+#[test]
+fn mysql_with_another_servers_key() {
+    let server = MySql::start(&[]);
+    server.create_user("u", "secret", SHA2, false);
+    let other = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 1024).unwrap();
+    let pem = other.to_public_key().to_public_key_pem(LineEnding::LF);
+    let with_other = TlsOptions {
+        server_public_key: ServerPublicKey::Known(pem.unwrap().into_bytes()),
+        ..open()
+    };
+    let error = log_in(&account(&server, "u", "secret", &with_other)).unwrap_err();
+    assert_eq!(error.code(), Some(1045), "{error}");
+}
+
+#[test]
+fn a_file_without_a_key_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "no key").unwrap();
+    for path in [file.path(), "/no/such/key.pem".as_ref()] {
+        let why = ServerPublicKey::read(path).unwrap_err();
+        assert_has(&why, &[&path.display().to_string()]);
+    }
 }
 
 /// Without a key the server cannot take a password in clear, so a login in clear
@@ -108,8 +143,8 @@ fn mysql_takes_the_hash_of_a_password_that_it_knows() {
         .start();
     server.create_user("u", "secret", SHA2, false);
     let (in_clear, under_tls) = (
-        account(&server, "u", "secret", &open()),
-        account(&server, "u", "secret", &closed()),
+        account(&server, "u", "secret", &accepting()),
+        at_localhost(&server, "u", "secret", &verified(&server)),
     );
     let without_key = log_in(&in_clear).unwrap_err();
     assert_eq!(without_key.code(), Some(1045), "{without_key}");
@@ -124,15 +159,23 @@ fn mysql_takes_the_hash_of_a_password_that_it_knows() {
 fn mysql_by_sha256() {
     let server = MySql::builder().tls(true).start();
     server.create_user("u", "secret", "sha256_password", false);
-    assert_in_clear(&account(&server, "u", "secret", &open()), "u");
-    assert_under_tls(&account(&server, "u", "secret", &closed()), "u");
+    let verified = verified(&server);
+    assert_eq!(
+        withheld(&account(&server, "u", "secret", &open())),
+        Withheld::NoKey
+    );
+    let unverified = withheld(&account(&server, "u", "secret", &closed()));
+    assert_eq!(unverified, Withheld::Unverified);
+    assert_in_clear(&account(&server, "u", "secret", &accepting()), "u");
+    assert_in_clear(&account(&server, "u", "secret", &with_key(&server)), "u");
+    assert_under_tls(&at_localhost(&server, "u", "secret", &verified), "u");
     let socket = by_socket(&server, "u", "secret", &open());
     assert_eq!(log_in(&socket).unwrap(), ("u@%".to_owned(), None));
     for number in 0..20 {
         let user = format!("nobody{number}");
         for target in [
-            account(&server, &user, "x", &open()),
-            account(&server, &user, "x", &closed()),
+            account(&server, &user, "x", &accepting()),
+            at_localhost(&server, &user, "x", &verified),
             by_socket(&server, &user, "x", &open()),
         ] {
             let error = log_in(&target).unwrap_err();
@@ -202,6 +245,38 @@ fn a_full_server_says_so() {
     assert_has(remedy, &["max_connections"]);
 }
 
+/// Under TLS, and the server is the one that the certificate is for.
+fn verified(server: &Server) -> TlsOptions {
+    common::tls(TlsMode::VerifyFull, Some(server.ca_file()))
+}
+
+/// In clear, with the server's RSA key from its file.
+fn with_key(server: &Server) -> TlsOptions {
+    let file = server.data_dir().join("public_key.pem");
+    TlsOptions {
+        server_public_key: ServerPublicKey::read(&file).unwrap(),
+        ..open()
+    }
+}
+
+/// By the name that the test kit's certificates are for.
+fn at_localhost(server: &Server, user: &str, password: &str, tls: &TlsOptions) -> Target {
+    let url = format!("mysql://{user}@localhost:{}/sbtest", server.port());
+    Target::parse(&url, Some(password), "nobody", tls).unwrap()
+}
+
+/// Why the server does not get the password.
+#[track_caller]
+fn withheld(target: &Target) -> Withheld {
+    let error = log_in(target).unwrap_err();
+    let (_, remedy) = told(&error);
+    assert_has(remedy, &["--tls-ca"]);
+    match error {
+        Error::Withheld { why, .. } => why,
+        other => panic!("{other}"),
+    }
+}
+
 fn by_socket(server: &Server, user: &str, password: &str, tls: &TlsOptions) -> Target {
     let url = format!(
         "mysql://{user}@localhost/sbtest?socket={}",
@@ -213,7 +288,7 @@ fn by_socket(server: &Server, user: &str, password: &str, tls: &TlsOptions) -> T
 /// What every server refuses, and what it is told to do about it.
 fn refusals(server: &Server) {
     let refusal = |user: &str, password: &str, database: &str| -> Error {
-        let mut target = account(server, user, password, &open());
+        let mut target = account(server, user, password, &accepting());
         target.database = database.to_owned();
         log_in(&target).unwrap_err()
     };

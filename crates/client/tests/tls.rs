@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use client::mysql::{Connection, Target, TlsMode, TlsOptions};
+use client::mysql::{Connection, ServerPublicKey, Target, TlsMode, TlsOptions};
 use common::{account, assert_has, closed, log_in, open, run, tls, told};
 use testkit::{MariaDb, MySql, Server};
 
@@ -34,7 +34,9 @@ fn root_at(server: &Server, host: &str, tls: &TlsOptions) -> Target {
 /// Whether each mode gets a connection, and whether that is under TLS.
 fn outcomes(server: &Server, host: &str, ca: &Path) -> [Result<bool, String>; 5] {
     ALL_MODES.map(|mode| {
-        log_in(&root_at(server, host, &tls(mode, Some(ca.to_owned()))))
+        let verifies = matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyFull);
+        let ca = verifies.then(|| ca.to_owned());
+        log_in(&root_at(server, host, &tls(mode, ca)))
             .map(|(_, tls)| tls.is_some())
             .map_err(|error| format!("{error}\n{}", error.remedy().unwrap()))
     })
@@ -77,6 +79,38 @@ fn mariadb_with_tls() {
 #[test]
 fn mysql_with_tls() {
     a_server_with_a_certificate(&MySql::builder().tls(true).start());
+}
+
+/// An authority or a certificate that has no effect would leave its user with less than
+/// they rely on.
+#[test]
+fn options_without_effect_are_refused() {
+    let refused = |options: &TlsOptions| {
+        let error = Target::parse("mysql://u@127.0.0.1/x", None, "u", options).unwrap_err();
+        assert_has(&error.to_string(), &["would not be used"]);
+    };
+    for mode in [TlsMode::Disable, TlsMode::Preferred, TlsMode::Required] {
+        refused(&tls(mode, Some("ca.pem".into())));
+    }
+    refused(&TlsOptions {
+        certificate: Some("cert.pem".into()),
+        key: Some("key.pem".into()),
+        ..open()
+    });
+}
+
+/// An authority alone asks for everything to be checked.
+#[test]
+fn an_authority_means_verify_full() {
+    let server = MariaDb::builder().tls(true).start();
+    let only_ca = TlsOptions {
+        ca: Some(server.ca_file()),
+        ..TlsOptions::default()
+    };
+    let (_, tls) = log_in(&root_at(&server, "localhost", &only_ca)).unwrap();
+    assert!(tls.is_some());
+    let error = log_in(&root_at(&server, "127.0.0.1", &only_ca)).unwrap_err();
+    assert_has(&error.to_string(), &["not valid for name"]);
 }
 
 /// MySQL makes itself a certificate, which names no host.
@@ -142,6 +176,7 @@ fn a_client_with_a_certificate() {
         let with = TlsOptions {
             certificate: Some(certificate),
             key: Some(key),
+            server_public_key: ServerPublicKey::Accepted,
             ..closed()
         };
         assert!(

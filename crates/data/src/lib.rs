@@ -1,11 +1,14 @@
 //! Puts the rows of a load into a database: looks what is there, loads what is
 //! missing, marks what is whole.
 //!
+//! A server's advisory lock keeps two preparations of one database apart.
+//!
 //! [`prepare_mysql`] and [`prepare_sqlite`] tell the same story: inspect every
 //! table, refuse what is somebody else's, mark a table as being loaded, load it in
 //! parts, index it, mark it as ready with its row count and checksum. A table whose
 //! mark still says *loading* was interrupted, and is built anew.
 
+mod lock;
 mod marker;
 mod mysql;
 mod parts;
@@ -101,6 +104,17 @@ pub enum PrepareError {
         problem: String,
         /// What to do.
         remedy: String,
+    },
+    /// Another dyno prepares the same database; nothing was changed.
+    #[error(
+        "another dyno has been preparing this database for more than {} s (connection {holder} of the server)",
+        limit.as_secs()
+    )]
+    Busy {
+        /// The number of its connection.
+        holder: String,
+        /// How long it was waited for.
+        limit: Duration,
     },
     /// The server or the way to it failed.
     #[error(transparent)]

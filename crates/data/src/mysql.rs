@@ -15,6 +15,7 @@ use workload::options::Options;
 use workload::rows::{Checksum, DataSpec, TableRows};
 use workload::schema::{self, Dialect, table_name};
 
+use crate::lock;
 use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, Spec};
 use crate::parts::{PART_ROWS, Part, Queue};
 use crate::sessions::{self, Session};
@@ -48,6 +49,7 @@ pub fn prepare_mysql(
     let spec = Spec::wanted(wanted);
     let tables = wanted.workload.tables(wanted.options, wanted.users);
     let mut first = heed.run(Connection::open(target))?;
+    heed.run(lock::take(&mut first, lock::WAIT_LIMIT, listener.tell))?;
     let found = heed.run(inspect(&mut first, tables, &spec))?;
     let todo = state::plan(&found, wanted, &spec, listener.tell)?;
     if todo.missing.is_empty() {
@@ -59,8 +61,7 @@ pub fn prepare_mysql(
     let connections = wanted
         .connections
         .clamp(1, loading.parts(todo.missing.len()));
-    loading.spawn(&reactor, first);
-    for _ in 1..connections {
+    for _ in 0..connections {
         let opened = heed.run(Connection::open(target))?;
         loading.spawn(&reactor, opened);
     }
@@ -70,6 +71,8 @@ pub fn prepare_mysql(
     loading.stop.set(true);
     reactor.block_on(loading.end(&reactor, target))?;
     watched?;
+    // Until here it held the lock.
+    reactor.block_on(first.close())?;
     if let Some(error) = loading.failure.take() {
         return Err(error);
     }

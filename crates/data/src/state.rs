@@ -87,8 +87,11 @@ fn decide(
     };
     let name = table_name(table);
     check_columns(&name, columns, wanted)?;
-    if mode == Mode::Always || wanted.is_bulk() {
+    if mode == Mode::Always || (wanted.is_bulk() && mark.is_some()) {
         return Ok(Action::Build { note: None });
+    }
+    if wanted.is_bulk() {
+        return Err(foreign_bulk_table(&name));
     }
     match mark {
         Some(mark) if !mark.ready => Ok(Action::Build {
@@ -101,6 +104,16 @@ fn decide(
         }),
         Some(mark) => keep_ours(&name, mark, wanted),
         None => keep_foreign(&name, highest_id.unwrap_or(0), options),
+    }
+}
+
+/// A bulk load begins with empty tables; this one may hold what somebody needs.
+fn foreign_bulk_table(name: &str) -> PrepareError {
+    PrepareError::Unfit {
+        problem: format!(
+            "the table {name} was not made by dyno, and bulk_insert would have to drop it"
+        ),
+        remedy: "use another database, or --prepare always to drop it".to_owned(),
     }
 }
 
@@ -245,6 +258,30 @@ mod tests {
             decided(&table(100, None), Mode::Missing),
             Ok(Action::Keep { note: Some(_) })
         ));
+    }
+
+    #[test]
+    fn a_bulk_table_is_dropped_only_if_it_is_dynos_or_the_user_says_so() {
+        let options = Options::default();
+        let spec = Spec::of(&options, 1, true);
+        let mut found = Found::Table {
+            columns: BULK_COLUMNS.map(str::to_owned).to_vec(),
+            highest_id: Some(5),
+            mark: None,
+        };
+        let build = Ok(Action::Build { note: None });
+        let decided = |found: &Found, mode| {
+            let decided = decide(found, 1, &spec, &options, mode);
+            decided.map_err(|error| error.to_string())
+        };
+        let refused = decided(&found, Mode::Missing).unwrap_err();
+        assert!(refused.contains("was not made by dyno"), "{refused}");
+        assert_eq!(decided(&found, Mode::Always), build);
+        if let Found::Table { mark, .. } = &mut found {
+            let spec = spec.clone();
+            *mark = Some(Mark { spec, ready: true });
+        }
+        assert_eq!(decided(&found, Mode::Missing), build);
     }
 
     #[test]

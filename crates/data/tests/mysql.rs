@@ -256,11 +256,12 @@ fn an_interrupted_index_is_left_by_the_server_too() {
     }
 }
 
-/// A port whose first connection leads to one server, and all others to another.
+/// A port whose first two connections (the lock's and the one that loads) lead to one
+/// server, and all others to another.
 fn balancer(first: u16, others: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let servers = iter::once(first).chain(iter::repeat(others));
+    let servers = iter::repeat_n(first, 2).chain(iter::repeat(others));
     let lead = move || {
         for (client, server) in listener.incoming().map_while(Result::ok).zip(servers) {
             let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
@@ -337,6 +338,103 @@ fn what_is_whole_is_kept_and_what_is_missing_is_added() {
     let (prepared, told) = load(&server, &wanted(&options, Mode::Missing, 2));
     assert_eq!((prepared.found, prepared.loaded), (2, 0));
     assert!(told.is_empty(), "{told:?}");
+}
+
+/// The database `name` of `server`, with the lock of a preparation held by somebody else
+/// until the connection is dropped.
+fn held(reactor: &Reactor, server: &Server) -> Connection {
+    let target = target(server);
+    let opened = reactor.block_on(async {
+        let mut holder = Connection::open(&target).await.unwrap();
+        let taken = holder
+            .rows("SELECT GET_LOCK('dyno prepares sbtest', 0)")
+            .await;
+        assert_eq!(taken.unwrap(), [[Some("1".to_owned())]]);
+        holder
+    });
+    opened.unwrap()
+}
+
+#[test]
+fn two_dynos_prepare_one_database_one_after_the_other() {
+    for server in [
+        MariaDb::start(&[LAZY_DISK]),
+        MySql::start(&["--local-infile=1", "--skip-log-bin", LAZY_DISK]),
+    ] {
+        let (options, none) = (options(2000), AtomicBool::new(false));
+        let reactor = Reactor::new().unwrap();
+        let holder = held(&reactor, &server);
+        let (waits, waiting) = channel();
+        let prepare = |waits: Sender<Progress>| {
+            let listener = Listener {
+                tell: &mut |news| drop(waits.send(news)),
+                interrupted: &none,
+            };
+            prepare_mysql(
+                &target(&server),
+                &wanted(&options, Mode::Missing, 2),
+                listener,
+            )
+            .unwrap()
+        };
+        let done = std::thread::scope(|scope| {
+            let threads = [waits.clone(), waits].map(|waits| scope.spawn(|| prepare(waits)));
+            // Both wait before either looks at a table.
+            for _ in 0..2 {
+                let news = waiting.recv_timeout(Duration::from_secs(60)).unwrap();
+                assert!(matches!(&news, Progress::Note(note) if note.contains("waiting for it")));
+            }
+            reactor.block_on(holder.close()).unwrap();
+            threads.map(|thread| thread.join().unwrap())
+        });
+        let mut loaded = done.map(|done| (done.loaded, done.found));
+        loaded.sort_unstable();
+        assert_eq!(loaded, [(0, 2), (2, 0)]);
+        for table in 1..=2 {
+            assert_eq!(stored(&server, table), expected(&options, table));
+        }
+    }
+}
+
+#[test]
+fn who_waits_for_another_dyno_can_be_interrupted() {
+    let server = MariaDb::start(&[]);
+    let reactor = Reactor::new().unwrap();
+    let _holder = held(&reactor, &server);
+    let interrupted = AtomicBool::new(false);
+    let listener = Listener {
+        tell: &mut |_| interrupted.store(true, Ordering::Relaxed),
+        interrupted: &interrupted,
+    };
+    let options = options(10);
+    let outcome = prepare_mysql(
+        &target(&server),
+        &wanted(&options, Mode::Missing, 1),
+        listener,
+    );
+    assert!(matches!(outcome, Err(PrepareError::Interrupted)));
+    assert_eq!(server.sql("SHOW TABLES"), Vec::<Vec<String>>::new());
+}
+
+/// `sbtest1` of somebody who only uses the name.
+#[test]
+fn bulk_inserts_drop_no_table_that_is_not_dynos() {
+    let server = MariaDb::start(&[]);
+    server
+        .sql("CREATE TABLE sbtest1 (id INT PRIMARY KEY, k INT); INSERT INTO sbtest1 VALUES (7, 7)");
+    let options = options(10);
+    let bulk = Wanted {
+        workload: WorkloadName::BulkInsert,
+        ..wanted(&options, Mode::Missing, 1)
+    };
+    let interrupted = AtomicBool::new(false);
+    let listener = Listener {
+        tell: &mut |_| {},
+        interrupted: &interrupted,
+    };
+    let refused = prepare_mysql(&target(&server), &bulk, listener).unwrap_err();
+    assert!(matches!(refused, PrepareError::Unfit { .. }), "{refused}");
+    assert_eq!(server.sql("SELECT id FROM sbtest1"), [["7"]]);
 }
 
 /// A port that leads to a server until `holds`, and from then on takes everything and

@@ -3,9 +3,9 @@
 use ::report::Answer;
 
 use crate::cli::AnswerArgs;
+use crate::console::{layout, print, print_json};
 use crate::failure::{Exit, Failure};
 use crate::progress::Screen;
-use crate::results::print;
 
 /// Prints an answer, and writes it in all its forms to files of this name.
 pub(crate) fn tell(
@@ -17,8 +17,8 @@ pub(crate) fn tell(
     let internal = |error: &dyn std::fmt::Display| Failure::new(Exit::Internal, error);
     let json = || answer.json().map_err(|error| internal(&error));
     match args.json {
-        true => print(&json()?)?,
-        false => print(answer.text().trim_end())?,
+        true => print_json(&json()?)?,
+        false => print(layout().apply(|| answer.text()).trim_end())?,
     }
     let Some(out) = &args.out else {
         return Ok(());

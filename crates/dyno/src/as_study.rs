@@ -5,13 +5,14 @@ use std::fmt::{Display, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use client::mysql::StatementProtocol;
 use lab::{Database, EarlyEnd, Place, Trial};
 use load::{Arrivals, Pace};
 use measure::setup::ReplyTime;
 use workload::options::Options;
 
-use crate::cli::{BenchArgs, PrepareArg, TlsModeArg};
+use crate::cli::{BenchArgs, LoginArgs, PrepareArg, UndecidedArg};
 use crate::secrets;
 
 /// The longest title that a study may have, in characters.
@@ -41,6 +42,9 @@ pub(crate) fn as_study(args: &BenchArgs, trial: &Trial, title: &str) -> String {
             let _ = write!(text, "\n[{name}]\n{}\n", lines.join("\n"));
         }
     }
+    if args.threads.len() > 1 {
+        let _ = write!(text, "\n[sweep]\n\"load.threads\" = {:?}\n", args.threads);
+    }
     text
 }
 
@@ -50,13 +54,12 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
     let login = &connection.login;
     let said = [
         ("--prepare", args.prepare != PrepareArg::Missing),
+        ("--create-database", args.create_database),
         ("--workers", args.workers.is_some()),
         ("--threshold", !args.thresholds.is_empty()),
+        ("--undecided", args.undecided == UndecidedArg::Fail),
         ("--ignore-errors", !connection.ignore_errors.is_empty()),
         ("--no-batch-scheduling", connection.no_batch_scheduling),
-        ("--tls-mode", login.tls_mode != TlsModeArg::Preferred),
-        ("--tls-ca", login.tls_ca.is_some()),
-        ("--tls-cert", login.tls_cert.is_some()),
         ("--option-file", login.option_file.is_some()),
     ];
     let said = said.into_iter().filter(|(_, is_said)| *is_said);
@@ -77,7 +80,34 @@ fn server(args: &BenchArgs, trial: &Trial) -> Lines {
             None => return vec![line("engine", "\"sqlite\"")],
         },
     };
-    vec![line("url", quoted(&url))]
+    let mut lines = vec![line("url", quoted(&url))];
+    if matches!(&trial.place, Place::Given(Database::Mysql { .. })) {
+        lines.extend(login(&args.connection.login));
+    }
+    lines
+}
+
+fn login(args: &LoginArgs) -> Lines {
+    let mode = args.tls_mode.and_then(|mode| mode.to_possible_value());
+    let mode = mode.map(|mode| line("tls.mode", quoted(mode.get_name())));
+    let files = [
+        ("tls.ca", &args.tls_ca),
+        ("tls.cert", &args.tls_cert),
+        ("tls.key", &args.tls_key),
+        ("server_public_key_path", &args.server_public_key_path),
+    ];
+    let files = files.into_iter().filter_map(|(key, file)| {
+        let file = file.as_ref()?;
+        let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        Some(line(key, quoted(&whole.display().to_string())))
+    });
+    let switches = [
+        ("get_server_public_key", args.get_server_public_key),
+        ("enable_cleartext_plugin", args.enable_cleartext_plugin),
+    ];
+    let switches = switches.into_iter().filter(|(_, is_on)| *is_on);
+    let switches = switches.map(|(key, is_on)| line(key, is_on));
+    mode.into_iter().chain(files).chain(switches).collect()
 }
 
 /// The URL of a database of SQLite from anywhere; `None` of a temporary one without
@@ -257,7 +287,7 @@ mod tests {
     fn both(url: &str, words: &str) -> (Trial, Trial, String) {
         let args = typed(url, words);
         let database = Database::Sqlite(SqliteTarget::parse("sqlite:").unwrap().into());
-        let typed = describe(&args, options(&args), database);
+        let typed = describe(&args, options(&args), database, args.threads[0]);
         let text = as_study(&args, &typed, "what \"SQLite\\3\"\n gives");
         let study = Study::parse("study.toml", &text)
             .map_err(|e| e.to_string())

@@ -1,8 +1,8 @@
 //! `dyno clean`: removes what a killed run left behind.
 
 use crate::cli::CleanArgs;
+use crate::console::print;
 use crate::failure::{Exit, Failure};
-use crate::results::print;
 
 /// Ends processes and removes directories of dynos that are dead.
 pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {

@@ -2,23 +2,30 @@
 
 mod answers;
 mod bench;
+mod environment;
+mod habits;
+mod output;
 mod study;
 mod value;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::failure::Failure;
 
 pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeArgs};
 pub(crate) use bench::{
     ArrivalsArg, BenchArgs, LoginArgs, PrepareArg, ProtocolArg, ReplyTimeArg, TlsModeArg,
 };
+pub(crate) use output::OutputArgs;
 pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
+pub(crate) use value::UndecidedArg;
 
 /// A dynamometer for OLTP databases.
 #[derive(Debug, Parser)]
 #[command(
     version,
     about = "A dynamometer for OLTP databases: drives a load, measures what the database gives, says how sure it is.",
-    after_help = "Start here:\n  dyno run studies/quickstart.toml         a first study, without any server\n  dyno bench mysql://root@127.0.0.1/sbtest  one benchmark of a server that runs\n\nExit codes: 0 done, 1 a threshold failed, 2 bad usage or bad study,\n3 a server could not be started or reached, 4 interrupted (partial results kept),\n5 internal error."
+    after_help = after_help()
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -75,6 +82,63 @@ pub(crate) enum Command {
         after_help = "Leaves alone what belongs to a dyno that runs. Every run does the same when it begins."
     )]
     Clean(CleanArgs),
+    /// Print the completions of a shell.
+    #[command(
+        after_help = "Example:\n  dyno completions bash > ~/.local/share/bash-completion/completions/dyno"
+    )]
+    Completions(CompletionsArgs),
+    /// Print the man page.
+    #[command(after_help = "Example:\n  dyno man | man -l -")]
+    Man,
+}
+
+/// The command line with the words of other tools that mean the same.
+pub(crate) fn command() -> clap::Command {
+    Cli::command().mut_subcommand("bench", habits::with_aliases)
+}
+
+/// Reads the command line. Help, the version and clap's own errors are printed, and end dyno.
+///
+/// # Errors
+/// A word of another tool that means something else here.
+pub(crate) fn parse() -> Result<Cli, Failure> {
+    let mut arguments: Vec<_> = std::env::args_os().collect();
+    if arguments.get(1).is_some_and(|command| command == "bench") {
+        let with_dashes = |argument: std::ffi::OsString| match argument.into_string() {
+            Ok(text) => habits::with_dashes(text).into(),
+            Err(not_text) => not_text,
+        };
+        arguments = arguments.into_iter().map(with_dashes).collect();
+    }
+    let parsed = command().try_get_matches_from(&arguments);
+    match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => Ok(cli),
+        Err(error) => {
+            let texts = arguments
+                .iter()
+                .map(|text| text.to_string_lossy().into_owned());
+            let texts: Vec<String> = texts.collect();
+            Err(habits::hint(&error, &texts).unwrap_or_else(|| error.exit()))
+        }
+    }
+}
+
+const START: &str = "Start here:
+  dyno run studies/quickstart.toml         a first study, without any server
+  dyno bench mysql://root@127.0.0.1/sbtest  one benchmark of a server that runs";
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a threshold failed, 2 bad usage or bad study,
+3 a server could not be started or reached, 4 interrupted (partial results kept),
+5 internal error.";
+
+fn after_help() -> String {
+    format!("{START}\n\n{EXIT_CODES}\n\n{}", environment::section())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
@@ -87,10 +151,9 @@ pub(crate) struct CleanArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -1,7 +1,9 @@
 //! What a study needs of each disk: of the cache's, and of those that it names.
 
+use std::path::Path;
+
 use lab::needs::{Disk, Needs, disk};
-use lab::{Cause, Lab, Place, Trial, shown_bytes};
+use lab::{Cause, Place, Trial, shown_bytes};
 use study::{Span, Spanned};
 
 /// What the trials need of a disk at once, at most.
@@ -15,12 +17,12 @@ pub(crate) struct Demand {
 /// For the cache's disk, which comes first, and for each other one. Adds to the needs of
 /// a trial what its data takes of the memory, where its disk is none.
 pub(crate) fn demands(
-    lab: &Lab,
+    cache: &Path,
     trials: &[Trial],
     needs: &mut [Needs],
 ) -> Result<Vec<Demand>, lab::Failure> {
     let mut demands = vec![Demand {
-        disk: disk(lab.home()?.root())?,
+        disk: disk(cache)?,
         needed_bytes: 0,
         span: None,
     }];

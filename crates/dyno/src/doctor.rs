@@ -7,8 +7,8 @@ use lab::{Lab, Trial};
 use measure::finding::{self, Finding, Level};
 
 use crate::cli::{DoctorArgs, StudyArgs};
+use crate::console::{layout, print, print_json};
 use crate::failure::{Exit, Failure};
-use crate::results::print;
 use crate::secrets::quoted;
 use crate::server;
 use crate::study_file::Meant;
@@ -25,11 +25,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         None => Vec::new(),
     };
     let servers = match &args.url {
-        Some(url) => vec![server::open(
-            url,
-            &server::access(Some(&args.login))?,
-            &lab,
-        )?],
+        Some(url) => vec![server::open(url, &server::access(&args.login)?, &lab)?],
         None => Vec::new(),
     };
     let findings = examine(&Subject {
@@ -39,8 +35,12 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         look: LONG_LOOK,
     });
     match args.json {
-        true => print(&json(&findings)?),
-        false => print(report::text::findings(&findings).trim_end()),
+        true => print_json(&json(&findings)?),
+        false => print(
+            layout()
+                .apply(|| report::text::findings(&findings))
+                .trim_end(),
+        ),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::progress::tell;
+use crate::console::tell;
 
 /// The exit codes, as the README lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +94,7 @@ impl From<store::StoreError> for Failure {
             | store::StoreError::Foreign { .. }
             | store::StoreError::Missing { .. }
             | store::StoreError::Newer { .. }
+            | store::StoreError::TooLarge { .. }
             | store::StoreError::InUse { .. } => Exit::Usage,
             _ => Exit::Interrupted,
         };

@@ -10,6 +10,8 @@ mod bench;
 mod clean;
 mod cli;
 mod compare;
+mod completions;
+mod console;
 mod disks;
 mod doctor;
 mod failure;
@@ -31,15 +33,17 @@ mod thresholds;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use cli::{Cli, Command};
+use cli::Command;
 
 fn main() -> ExitCode {
+    secrets::forbid_core_dumps();
     if let Err(failure) = secrets::leave_argv() {
         return failure.report();
     }
-    let cli = Cli::parse();
+    let cli = match cli::parse() {
+        Ok(cli) => cli,
+        Err(failure) => return failure.report(),
+    };
     let done = match &cli.command {
         Command::Bench(args) => bench::bench(args),
         Command::Run(args) => run::run(args),
@@ -51,6 +55,8 @@ fn main() -> ExitCode {
         Command::History(args) => history::history(args),
         Command::Size(args) => size::size(args),
         Command::Clean(args) => clean::clean(args),
+        Command::Completions(args) => completions::completions(args),
+        Command::Man => completions::man(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

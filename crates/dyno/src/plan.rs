@@ -1,35 +1,48 @@
 //! `dyno plan STUDY`: what a study would do, and whether this host can.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use data::Mode;
 use lab::needs::{self, Asked, Needs};
 use lab::{Lab, Place, Trial, shown_bytes};
+use study::EngineSpec;
 
 use crate::cli::StudyArgs;
+use crate::console::print;
 use crate::disks::{self, Demand};
 use crate::failure::{Exit, Failure};
-use crate::results::print;
 use crate::study_file::Meant;
 
-/// Lists the trials with what they need; starts nothing.
+/// What a plan leaves to `dyno run`, which looks before its first trial.
+const NOT_LOOKED_AT: &str =
+    "\nnot checked: server versions and settings, CPU quotas, ports (a plan starts nothing)";
+
+/// Lists the trials with what they need; starts nothing, and changes no file.
 pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let meant = Meant::read(args)?;
-    let lab = Lab::default();
-    let trials = meant.trials(&lab)?;
-    let budget = Budget::of(&meant, &lab, &trials)?;
-    print(&budget.table(&meant, &trials))?;
+    let trials = meant.trials_without_files(&Lab::default())?;
+    let budget = Budget::of(&meant, &lab::disk_of_cache()?, &trials, &glance_needs)?;
+    let mut table = budget.table(&meant, &trials);
+    let is_private = |trial: &Trial| matches!(trial.place, Place::Private(_));
+    if trials.iter().any(is_private) {
+        table.push_str(NOT_LOOKED_AT);
+    }
+    print(&table)?;
     budget.refuse(&meant)
 }
 
-/// Refuses a study for which this host has too little disk or memory.
+/// Refuses a study for which this host has too little disk or memory. Also makes sure that
+/// every server that is asked for is installed, and that there are the CPUs that are asked
+/// for.
 pub(crate) fn refuse_what_cannot_be(
     meant: &Meant,
     lab: &Lab,
     trials: &[Trial],
 ) -> Result<(), Failure> {
-    Budget::of(meant, lab, trials)?.refuse(meant)
+    let cache = lab.home()?.root();
+    Budget::of(meant, cache, trials, &|trial| needs(lab, trial))?.refuse(meant)
 }
 
 /// What the trials need, and what is there.
@@ -42,12 +55,16 @@ struct Budget {
 }
 
 impl Budget {
-    /// Also makes sure that every server that is asked for is installed, and that there
-    /// are the CPUs and the disk that are asked for.
-    fn of(meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Self, Failure> {
+    /// Of trials on this host, whose cache is here; `needs` looks at each.
+    fn of(
+        meant: &Meant,
+        cache: &Path,
+        trials: &[Trial],
+        needs: &dyn Fn(&Trial) -> Result<Needs, lab::Failure>,
+    ) -> Result<Self, Failure> {
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
-            let needs = needs(lab, trial).map_err(|failure| meant.located(failure))?;
+            let needs = needs(trial).map_err(|failure| meant.located(failure))?;
             // Of trials on the same data only the first builds it.
             let data = format!("{:?} {:?} {}", trial.workload, trial.options, trial.seed);
             Ok(match built.insert(data) {
@@ -56,7 +73,7 @@ impl Budget {
             })
         });
         let mut needs = needs.collect::<Result<Vec<_>, Failure>>()?;
-        let disks = disks::demands(lab, trials, &mut needs);
+        let disks = disks::demands(cache, trials, &mut needs);
         Ok(Self {
             disks: disks.map_err(|failure| meant.located(failure))?,
             needs,
@@ -122,6 +139,9 @@ impl Budget {
             shown_bytes(self.memory_bytes()),
             shown_bytes(self.available_memory_bytes)
         ));
+        if trials.iter().any(has_settings) {
+            text.push_str("\nserver.config: dyno run checks it before the first trial");
+        }
         text
     }
 }
@@ -155,13 +175,7 @@ fn shown_sizes(plan: &study::Plan) -> String {
 /// What one trial needs of this host.
 fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
     let Place::Private(spec) = &trial.place else {
-        return Ok(Needs {
-            time: trial.load_time(),
-            build_time: Duration::ZERO,
-            disk_bytes: 0,
-            template_bytes: 0,
-            memory_bytes: 0,
-        });
+        return Ok(only_load(trial));
     };
     let installed = lab::installed(spec)?;
     lab.check_platform(spec)?;
@@ -172,15 +186,55 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
         &trial.wanted(Mode::Missing),
         &config,
     )?;
-    Ok(needs::of(&Asked {
-        engine: installed.engine,
-        config: &config,
+    let template_bytes = cached.map(|(bytes, _)| bytes);
+    Ok(of_servers(trial, spec, installed.engine, template_bytes))
+}
+
+/// The same, as far as it can be told without starting anything.
+fn glance_needs(trial: &Trial) -> Result<Needs, lab::Failure> {
+    let Place::Private(spec) = &trial.place else {
+        return Ok(only_load(trial));
+    };
+    let glance = lab::glance(spec, &trial.wanted(Mode::Missing))?;
+    Ok(of_servers(
+        trial,
+        spec,
+        glance.engine,
+        glance.template_bytes,
+    ))
+}
+
+/// Of a trial without servers of dyno's.
+fn only_load(trial: &Trial) -> Needs {
+    Needs {
+        time: trial.load_time(),
+        build_time: Duration::ZERO,
+        disk_bytes: 0,
+        template_bytes: 0,
+        memory_bytes: 0,
+    }
+}
+
+fn of_servers(
+    trial: &Trial,
+    spec: &EngineSpec,
+    engine: lab::servers::Engine,
+    template_bytes: Option<u64>,
+) -> Needs {
+    needs::of(&Asked {
+        engine,
+        config: &lab::config(spec),
         instances: trial.instances,
         connections: trial.load.users,
         rows: u64::from(trial.options.tables) * trial.options.rows,
         load: trial.load_time(),
-        template_bytes: cached.map(|(bytes, _)| bytes),
-    }))
+        template_bytes,
+    })
+}
+
+/// Whether the study has settings for the servers of a trial.
+fn has_settings(trial: &Trial) -> bool {
+    matches!(&trial.place, Place::Private(spec) if !spec.config.is_empty())
 }
 
 fn without_build(needs: Needs) -> Needs {

@@ -1,6 +1,6 @@
 //! What the user sees while dyno works; all of it on stderr.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use data::Prepared;
@@ -10,9 +10,13 @@ use measure::setup::Outcome;
 use measure::slice::{Phase, Second};
 use measure::summary::TrialSummary;
 
+use crate::console::{self, tell};
+
 /// How much is said while a load runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
+    /// Only warnings.
+    Nothing,
     /// A line each second.
     Seconds,
     /// One line that changes, on a terminal; else nothing between the trials.
@@ -22,6 +26,8 @@ pub(crate) enum Detail {
 /// Progress on the terminal, or as lines in a log.
 pub(crate) struct Screen {
     detail: Detail,
+    /// Whether each trial ends with a line, as those of several do.
+    shows_trials: bool,
     is_terminal: bool,
     /// In front of a bar's text: which trial runs.
     title: String,
@@ -49,12 +55,6 @@ enum Stage {
     Draining,
 }
 
-/// A line on stderr. That may be a full disk, or a terminal that has gone: then nobody
-/// reads it, which is no reason to lose what is measured.
-pub(crate) fn tell(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
-
 /// A second that is this long was one in which dyno was stopped.
 const LONG_SECOND_S: f64 = 1.5;
 
@@ -65,7 +65,8 @@ impl Screen {
     pub(crate) fn new(detail: Detail) -> Self {
         Self {
             detail,
-            is_terminal: std::io::stderr().is_terminal(),
+            shows_trials: detail == Detail::Bar,
+            is_terminal: std::io::stderr().is_terminal() && detail != Detail::Nothing,
             title: String::new(),
             bar: None,
             stage: Stage::Nothing,
@@ -74,9 +75,17 @@ impl Screen {
         }
     }
 
+    /// The screen of several trials, each of which ends with a line.
+    pub(crate) fn of_trials(detail: Detail) -> Self {
+        Self {
+            shows_trials: true,
+            ..Self::new(detail)
+        }
+    }
+
     /// A trial of several is over.
     pub(crate) fn trial_ended(&mut self, summary: &TrialSummary) {
-        if self.detail == Detail::Bar {
+        if self.shows_trials {
             let tps = summary.transactions.per_s.map_or(0.0, |rate| rate.value);
             let p99 = summary.response_ms.map_or(0.0, |response| response.p99);
             let warnings = match summary.warnings.len() {
@@ -97,12 +106,22 @@ impl Screen {
     /// A trial begins.
     pub(crate) fn trial(&mut self, title: String, load: Length) {
         self.finish_stage();
-        self.title = title;
+        self.title = console::shown(&title);
         self.load = load;
+        if self.shows_trials && self.detail == Detail::Seconds {
+            self.line(self.title.trim_end());
+        }
     }
 
-    /// Prints a line; a bar stays below it.
+    /// Prints a line, unless nothing but warnings was asked for; a bar stays below it.
     pub(crate) fn line(&self, text: &str) {
+        if self.detail != Detail::Nothing {
+            self.warn(text);
+        }
+    }
+
+    /// Prints a line that has to be seen.
+    pub(crate) fn warn(&self, text: &str) {
         match &self.bar {
             Some(bar) if self.is_terminal => bar.suspend(|| tell(text)),
             _ => tell(text),
@@ -132,7 +151,7 @@ impl Screen {
                 ProgressBar::hidden()
             };
             // The templates are constants; a test parses them.
-            if let Ok(style) = ProgressStyle::with_template(template) {
+            if let Ok(style) = style(template) {
                 bar.set_style(style);
             }
             bar.set_prefix(title);
@@ -149,6 +168,15 @@ impl Screen {
     }
 }
 
+/// How a bar looks, in characters that the terminal can show.
+fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateError> {
+    let style = ProgressStyle::with_template(template)?;
+    Ok(match console::only_ascii() {
+        true => style.progress_chars("##-").tick_chars("-\\|/ "),
+        false => style,
+    })
+}
+
 const ROWS_TEMPLATE: &str =
     "{prefix}loading {bar:30} {human_pos}/{human_len} rows, {per_sec}, {eta} left";
 const INDEX_TEMPLATE: &str = "{prefix}{spinner} {msg} ({elapsed})";
@@ -160,7 +188,7 @@ impl Screen {
     pub(crate) fn stage(&mut self, what: &str) {
         if self.is_terminal {
             let bar = self.bar(Stage::Working, 0, INDEX_TEMPLATE);
-            bar.set_message(what.to_owned());
+            bar.set_message(console::shown(what));
             bar.tick();
         }
     }
@@ -182,7 +210,7 @@ impl Screen {
             data::Progress::Indexing { tables, of } => {
                 let text = format!("loading: indexes, {tables} of {of} tables finished");
                 let bar = self.bar(Stage::Preparing, u64::from(*of), ROWS_TEMPLATE);
-                if let Ok(style) = ProgressStyle::with_template(INDEX_TEMPLATE) {
+                if let Ok(style) = style(INDEX_TEMPLATE) {
                     bar.set_style(style);
                 }
                 bar.set_message(text.clone());
@@ -225,6 +253,7 @@ impl Screen {
         let point = SeriesPoint::from(second);
         let text = live_line(&point);
         match self.detail {
+            Detail::Nothing => {}
             Detail::Seconds => self.line(&text),
             Detail::Bar => {
                 let whole = self.load.warmup + self.load.time.unwrap_or_default();
@@ -268,7 +297,12 @@ fn live_line(point: &SeriesPoint) -> String {
     if let Some(backlog) = point.backlog {
         text.push_str(&format!("  backlog {backlog}"));
     }
-    for (count, name) in [(point.errors, "errors"), (point.reconnects, "reconnects")] {
+    let failed = point.errors.saturating_sub(point.restarts);
+    for (count, name) in [
+        (failed, "errors"),
+        (point.restarts, "restarts"),
+        (point.reconnects, "reconnects"),
+    ] {
         if count > 0 {
             text.push_str(&format!("  {count} {name}"));
         }

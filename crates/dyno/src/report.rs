@@ -11,6 +11,12 @@ use crate::failure::{Exit, Failure};
 use crate::kept;
 use crate::progress::{Detail, Screen};
 
+/// Most numbers of all series that are read for a report, once for the loads and once for
+/// the monitors: more than a page can carry, and few enough for memory.
+const MOST_NUMBERS: usize = 2_000_000;
+/// So many of each trial at any rate.
+const LEAST_NUMBERS: usize = 2_000;
+
 /// Writes the report of a result again, of all that is whole in it.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
@@ -30,9 +36,13 @@ pub(crate) fn write(
 ) -> Result<PathBuf, Failure> {
     let mut series = Vec::new();
     let mut monitors = Vec::new();
-    for trial in trial_dirs(dir.path(), result)? {
-        series.push(or_none(store::read_series(&trial), screen));
-        monitors.push(or_none(store::read_monitors(&trial), screen));
+    let trials = trial_dirs(dir.path(), result)?;
+    let most_numbers = (MOST_NUMBERS / trials.len().max(1)).clamp(LEAST_NUMBERS, MOST_NUMBERS);
+    for trial in trials {
+        let read = store::read_series_within(&trial, most_numbers);
+        series.push(or_none(read, screen));
+        let read = store::read_monitors_within(&trial, most_numbers);
+        monitors.push(or_none(read, screen));
     }
     let study = or_none(store::read_study(dir.path()), screen);
     let report = Report {

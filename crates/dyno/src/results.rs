@@ -13,6 +13,8 @@ use measure::slice::Second;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
 
+use crate::cli::UndecidedArg;
+use crate::console::{layout, print, print_json};
 use crate::doctor;
 use crate::failure::{Exit, Failure};
 use crate::progress::{Length, Screen};
@@ -38,6 +40,16 @@ pub(crate) struct Results {
 struct Files {
     trial: TrialWriter,
     instances: BTreeMap<u32, InstanceWriter>,
+}
+
+impl Files {
+    /// The summary comes last: where it is, all else of the trial is whole.
+    fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
+        for instance in self.instances.into_values() {
+            instance.finish()?;
+        }
+        self.trial.finish(summary)
+    }
 }
 
 /// What a result is about.
@@ -151,19 +163,22 @@ impl Results {
         Ok(self.dir.write_result(&self.result)?)
     }
 
-    /// A failure when a threshold was missed.
-    pub(crate) fn outcome(&self) -> Result<(), Failure> {
-        thresholds::outcome(&self.result)
+    /// A failure when a threshold was missed, or is undecided where that is to fail.
+    pub(crate) fn outcome(&self, undecided: UndecidedArg) -> Result<(), Failure> {
+        thresholds::outcome(&self.result, undecided)
     }
 
     /// Whether thresholds were kept, for a terminal; empty without any.
     pub(crate) fn thresholds_as_text(&self) -> String {
-        ::report::text::thresholds(&self.result)
+        layout().apply(|| ::report::text::thresholds(&self.result))
     }
 
-    /// All of it for a terminal.
-    pub(crate) fn as_text(&self) -> String {
-        ::report::text::study(&self.result)
+    /// What a terminal shows of it: a screen, or all.
+    pub(crate) fn as_text(&self, all: bool) -> String {
+        layout().apply(|| match all {
+            true => ::report::text::study(&self.result),
+            false => ::report::text::summary(&self.result),
+        })
     }
 
     /// The searches are over: no more trials are planned than were run.
@@ -191,7 +206,7 @@ impl Results {
     fn print_json(&self) -> Result<(), Failure> {
         let json = serde_json::to_string_pretty(&self.result)
             .map_err(|error| Failure::new(Exit::Internal, error))?;
-        print(&json)
+        print_json(&json)
     }
 
     /// What cannot be kept is told once, and the trial goes on: what it gives can
@@ -201,7 +216,7 @@ impl Results {
             return;
         };
         if let Err(error) = write(files) {
-            self.screen.line(&format!("warning: {error}"));
+            self.screen.warn(&format!("warning: {error}"));
             self.lost = Some(kept_so_far(error));
         }
     }
@@ -309,7 +324,7 @@ impl Keeper for Results {
             };
         }
         let finished = match self.current.take() {
-            Some(files) => files.trial.finish(&summary),
+            Some(files) => files.finish(&summary),
             None => Ok(()),
         };
         self.screen.trial_ended(&summary);
@@ -331,17 +346,5 @@ impl Keeper for Results {
     fn found(&mut self, found: FoundMax) -> Result<(), lab::Failure> {
         self.result.searches.push(found);
         self.dir.write_result(&self.result).map_err(kept_so_far)
-    }
-}
-
-/// Prints to stdout; a reader that has gone away is no error.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    use std::io::Write;
-    match writeln!(std::io::stdout().lock(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(
-            Exit::Internal,
-            format!("cannot write to stdout: {error}"),
-        )),
-        _ => Ok(()),
     }
 }

@@ -273,6 +273,7 @@ mod tests {
         Gather::new(&[]).finish(Input {
             number: trial.number,
             repeat: trial.repeat,
+            started_at: None,
             label: trial.label.clone(),
             point: trial.point.clone(),
             setup: trial.planned_setup(),

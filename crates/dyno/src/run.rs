@@ -23,6 +23,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut lab = Lab::default();
     let mut trials = meant.trials(&lab)?;
     plan::refuse_what_cannot_be(&meant, &lab, &trials)?;
+    lab.check_settings(&trials, &interrupted)
+        .map_err(|failure| meant.located(failure))?;
     let mut results = open(args, &meant, &lab, &trials)?;
     if !meant.searches() {
         leave_out_what_is_whole(&mut trials, &results);
@@ -49,18 +51,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         false => Ok(()),
     };
     let judged = results.judge(&thresholds);
-    let concluded = results.conclude(&results.as_text(), args.json);
+    let concluded = results.conclude(&results.as_text(args.output.verbose), args.json);
     // What ended the run says more than what that led to.
     ended
         .and(searched)
         .and(judged)
         .and(concluded)
-        .and(results.outcome())
+        .and(results.outcome(args.undecided))
 }
 
 /// The result directory: a new one, or one that was cut off.
 fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Results, Failure> {
-    let screen = Screen::new(Detail::Bar);
+    let screen = Screen::of_trials(args.output.detail(Detail::Bar));
     let plan = &meant.plan;
     let mut places = vec![lab.home()?.root()];
     for directory in trials.iter().filter_map(disks::directory) {

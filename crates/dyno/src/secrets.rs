@@ -1,12 +1,14 @@
 //! Passwords: where they come from, and where they must not stay.
 
 use std::collections::BTreeMap;
+use std::env::VarError;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
 use percent_encoding::percent_decode_str;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::failure::{Exit, Failure};
 
@@ -16,41 +18,83 @@ pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
 /// with a space between them.
 const ADDRESSES_VARIABLE: &str = "DYNO_ADDRESSES";
 /// How the addresses begin that can hold a password.
-const SCHEME: &str = "mysql://";
+const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
+/// The one way to keep what an address is for apart from a password in it.
+const SOCKET: &str = "?socket=";
+/// How dyno starts itself anew.
+const SELF: &str = "/proc/self/exe";
+/// At this limit Linux writes no core dump, nor hands one to a program: see core(5).
+const NO_CORE_DUMP_BYTES: u64 = 1;
+const ELSEWHERE: &str = "give the password as DYNO_PASSWORD or with --option-file";
 /// Longest option file that is read.
 const OPTION_FILE_LIMIT_BYTES: u64 = 1 << 20;
+
+/// Keeps passwords in memory out of core dumps: dyno's, and those of what it starts.
+pub(crate) fn forbid_core_dumps() {
+    let maximum = getrlimit(Resource::Core).maximum;
+    let limit = Rlimit {
+        current: Some(NO_CORE_DUMP_BYTES.min(maximum.unwrap_or(NO_CORE_DUMP_BYTES))),
+        maximum,
+    };
+    // A limit may always be lowered.
+    let _ = setrlimit(Resource::Core, limit);
+}
 
 /// Starts dyno anew when its command line holds a password, with the addresses in
 /// the environment instead: other users can read a command line (`ps`), but not
 /// an environment.
 ///
 /// # Errors
-/// When an address is on the command line with two passwords, or with one and without:
-/// what is left of it does not tell which is meant.
+/// When a password cannot be told from the rest of its address, when dyno cannot be
+/// started anew, and when an address is on the command line with two passwords, or with one
+/// and without: what is left of it does not tell which is meant. dyno must end then, and the
+/// command line with it.
 pub(crate) fn leave_argv() -> Result<(), Failure> {
     let mut addresses = Vec::new();
-    let clean = |argument: OsString| match argument.to_str() {
-        Some(text) => {
-            let (clean, found) = without_passwords(text);
-            addresses.extend(found);
-            OsString::from(clean)
-        }
-        // No address is written like that.
-        None => argument,
-    };
-    let arguments: Vec<OsString> = std::env::args_os().map(clean).collect();
+    let mut arguments = Vec::new();
+    for argument in std::env::args_os() {
+        // No address is written like what is not Unicode.
+        let clean = match argument.to_str() {
+            Some(text) => {
+                let (clean, found) = without_passwords(text)?;
+                addresses.extend(found);
+                OsString::from(clean)
+            }
+            None => argument,
+        };
+        arguments.push(clean);
+    }
     let Some(addresses) = handed_on(addresses)? else {
         return Ok(());
     };
-    if let [name, rest @ ..] = arguments.as_slice() {
-        // It returns only if it fails; then the password stays where the user put it.
-        let _ = Command::new("/proc/self/exe")
-            .arg0(name)
-            .args(rest)
-            .env(ADDRESSES_VARIABLE, addresses)
-            .exec();
+    let [name, rest @ ..] = arguments.as_slice() else {
+        return Ok(());
+    };
+    // It returns only if it fails.
+    let error = Command::new(SELF)
+        .arg0(name)
+        .args(rest)
+        .env(ADDRESSES_VARIABLE, addresses)
+        .exec();
+    let message = format!(
+        "cannot hide the password on the command line from other users: cannot run {SELF}: {error}"
+    );
+    Err(Failure::new(Exit::Usage, message).remedy(Some(ELSEWHERE)))
+}
+
+/// The password that the environment holds.
+///
+/// # Errors
+/// When it is not Unicode.
+pub(crate) fn password_of_environment() -> Result<Option<String>, Failure> {
+    match std::env::var(PASSWORD_VARIABLE) {
+        Ok(password) => Ok(Some(password)),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => {
+            let message = format!("{PASSWORD_VARIABLE} is not valid UTF-8");
+            Err(Failure::new(Exit::Usage, message))
+        }
     }
-    Ok(())
 }
 
 /// The password that was typed with this address on the command line.
@@ -83,9 +127,16 @@ fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
 }
 
 /// The argument without the passwords of the addresses in it, and these addresses.
-fn without_passwords(argument: &str) -> (String, Vec<Address>) {
+///
+/// # Errors
+/// When an address may hold a password that is not where one belongs.
+fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> {
     let lower = argument.to_ascii_lowercase();
-    let starts: Vec<usize> = lower.match_indices(SCHEME).map(|(at, _)| at).collect();
+    let starts = SCHEMES
+        .iter()
+        .flat_map(|scheme| lower.match_indices(scheme));
+    let mut starts: Vec<usize> = starts.map(|(at, _)| at).collect();
+    starts.sort_unstable();
     let ends = starts.iter().skip(1).copied().chain([argument.len()]);
     let mut clean = argument[..starts.first().copied().unwrap_or(argument.len())].to_owned();
     let mut addresses = Vec::new();
@@ -99,14 +150,36 @@ fn without_passwords(argument: &str) -> (String, Vec<Address>) {
             None => (piece, ""),
         };
         let address = Address::parse(url);
-        match &address {
-            Some(address) if address.has_password() => clean.push_str(&address.clean),
-            _ => clean.push_str(url),
+        let rest = match &address {
+            Some(address) if address.has_password() => &address.clean,
+            _ => url,
+        };
+        // What a URL's reader leaves out would not be in the password.
+        let is_changed = url.contains(['\t', '\n', '\r']);
+        if may_hold_password(rest) || (is_changed && may_hold_password(url)) {
+            return Err(unreadable_password());
         }
+        clean.push_str(rest);
         clean.push_str(after);
         addresses.extend(address);
     }
-    (clean, addresses)
+    Ok((clean, addresses))
+}
+
+/// Whether there is something like `user:password@` in an address, wherever.
+fn may_hold_password(url: &str) -> bool {
+    let url = url.split_once(SOCKET).map_or(url, |(before, _)| before);
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let before_at = after_scheme.rsplit_once('@').map(|(before, _)| before);
+    before_at.is_some_and(|before| before.contains(':'))
+}
+
+fn unreadable_password() -> Failure {
+    let message = "cannot parse an address on the command line, so its password would remain visible to other users";
+    let remedy = format!(
+        "percent-encode special characters in the password (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {ELSEWHERE}"
+    );
+    Failure::new(Exit::Usage, message).remedy(Some(&remedy))
 }
 
 /// The address of a server.
@@ -168,20 +241,63 @@ impl OptionFile {
             if line.starts_with(['#', ';']) {
                 continue;
             }
+            let line = without_comment(line).trim_end();
             if let Some(group) = line.strip_prefix('[') {
                 in_client = matches!(group.trim_end_matches(']'), "client" | "dyno");
             } else if let (true, Some((key, value))) = (in_client, line.split_once('=')) {
-                let value = value.trim();
-                let bare = value.trim_matches(['"', '\'']).to_owned();
+                let value = option_value(value.trim());
                 match key.trim() {
-                    "user" => file.user = Some(bare),
-                    "password" => file.password = Some(bare),
+                    "user" => file.user = Some(value),
+                    "password" => file.password = Some(value),
                     _ => {}
                 }
             }
         }
         file
     }
+}
+
+/// A line up to a `#` that is not in quotes.
+fn without_comment(line: &str) -> &str {
+    let (mut quote, mut is_escaped) = (None, false);
+    for (at, character) in line.char_indices() {
+        match (character, quote) {
+            ('"' | '\'', _) if is_escaped => {}
+            ('"' | '\'', None) => quote = Some(character),
+            (_, Some(open)) if character == open => quote = None,
+            ('#', None) => return &line[..at],
+            _ => {}
+        }
+        is_escaped = quote.is_some() && character == '\\' && !is_escaped;
+    }
+    line
+}
+
+/// A value without the quotes around it and with its escape sequences read, as MySQL's
+/// programs do.
+fn option_value(text: &str) -> String {
+    let quoted = ['"', '\'']
+        .into_iter()
+        .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote));
+    let mut value = String::new();
+    let mut characters = quoted.unwrap_or(text).chars();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            value.push(character);
+            continue;
+        }
+        match characters.next() {
+            Some('n') => value.push('\n'),
+            Some('t') => value.push('\t'),
+            Some('r') => value.push('\r'),
+            Some('b') => value.push('\u{8}'),
+            Some('s') => value.push(' '),
+            Some(known @ ('"' | '\'' | '\\')) => value.push(known),
+            Some(other) => value.extend(['\\', other]),
+            None => value.push('\\'),
+        }
+    }
+    value
 }
 
 /// The command line for the record, without what looks like a secret.
@@ -237,13 +353,44 @@ mod tests {
                 "sweep.server.url=[\"mysql://u@h/x\", 'mysql://v@i/y', \"mysql://w@j/z\"]",
                 &[Some("p"), Some("q"), None],
             ),
+            ("mariadb://u:p@h/x", "mariadb://u@h/x", &[Some("p")]),
+            (
+                "x=[\"mariadb://u:p@h/x\", \"mysql://v:q@i/y\", \"mariadb://w:r@j/z\"]",
+                "x=[\"mariadb://u@h/x\", \"mysql://v@i/y\", \"mariadb://w@j/z\"]",
+                &[Some("p"), Some("q"), Some("r")],
+            ),
             ("mysql://u@h/x", "mysql://u@h/x", &[None]),
             ("--json", "--json", &[]),
         ] {
-            let (without, addresses) = without_passwords(argument);
+            let (without, addresses) = without_passwords(argument).unwrap();
             let found: Vec<_> = addresses.iter().map(Address::password).collect();
             let passwords: Vec<_> = passwords.iter().map(|p| p.map(str::to_owned)).collect();
             assert_eq!((without.as_str(), found), (clean, passwords));
+        }
+    }
+
+    #[test]
+    fn what_may_be_a_password_and_is_none_is_refused() {
+        for argument in [
+            "mysql://u:p/w@h/x",
+            "mysql://u:12/34@h/x",
+            "mysql://u:12#34@h/x",
+            "mysql://u:12?34@h/x",
+            "mysql://u:p#w@h/x",
+            "mysql://u:p\tw@h/x",
+            "server.url=MariaDB://u:p?w@h/x",
+            "sweep.server.url=[\"mysql://u:p@h/x\", \"mysql://v:q#r@i/y\"]",
+        ] {
+            let refused = without_passwords(argument).map(|(clean, _)| clean);
+            assert!(refused.is_err(), "{argument}: {refused:?}");
+        }
+        for argument in [
+            "mysql://u@h:99999/x",
+            "mysql://u@h:3306/x?socket=/tmp/a@b.sock",
+            "mysql:/u@h:1",
+        ] {
+            let (clean, _) = without_passwords(argument).unwrap();
+            assert_eq!(clean, argument);
         }
     }
 
@@ -296,6 +443,28 @@ mod tests {
         let file = OptionFile::parse(text);
         assert_eq!(file.user.as_deref(), Some("bench"));
         assert_eq!(file.password.as_deref(), Some("s p"));
+    }
+
+    /// What MySQL's and MariaDB's `my_print_defaults --show client` make of the same lines.
+    #[test]
+    fn an_option_file_is_read_as_by_mysqls_programs() {
+        for (written, meant) in [
+            ("plain", "plain"),
+            ("a=b;c", "a=b;c"),
+            ("a#b", "a"),
+            ("a # b", "a"),
+            ("\"a#b\"", "a#b"),
+            ("'a#b' # c", "a#b"),
+            ("\"a\\\"#b\"", "a\"#b"),
+            ("\"'a'\"", "'a'"),
+            ("\"a'", "\"a'"),
+            ("a\\\\b\\sc\\td\\x", "a\\b c\td\\x"),
+            ("' a '", " a "),
+            ("", ""),
+        ] {
+            let file = OptionFile::parse(&format!("[client]\npassword = {written}\n"));
+            assert_eq!(file.password.as_deref(), Some(meant), "{written}");
+        }
     }
 
     #[test]

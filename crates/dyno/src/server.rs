@@ -1,14 +1,19 @@
 //! How the user says to reach a database.
 
-use client::mysql::{TlsMode, TlsOptions};
+use client::mysql::{ServerPublicKey, TlsMode, TlsOptions};
 use lab::{Access, Database, Lab};
+use study::LoginSpec;
 
 use crate::cli::{LoginArgs, TlsModeArg};
-use crate::failure::Failure;
-use crate::secrets::{self, OptionFile, PASSWORD_VARIABLE};
+use crate::failure::{Exit, Failure};
+use crate::secrets::{self, OptionFile};
 
 /// Makes sure that somebody answers at a URL.
 pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Failure> {
+    if url.starts_with("sqlite:") && access.tls != TlsOptions::default() {
+        let message = "TLS and login options have no effect on SQLite, which runs inside dyno";
+        return Err(Failure::new(Exit::Usage, message).remedy(Some("leave them out")));
+    }
     let typed = secrets::typed_password(url);
     let access = Access {
         password: typed.or_else(|| access.password.clone()),
@@ -17,32 +22,68 @@ pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Fa
     Ok(lab.open(url, &access)?)
 }
 
-/// Without a command line of its own, a study has what the environment says.
-pub(crate) fn access(args: Option<&LoginArgs>) -> Result<Access, Failure> {
-    let file = args.and_then(|args| args.option_file.as_deref());
+/// How to log in as the command line says.
+pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
+    let file = args.option_file.as_deref();
     let file = file.map(OptionFile::read).transpose()?.unwrap_or_default();
+    let login = LoginSpec {
+        tls_mode: args.tls_mode.map(study::TlsMode::from),
+        tls_ca: args.tls_ca.clone(),
+        tls_cert: args.tls_cert.clone(),
+        tls_key: args.tls_key.clone(),
+        get_server_public_key: args.get_server_public_key,
+        server_public_key_path: args.server_public_key_path.clone(),
+        enable_cleartext_plugin: args.enable_cleartext_plugin,
+    };
+    with_login(&login, file)
+}
+
+/// How to log in as a study says.
+pub(crate) fn access_of_study(login: &LoginSpec) -> Result<Access, Failure> {
+    with_login(login, OptionFile::default())
+}
+
+fn with_login(login: &LoginSpec, file: OptionFile) -> Result<Access, Failure> {
     let user = file.user.or_else(|| std::env::var("USER").ok());
     Ok(Access {
-        tls: args.map(tls).unwrap_or_default(),
+        tls: tls(login)?,
+        create_database: false,
         user: user.unwrap_or_else(|| "root".to_owned()),
-        password: std::env::var(PASSWORD_VARIABLE).ok().or(file.password),
+        password: secrets::password_of_environment()?.or(file.password),
     })
 }
 
-fn tls(args: &LoginArgs) -> TlsOptions {
-    // Who names an authority wants it checked.
-    let asks_to_check = args.tls_ca.is_some() && args.tls_mode == TlsModeArg::Preferred;
-    TlsOptions {
-        mode: match args.tls_mode {
-            _ if asks_to_check => TlsMode::VerifyFull,
-            TlsModeArg::Disable => TlsMode::Disable,
-            TlsModeArg::Preferred => TlsMode::Preferred,
-            TlsModeArg::Required => TlsMode::Required,
-            TlsModeArg::VerifyCa => TlsMode::VerifyCa,
-            TlsModeArg::VerifyFull => TlsMode::VerifyFull,
-        },
-        ca: args.tls_ca.clone(),
-        certificate: args.tls_cert.clone(),
-        key: args.tls_key.clone(),
+fn tls(login: &LoginSpec) -> Result<TlsOptions, Failure> {
+    let server_public_key = match &login.server_public_key_path {
+        Some(file) => ServerPublicKey::read(file)
+            .map_err(|why| Failure::new(Exit::Usage, format!("the server's public key: {why}")))?,
+        None if login.get_server_public_key => ServerPublicKey::Accepted,
+        None => ServerPublicKey::Unknown,
+    };
+    Ok(TlsOptions {
+        mode: login.tls_mode.map(|mode| match mode {
+            study::TlsMode::Disable => TlsMode::Disable,
+            study::TlsMode::Preferred => TlsMode::Preferred,
+            study::TlsMode::Required => TlsMode::Required,
+            study::TlsMode::VerifyCa => TlsMode::VerifyCa,
+            study::TlsMode::VerifyFull => TlsMode::VerifyFull,
+        }),
+        ca: login.tls_ca.clone(),
+        certificate: login.tls_cert.clone(),
+        key: login.tls_key.clone(),
+        server_public_key,
+        cleartext_plugin: login.enable_cleartext_plugin,
+    })
+}
+
+impl From<TlsModeArg> for study::TlsMode {
+    fn from(mode: TlsModeArg) -> Self {
+        match mode {
+            TlsModeArg::Disable => Self::Disable,
+            TlsModeArg::Preferred => Self::Preferred,
+            TlsModeArg::Required => Self::Required,
+            TlsModeArg::VerifyCa => Self::VerifyCa,
+            TlsModeArg::VerifyFull => Self::VerifyFull,
+        }
     }
 }

@@ -10,8 +10,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 
+use crate::console::tell;
 use crate::failure::{Exit, Failure};
-use crate::progress::tell;
 
 /// What comes sooner after the first signal belongs to it: `timeout` sends one to its child
 /// and one to the child's group, a terminal that closes sends several.

@@ -2,12 +2,13 @@
 
 use client::mysql::StatementProtocol;
 use data::Mode;
-use lab::{Database, EarlyEnd, Lab, Place, Trial};
+use lab::{EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
+use measure::column::full_name;
 use measure::ended::Until;
 use measure::result::{Design, Table};
 use measure::setup::ReplyTime;
-use study::{Engine, Plan, ServerSpec, Study};
+use study::{Engine, LoginSpec, Plan, ServerSpec, ServerUrl, Study};
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -60,7 +61,7 @@ impl Meant {
                 .iter()
                 .map(|table| Table {
                     rows: table.rows.clone(),
-                    columns: table.columns.iter().map(|c| c.value.clone()).collect(),
+                    columns: table.columns.iter().map(|c| full_name(c)).collect(),
                 })
                 .collect(),
         }
@@ -74,22 +75,34 @@ impl Meant {
 
     /// The trials, with every server that runs already reached once.
     pub(crate) fn trials(&self, lab: &Lab) -> Result<Vec<Trial>, Failure> {
-        let mut reached: Vec<(String, Database)> = Vec::new();
+        self.placed(|url, login| reach(url, login, lab))
+    }
+
+    /// The same, but no file of a database is opened: SQLite would make it.
+    pub(crate) fn trials_without_files(&self, lab: &Lab) -> Result<Vec<Trial>, Failure> {
+        self.placed(|url, login| match url.expose().starts_with("sqlite:") {
+            true => Ok(Place::Sqlite),
+            false => reach(url, login, lab),
+        })
+    }
+
+    fn placed(
+        &self,
+        mut given: impl FnMut(&ServerUrl, &LoginSpec) -> Result<Place, Failure>,
+    ) -> Result<Vec<Trial>, Failure> {
+        let mut known: Vec<(&ServerSpec, Place)> = Vec::new();
         let mut trials = Vec::new();
         for planned in &self.plan.trials {
-            let place = match &planned.server {
-                ServerSpec::Engine(spec) if spec.engine == Engine::Sqlite => Place::Sqlite,
-                ServerSpec::Engine(spec) => Place::Private(spec.clone()),
-                ServerSpec::Url(url) => {
-                    let known = reached.iter().find(|(known, _)| known == url.expose());
-                    let database = match known {
-                        Some((_, database)) => database.clone(),
-                        None => server::open(url.expose(), &server::access(None)?, lab)?,
-                    };
-                    reached.push((url.expose().to_owned(), database.clone()));
-                    Place::Given(database)
-                }
+            let server = &planned.server;
+            let place = match known.iter().find(|(spec, _)| *spec == server) {
+                Some((_, place)) => place.clone(),
+                None => match server {
+                    ServerSpec::Engine(spec) if spec.engine == Engine::Sqlite => Place::Sqlite,
+                    ServerSpec::Engine(spec) => Place::Private(spec.clone()),
+                    ServerSpec::Url(url, login) => given(url, login)?,
+                },
             };
+            known.push((server, place.clone()));
             trials.push(self.trial(planned, place)?);
         }
         Ok(trials)
@@ -174,6 +187,12 @@ impl Meant {
     }
 }
 
+/// Makes sure that a server that runs already answers.
+fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Place, Failure> {
+    let access = server::access_of_study(login)?;
+    Ok(Place::Given(server::open(url.expose(), &access, lab)?))
+}
+
 fn options(planned: &study::Trial, distribution: Distribution) -> Options {
     let (data, transaction) = (&planned.data, &planned.transaction);
     Options {
@@ -234,7 +253,7 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
 
 /// What to write in place of a column that does not exist.
 pub(crate) fn unknown_column(column: &str) -> Option<String> {
-    if measure::column::is_known(column) {
+    if measure::column::is_known(&full_name(column)) {
         return None;
     }
     let names = measure::column::all_names();

@@ -8,12 +8,13 @@ use measure::summary::TrialSummary;
 use measure::threshold::{self, Baseline, Judgement, Threshold, ThresholdError};
 use measure::work::other_work;
 
+use crate::cli::UndecidedArg;
 use crate::failure::{Exit, Failure};
 use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
 use crate::study_file::{Meant, unknown_column};
 
-/// Misses that are named where dyno ends; the report has all.
+/// Thresholds that are named where dyno ends; the report has all.
 const MOST_NAMED: usize = 5;
 
 /// The thresholds of a run.
@@ -147,18 +148,28 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>
     Ok(Some(Box::new(kept.result)))
 }
 
-/// A failure when a threshold was missed.
-pub(crate) fn outcome(result: &RunResult) -> Result<(), Failure> {
+/// A failure when a threshold was missed, or is undecided where that is to fail.
+pub(crate) fn outcome(result: &RunResult, undecided: UndecidedArg) -> Result<(), Failure> {
     let misses = ::report::text::misses(result);
-    if misses.is_empty() {
+    let (failed, remedy) = match undecided {
+        UndecidedArg::Fail if misses.is_empty() => (
+            ::report::text::undecided(result),
+            Some(
+                "measure longer or repeat more often, or let undecided thresholds pass: --undecided pass",
+            ),
+        ),
+        UndecidedArg::Fail => ([misses, ::report::text::undecided(result)].concat(), None),
+        UndecidedArg::Pass => (misses, None),
+    };
+    if failed.is_empty() {
         return Ok(());
     }
-    let named = misses.iter().take(MOST_NAMED).map(String::as_str);
+    let named = failed.iter().take(MOST_NAMED).map(String::as_str);
     let mut message = named.collect::<Vec<_>>().join("; ");
-    if misses.len() > MOST_NAMED {
-        message.push_str(&format!("; and {} more", misses.len() - MOST_NAMED));
+    if failed.len() > MOST_NAMED {
+        message.push_str(&format!("; and {} more", failed.len() - MOST_NAMED));
     }
-    Err(Failure::new(Exit::Threshold, message))
+    Err(Failure::new(Exit::Threshold, message).remedy(remedy))
 }
 
 /// Reads a threshold of the command line.

@@ -417,18 +417,36 @@ fn a_password_in_the_url_leaves_the_process_list_before_the_server_answers() {
 }
 
 #[test]
+fn sqlite_has_no_tls() {
+    for option in [
+        "--tls-mode required",
+        "--get-server-public-key",
+        "--tls-ca x.pem",
+    ] {
+        let program = Program::bench("sqlite:").args(SHORT).args(option);
+        program.run().fails(USAGE, &["no effect on SQLite"]);
+    }
+}
+
+#[test]
 fn a_mysql_account_that_needs_what_the_client_was_told_not_to_use() {
     let server = MySql::start(&["--skip-log-bin"]);
     server.create_user("careful", "pw", "caching_sha2_password", true);
     let url = format!("mysql://careful:pw@127.0.0.1:{}/sbtest", server.port());
     Program::bench(&url)
         .args(SHORT)
-        .args("--tls-mode disable")
+        .args("--tls-mode required")
+        .run()
+        .fails(SERVER, &["password was not sent", "--tls-ca"]);
+    Program::bench(&url)
+        .args(SHORT)
+        .args("--tls-mode disable --get-server-public-key")
         .run()
         .fails(SERVER, &["1045", "refused the connection"]);
     let done = Program::bench(&url)
         .args(SHORT)
-        .args("--tls-mode required")
+        .args("--tls-mode verify-ca --tls-ca")
+        .arg(&server.ca_file().display().to_string())
         .run();
     assert!(done.succeeds().trial().setup.tls.is_some());
 }

@@ -173,6 +173,24 @@ fn damaged_files_are_named_and_the_rest_is_read() {
 }
 
 #[test]
+fn a_foreign_plan_or_size_is_refused_within_memory() {
+    let folder = Folder::new();
+    edit(&folder.bad().join("result.json"), |json| {
+        json["design"]["trials"] = 4_000_000_000_u32.into();
+    });
+    folder.is_read(&["result.json: not what dyno writes: a plan of 4000000000 trials"]);
+    edit(&folder.trial(3), |json| {
+        json["transactions"]["count"] = (-5).into();
+    });
+    folder.is_read(&["trial.json:1: not what dyno writes", "integer `-5`"]);
+    let huge = |path: PathBuf| fs::File::create(path).unwrap().set_len(4 << 30).unwrap();
+    huge(folder.trial(2));
+    folder.is_read(&["trial.json is larger than 33554432 bytes"]);
+    huge(folder.bad().join("result.json"));
+    folder.is_refused(&["result.json is larger than 268435456 bytes"]);
+}
+
+#[test]
 fn missing_trials_are_shown_as_missing() {
     let folder = Folder::new();
     fs::remove_dir_all(folder.trial(4).parent().unwrap()).unwrap();

@@ -8,7 +8,10 @@
 
 mod common;
 
-use common::{Program, Status, database, mariadb, mysql};
+use std::time::Duration;
+
+use common::{Program, Proxy, Status, database, mariadb, mysql};
+use measure::instance::ServerProcess;
 use measure::result::RunResult;
 use measure::setup::ReplyTime;
 use testkit::Server;
@@ -241,4 +244,52 @@ fn keys_beyond_the_rows_miss_in_their_share() {
     let share = lookups.missed_share.unwrap();
     assert!((share - 0.75).abs() < 0.034, "{share}");
     assert!(done.stdout.contains("found no row"), "{}", done.stdout);
+}
+
+/// A server that dyno did not start, but that runs on this host.
+#[test]
+fn a_server_of_this_host_is_seen_by_port_and_by_socket() {
+    for server in [mariadb(), mysql()] {
+        let pid = server.pid().unwrap();
+        let by_port = database(&server, "seen");
+        let socket = server.socket().display().to_string();
+        let by_socket = format!("mysql://root@localhost/seen?socket={socket}");
+        for url in [by_port, by_socket] {
+            let done = Program::bench(&url)
+                .args(SMALL)
+                .args("--time 2s")
+                .run()
+                .succeeds();
+            let trial = done.result().trials.remove(0);
+            let process = trial.instances[0].process.clone();
+            assert_eq!(process, Some(ServerProcess::Seen { pid }), "{url}");
+            for metric in ["server.cpu", "server.rss_bytes"] {
+                let mean = trial.metrics.get(metric).map(|metric| metric.mean);
+                assert!(mean.is_some_and(|mean| mean > 0.0), "{url} {metric}");
+            }
+            assert!(!done.stdout.contains("not seen"), "{}", done.stdout);
+        }
+    }
+}
+
+/// What holds the port is not the server, and says nothing of it.
+#[test]
+fn a_server_behind_a_proxy_is_unseen_and_says_why() {
+    let server = mariadb();
+    let _ = database(&server, "hidden");
+    let proxy = Proxy::start(server.port(), Duration::ZERO);
+    let url = format!("mysql://root@127.0.0.1:{}/hidden", proxy.port());
+    let done = Program::bench(&url)
+        .args(SMALL)
+        .args("--time 2s")
+        .run()
+        .succeeds();
+    let trial = done.result().trials.remove(0);
+    let Some(ServerProcess::Unseen { reason }) = &trial.instances[0].process else {
+        panic!("{:?}", trial.instances[0].process);
+    };
+    assert!(reason.contains("a proxy or a tunnel"), "{reason}");
+    assert!(!trial.metrics.contains_key("server.cpu"));
+    let said = "Server: CPU time and memory not measured: process";
+    assert!(done.stdout.contains(said), "{}", done.stdout);
 }

@@ -235,7 +235,9 @@ fn instance(
         transactions: trial.transactions,
         response_ms: trial.response_ms,
         errors: 0,
+        restarts: 0,
         outcome: measure::setup::Outcome::Completed,
+        process: None,
         settings: vec![
             ("innodb_buffer_pool_size".into(), pool.into()),
             ("innodb_io_capacity".into(), format!("{pool}x")),

@@ -34,6 +34,8 @@ fn deadlocks_are_done_again_and_counted() {
     assert_eq!(trial.transactions.count, 1500);
     let deadlock = error(&trial, 1213);
     assert!(deadlock.count > 0 && deadlock.action == "restarted");
+    // A transaction that was run again did not fail.
+    assert_eq!((trial.failures(), trial.restarts()), (0, deadlock.count));
     assert!(deadlock.example.contains("Deadlock"), "{deadlock:?}");
     assert!(done.stdout.contains("1213"), "{}", done.stdout);
     // Each transaction deletes a row and inserts it again, however often it began.
@@ -64,7 +66,7 @@ fn lock_timeouts_are_done_again_and_counted() {
         .args(options)
         .args("--events 20")
         .start();
-    running.says(" errors");
+    running.says(" restarts");
     say("ROLLBACK");
     let trial = running.wait().succeeds().trial();
     assert_eq!(trial.transactions.count, 20);

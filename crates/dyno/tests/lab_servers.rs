@@ -100,15 +100,44 @@ fn a_server_of_another_version() {
 }
 
 #[test]
-fn a_setting_that_the_server_refuses_costs_its_trial_only() {
-    let variants = "[[variant]]\nname = \"one\"\n\
-        [[variant]]\nname = \"two\"\nserver.config.innodb_buffer_pool_sise = \"64M\"\n\
+fn a_setting_that_the_server_refuses_stops_the_run_before_its_first_trial() {
+    let misspelled = "[[variant]]\nname = \"one\"\n\
+        [[variant]]\nname = \"two\"\nserver.config.innodb_bufer_pool_sise = \"64M\"\n\
         [[variant]]\nname = \"three\"\n";
-    let done = study("engine = \"mariadb\"", variants).run();
-    let words = ["innodb_buffer_pool_sise", "unknown variable"];
-    let done = done.fails(SERVER, &words);
-    let done = done.fails(SERVER, &["study.toml:14:41", "[2/3] two  failed"]);
-    only_the_second_failed(&done, &words);
+    let swept = "[sweep]\n\"server.config.binlog_format\" = [\"ROW\", \"NONSENSE\"]\n";
+    let cases = [
+        (
+            misspelled,
+            "study.toml:14:40",
+            "unknown variable 'innodb_bufer_pool_sise=64M'",
+            "did you mean `innodb_buffer_pool_size`?",
+        ),
+        (
+            swept,
+            "study.toml:11:41",
+            "value 'NONSENSE' to 'binlog_format'",
+            "server.config",
+        ),
+    ];
+    for engine in ["mariadb", "mysql"] {
+        let place = Cache::new();
+        for (rest, at, words, help) in cases {
+            let server = format!("engine = \"{engine}\"");
+            let done = study(&server, rest).cache(&place).run();
+            let done = done.fails(USAGE, &[at, words, help]);
+            assert!(!done.out().exists(), "{}", done.shown());
+            assert!(!done.stderr.contains("data:"), "{}", done.shown());
+            // A plan starts nothing, so it leaves that to the run.
+            let file = done.dir().join("study.toml").display().to_string();
+            let planned = Program::new().arg("plan").arg(&file).cache(&place).run();
+            let said = planned.succeeds().stdout;
+            assert!(said.contains("server.config: dyno run checks it"), "{said}");
+        }
+        place.assert_nothing_left();
+        let templates = place.path().join("templates");
+        let built = std::fs::read_dir(templates).map_or(0, Iterator::count);
+        assert_eq!(built, 0, "no data was built");
+    }
     let refused = study("engine = \"mariadb\"", "config.datadir = \"/tmp\"").run();
     refused.fails(
         USAGE,
@@ -175,6 +204,29 @@ fn a_server_that_dies_at_its_start() {
     let log = second_trial(&done).join("servers/1/error.log");
     let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("upside down"), "{log}");
+}
+
+/// Each repeat of a server that does not start would fail in the same way.
+#[test]
+fn a_server_that_does_not_start_is_not_started_again() {
+    let bin = mortal();
+    let path = std::env::var("PATH").unwrap();
+    let variants = "[[variant]]\nname = \"one\"\nserver.config.loose_die = 1\n\
+        [[variant]]\nname = \"two\"\n";
+    let done = study("engine = \"mariadb\"", variants)
+        .args("--set load.repeats=2 --set load.order=written")
+        .env("PATH", &format!("{}:{path}", bin.path().display()))
+        .run();
+    let done = done.fails(SERVER, &["note: trial 3 is skipped", "upside down"]);
+    assert_eq!(
+        done.stderr.matches("upside down").count(),
+        2,
+        "{}",
+        done.shown()
+    );
+    let trials = done.result().trials;
+    let numbers: Vec<u32> = trials.iter().map(|trial| trial.number).collect();
+    assert_eq!(numbers, [1, 2, 4]);
 }
 
 fn second_trial(done: &Finished) -> PathBuf {

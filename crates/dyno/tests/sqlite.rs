@@ -30,7 +30,14 @@ fn the_first_study_gives_a_curve_and_a_report() {
     let result = done.result();
     let labels: Vec<_> = result.trials.iter().map(|trial| &trial.label).collect();
     assert_eq!(labels, ["threads=1", "threads=2", "threads=4", "threads=8"]);
+    let began = &result.environment.started[..19];
     for trial in &result.trials {
+        let at = trial.started_at.as_deref().unwrap();
+        assert!(
+            at.ends_with("+00:00") && began <= &at[..19],
+            "{at}, {began}"
+        );
+        assert_eq!(trial.steady, None, "one second says nothing of steadiness");
         assert!(trial.transactions.count > 0 && trial.response_ms.is_some());
         assert!(trial.setup.engine.starts_with("SQLite"));
         assert!(done.stdout.contains(&format!("{}", trial.setup.threads)));
@@ -39,6 +46,8 @@ fn the_first_study_gives_a_curve_and_a_report() {
         assert!(done.stdout.contains(word), "{}", done.stdout);
     }
     let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
+    let first = result.trials[0].started_at.as_ref().unwrap();
+    assert!(page.contains(first) && page.contains("not judged"));
     assert!(page.contains("threads=8") && !page.contains("src=\"http"));
     let kept = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
     assert!(kept.contains("load.time=1s") && kept.contains("[sweep]"));
@@ -158,7 +167,7 @@ fn a_database_that_another_holds_is_busy_and_counted() {
         .args(options)
         .args("--events 20")
         .start();
-    running.says(" errors");
+    running.says(" restarts");
     other.execute_batch("COMMIT").unwrap();
     let trial = running.wait().succeeds().trial();
     assert_eq!(trial.transactions.count, 20);

@@ -168,12 +168,49 @@ fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
     );
 }
 
+/// A baseline that is hardly known decides nothing.
+#[test]
+fn an_undecided_threshold_passes_unless_told_to_fail() {
+    let base = bench(&[]).run().succeeds();
+    let path = store::trial_dirs(&base.out()).unwrap()[0].join("trial.json");
+    let mut json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    json["transactions"]["per_s"]["half_width"] = 1e12.into();
+    std::fs::write(&path, json.to_string()).unwrap();
+    let run = |undecided: &str| {
+        bench(&["tps > baseline", "tps > 0.001"])
+            .args("--baseline")
+            .arg(base.out().to_str().unwrap())
+            .args(undecided)
+            .run()
+    };
+    let passed = run("").succeeds();
+    assert_eq!(passed.result().thresholds[0].judged, Judged::Undecided);
+    assert!(
+        passed
+            .stdout
+            .contains("0 of 2 thresholds were missed, 1 is undecided")
+    );
+    let xml = junit(&passed);
+    assert!(
+        xml.contains("tests=\"2\" failures=\"0\" errors=\"0\" skipped=\"1\""),
+        "{xml}"
+    );
+    assert!(xml.contains("<skipped message=\"tps is "), "{xml}");
+    let failed = run("--undecided fail").fails(1, &["is undecided", "--undecided pass"]);
+    assert!(junit(&failed).contains("skipped=\"1\""));
+    let other = Program::bench("sqlite:")
+        .args(SMALL)
+        .args("--undecided fail");
+    other.run().fails(2, &["--threshold"]);
+}
+
 /// Of repeats that of their mean, in the report, on the terminal and for machines.
 #[test]
 fn a_number_is_judged_with_its_interval() {
-    let text = format!("{STUDY}[thresholds]\ntps = \"< 0\"\n\"response_ms.p99\" = \"< 1e9\"\n");
+    let text = format!("{STUDY}[thresholds]\ntps = \"< -1e9\"\n\"response_ms.p99\" = \"< 1e9\"\n");
     let done = Program::study(&text)
-        .args("--set load.repeats=2 --set sweep.load.threads=[1]")
+        .args("--set load.repeats=2 --set sweep.load.threads=[1] --verbose")
         .run()
         .fails(1, &["tps is ", " ± "]);
     assert!(junit(&done).contains(" ± "), "{}", junit(&done));

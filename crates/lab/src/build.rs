@@ -135,6 +135,7 @@ impl Building<'_> {
             members.push(Member {
                 database: Database::mysql(server.target(DATABASE)?)?,
                 server: Some(server),
+                found: None,
                 settings: Vec::new(),
             });
         }

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use client::mysql::{Connection, Target, TargetError, TlsOptions, refusal_remedy, unless_hung};
+use client::mysql::{
+    Connection, SCHEMES, Target, TargetError, TlsOptions, refusal_remedy, unless_hung,
+};
 use client::reactor::{Reactor, unless};
 use client::sqlite::{self, SqliteTarget};
 use load::STALL_LIMIT;
@@ -38,6 +40,8 @@ pub struct Access {
     pub user: String,
     /// For a URL that holds no password.
     pub password: Option<String>,
+    /// Whether to create a server's database if it does not exist. SQLite always does.
+    pub create_database: bool,
 }
 
 impl Database {
@@ -56,13 +60,17 @@ impl Database {
                 .map_err(|error| Failure::new(Cause::Usage, error))?;
             return Self::sqlite(target);
         }
-        if !url.starts_with("mysql:") {
+        let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+        if !SCHEMES.contains(&scheme) {
             let message = format!("{url:?} names no database that dyno drives");
-            let remedy = "write mysql://user@host:3306/database or sqlite:file";
+            let remedy = "write mysql://user@host:3306/database (or mariadb://…) or sqlite:file";
             return Err(Failure::new(Cause::Usage, message).remedy(Some(remedy)));
         }
         let target = Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
             .map_err(|error| Failure::new(target_cause(&error), error))?;
+        if access.create_database {
+            create_if_missing(&target)?;
+        }
         Self::mysql(target)
     }
 
@@ -93,7 +101,8 @@ impl Database {
         })?;
         // MariaDB 10 calls itself "5.5.5-10.11.14-MariaDB-…" to old replicas.
         let version = version.trim_start_matches("5.5.5-");
-        let number = version.split('-').next().unwrap_or(version);
+        let ends = |c: char| c == '-' || c.is_whitespace();
+        let number = version.split(ends).next().unwrap_or(version);
         let engine = if is_mariadb { "MariaDB" } else { "MySQL" };
         Ok(Self::Mysql {
             target: Arc::new(target),
@@ -170,6 +179,27 @@ impl Database {
             Self::Sqlite(_) => sqlite::error_remedy(error.code),
         }
     }
+}
+
+/// The server's error number of a database that does not exist.
+const UNKNOWN_DATABASE: u16 = 1049;
+
+/// Creates the database unless it exists; an account without the right to create one can still
+/// use one that does.
+fn create_if_missing(target: &Target) -> Result<(), Failure> {
+    let never = AtomicBool::new(false);
+    let name = format!("`{}`", target.database.replace('`', "``"));
+    connected(
+        &target.without_database(),
+        &never,
+        async |connection| match connection.run(&format!("USE {name}")).await {
+            Err(error) if error.code() == Some(UNKNOWN_DATABASE) => {
+                let sql = format!("CREATE DATABASE IF NOT EXISTS {name}");
+                connection.run(&sql).await.map(|_| ())
+            }
+            used => used.map(|_| ()),
+        },
+    )
 }
 
 /// Does some work on one connection to a server, unless the user stops before it is done.

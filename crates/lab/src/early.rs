@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use measure::ended::{Ended, Until};
+use measure::gather::push_throughput;
 use measure::interval::Part;
 use measure::slice::{Phase, Second};
 use measure::until::sure;
@@ -59,15 +60,13 @@ impl Early {
         let Some(rule) = self.rule else {
             return false;
         };
-        let part = Part {
-            total: second.slice.response.count() as f64,
-            weight: second.end_ns.saturating_sub(second.start_ns) as f64 / 1e9,
-        };
         match second.phase {
-            Phase::Warmup => self.warmup.push(part),
+            Phase::Warmup => push_throughput(&mut self.warmup, second),
             Phase::Measure => {
-                self.seconds.push(part);
-                self.backlogs.extend(second.backlog);
+                push_throughput(&mut self.seconds, second);
+                if !second.is_partial() {
+                    self.backlogs.extend(second.backlog);
+                }
                 if self.ended.is_none() {
                     self.ended = match rule {
                         EarlyEnd::Sure(until) => self.sure(&until),

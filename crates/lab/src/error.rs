@@ -177,6 +177,8 @@ pub enum LabError {
         name: String,
         /// The server's own words.
         words: String,
+        /// A setting of the server with a similar name, where it does not know this one.
+        near: Option<String>,
     },
     /// Somebody else listens there.
     #[error("port {port} is taken{}", by.as_ref().map_or(String::new(), |by| format!(" by {by}")))]
@@ -295,7 +297,14 @@ impl LabError {
             }
             Self::ReservedSetting { .. } => "take it out of server.config",
             Self::BadSetting { .. } => "a name has letters, digits, - _ and .; a value is one line",
-            Self::RejectedSetting { .. } => "correct or remove it in server.config",
+            Self::RejectedSetting {
+                near: Some(near), ..
+            } => {
+                return Some(format!(
+                    "did you mean `{near}`? Correct or remove it in server.config"
+                ));
+            }
+            Self::RejectedSetting { near: None, .. } => "correct or remove it in server.config",
             Self::PortTaken { .. } => {
                 "leave server.port out to get a free one, or end that process"
             }

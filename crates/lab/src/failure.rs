@@ -28,6 +28,8 @@ pub struct Failure {
     pub remedy: Option<String>,
     /// The place in the study that it is about.
     pub span: Option<Span>,
+    /// Whether the same servers would fail in the same way again: one of them did not start.
+    pub recurs: bool,
 }
 
 impl Failure {
@@ -38,6 +40,7 @@ impl Failure {
             message: message.to_string(),
             remedy: None,
             span: None,
+            recurs: false,
         }
     }
 
@@ -67,6 +70,10 @@ impl std::error::Error for Failure {}
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         let remedy = error.remedy();
+        let recurs = matches!(
+            &error,
+            LabError::RejectedSetting { .. } | LabError::Died { .. }
+        );
         let cause = match &error {
             LabError::Interrupted | LabError::Data(data::PrepareError::Interrupted) => {
                 Cause::Interrupted
@@ -84,6 +91,9 @@ impl From<LabError> for Failure {
             | LabError::BadSetting { .. } => Cause::Usage,
             _ => Cause::Server,
         };
-        Self::new(cause, error).remedy(remedy)
+        Self {
+            recurs,
+            ..Self::new(cause, error).remedy(remedy)
+        }
     }
 }

@@ -11,12 +11,15 @@ use study::EngineSpec;
 
 use crate::build::Building;
 use crate::database::{Access, Database};
-use crate::failure::Failure;
+use crate::error::LabError;
+use crate::failure::{Cause, Failure};
 use crate::home::Home;
 use crate::keeper::Keeper;
 use crate::platform;
 use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Member, Rig, reset};
+use crate::server_process;
+use crate::servers;
 use crate::settings;
 use crate::spec::{config, directory_of, installed, placed};
 use crate::template::{Recipe, Template};
@@ -67,6 +70,39 @@ impl Lab {
         Ok(())
     }
 
+    /// Makes sure that the programs of the private servers take the settings of every trial;
+    /// no server is started.
+    ///
+    /// # Errors
+    /// The first setting that is refused, in the program's own words and at its place in the
+    /// study.
+    pub fn check_settings(
+        &self,
+        trials: &[Trial],
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let mut checked = Vec::new();
+        for trial in trials {
+            let Place::Private(spec) = &trial.place else {
+                continue;
+            };
+            let asked = (&spec.engine, &spec.basedir, &spec.version, config(spec));
+            if asked.3.is_empty() || checked.contains(&asked) {
+                continue;
+            }
+            let taken = servers::check(self.home()?, &installed(spec)?, &asked.3, interrupted);
+            taken.map_err(|error| match error {
+                LabError::RejectedSetting { .. } => Failure {
+                    cause: Cause::Usage,
+                    ..placed(spec, error)
+                },
+                other => placed(spec, other),
+            })?;
+            checked.push(asked);
+        }
+        Ok(())
+    }
+
     /// Makes sure that somebody answers at a URL; `sqlite:` alone is a temporary
     /// database that goes when the laboratory does.
     ///
@@ -93,6 +129,9 @@ impl Lab {
             if let (true, Some(target)) = (trial.monitors, member.database.target()) {
                 // A server that does not tell is driven all the same.
                 member.settings = settings::not_default(target).unwrap_or_default();
+                if member.server.is_none() {
+                    member.found = Some(server_process::find(target));
+                }
             }
         }
         Ok(rig)

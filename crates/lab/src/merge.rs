@@ -1,11 +1,16 @@
 //! The seconds of several loads as those of one.
+//!
+//! Each load cuts its own seconds, a little earlier or later than the others do. So a
+//! merged second begins and ends at the mean of its parts' instants: its length is the mean
+//! of their lengths, and its transactions over that length are the sum of the loads' rates.
+//! From the earliest start to the latest end it would be longer than any of its parts.
 
 use std::collections::VecDeque;
 
-use measure::slice::{Phase, Second};
+use measure::slice::{Busy, Phase, SHORTEST_SECOND_NS, Second};
 
-/// Collects the seconds of loads that began together, and gives them merged: one
-/// when all loads that still run have told theirs.
+/// Collects the seconds of loads that began together, and merges them: a merged second
+/// is ready when every load that still runs has delivered its part.
 #[derive(Debug)]
 pub(crate) struct Merger {
     loads: Vec<Waiting>,
@@ -15,6 +20,11 @@ pub(crate) struct Merger {
 struct Waiting {
     seconds: VecDeque<Second>,
     has_ended: bool,
+    /// What it adds to the next merged second, so far.
+    part: Option<Second>,
+    /// Phase and end of the last second that was merged.
+    merged_until: Option<(Phase, u64)>,
+    workers: usize,
 }
 
 impl Merger {
@@ -24,37 +34,83 @@ impl Merger {
         }
     }
 
-    /// A load has told a second.
+    /// A load has delivered a second.
     pub(crate) fn add(&mut self, load: usize, second: Second) {
         if let Some(waiting) = self.loads.get_mut(load) {
+            waiting.workers = waiting.workers.max(second.workers.len());
             waiting.seconds.push_back(second);
         }
     }
 
-    /// A load will tell no more.
+    /// A load will deliver no more.
     pub(crate) fn end(&mut self, load: usize) {
         if let Some(waiting) = self.loads.get_mut(load) {
             waiting.has_ended = true;
         }
     }
 
-    /// The next second of all loads together, once it is whole. A load that ended a
-    /// phase before the others has no part in the rest of it.
+    /// The next second of all loads together, once it is complete. A load that ended a
+    /// phase before the others has no part in the rest of it. Where a load was held up and
+    /// cut one long second, the others' seconds of that time are merged with it.
     pub(crate) fn next(&mut self) -> Option<Second> {
-        if self
-            .loads
-            .iter()
-            .any(|load| load.seconds.is_empty() && !load.has_ended)
-        {
-            return None;
+        let phase = self.phase()?;
+        loop {
+            let end_ns = self.loads.iter().filter_map(Waiting::part_end_ns).max();
+            let mut loads = self.loads.iter_mut();
+            match loads.find(|load| load.is_behind(phase, end_ns.unwrap_or(0))) {
+                Some(load) => load.extend()?,
+                None => return merged(&mut self.loads, end_ns?),
+            }
         }
-        let fronts = self.loads.iter().filter_map(|load| load.seconds.front());
-        let phase = fronts.map(|second| second.phase).min_by_key(order)?;
-        let parts = self.loads.iter_mut().filter_map(|load| {
-            let is_next = load.seconds.front()?.phase == phase;
-            is_next.then(|| load.seconds.pop_front()).flatten()
+    }
+
+    /// The phase of the next merged second; `None` while a load may still deliver an
+    /// earlier one.
+    fn phase(&self) -> Option<Phase> {
+        let running = self.loads.iter().filter(|load| !load.is_over());
+        let phases: Option<Vec<Phase>> = running.map(Waiting::phase).collect();
+        phases?.into_iter().min_by_key(order)
+    }
+}
+
+impl Waiting {
+    fn is_over(&self) -> bool {
+        self.has_ended && self.phase().is_none()
+    }
+
+    fn phase(&self) -> Option<Phase> {
+        let next = self.part.as_ref().or(self.seconds.front());
+        next.map(|second| second.phase)
+    }
+
+    fn part_end_ns(&self) -> Option<u64> {
+        self.part.as_ref().map(|part| part.end_ns)
+    }
+
+    /// Whether a merged second that ends at `end_ns` lacks something of this load.
+    fn is_behind(&self, phase: Phase, end_ns: u64) -> bool {
+        let may_have_more = match self.seconds.front() {
+            Some(next) => next.phase == phase,
+            None => !self.has_ended,
+        };
+        let part_end_ns = self.part_end_ns();
+        may_have_more && part_end_ns.is_none_or(|part_end_ns| !is_together(part_end_ns, end_ns))
+    }
+
+    /// Adds its next second to its part; `None` when it is not there yet.
+    fn extend(&mut self) -> Option<()> {
+        let next = self.seconds.pop_front()?;
+        self.part = Some(match self.part.take() {
+            Some(part) => joined(part, next),
+            None => next,
         });
-        parts.reduce(merged)
+        Some(())
+    }
+
+    /// When it ended `phase`, if that was together with the others, who have a rest of it.
+    fn ended_ns(&self, phase: Phase, end_ns: u64) -> Option<u64> {
+        let (last, last_ns) = self.merged_until?;
+        (last == phase && is_together(last_ns, end_ns)).then_some(last_ns)
     }
 }
 
@@ -66,21 +122,76 @@ fn order(phase: &Phase) -> u8 {
     }
 }
 
-fn merged(mut all: Second, one: Second) -> Second {
-    all.start_ns = all.start_ns.min(one.start_ns);
-    all.end_ns = all.end_ns.max(one.end_ns);
-    all.slice.merge(&one.slice);
-    all.backlog = match (all.backlog, one.backlog) {
-        (Some(mine), Some(theirs)) => Some(mine + theirs),
-        (mine, theirs) => mine.or(theirs),
-    };
-    all.workers.extend(one.workers);
-    all
+fn is_together(earlier_ns: u64, later_ns: u64) -> bool {
+    earlier_ns + SHORTEST_SECOND_NS > later_ns
+}
+
+/// Two seconds of one load as one.
+fn joined(first: Second, next: Second) -> Second {
+    let (first_ns, next_ns) = (first.length_ns() as f64, next.length_ns() as f64);
+    let mean = |a: f64, b: f64| (a * first_ns + b * next_ns) / (first_ns + next_ns).max(1.0);
+    let workers = first.workers.iter().zip(&next.workers);
+    let workers = workers.map(|(a, b)| Busy {
+        running: mean(a.running, b.running),
+        waiting: mean(a.waiting, b.waiting),
+    });
+    let workers = workers.collect();
+    let mut slice = first.slice;
+    slice.merge(&next.slice);
+    Second {
+        start_ns: first.start_ns,
+        slice,
+        workers,
+        ..next
+    }
+}
+
+/// The parts of all loads as one second. Workers of a load without a part did nothing.
+fn merged(loads: &mut [Waiting], end_ns: u64) -> Option<Second> {
+    let phase = loads.iter().find_map(|load| load.part.as_ref())?.phase;
+    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    let mut workers = Vec::new();
+    let mut all: Option<Second> = None;
+    for load in loads {
+        let Some(part) = load.part.take() else {
+            let ended_ns = load.ended_ns(phase, end_ns);
+            starts.extend(ended_ns);
+            ends.extend(ended_ns);
+            workers.resize(workers.len() + load.workers, Busy::default());
+            continue;
+        };
+        load.merged_until = Some((phase, part.end_ns));
+        starts.push(part.start_ns);
+        ends.push(part.end_ns);
+        workers.extend_from_slice(&part.workers);
+        match &mut all {
+            Some(all) => {
+                all.slice.merge(&part.slice);
+                all.backlog = match (all.backlog, part.backlog) {
+                    (Some(mine), Some(theirs)) => Some(mine + theirs),
+                    (mine, theirs) => mine.or(theirs),
+                };
+            }
+            None => all = Some(part),
+        }
+    }
+    Some(Second {
+        start_ns: mean_ns(&starts),
+        end_ns: mean_ns(&ends),
+        workers,
+        ..all?
+    })
+}
+
+fn mean_ns(instants: &[u64]) -> u64 {
+    let sum: u128 = instants.iter().map(|ns| u128::from(*ns)).sum();
+    u64::try_from(sum / instants.len().max(1) as u128).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use measure::slice::{Busy, Slice};
+    use measure::gather::Gather;
+    use measure::slice::Slice;
 
     use super::*;
 
@@ -130,5 +241,131 @@ mod tests {
         merger.end(1);
         assert_eq!(merger.next().map(|second| second.phase), Some(Phase::Drain));
         assert_eq!(merger.next(), None);
+    }
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// A second of so many transactions between two instants.
+    fn cut(start_ns: u64, end_ns: u64, transactions: u64) -> Second {
+        let mut second = second(0, Phase::Measure, &vec![1_000_000; transactions as usize]);
+        (second.start_ns, second.end_ns) = (start_ns, end_ns);
+        second
+    }
+
+    /// All seconds of loads that cut at these instants, each load with so many transactions
+    /// in a second; and the throughput of each load.
+    fn loads(cuts: &[Vec<u64>], per_s: impl Fn(usize) -> f64) -> (Vec<Second>, Vec<f64>) {
+        let mut merger = Merger::new(cuts.len());
+        let mut rates = Vec::new();
+        for (load, cuts) in cuts.iter().enumerate() {
+            let mut gather = Gather::new(&[]);
+            for edges in cuts.windows(2) {
+                let length_s = (edges[1] - edges[0]) as f64 / 1e9;
+                let second = cut(edges[0], edges[1], (per_s(load) * length_s).round() as u64);
+                gather.add(&second);
+                merger.add(load, second);
+            }
+            merger.end(load);
+            rates.push(throughput(&gather));
+        }
+        (std::iter::from_fn(|| merger.next()).collect(), rates)
+    }
+
+    fn throughput(gather: &Gather) -> f64 {
+        let input = crate::testing::input();
+        gather.finish(input).transactions.per_s.unwrap().value
+    }
+
+    /// The total over the sum of the loads' throughput, and the merged seconds.
+    fn total_over_sum(cuts: &[Vec<u64>], per_s: impl Fn(usize) -> f64) -> (f64, Vec<Second>) {
+        let (seconds, rates) = loads(cuts, per_s);
+        let mut gather = Gather::new(&[]);
+        seconds.iter().for_each(|second| gather.add(second));
+        (throughput(&gather) / rates.iter().sum::<f64>(), seconds)
+    }
+
+    fn is_one(ratio: f64) {
+        assert!((0.999..1.001).contains(&ratio), "{ratio}");
+    }
+
+    /// Cuts of `seconds` seconds, each up to 12 ms late; all loads begin together.
+    fn late(load: u64, seconds: u64) -> Vec<u64> {
+        let late_ns = |i: u64| match i {
+            0 => 0,
+            i => (load * 7 + i * i * 5) % 13 * 1_000_000,
+        };
+        (0..=seconds).map(|i| i * SECOND_NS + late_ns(i)).collect()
+    }
+
+    #[test]
+    fn the_total_is_the_sum_of_the_loads_for_skewed_cuts() {
+        for (count, seconds) in [(2, 10), (8, 10), (8, 60)] {
+            let cuts: Vec<_> = (0..count).map(|load| late(load, seconds)).collect();
+            let (ratio, merged) = total_over_sum(&cuts, |load| 400.0 + 90.0 * load as f64);
+            is_one(ratio);
+            assert_eq!(merged.len() as u64, seconds);
+            // One begins where the one before it ended.
+            let gaps = merged.windows(2).map(|two| two[1].start_ns - two[0].end_ns);
+            assert!(gaps.into_iter().all(|gap| gap == 0));
+        }
+    }
+
+    #[test]
+    fn a_load_that_was_held_up_stays_beside_the_others() {
+        let mut cuts: Vec<_> = (0..8).map(|load| late(load, 20)).collect();
+        cuts[3].drain(6..9);
+        let (ratio, merged) = total_over_sum(&cuts, |load| 400.0 + 90.0 * load as f64);
+        is_one(ratio);
+        assert_eq!(merged.len(), 17);
+        let lengths: Vec<u64> = merged.iter().map(Second::length_ns).collect();
+        assert!((lengths[5] as f64 / 1e9 - 4.0).abs() < 0.02, "{lengths:?}");
+        assert!((merged[16].end_ns as f64 / 1e9 - 20.0).abs() < 0.02);
+        // Every merged second has the sum of all rates.
+        for second in &merged {
+            let per_s = second.slice.response.count() as f64 / (second.length_ns() as f64 / 1e9);
+            assert!((per_s / 5720.0 - 1.0).abs() < 0.01, "{per_s}");
+        }
+    }
+
+    #[test]
+    fn a_rest_that_only_some_loads_have_counts_for_all() {
+        // Three of eight heard of the end after their cut, and have a few milliseconds more.
+        let mut cuts: Vec<_> = (0..8).map(|load| late(load, 10)).collect();
+        for load in [1, 4, 6] {
+            let end_ns = cuts[load][10];
+            cuts[load].push(end_ns + 9_000_000);
+        }
+        let (ratio, merged) = total_over_sum(&cuts, |_| 5000.0);
+        is_one(ratio);
+        let last = merged.last().unwrap();
+        let per_s = last.slice.response.count() as f64 / (last.length_ns() as f64 / 1e9);
+        assert!((per_s / 40_000.0 - 1.0).abs() < 0.05, "{per_s}");
+    }
+
+    #[test]
+    fn workers_keep_their_places_when_a_load_has_ended() {
+        let mut merger = Merger::new(2);
+        let busy = |running| Busy {
+            running,
+            waiting: 0.0,
+        };
+        merger.add(0, second(0, Phase::Measure, &[1]));
+        merger.end(0);
+        for number in 0..3 {
+            merger.add(
+                1,
+                Second {
+                    workers: vec![busy(0.5)],
+                    ..second(number, Phase::Measure, &[1])
+                },
+            );
+        }
+        merger.end(1);
+        let all: Vec<Second> = std::iter::from_fn(|| merger.next()).collect();
+        assert_eq!(all.len(), 3);
+        assert!(
+            all.iter()
+                .all(|second| second.workers == [busy(0.0), busy(0.5)])
+        );
     }
 }

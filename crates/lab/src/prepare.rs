@@ -47,6 +47,10 @@ fn prepare_failure(database: &Database, error: PrepareError) -> Failure {
         PrepareError::Unfit { problem, remedy } => {
             Failure::new(Cause::Usage, problem).remedy(Some(remedy))
         }
+        PrepareError::Busy { ref holder, .. } => {
+            let remedy = format!("wait for it, end it (KILL {holder}), or use another database");
+            Failure::new(Cause::Server, error).remedy(Some(remedy))
+        }
         PrepareError::Mysql(error) => mysql_failure(error),
         PrepareError::Sqlite(error) => {
             let remedy = database.remedy(&error);

@@ -3,13 +3,14 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use measure::instance::{Reset, ResetHow};
+use measure::instance::{Reset, ResetHow, ServerProcess};
 use study::EngineSpec;
 
 use crate::database::Database;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::monitors::{Watched, WatchedServer};
+use crate::server_process::Found;
 use crate::servers::{DataDir, Private};
 use crate::template::Recipe;
 
@@ -31,6 +32,9 @@ pub(crate) struct Member {
     pub(crate) server: Option<Private>,
     /// Its settings that are not the defaults.
     pub(crate) settings: Vec<(String, String)>,
+    /// The process of a server that is not ours, or why it is not seen; `None` where nobody
+    /// looked for it.
+    pub(crate) found: Option<Result<Found, String>>,
 }
 
 /// What tells the private servers of one trial from those of another.
@@ -55,6 +59,43 @@ impl Member {
             database,
             server: None,
             settings: Vec::new(),
+            found: None,
+        }
+    }
+
+    /// Its process, for the result.
+    pub(crate) fn process(&self) -> Option<ServerProcess> {
+        let seen = |pid| ServerProcess::Seen { pid };
+        match (&self.server, &self.found) {
+            (Some(server), _) => server.pid().map(seen),
+            (None, Some(Ok(found))) => Some(seen(found.pid)),
+            (None, Some(Err(reason))) => Some(ServerProcess::Unseen {
+                reason: reason.clone(),
+            }),
+            (None, None) => None,
+        }
+    }
+
+    /// What the monitors are to look at.
+    fn watched(&self, number: u32) -> WatchedServer {
+        let found = self.found.as_ref().and_then(|found| found.as_ref().ok());
+        WatchedServer {
+            number,
+            pid: match &self.server {
+                Some(server) => server.pid(),
+                None => found.map(|found| found.pid),
+            },
+            data_dir: match &self.server {
+                Some(server) => Some(server.data_dir()),
+                None => found
+                    .and_then(|found| found.data_dir.clone())
+                    .or_else(|| self.database.file().map(ToOwned::to_owned)),
+            },
+            group_dir: self
+                .server
+                .as_ref()
+                .and_then(|server| Some(server.group_dir()?.to_owned())),
+            target: self.database.target().cloned(),
         }
     }
 }
@@ -62,11 +103,6 @@ impl Member {
 impl Rig {
     pub(crate) fn databases(&self) -> impl Iterator<Item = &Database> {
         self.members.iter().map(|member| &member.database)
-    }
-
-    /// For each database the settings of its server that are not the defaults.
-    pub(crate) fn settings(&self) -> impl Iterator<Item = &[(String, String)]> {
-        self.members.iter().map(|member| member.settings.as_slice())
     }
 
     /// What is driven, for people.
@@ -84,21 +120,11 @@ impl Rig {
 
     /// What the monitors are to look at.
     pub(crate) fn watched(&self) -> Watched {
-        let server = |(number, member): (u32, &Member)| WatchedServer {
-            number,
-            pid: member.server.as_ref().and_then(Private::pid),
-            data_dir: match &member.server {
-                Some(server) => Some(server.data_dir()),
-                None => member.database.file().map(ToOwned::to_owned),
-            },
-            group_dir: member
-                .server
-                .as_ref()
-                .and_then(|server| Some(server.group_dir()?.to_owned())),
-            target: member.database.target().cloned(),
-        };
+        let members = (1..).zip(&self.members);
         Watched {
-            servers: (1..).zip(&self.members).map(server).collect(),
+            servers: members
+                .map(|(number, member)| member.watched(number))
+                .collect(),
         }
     }
 

@@ -14,16 +14,19 @@ use crate::servers::{self, Installed};
 /// # Errors
 /// When it is not installed, at its place in the study.
 pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
-    let engine = match spec.engine {
-        study::Engine::MariaDb => servers::Engine::MariaDb,
-        study::Engine::MySql => servers::Engine::MySql,
-        study::Engine::Sqlite => {
-            return Err(Failure::new(Cause::Internal, "SQLite is no server"));
-        }
-    };
+    let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     let version = spec.version.as_ref().map(|version| version.as_str());
     servers::find(engine, basedir, version).map_err(|error| placed(spec, error))
+}
+
+/// The engine of a study's servers.
+pub(crate) fn engine_of(spec: &EngineSpec) -> Result<servers::Engine, Failure> {
+    match spec.engine {
+        study::Engine::MariaDb => Ok(servers::Engine::MariaDb),
+        study::Engine::MySql => Ok(servers::Engine::MySql),
+        study::Engine::Sqlite => Err(Failure::new(Cause::Internal, "SQLite is no server")),
+    }
 }
 
 /// Where the servers of a study have their data; `None`: in the cache.

@@ -8,10 +8,11 @@ use measure::summary::TrialSummary;
 use crate::failure::{Cause, Failure};
 use crate::keeper::Keeper;
 use crate::lab::Lab;
-use crate::trial::{self, Trial};
+use crate::trial::{self, Place, Trial};
 
 /// Runs trials in their order. One that fails is kept as failed with its reason, and
-/// the next one is run.
+/// the next one is run. Where servers did not start, the repeats with the same servers are
+/// skipped, since they would fail in the same way.
 ///
 /// # Errors
 /// The first failure of a trial, told once all are over; at once when the user asked
@@ -23,16 +24,39 @@ pub fn run(
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut first = None;
-    for trial in trials {
+    let mut dead: Vec<&Trial> = Vec::new();
+    for (at, trial) in trials.iter().enumerate() {
         if interrupted.load(Ordering::Relaxed) {
             let message = "interrupted between two trials";
             return Err(Failure::new(Cause::Interrupted, message));
         }
+        if let Some(failed) = dead.iter().find(|failed| have_same_servers(failed, trial)) {
+            let (trial, failed) = (trial.number, failed.number);
+            keeper.note(&format!(
+                "trial {trial} is skipped: its servers are those of trial {failed}, which did not start"
+            ));
+            continue;
+        }
         if let (_, Some(failure)) = attempt(lab, trial, keeper, interrupted)? {
+            let mut before = trials[..at].iter();
+            // What started once fails for another reason, which may pass.
+            if failure.recurs && !before.any(|earlier| have_same_servers(earlier, trial)) {
+                dead.push(trial);
+            }
             first.get_or_insert(failure);
         }
     }
     first.map_or(Ok(()), Err)
+}
+
+/// Whether the servers of two trials are started in the same way.
+fn have_same_servers(one: &Trial, other: &Trial) -> bool {
+    let servers = |trial: &Trial| match &trial.place {
+        // The number of users decides `max_connections`.
+        Place::Private(spec) => Some((spec.clone(), trial.instances, trial.load.users)),
+        Place::Given(_) | Place::Sqlite => None,
+    };
+    servers(one).is_some_and(|servers_of_one| Some(servers_of_one) == servers(other))
 }
 
 /// Runs one trial; gives what came of it, and why it failed, if the study can go on.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use client::mysql::StatementProtocol;
 use load::{LoadSpec, Pace};
 use measure::find_max::FoundMax;
-use measure::metric::MonitorPoint;
-use measure::setup::{ReplyTime, StatementKind};
+use measure::metric::{Metrics, MonitorPoint};
+use measure::setup::{Input, Outcome, ReplyTime, StatementKind, Unfinished};
 use measure::slice::Second;
 use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
@@ -18,20 +18,34 @@ use crate::failure::Failure;
 use crate::keeper::Keeper;
 use crate::trial::{Place, Trial};
 
+/// Of a trial of which nothing is known but its seconds.
+pub(crate) fn input() -> Input {
+    Input {
+        number: 1,
+        label: "test".to_owned(),
+        point: Vec::new(),
+        repeat: 1,
+        started_at: None,
+        setup: trial().setup_of("engine", "server", None, 0),
+        unfinished: Unfinished::default(),
+        instances: Vec::new(),
+        metrics: Metrics::new(),
+        reset: None,
+        ended: None,
+        outcome: Outcome::Completed,
+    }
+}
+
 /// A directory that is seen in a second place too, until it is dropped.
 pub(crate) struct BindMount(PathBuf);
 
 impl BindMount {
-    /// `None`, and a word about it, where this user may not mount.
-    #[allow(clippy::print_stderr, reason = "says why a test tests nothing here")]
+    /// `None` where this user may not mount.
     pub(crate) fn new(from: &Path, to: &Path) -> Option<Self> {
         let mut mount = Command::new("mount");
         mount.arg("--bind").arg(from).arg(to);
-        if mount.output().is_ok_and(|output| output.status.success()) {
-            return Some(Self(to.to_owned()));
-        }
-        eprintln!("skipped: this user may not mount");
-        None
+        let is_mounted = mount.output().is_ok_and(|output| output.status.success());
+        is_mounted.then(|| Self(to.to_owned()))
     }
 }
 

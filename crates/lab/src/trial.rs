@@ -128,6 +128,7 @@ fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
     let summary = driven.gather.finish(Input {
         number: trial.number,
         repeat: trial.repeat,
+        started_at: Some(driven.started_at),
         label: trial.label.clone(),
         point: trial.point.clone(),
         setup: trial.setup(rig),
@@ -149,6 +150,7 @@ pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
     measure::gather::Gather::new(&[]).finish(Input {
         number: trial.number,
         repeat: trial.repeat,
+        started_at: None,
         label: trial.label.clone(),
         point: trial.point.clone(),
         setup: trial.planned_setup(),

@@ -387,7 +387,7 @@ fn a_copy_that_finds_no_room_is_told_with_the_numbers() {
     };
     let home = Home::open_in(&disk.path().join("cache"), u64::MAX).unwrap();
     let template = empty(&home, &installed(Engine::MariaDb), &[]);
-    let copies: Result<Vec<_>, LabError> = (1..40).map(|number| template.copy(number)).collect();
+    let copies: Result<Vec<_>, LabError> = (1..400).map(|number| template.copy(number)).collect();
     let error = copies.unwrap_err();
     let LabError::DiskFull { needed_bytes, .. } = error else {
         panic!("{error}");

@@ -3,10 +3,10 @@
 use crate::change::in_measurement;
 use crate::gather::Brief;
 use crate::interval::{Estimate, MIN_POINTS, Part, estimate};
-use crate::latency::Latency;
+use crate::latency::TotalLatency;
 use crate::little::Little;
 use crate::setup::Outcome;
-use crate::steady::Steady;
+use crate::steady::{MIN_SECONDS, Steady};
 use crate::summary::{LatencySummary, TrialSummary};
 use crate::warning::Warning;
 
@@ -125,7 +125,7 @@ fn backlog(seconds: &[Brief]) -> Option<Estimate> {
 /// one by one.
 pub(crate) fn little(
     summary: &TrialSummary,
-    responses: &Latency,
+    responses: &TotalLatency,
     seconds: &[Brief],
 ) -> Option<Little> {
     if summary.outcome != Outcome::Completed || summary.setup.events.is_some() {
@@ -182,6 +182,9 @@ fn unsure(summary: &TrialSummary) -> Option<Warning> {
 }
 
 fn unsteady(seconds: &[Brief]) -> Option<Warning> {
+    if seconds.len() < MIN_SECONDS {
+        return None;
+    }
     let (first, last) = thirds(seconds)?;
     let (first_per_s, last_per_s) = (per_s(first)?, per_s(last)?);
     let mean = per_s(seconds)?;
@@ -208,11 +211,7 @@ fn misses(summary: &TrialSummary) -> Option<Warning> {
 }
 
 fn restarts(summary: &TrialSummary) -> Option<Warning> {
-    let restarted = summary
-        .errors
-        .iter()
-        .filter(|error| error.action == "restarted");
-    let count: u64 = restarted.map(|error| error.count).sum();
+    let count = summary.restarts();
     let share = count as f64 / (summary.transactions.count + count) as f64;
     (share > RESTARTS).then_some(Warning::Restarts { share })
 }

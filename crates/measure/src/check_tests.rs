@@ -11,6 +11,7 @@ fn input() -> Input {
     Input {
         number: 1,
         repeat: 1,
+        started_at: None,
         label: "threads=4".into(),
         point: vec![("threads".into(), "4".into())],
         setup: Setup {

@@ -13,7 +13,7 @@ struct Number {
     of: fn(&TrialSummary) -> Option<Estimate>,
 }
 
-const NUMBERS: [Number; 4] = [
+const NUMBERS: [Number; 5] = [
     Number {
         name: "tps",
         unit: "1/s",
@@ -30,11 +30,13 @@ const NUMBERS: [Number; 4] = [
         name: "errors",
         unit: "",
         heading: "errors",
-        of: |trial| {
-            Some(exact(
-                trial.errors.iter().map(|e| e.count).sum::<u64>() as f64
-            ))
-        },
+        of: |trial| Some(exact(trial.failures() as f64)),
+    },
+    Number {
+        name: "restarts",
+        unit: "",
+        heading: "restarts",
+        of: |trial| Some(exact(trial.restarts() as f64)),
     },
     Number {
         name: "reconnects",
@@ -97,6 +99,17 @@ enum Column {
     Number(&'static Number),
     Time(&'static Times, &'static Statistic),
     Metric(&'static Metric),
+}
+
+/// The full name of a column: `p99` is short for `response_ms.p99`, and so are the other
+/// statistics of the response time. Any other name is already full.
+#[must_use]
+pub fn full_name(column: &str) -> String {
+    let (response, ..) = TIMES[0];
+    match STATISTICS.iter().any(|statistic| statistic.name == column) {
+        true => format!("{response}.{column}"),
+        false => column.to_owned(),
+    }
 }
 
 fn find(column: &str) -> Option<Column> {
@@ -238,6 +251,18 @@ mod tests {
             "cpu.usr",
         ] {
             assert!(!is_known(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn short_names_are_of_the_response_time() {
+        for name in ["mean", "p50", "p75", "p90", "p95", "p99", "p999", "max"] {
+            let full = full_name(name);
+            assert_eq!(full, format!("response_ms.{name}"));
+            assert!(is_known(&full), "{full}");
+        }
+        for full in ["tps", "errors", "service_ms.p99", "cpu.user", "p98"] {
+            assert_eq!(full_name(full), full);
         }
     }
 

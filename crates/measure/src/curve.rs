@@ -1,5 +1,6 @@
 //! Response time by percentile, of a trial and of several together.
 
+use hdrhistogram::Counter;
 use serde::{Deserialize, Serialize};
 
 use crate::latency::Latency;
@@ -20,7 +21,7 @@ pub struct CurvePoint {
 /// The curve of a histogram: evenly to the 90th percentile, then closer and
 /// closer to the longest, and never closer than the values allow.
 #[must_use]
-pub fn curve(latency: &Latency) -> Vec<CurvePoint> {
+pub fn curve<C: Counter>(latency: &Latency<C>) -> Vec<CurvePoint> {
     const TAIL: [f64; 14] = [
         0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 0.999_99,
         0.999_999,

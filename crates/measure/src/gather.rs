@@ -2,17 +2,19 @@
 
 use crate::check;
 use crate::curve::curve;
+use crate::ended::Ended;
 use crate::interval::{Part, half_width};
 use crate::judge::judge;
-use crate::latency::Latency;
+use crate::latency::TotalLatency;
 use crate::quantile::Stretches;
 use crate::setup::{Class, Input, ReplyTime, StatementKind};
-use crate::slice::{Busy, Phase, Second, Slice};
+use crate::slice::{Busy, Phase, Second, TotalSlice};
 use crate::steady::Steady;
 use crate::summary::{
     ErrorSummary, Generator, LatencySummary, Lookups, Rate, SCHEMA_VERSION, StatementSummary,
     TrialSummary, ms,
 };
+use crate::until;
 
 /// Collects the seconds of one trial as they come.
 ///
@@ -21,13 +23,12 @@ use crate::summary::{
 #[derive(Debug, Clone)]
 pub struct Gather {
     kinds: Vec<StatementKind>,
-    total: Slice,
+    total: TotalSlice,
     pub(crate) seconds: Vec<Brief>,
     /// Transactions and length of each second of the warm-up.
     warmup: Vec<Part>,
     responses: Stretches,
     services: Stretches,
-    lateness: Latency,
 }
 
 /// What is kept of one second of the measure phase.
@@ -43,6 +44,36 @@ pub(crate) struct Brief {
 }
 
 impl Brief {
+    fn of(second: &Second) -> Self {
+        let slice = &second.slice;
+        Self {
+            seconds: second.throughput().weight,
+            transactions: slice.response.count(),
+            statements: slice.statement_count(),
+            response_ns: slice.response.sum_ns() as f64,
+            service: (slice.service.count(), slice.service.sum_ns() as f64),
+            backlog: second.backlog,
+            workers: second.workers.clone(),
+        }
+    }
+
+    /// Adds the rest of a phase, which is too short to be a second.
+    fn extend(&mut self, rest: &Self) {
+        let (mine, theirs) = (self.seconds, rest.seconds);
+        let mean = |a: f64, b: f64| finite((a * mine + b * theirs) / (mine + theirs));
+        for (busy, rest) in self.workers.iter_mut().zip(&rest.workers) {
+            busy.running = mean(busy.running, rest.running).unwrap_or(0.0);
+            busy.waiting = mean(busy.waiting, rest.waiting).unwrap_or(0.0);
+        }
+        self.seconds += rest.seconds;
+        self.transactions += rest.transactions;
+        self.statements += rest.statements;
+        self.response_ns += rest.response_ns;
+        self.service.0 += rest.service.0;
+        self.service.1 += rest.service.1;
+        self.backlog = rest.backlog.or(self.backlog);
+    }
+
     /// Its transactions, and its length in seconds.
     pub(crate) fn throughput(&self) -> Part {
         Part {
@@ -68,12 +99,11 @@ impl Gather {
     pub fn new(kinds: &[StatementKind]) -> Self {
         Self {
             kinds: kinds.to_vec(),
-            total: Slice::new(kinds.len()),
+            total: TotalSlice::total(kinds.len()),
             seconds: Vec::new(),
             warmup: Vec::new(),
             responses: Stretches::new(),
             services: Stretches::new(),
-            lateness: Latency::new(),
         }
     }
 
@@ -82,26 +112,27 @@ impl Gather {
     pub fn add(&mut self, second: &Second) {
         match second.phase {
             Phase::Measure => self.measured(second),
-            Phase::Warmup => self.warmup.push(throughput(second)),
+            Phase::Warmup => push_throughput(&mut self.warmup, second),
             Phase::Drain => {}
         }
     }
 
     fn measured(&mut self, second: &Second) {
         let slice = &second.slice;
-        self.responses.add(&slice.response);
-        self.services.add(&slice.service);
-        self.total.merge(slice);
-        self.lateness.merge(&slice.lateness);
-        self.seconds.push(Brief {
-            seconds: throughput(second).weight,
-            transactions: slice.response.count(),
-            statements: slice.statement_count(),
-            response_ns: slice.response.sum_ns() as f64,
-            service: (slice.service.count(), slice.service.sum_ns() as f64),
-            backlog: second.backlog,
-            workers: second.workers.clone(),
-        });
+        self.total.accumulate(slice);
+        let brief = Brief::of(second);
+        match self.seconds.last_mut() {
+            Some(last) if second.is_partial() => {
+                last.extend(&brief);
+                self.responses.extend(&slice.response);
+                self.services.extend(&slice.service);
+            }
+            _ => {
+                self.seconds.push(brief);
+                self.responses.add(&slice.response);
+                self.services.add(&slice.service);
+            }
+        }
     }
 
     /// The summary of all that was added.
@@ -125,6 +156,7 @@ impl Gather {
             label: input.label,
             point: input.point,
             repeat: input.repeat,
+            started_at: input.started_at,
             setup: input.setup,
             measured_s,
             transactions: self.rate(|second| second.transactions),
@@ -153,6 +185,9 @@ impl Gather {
             outcome: input.outcome,
             warnings: Vec::new(),
         };
+        if matches!(summary.ended, Some(Ended::Sure { .. })) {
+            until::widen(&mut summary);
+        }
         summary.little = check::little(&summary, &self.total.response, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);
         // Whoever did not watch does not judge.
@@ -175,7 +210,7 @@ impl Gather {
 
     fn latency(
         &self,
-        latency: &Latency,
+        latency: &TotalLatency,
         stretches: &Stretches,
         counted: impl Fn(&Brief) -> (u64, f64),
     ) -> Option<LatencySummary> {
@@ -243,8 +278,8 @@ impl Gather {
         let backlogs = || self.seconds.iter().filter_map(|second| second.backlog);
         Generator {
             workers: self.workers(measured_s),
-            lateness_p99_ms: self.lateness.quantile_ns(0.99).map(ms),
-            lateness_max_ms: self.lateness.max_ns().map(ms),
+            lateness_p99_ms: self.total.lateness.quantile_ns(0.99).map(ms),
+            lateness_max_ms: self.total.lateness.max_ns().map(ms),
             delay_ms: LatencySummary::of(&self.total.delay, None),
             refused_stamps: self.total.refused_stamps,
             backlog_peak: backlogs().max(),
@@ -267,11 +302,15 @@ impl Gather {
     }
 }
 
-/// Transactions of a second, and its length in seconds.
-fn throughput(second: &Second) -> Part {
-    Part {
-        total: second.slice.response.count() as f64,
-        weight: second.end_ns.saturating_sub(second.start_ns) as f64 / 1e9,
+/// Adds a second to those before it; a part of one to the last of them.
+pub fn push_throughput(seconds: &mut Vec<Part>, second: &Second) {
+    let part = second.throughput();
+    match seconds.last_mut() {
+        Some(last) if second.is_partial() => {
+            last.total += part.total;
+            last.weight += part.weight;
+        }
+        _ => seconds.push(part),
     }
 }
 

@@ -18,10 +18,33 @@ pub struct InstanceSummary {
     pub response_ms: Option<LatencySummary>,
     /// Errors of all codes.
     pub errors: u64,
+    /// Those of them after which the transaction was restarted; 0 in results of before
+    /// this was kept.
+    #[serde(default)]
+    pub restarts: u64,
     /// How its load ended.
     pub outcome: Outcome,
     /// Every setting of the server that is not its default, in order of name.
     pub settings: Vec<(String, String)>,
+    /// Its process; `None` for an engine inside dyno, and in a trial without monitors.
+    #[serde(default)]
+    pub process: Option<ServerProcess>,
+}
+
+/// The process of a server, whose CPU time and memory are sampled where it is seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum ServerProcess {
+    /// It runs on this host.
+    Seen {
+        /// Its number.
+        pid: u32,
+    },
+    /// It is elsewhere, or hidden.
+    Unseen {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// How the servers of a trial got their data.

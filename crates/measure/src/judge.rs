@@ -114,10 +114,12 @@ fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
     let (servers, generator) = (facts.servers_of_cpu, facts.generator_of_cpu);
     if let (None, Some(generator)) = (servers, generator) {
         let others = share(1.0 - generator);
+        let unseen = facts.unseen.map(|reason| format!(" ({reason})"));
         text += &format!(
-            ", {} of it the generator's, {others} others': a server that dyno does not see, or \
+            ", {} of it the generator's, {others} others': a server whose process is not seen{}, or \
              something else that runs on this host",
-            share(generator)
+            share(generator),
+            unseen.unwrap_or_default()
         );
         return text;
     }

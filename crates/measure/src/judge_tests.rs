@@ -150,7 +150,7 @@ fn full_cpus_of_a_host_without_servers_are_the_generators() {
         ("cpu[1].idle", 0.0),
         ("generator.cpu", 6.0),
     ]);
-    let evidence = "3 % of it the generator's, 97 % others': a server that dyno does not see";
+    let evidence = "3 % of it the generator's, 97 % others': a server whose process is not seen";
     expect(&hidden, Bound::Cpu, evidence);
 }
 

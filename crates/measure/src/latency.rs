@@ -1,7 +1,7 @@
 //! Durations kept as a histogram, so that they can be merged without loss.
 
-use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use hdrhistogram::{Counter, Histogram};
 
 /// Finest step that is kept apart, in nanoseconds.
 const LOWEST_NS: u64 = 64;
@@ -14,28 +14,26 @@ const DIGITS: u8 = 3;
 ///
 /// Percentiles are derived when asked for; only histograms are merged. It grows
 /// with the largest value: 8 KiB up to 131 µs, 45 KiB up to 100 ms.
+///
+/// What is recorded within a second is counted in 32 bits, which is half of the memory
+/// that a load touches with each statement; [`TotalLatency`] counts in 64 bits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Latency {
-    histogram: Histogram<u32>,
+pub struct Latency<C: Counter = u32> {
+    histogram: Histogram<C>,
     /// Exact sum, so that the mean has no rounding of buckets.
     sum_ns: u128,
 }
+
+/// Durations of a whole trial, however long: its counts cannot overflow.
+pub type TotalLatency = Latency<u64>;
 
 /// A text that is no histogram.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a histogram: {0}")]
 pub struct DecodeError(String);
 
-impl Default for Latency {
+impl<C: Counter> Default for Latency<C> {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Latency {
-    /// An empty histogram.
-    #[must_use]
-    pub fn new() -> Self {
         #[expect(
             clippy::expect_used,
             reason = "the bounds are constants; a test makes one"
@@ -48,7 +46,48 @@ impl Latency {
             sum_ns: 0,
         }
     }
+}
 
+impl Latency {
+    /// An empty histogram.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The histogram that [`Latency::encode`] wrote; its sum is taken from the
+    /// buckets, so the mean is good to 0.1 %.
+    ///
+    /// # Errors
+    /// When the bytes are no histogram.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let histogram: Histogram<u32> = Deserializer::new()
+            .deserialize(&mut std::io::Cursor::new(bytes))
+            .map_err(|error| DecodeError(error.to_string()))?;
+        let sum_ns = (histogram.mean() * histogram.len() as f64) as u128;
+        let mut latency = Self::new();
+        latency
+            .histogram
+            .add(&histogram)
+            .map_err(|error| DecodeError(error.to_string()))?;
+        latency.sum_ns = sum_ns;
+        Ok(latency)
+    }
+}
+
+impl TotalLatency {
+    /// Adds what was recorded in a second.
+    pub fn accumulate(&mut self, second: &Latency) {
+        for bucket in second.histogram.iter_recorded() {
+            let count = u64::from(bucket.count_at_value());
+            let recorded = self.histogram.record_n(bucket.value_iterated_to(), count);
+            debug_assert!(recorded.is_ok());
+        }
+        self.sum_ns += second.sum_ns;
+    }
+}
+
+impl<C: Counter> Latency<C> {
     /// Adds one duration; what is longer than 73 minutes counts as that.
     #[inline]
     pub fn record(&mut self, duration_ns: u64) {
@@ -142,28 +181,9 @@ impl Latency {
         bytes
     }
 
-    /// The histogram that [`Latency::encode`] wrote; its sum is taken from the
-    /// buckets, so the mean is good to 0.1 %.
-    ///
-    /// # Errors
-    /// When the bytes are no histogram.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let histogram: Histogram<u32> = Deserializer::new()
-            .deserialize(&mut std::io::Cursor::new(bytes))
-            .map_err(|error| DecodeError(error.to_string()))?;
-        let sum_ns = (histogram.mean() * histogram.len() as f64) as u128;
-        let mut latency = Self::new();
-        latency
-            .histogram
-            .add(&histogram)
-            .map_err(|error| DecodeError(error.to_string()))?;
-        latency.sum_ns = sum_ns;
-        Ok(latency)
-    }
-
     /// The crate's histogram, for iterating over its buckets.
     #[must_use]
-    pub fn histogram(&self) -> &Histogram<u32> {
+    pub fn histogram(&self) -> &Histogram<C> {
         &self.histogram
     }
 }
@@ -201,6 +221,48 @@ mod tests {
         }
         one.merge(&two);
         assert_eq!(one, both);
+    }
+
+    #[test]
+    fn a_total_counts_more_than_32_bits_hold() {
+        let most = u32::MAX;
+        let (mut fast, mut slow) = (Latency::new(), Latency::new());
+        fast.histogram.record_n(1_000_000, most).unwrap();
+        slow.histogram.record_n(9_000_000, most).unwrap();
+        let mut total = TotalLatency::default();
+        for second in [&fast, &fast, &fast, &slow] {
+            total.accumulate(second);
+        }
+        assert_eq!(total.count(), 4 * u64::from(most));
+        // Three of four are fast ones; were their count cut off at 32 bits, one of two.
+        let p74 = total.quantile_ns(0.74).unwrap();
+        assert!((999_000..1_001_000).contains(&p74), "{p74}");
+        let mut doubled = total.clone();
+        doubled.merge(&total);
+        assert_eq!(doubled.quantile_ns(0.74), Some(p74));
+        assert_eq!(doubled.count_above(p74), 2 * u64::from(most));
+    }
+
+    #[test]
+    fn a_total_is_what_its_seconds_are_together() {
+        let (mut total, mut all) = (TotalLatency::default(), Latency::new());
+        for second in 0..20_u64 {
+            let mut latency = Latency::new();
+            for i in 0..500 {
+                let duration_ns = (i * 7_919 + second * 104_729) % 90_000_017;
+                latency.record(duration_ns);
+                all.record(duration_ns);
+            }
+            total.accumulate(&latency);
+        }
+        assert_eq!((total.count(), total.sum_ns()), (all.count(), all.sum_ns()));
+        assert_eq!(
+            (total.min_ns(), total.max_ns()),
+            (all.min_ns(), all.max_ns())
+        );
+        for quantile in [0.0, 0.1, 0.5, 0.99, 0.999, 1.0] {
+            assert_eq!(total.quantile_ns(quantile), all.quantile_ns(quantile));
+        }
     }
 
     #[test]

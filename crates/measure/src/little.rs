@@ -9,6 +9,7 @@
 //! wait: throughput x response time = throughput x service time + backlog. Where that is
 //! off, time went somewhere that no number of the trial shows.
 
+use hdrhistogram::Counter;
 use serde::{Deserialize, Serialize};
 
 use crate::interval::Estimate;
@@ -42,9 +43,9 @@ impl Little {
     /// were due and not started, in an open loop. `None` when no transaction ended, and in
     /// an open loop when it was too short to tell how uncertain the backlog is.
     #[must_use]
-    pub fn of(
+    pub fn of<C: Counter>(
         trial: &TrialSummary,
-        responses: &Latency,
+        responses: &Latency<C>,
         backlog: Option<Estimate>,
     ) -> Option<Self> {
         let per_s = trial.transactions.per_s?.value;
@@ -92,7 +93,7 @@ fn closed(trial: &TrialSummary, per_s: f64, response_s: f64, edges_s: f64) -> Li
 /// 1962, chapter 5): an edge meets a long one more often than a short one, so the age has
 /// the mean E(X²)/2E(X) and the mean square E(X³)/3E(X). What makes a transaction long
 /// holds up all users at once, so theirs do not level out.
-fn edges_s(responses: &Latency) -> f64 {
+fn edges_s<C: Counter>(responses: &Latency<C>) -> f64 {
     let [first, second, third] = [1, 2, 3].map(|power| responses.moment_s(power));
     let mean = second / (2.0 * first);
     let variance = (third / (3.0 * first) - mean * mean).max(0.0);

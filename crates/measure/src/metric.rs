@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::series::mean;
+
 pub use table::METRICS;
 
 /// What all monitors saw in one stretch of time, as a line of `monitors.jsonl`.
@@ -22,6 +24,23 @@ pub struct MonitorPoint {
     pub seconds: f64,
     /// Each metric by its name.
     pub values: BTreeMap<String, f64>,
+}
+
+impl MonitorPoint {
+    /// Takes the next point in, as one that stands for both: each metric by how long each
+    /// took.
+    pub fn absorb(&mut self, next: &Self) {
+        let weights = [self.seconds, next.seconds];
+        for (name, value) in &next.values {
+            match self.values.get_mut(name) {
+                Some(mine) => {
+                    *mine = mean([Some(*mine), Some(*value)], weights).unwrap_or(*value);
+                }
+                None => drop(self.values.insert(name.clone(), *value)),
+            }
+        }
+        self.seconds += next.seconds;
+    }
 }
 
 /// One metric over the measure phase of a trial.

@@ -16,7 +16,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{Part, half_width, student_t};
-use crate::latency::Latency;
+use crate::latency::{Latency, TotalLatency};
 use crate::summary::ms;
 
 /// Most stretches of time that are kept apart.
@@ -45,9 +45,9 @@ pub struct Range {
 pub(crate) struct Stretches {
     /// Length of each, in seconds.
     length: usize,
-    full: Vec<Latency>,
+    full: Vec<TotalLatency>,
     /// The one that is being filled, and with how many seconds.
-    filling: (Latency, usize),
+    filling: (TotalLatency, usize),
 }
 
 impl Stretches {
@@ -55,13 +55,13 @@ impl Stretches {
         Self {
             length: 1,
             full: Vec::new(),
-            filling: (Latency::new(), 0),
+            filling: (TotalLatency::default(), 0),
         }
     }
 
     /// Adds the next second.
     pub(crate) fn add(&mut self, second: &Latency) {
-        self.filling.0.merge(second);
+        self.filling.0.accumulate(second);
         self.filling.1 += 1;
         if self.filling.1 < self.length {
             return;
@@ -72,6 +72,14 @@ impl Stretches {
         }
         let (full, _) = std::mem::take(&mut self.filling);
         self.full.push(full);
+    }
+
+    /// Adds the rest of a phase, which is too short to be a second, to the last one.
+    pub(crate) fn extend(&mut self, rest: &Latency) {
+        match (self.filling.1, self.full.last_mut()) {
+            (0, Some(last)) => last.accumulate(rest),
+            _ => self.filling.0.accumulate(rest),
+        }
     }
 
     /// Merges neighbours; what is being filled is then half full.
@@ -113,7 +121,7 @@ impl Stretches {
 }
 
 /// Transactions of a stretch that took longer, of all of them.
-fn slower(stretch: &Latency, value_ns: u64) -> Part {
+fn slower(stretch: &TotalLatency, value_ns: u64) -> Part {
     let total = stretch.count_above(value_ns) as f64;
     Part {
         total,
@@ -141,10 +149,10 @@ mod tests {
 
     #[test]
     fn stretches_stay_few_and_lose_nothing() {
-        let (mut stretches, mut all) = (Stretches::new(), Latency::new());
+        let (mut stretches, mut all) = (Stretches::new(), TotalLatency::default());
         for number in 0..1000 {
             stretches.add(&second(number));
-            all.merge(&second(number));
+            all.accumulate(&second(number));
             assert!(stretches.full.len() <= MOST);
         }
         assert_eq!(stretches.length, 32);

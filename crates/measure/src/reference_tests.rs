@@ -28,6 +28,10 @@ fn docs_statistics_md_names_the_limits() {
             quantile::FEWEST_SLOWER.to_string(),
         ),
         (
+            "shortest measurement that is judged for steadiness",
+            seconds(steady::MIN_SECONDS),
+        ),
+        (
             "shift of the mean that dates the end of a warm-up",
             percent(steady::MATTERS),
         ),
@@ -55,6 +59,14 @@ fn docs_statistics_md_names_the_limits() {
         (
             "variance that the law has to explain",
             percent(scale::LEAST_R_SQUARED),
+        ),
+        (
+            "chance of refusing a law of scaling that is true",
+            percent(scale::misfit::CHANCE),
+        ),
+        (
+            "what a law of scaling may miss a size by, however sure that is",
+            percent(scale::misfit::MATTERS),
         ),
         (
             "farthest peak that is told, in largest sizes measured",
@@ -91,6 +103,10 @@ fn docs_statistics_md_names_the_limits() {
         (
             "first look at a trial that ends when sure",
             seconds(until::FIRST_LOOK),
+        ),
+        (
+            "interval of a trial that ended when sure, wider by a factor of",
+            until::WIDENING.to_string(),
         ),
     ];
     let expected = rows.map(|(name, value)| format!("| {name} | {value} |"));

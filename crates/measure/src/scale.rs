@@ -14,13 +14,20 @@
 //! X(N) = λ(N − s(N − 1)).
 //!
 //! Fitted by least squares on throughput; intervals are those of the linearised fit,
-//! Student's t. A cost that would fall below 0 is 0, and the rest is fitted again; when it
-//! falls there for certain, or the law does not fit, it tells nothing and is refused.
+//! Student's t. A cost that would fall below 0 is 0, and the rest is fitted again (`bound.rs`
+//! has how large it may be all the same); when it falls there for certain, or the law does not
+//! fit (`misfit.rs`), it tells nothing and is refused.
+
+mod bound;
+pub(crate) mod misfit;
 
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{Estimate, student_t};
 use crate::least_squares::{Curve, Fit, fit};
+use bound::{Cost, highest};
+
+pub use misfit::Misfit;
 
 /// Fewest numbers of users with which a law is fitted.
 pub const MIN_POINTS: usize = 6;
@@ -39,6 +46,8 @@ pub struct Point {
     pub size: f64,
     /// Throughput with them, in transactions per second.
     pub per_s: f64,
+    /// Half of the 95 % interval of the point's own seconds, where it has one.
+    pub half_width: Option<f64>,
 }
 
 /// A law with one serial share.
@@ -69,15 +78,19 @@ pub struct Peak {
 pub struct Scaling {
     /// λ: throughput of one alone, in transactions per second.
     pub alone_per_s: Estimate,
-    /// σ: share of the work that waits for its turn (0 to 1). 0 without an interval when
-    /// the fit would have it below.
+    /// σ: share of the work that waits for its turn (0 to 1). Where the fit would have it
+    /// below, it is 0 and its half width is the most that it may be, with none where that is
+    /// not known.
     pub contention: Estimate,
-    /// κ: cost of each pair that must agree, as a share of the work (0 or more). 0 without
-    /// an interval when the fit would have it below: there is no peak then. With σ and κ
-    /// both 0 throughput grows in proportion to the size.
+    /// κ: cost of each pair that must agree, as a share of the work (0 or more). At 0 its half
+    /// width is as σ's, and there is no peak. With σ and κ both 0 throughput grows in
+    /// proportion to the size.
     pub coherency: Estimate,
     /// Share (up to 1) of the variance of throughput that the law explains.
     pub r_squared: f64,
+    /// Whether it misses the points by no more than chance.
+    #[serde(default)]
+    pub misfit: Misfit,
     /// Where throughput is highest; `None` when it never stops growing, or not before ten
     /// times the largest size that was measured.
     pub peak: Option<Peak>,
@@ -143,6 +156,20 @@ pub enum NoLaw {
         /// Share of the variance that it explains.
         r_squared: f64,
     },
+    /// It misses a size by more than chance.
+    #[error(
+        "the scalability law does not fit: with {size} it is off by {:+.0} %, which chance \
+         would do once in {:.0} studies; something else than contention and coherency is at \
+         work, such as a hard limit", 100.0 * .off, (1.0 / .p).min(1e6)
+    )]
+    LackOfFit {
+        /// The size that it misses most.
+        size: f64,
+        /// By which share of the mean measured there the law is above it.
+        off: f64,
+        /// How likely (0 to 1) a true law would be off by as much.
+        p: f64,
+    },
     /// More than in proportion.
     #[error(
         "throughput grows by more than in proportion to the size, which no scalability law \
@@ -165,7 +192,7 @@ pub fn scaling(points: &[Point]) -> Result<Scaling, NoLaw> {
             && point.per_s > 0.0
             && point.per_s.is_finite())
     };
-    if let Some(Point { size, per_s }) = points.iter().find(is_bad).copied() {
+    if let Some(Point { size, per_s, .. }) = points.iter().find(is_bad).copied() {
         return Err(NoLaw::BadPoint { size, per_s });
     }
     let mut sizes: Vec<f64> = points.iter().map(|point| point.size).collect();
@@ -189,11 +216,26 @@ pub fn scaling(points: &[Point]) -> Result<Scaling, NoLaw> {
     let amdahl = fit(&data, amdahl_law, [alone, 0.05]);
     let gustafson = fit(&data, gustafson_law, [alone, 0.5]);
     let found = universal(&data, alone, amdahl, line)?;
+    let law = found.scaling();
+    let misfit = misfit::test(points, |size| law.per_s(size), found.parameters())?;
+    let off = |point: &Point| (point.per_s - law.per_s(point.size)).powi(2);
+    let squares: f64 = points.iter().map(off).sum();
+    let degrees = (points.len() - found.parameters()) as f64;
+    let bounded = |cost: Estimate, which| match cost.half_width {
+        Some(_) => cost,
+        None => Estimate {
+            half_width: highest(points, which, squares, degrees),
+            ..cost
+        },
+    };
     Ok(Scaling {
+        contention: bounded(law.contention, Cost::Contention),
+        coherency: bounded(law.coherency, Cost::Coherency),
+        misfit,
         peak: found.peak(largest),
         amdahl: amdahl.and_then(|fit| serial(fit, line)),
         gustafson: gustafson.and_then(|fit| serial(fit, line)),
-        ..found.scaling()
+        ..law
     })
 }
 
@@ -306,6 +348,15 @@ const NONE: Estimate = Estimate {
 };
 
 impl Universal {
+    /// How many unknowns were fitted.
+    fn parameters(&self) -> usize {
+        match self {
+            Self::Full(_) => 3,
+            Self::NoCoherency(_) | Self::NoContention(_) => 2,
+            Self::Proportional(_) => 1,
+        }
+    }
+
     fn scaling(&self) -> Scaling {
         let (alone_per_s, contention, coherency, r_squared) = match self {
             Self::Full(fit) => (of(fit, 0), of(fit, 1), of(fit, 2), fit.r_squared),
@@ -318,6 +369,7 @@ impl Universal {
             contention,
             coherency,
             r_squared,
+            misfit: Misfit::Untested,
             peak: None,
             amdahl: None,
             gustafson: None,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::latency::Latency;
-use crate::slice::{Busy, Phase, Second};
+use crate::slice::{Busy, Phase, SHORTEST_SECOND_NS, Second};
 use crate::summary::ms;
 
 /// What one second of a load gave.
@@ -25,6 +25,10 @@ pub struct SeriesPoint {
     pub service_p99_ms: Option<f64>,
     /// Errors of all codes.
     pub errors: u64,
+    /// Those of them after which the transaction was restarted; 0 in results of before
+    /// this was kept.
+    #[serde(default)]
+    pub restarts: u64,
     /// Connections that were lost and opened again.
     pub reconnects: u64,
     /// Arrivals that were due and not started at its end; open loop only.
@@ -54,6 +58,23 @@ pub struct SeriesLatency {
 }
 
 impl SeriesLatency {
+    fn longest(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.largest(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn largest(self, other: Self) -> Self {
+        Self {
+            mean: self.mean.max(other.mean),
+            p50: self.p50.max(other.p50),
+            p95: self.p95.max(other.p95),
+            p99: self.p99.max(other.p99),
+            max: self.max.max(other.max),
+        }
+    }
+
     fn of(latency: &Latency) -> Option<Self> {
         Some(Self {
             mean: latency.mean_ns()? / 1e6,
@@ -65,10 +86,58 @@ impl SeriesLatency {
     }
 }
 
+impl SeriesPoint {
+    /// Takes the next point in, as one that stands for both: rates by how long each took,
+    /// the largest of each time, so that no peak is lost. Says whether it did: points of
+    /// different phases stay apart.
+    pub fn absorb(&mut self, next: &Self) -> bool {
+        if self.phase != next.phase {
+            return false;
+        }
+        let weights = [self.seconds, next.seconds];
+        self.tps = mean([self.tps, next.tps], weights);
+        self.statements_per_s = mean([self.statements_per_s, next.statements_per_s], weights);
+        self.seconds += next.seconds;
+        self.errors = self.errors.saturating_add(next.errors);
+        self.restarts = self.restarts.saturating_add(next.restarts);
+        self.reconnects = self.reconnects.saturating_add(next.reconnects);
+        self.backlog = self.backlog.max(next.backlog);
+        self.service_p99_ms = largest(self.service_p99_ms, next.service_p99_ms);
+        self.lateness_p99_ms = largest(self.lateness_p99_ms, next.lateness_p99_ms);
+        self.response_ms = SeriesLatency::longest(self.response_ms, next.response_ms);
+        self.delay_ms = SeriesLatency::longest(self.delay_ms, next.delay_ms);
+        true
+    }
+
+    /// Whether it is only a part of a second, such as the rest of a phase.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.seconds < SHORTEST_SECOND_NS as f64 / 1e9
+    }
+}
+
+/// The mean of what is there, each value by its weight; `None` when nothing is.
+pub(crate) fn mean(values: [Option<f64>; 2], weights: [f64; 2]) -> Option<f64> {
+    match values {
+        [Some(a), Some(b)] => {
+            let both = (a * weights[0] + b * weights[1]) / (weights[0] + weights[1]);
+            Some(both).filter(|mean| mean.is_finite())
+        }
+        [a, b] => a.or(b),
+    }
+}
+
+fn largest(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 impl From<&Second> for SeriesPoint {
     fn from(second: &Second) -> Self {
         let slice = &second.slice;
-        let seconds = second.end_ns.saturating_sub(second.start_ns) as f64 / 1e9;
+        let seconds = second.length_ns() as f64 / 1e9;
         let rate = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
         let p99 = |latency: &Latency| latency.quantile_ns(0.99).map(ms);
         Self {
@@ -79,7 +148,8 @@ impl From<&Second> for SeriesPoint {
             statements_per_s: rate(slice.statement_count()),
             response_ms: SeriesLatency::of(&slice.response),
             service_p99_ms: p99(&slice.service),
-            errors: slice.errors.values().map(|error| error.count).sum(),
+            errors: slice.error_count(),
+            restarts: slice.restarts(),
             reconnects: slice.reconnects,
             backlog: second.backlog,
             lateness_p99_ms: p99(&slice.lateness),

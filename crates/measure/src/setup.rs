@@ -227,6 +227,8 @@ pub struct Input {
     pub point: Vec<(String, String)>,
     /// How often this point had been in the study then, this time included, from 1.
     pub repeat: u32,
+    /// Wall-clock time at the zero of the trial's clock.
+    pub started_at: Option<String>,
     /// What was driven, with what.
     pub setup: Setup,
     /// What was still running at the end.

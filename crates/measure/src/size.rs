@@ -149,12 +149,23 @@ fn servers(need_per_s: f64, added_per_s: f64) -> u64 {
 /// memory and a kernel, which servers do not share. A stand-in for a measurement of several
 /// servers: what their network costs is in no number of one server. Above 0 and at most 1:
 /// no server adds more than it gives alone.
+///
+/// Where σ is at its bound of 0, an efficiency of 1 would be a certainty that nobody has: it is
+/// then the least that the points allow, and `None` where they allow anything.
 #[must_use]
-pub fn efficiency(law: &Scaling) -> Estimate {
-    Estimate {
-        value: (1.0 - law.contention.value).min(1.0),
-        half_width: law.contention.half_width,
+pub fn efficiency(law: &Scaling) -> Option<Estimate> {
+    let contention = law.contention;
+    if contention.value > 0.0 {
+        return Some(Estimate {
+            value: 1.0 - contention.value,
+            half_width: contention.half_width,
+        });
     }
+    let value = 1.0 - contention.half_width?;
+    (value > 0.0).then_some(Estimate {
+        value,
+        half_width: None,
+    })
 }
 
 /// The choice with the fewest servers; of several the one whose servers give the most.
@@ -262,9 +273,10 @@ mod tests {
         let of = |size: f64| Point {
             size,
             per_s: 2000.0 * size / (1.0 + 0.1 * (size - 1.0) + 0.01 * size * (size - 1.0)),
+            half_width: None,
         };
         let points: Vec<Point> = (1..=8).map(|size| of(f64::from(size))).collect();
-        let found = efficiency(&scale::scaling(&points).unwrap());
+        let found = efficiency(&scale::scaling(&points).unwrap()).unwrap();
         assert!((found.value - 0.9).abs() < 1e-6, "{found:?}");
         assert!(found.half_width.is_some());
     }
@@ -274,13 +286,16 @@ mod tests {
         let of = |size: u32| Point {
             size: f64::from(size),
             per_s: 1000.0 * f64::from(size) * (1.0 + 0.002 * f64::from(size % 3)),
+            half_width: None,
         };
         let points: Vec<Point> = (1..=8).map(of).collect();
         let mut law = scale::scaling(&points).unwrap();
-        assert!(efficiency(&law).value <= 1.0);
-        // Such as a result of before shares had bounds may hold.
-        law.contention.value = -0.003;
-        assert_eq!(efficiency(&law).value, 1.0);
+        assert_eq!(law.contention.value, 0.0);
+        let least = efficiency(&law).unwrap().value;
+        assert!(least > 0.9 && least < 1.0, "{least}");
+        // Points that rule nothing out give no efficiency.
+        law.contention.half_width = None;
+        assert_eq!(efficiency(&law), None);
     }
 
     #[test]

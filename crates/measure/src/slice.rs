@@ -2,7 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Counter;
+
+use crate::interval::Part;
 use crate::latency::Latency;
+
+/// A stretch of time that is shorter than this is no second of its own: what it gave counts
+/// with the second before it, and its rates are over the time that both took.
+pub const SHORTEST_SECOND_NS: u64 = 500_000_000;
 
 /// What a stretch of a load was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -16,6 +23,9 @@ pub enum Phase {
     Drain,
 }
 
+/// [`ErrorCount::action`] of an error after which the load restarted the transaction.
+pub const RESTARTED: &str = "restarted";
+
 /// One code of the errors that a load met.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct ErrorCount {
@@ -28,23 +38,23 @@ pub struct ErrorCount {
 }
 
 /// Everything that was recorded between two instants, by one worker or merged
-/// over all.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Slice {
+/// over all. [`TotalSlice`] is the one of a whole trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slice<C: Counter = u32> {
     /// Transactions that ended, by the time from their intended start.
-    pub response: Latency,
+    pub response: Latency<C>,
     /// The same by the time from their actual start; stays empty in a closed
     /// loop, where both are one.
-    pub service: Latency,
+    pub service: Latency<C>,
     /// How late the generator itself noticed an arrival; open loop only.
-    pub lateness: Latency,
+    pub lateness: Latency<C>,
     /// How late the generator read replies: from their arrival, as the kernel stamped it,
     /// until they were read. Empty where nothing was stamped.
-    pub delay: Latency,
+    pub delay: Latency<C>,
     /// Replies whose stamp could not be true, because a clock was set.
     pub refused_stamps: u64,
     /// Statements by kind, in the order of the load's list of kinds.
-    pub statements: Vec<Latency>,
+    pub statements: Vec<Latency<C>>,
     /// Errors by code (0: the network's).
     pub errors: BTreeMap<u32, ErrorCount>,
     /// Connections that were lost and opened again.
@@ -55,25 +65,60 @@ pub struct Slice {
     pub misses: u64,
 }
 
+/// Everything of a whole trial, however long: its counts cannot overflow.
+pub type TotalSlice = Slice<u64>;
+
 impl Slice {
     /// An empty slice for `kinds` kinds of statement.
     #[must_use]
     pub fn new(kinds: usize) -> Self {
+        Self::empty(kinds)
+    }
+}
+
+impl TotalSlice {
+    /// An empty total for `kinds` kinds of statement.
+    #[must_use]
+    pub fn total(kinds: usize) -> Self {
+        Self::empty(kinds)
+    }
+
+    /// Adds what was recorded in a second.
+    pub fn accumulate(&mut self, second: &Slice) {
+        self.combine(second, Latency::accumulate);
+    }
+}
+
+impl<C: Counter> Slice<C> {
+    fn empty(kinds: usize) -> Self {
         Self {
-            statements: vec![Latency::new(); kinds],
-            ..Self::default()
+            response: Latency::default(),
+            service: Latency::default(),
+            lateness: Latency::default(),
+            delay: Latency::default(),
+            refused_stamps: 0,
+            statements: vec![Latency::default(); kinds],
+            errors: BTreeMap::new(),
+            reconnects: 0,
+            lookups: 0,
+            misses: 0,
         }
     }
 
     /// Adds all that `other` holds.
     pub fn merge(&mut self, other: &Self) {
-        self.response.merge(&other.response);
-        self.service.merge(&other.service);
-        self.lateness.merge(&other.lateness);
-        self.delay.merge(&other.delay);
+        self.combine(other, Latency::merge);
+    }
+
+    /// Adds all that `other` holds, its histograms by `add`.
+    fn combine<D: Counter>(&mut self, other: &Slice<D>, add: fn(&mut Latency<C>, &Latency<D>)) {
+        add(&mut self.response, &other.response);
+        add(&mut self.service, &other.service);
+        add(&mut self.lateness, &other.lateness);
+        add(&mut self.delay, &other.delay);
         self.refused_stamps += other.refused_stamps;
         for (mine, theirs) in self.statements.iter_mut().zip(&other.statements) {
-            mine.merge(theirs);
+            add(mine, theirs);
         }
         for (code, error) in &other.errors {
             let mine = self.errors.entry(*code).or_insert_with(|| ErrorCount {
@@ -99,6 +144,22 @@ impl Slice {
         (self.reconnects, self.lookups, self.misses) = (0, 0, 0);
     }
 
+    /// Errors of all codes.
+    #[must_use]
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().map(|error| error.count).sum()
+    }
+
+    /// Those of them after which the transaction was restarted.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        let restarted = self
+            .errors
+            .values()
+            .filter(|error| error.action == RESTARTED);
+        restarted.map(|error| error.count).sum()
+    }
+
     /// Statements that got their reply.
     #[must_use]
     pub fn statement_count(&self) -> u64 {
@@ -122,6 +183,29 @@ pub struct Second {
     /// Each worker's share of one CPU: running, and waiting for a CPU while it
     /// could have run (0 to 1 each).
     pub workers: Vec<Busy>,
+}
+
+impl Second {
+    /// How long it was, in nanoseconds.
+    #[must_use]
+    pub fn length_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    /// Whether it is only a part of a second, such as the rest of a phase.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.length_ns() < SHORTEST_SECOND_NS
+    }
+
+    /// Transactions that ended in it, and its length in seconds.
+    #[must_use]
+    pub fn throughput(&self) -> Part {
+        Part {
+            total: self.slice.response.count() as f64,
+            weight: self.length_ns() as f64 / 1e9,
+        }
+    }
 }
 
 /// How a worker thread spent a stretch of time, as shares of it.

@@ -23,6 +23,9 @@ use crate::interval::{MIN_POINTS, Part, half_width, ratio, residuals, sum};
 use crate::long_run::trend;
 use crate::student;
 
+/// Fewest seconds of measurement that are judged: of fewer, chance calls too many steady
+/// loads unsteady (docs/statistics.md has how many).
+pub const MIN_SECONDS: usize = 20;
 /// Seconds in a batch of MSER-5.
 const BATCH: usize = 5;
 /// A mean that moves by less than this share of itself is not worth a word.
@@ -68,11 +71,11 @@ pub enum Restless {
 
 impl Steady {
     /// Of the seconds of a warm-up and of the measurement behind it, each with its
-    /// transactions and its length in seconds. `None` when fewer than 10 seconds were
+    /// transactions and its length in seconds. `None` when fewer than [`MIN_SECONDS`] were
     /// measured, or nothing happened in them.
     #[must_use]
     pub fn of(warmup: &[Part], measured: &[Part]) -> Option<Self> {
-        if measured.len() < MIN_POINTS {
+        if measured.len() < MIN_SECONDS {
             return None;
         }
         let all = [warmup, measured].concat();
@@ -147,13 +150,13 @@ fn cut(all: &[Part], latest: usize) -> usize {
     best * BATCH
 }
 
-/// Whether the mean of the whole measurement is not that of its steady rest.
+/// Whether the mean of the whole measurement is not that of its steady rest. Without an
+/// interval of the rest nobody knows: a difference may be its noise.
 fn is_biased(mean: f64, rest: &[Part]) -> bool {
     let Some(steady) = ratio(rest) else {
         return true;
     };
-    let known = half_width(rest).unwrap_or(0.0);
-    (mean - steady).abs() > known.max(MATTERS * steady)
+    half_width(rest).is_ok_and(|known| (mean - steady).abs() > known.max(MATTERS * steady))
 }
 
 fn restless(rest: &[Part]) -> Option<Restless> {
@@ -238,7 +241,8 @@ mod tests {
 
     #[test]
     fn too_little_says_nothing() {
-        assert_eq!(Steady::of(&[], &seconds((0..9).map(level))), None);
+        let short = seconds((0..19).map(level));
+        assert_eq!(Steady::of(&short, &short), None);
         assert_eq!(Steady::of(&[], &seconds((0..30).map(|_| 0.0))), None);
         let found = Steady::of(&[], &seconds((0..30).map(|_| 100.0)));
         assert_eq!(found.unwrap().to_string(), "steady from 0 s");

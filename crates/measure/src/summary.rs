@@ -2,18 +2,19 @@
 //!
 //! A number that was not measured is absent (`null`), never 0.
 
+use hdrhistogram::Counter;
 use serde::{Deserialize, Serialize};
 
 use crate::curve::CurvePoint;
 use crate::ended::Ended;
-use crate::instance::{InstanceSummary, Reset};
+use crate::instance::{InstanceSummary, Reset, ServerProcess};
 use crate::interval::{Estimate, Part, estimate};
 use crate::latency::Latency;
 use crate::little::Little;
 use crate::metric::Metrics;
 use crate::quantile::Range;
 use crate::setup::{Class, Outcome, Setup, Unfinished};
-use crate::slice::Busy;
+use crate::slice::{Busy, RESTARTED};
 use crate::steady::Steady;
 use crate::verdict::Verdict;
 use crate::warning::Warning;
@@ -36,6 +37,11 @@ pub struct TrialSummary {
     /// How often this point had been in the study then, this time included, from 1.
     #[serde(default)]
     pub repeat: u32,
+    /// Wall-clock time at the zero of the trial's clock, from which its series count
+    /// (`t_s`): RFC 3339 in UTC with its offset. `None` when its load never began, and in
+    /// results of before this was kept.
+    #[serde(default)]
+    pub started_at: Option<String>,
     /// What was driven, with what.
     pub setup: Setup,
     /// Length of the measure phase, in seconds.
@@ -98,6 +104,21 @@ pub struct TrialSummary {
 }
 
 impl TrialSummary {
+    /// Errors after which the work was not done: not those whose transaction the load
+    /// restarted.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        let failed = self.errors.iter().filter(|error| !error.is_restart());
+        failed.map(|error| error.count).sum()
+    }
+
+    /// Transactions that were restarted after an error, such as a deadlock.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        let restarted = self.errors.iter().filter(|error| error.is_restart());
+        restarted.map(|error| error.count).sum()
+    }
+
     /// Whether its numbers stand for its point: not when it failed on the way.
     #[must_use]
     fn counts(&self) -> bool {
@@ -105,6 +126,16 @@ impl TrialSummary {
             self.outcome,
             Outcome::Failed { .. } | Outcome::Stopped { .. } | Outcome::ServerLost { .. }
         )
+    }
+
+    /// Why the process of a server is not seen, so that its CPU time and memory are not known.
+    #[must_use]
+    pub fn unseen_server(&self) -> Option<&str> {
+        let mut servers = self.instances.iter();
+        servers.find_map(|server| match &server.process {
+            Some(ServerProcess::Unseen { reason }) => Some(reason.as_str()),
+            Some(ServerProcess::Seen { .. }) | None => None,
+        })
     }
 }
 
@@ -175,7 +206,7 @@ pub struct LatencySummary {
 impl LatencySummary {
     /// Of a histogram; `half_width_ms` is that of its mean. `None` when empty.
     #[must_use]
-    pub fn of(latency: &Latency, half_width_ms: Option<f64>) -> Option<Self> {
+    pub fn of<C: Counter>(latency: &Latency<C>, half_width_ms: Option<f64>) -> Option<Self> {
         let quantile = |share| latency.quantile_ns(share).map(ms);
         Some(Self {
             mean: Estimate {
@@ -223,6 +254,14 @@ pub struct ErrorSummary {
     pub action: String,
     /// The first one's message, in the server's words.
     pub example: String,
+}
+
+impl ErrorSummary {
+    /// Whether the load restarted the transaction.
+    #[must_use]
+    pub fn is_restart(&self) -> bool {
+        self.action == RESTARTED
+    }
 }
 
 /// Statements that look for one row by its key.

@@ -1,10 +1,12 @@
 //! Thresholds: what a number has to be at every point of a study, and whether it was.
 
 mod judgement;
+mod paired;
 
 use std::fmt;
 
 pub use judgement::{Baseline, Doubt, Judged, Judgement, judge, points};
+pub use paired::Paired;
 
 /// What stands for the number of another result or variant.
 const BASELINE: &str = "baseline";
@@ -98,7 +100,8 @@ impl fmt::Display for Threshold {
 }
 
 impl Threshold {
-    /// Reads `< 25` or `>= 0.95 * baseline` for a column, whose name is not checked.
+    /// Reads `< 25` or `>= 0.95 * baseline` for a column, whose name may be short (`p99`) and is
+    /// not checked.
     ///
     /// # Errors
     /// What is wrong with the condition.
@@ -112,7 +115,7 @@ impl Threshold {
             return Err(error(message, COMPARISONS));
         };
         Ok(Self {
-            column: column.to_owned(),
+            column: crate::column::full_name(column),
             compare,
             limit: limit(rest.trim())?,
         })
@@ -221,6 +224,7 @@ mod tests {
         ] {
             assert_eq!(read(text).to_string(), text);
         }
+        assert_eq!(read("p99 < 5").column, "response_ms.p99");
         assert_eq!(read("tps>=baseline*1_000").limit, Limit::OfBaseline(1000.0));
         assert_eq!(read(" tps  <1e3 ").limit, Limit::Number(1000.0));
     }

@@ -24,7 +24,7 @@ pub enum Bound {
     IoWrites,
     /// Transactions waited for each other's rows.
     Locks,
-    /// None of these.
+    /// No bottleneck was identified.
     Nothing,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Bound {
             Self::IoLog => "IO-bound by the log",
             Self::IoWrites => "IO-bound by writes",
             Self::Locks => "Lock-bound",
-            Self::Nothing => "Bound by none of these",
+            Self::Nothing => "No bottleneck identified",
         })
     }
 }

@@ -177,6 +177,7 @@ fn input() -> Input {
     Input {
         number: 1,
         repeat: 1,
+        started_at: None,
         label: String::new(),
         point: Vec::new(),
         setup: Setup {

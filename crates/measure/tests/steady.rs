@@ -3,7 +3,7 @@
 mod simulate;
 
 use measure::interval::Part;
-use measure::steady::{Restless, Steady};
+use measure::steady::{MIN_SECONDS, Restless, Steady};
 use simulate::{Random, luck, seconds};
 
 const RUNS: usize = 500;
@@ -32,6 +32,34 @@ fn steady_series_are_called_steady() {
             // Those that are shorter wander as slowly as they are long.
             if correlation * 100.0 < length as f64 {
                 assert!(called >= 0.95 - luck(0.95, RUNS), "{called}");
+            }
+        }
+    }
+}
+
+/// Seconds of `length_s` seconds of Poisson arrivals, as a perfectly steady load has them.
+fn poisson(random: &mut Random, per_s: f64, length_s: usize) -> Vec<Part> {
+    let counts = (0..length_s).map(|_| (per_s + per_s.sqrt() * random.normal()).round());
+    seconds(&counts.collect::<Vec<_>>())
+}
+
+#[test]
+fn a_perfectly_steady_load_is_hardly_ever_called_unsteady() {
+    const RUNS: usize = 2000;
+    let mut random = Random::new(20_240_203);
+    for per_s in [50.0, 800.0, 20_000.0] {
+        for length in [12, 15, 20, 30, 60] {
+            let called = share(RUNS, || {
+                let all = poisson(&mut random, per_s, length + 2);
+                Steady::of(&all[..2], &all[2..]).is_some_and(|found| match found {
+                    Steady::Never { .. } => true,
+                    Steady::From { s } => s > 2.0,
+                })
+            });
+            println!("| {per_s} | {length} | {:.1} |", called * 100.0);
+            match length < MIN_SECONDS {
+                true => assert!(called == 0.0, "{called}"),
+                false => assert!(called <= 0.05 + luck(0.05, RUNS), "{called}"),
             }
         }
     }

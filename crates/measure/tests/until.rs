@@ -4,7 +4,7 @@ mod simulate;
 
 use measure::ended::Until;
 use measure::interval::estimate;
-use measure::until::sure;
+use measure::until::{WIDENING, sure};
 use simulate::{Random, luck, seconds};
 
 const RUNS: usize = 1000;
@@ -40,7 +40,7 @@ fn run(random: &mut Random, spread: f64, correlation: f64) -> Ended {
             if let Some(mean) = estimate(&measured[..end]) {
                 let off = (mean.value - 1000.0).abs();
                 within += usize::from(off <= WIDE * 1000.0);
-                holds += usize::from(mean.half_width.is_some_and(|half| off <= half));
+                holds += usize::from(mean.half_width.is_some_and(|half| off <= WIDENING * half));
             }
             end
         })
@@ -66,6 +66,7 @@ fn who_ends_when_sure_is_right() {
         (0.02, 0.0),
         (0.03, 0.5),
         (0.03, 0.8),
+        (0.05, 0.8),
         (0.05, 0.5),
         (0.1, 0.5),
     ] {
@@ -80,6 +81,7 @@ fn who_ends_when_sure_is_right() {
         );
         let least = 0.93 - luck(0.93, (RUNS as f64 * found.early) as usize);
         assert!(found.within >= least, "{}", found.within);
+        assert!(found.holds >= least, "{}", found.holds);
         assert!(found.early > 0.5, "{}", found.early);
     }
 }

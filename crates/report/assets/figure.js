@@ -5,6 +5,7 @@ const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
 const MARKS = ["circle", "square", "diamond", "triangle-up", "x", "cross"];
 const COLOURS = 7;
 const PRINT_WIDTH = 640;
+const MODEBAR = 36; // height of the buttons that a pointer brings up, in pixels
 
 // Plotly reads a little markup in names; what was typed is meant literally.
 const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -39,7 +40,8 @@ function layout(more) {
   return Object.assign({
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: css("--sans"), size: 12, color: css("--ink") },
-    margin: { l: 10, r: narrow() ? 10 : 16, t: 10, b: 10 }, hovermode: "x unified", showlegend: false,
+    // The buttons that a pointer brings up have a strip of their own above the data.
+    margin: { l: 10, r: narrow() ? 10 : 16, t: narrow() ? 10 : MODEBAR, b: 10 }, hovermode: "x unified", showlegend: false,
     modebar: { orientation: "h", bgcolor: "rgba(0,0,0,0)", color: css("--faint"), activecolor: css("--ink") },
     hoverlabel: { bgcolor: css("--paper"), bordercolor: css("--rule"), font: { family: css("--sans"), size: 12, color: css("--ink") } },
   }, more);
@@ -57,14 +59,45 @@ function line(x, y, name, i, more) {
 // A line of seconds: no marks, unless there is but one.
 const seconds = (x, y, name, i, more) => line(x, y, name, i, Object.assign({ mode: x.length > 1 ? "lines" : "markers" }, more));
 
+// A logarithmic axis where times spread by more than this, so that one outlier does not
+// flatten all the others.
+const WIDE = 20;
+
+function isWide(values) {
+  const positive = values.flat().filter((value) => value > 0);
+  return positive.length > 1 && Math.max(...positive) > WIDE * Math.min(...positive);
+}
+
+const logarithmic = new Map(); // by the id of a figure: what a reader chose
+
+// An axis of times, logarithmic where `values` spread widely or a reader wants it so.
+function timeAxis(id, values, more) {
+  const log = logarithmic.get(id) ?? isWide(values);
+  return axis("response time, ms", Object.assign(log ? { type: "log", dtick: narrow() ? 1 : "D2" } : { type: "linear", rangemode: "tozero" }, more));
+}
+
+// A button that changes a figure's axis of times, in front of its legend.
+function scaleToggle(place, id) {
+  const log = place.layout[figures.get(id).times]?.type === "log";
+  const button = element("button", { type: "button", class: "scale", "aria-pressed": String(log) }, "Logarithmic");
+  button.addEventListener("click", () => {
+    logarithmic.set(id, !log);
+    draw(id);
+    place.parentElement.querySelector("button.scale").focus();
+  });
+  place.parentElement.querySelector("button.scale")?.remove();
+  place.before(button);
+}
+
 // Categories of CPU time from the bottom of the stack, idle last and hardly there.
 const cpuColour = (category) => css("--cpu-" + category);
 
 const figures = new Map(); // by the id of their place: what draws them, and what is off
 
-// Says how a figure is drawn: `make` gives [traces, layout]; `zoomed` hears of it.
-function figure(id, make, zoomed) {
-  figures.set(id, { make, zoomed, drawn: false, off: figures.get(id)?.off ?? new Map() });
+// Says how a figure is drawn: `make` gives [traces, layout]; `zoomed` hears of it; `times`
+// is its axis of times, which may be logarithmic.
+function figure(id, make, { zoomed, times } = {}) {
+  figures.set(id, { make, zoomed, times, drawn: false, off: figures.get(id)?.off ?? new Map() });
 }
 
 function draw(id) {
@@ -89,6 +122,7 @@ function draw(id) {
     if (known.zoomed) place.on("plotly_relayout", (change) => known.zoomed(place, change));
   }
   legend(place, traces, known.off);
+  if (known.times) scaleToggle(place, id);
 }
 
 // A button for each line, outside the drawing, where a keyboard and a finger reach it.

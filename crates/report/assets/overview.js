@@ -146,7 +146,7 @@ function curves() {
   return [traces, layout({
     hovermode: "closest",
     xaxis: axis("percentile", { type: "log", tickmode: "array", tickvals: ticks.map((t) => t[0]), ticktext: ticks.map((t) => t[1]) }),
-    yaxis: axis("response time, ms", { rangemode: "tozero" }),
+    yaxis: timeAxis("curves", traces.filter((t) => t.visible).map((t) => t.y)),
   })];
 }
 
@@ -158,6 +158,6 @@ function showOverview() {
   }
   if (overview.searches.length) figure("searches", searches);
   if (overview.scale) figure("scale", scale);
-  figure("curves", curves);
+  figure("curves", curves, { times: "yaxis" });
   for (const id of ["searches", "scale", "sweep-tps", "sweep-ms", "sweep-cpu", "curves"]) watch(id);
 }

@@ -114,7 +114,7 @@ function place(box, [title, caption, make]) {
   words.textContent = caption;
   const plot = element("div", { class: "plot", id, role: "img", "aria-label": caption });
   box.append(element("figure", {}, plot, words));
-  figure(id, make, title === "Cores" ? undefined : zoomed);
+  figure(id, make, { zoomed: title === "Cores" ? undefined : zoomed });
   plot.style.height = make()[1].height + "px";
   watch(id);
 }

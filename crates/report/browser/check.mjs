@@ -124,7 +124,7 @@ const checks = {
     const drawn = await figures(page);
     const load = drawn["figure-load"];
     assert.deepEqual(load.traces.map((t) => t.name), ["transactions/s", "mean", "p95", "p99", "max"]);
-    for (const trace of load.traces) assert.equal(trace.y.length, 71);
+    for (const trace of load.traces) assert.equal(trace.y.length, 70, "the drain is no second");
     assert.equal(load.lines, 4, "max waits to be asked for");
     assert.ok(drawn["figure-cpu"].fills >= 5);
     assert.ok(drawn["figure-cpu"].traces.every((t) => t.y.length === 71));
@@ -276,6 +276,78 @@ const checks = {
       await picture(page, `phone-${name}`);
       await close();
     }
+  },
+
+  async "a narrow screen shows the verdicts"() {
+    const { page, close } = await open("whole", { viewport: { width: 420, height: 800 } });
+    await page.evaluate(() => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
+    const tables = await page.locator(".scroll:has(thead .verdict)").all();
+    assert.ok(tables.length >= 2, "the list of all trials and what held them back");
+    for (const table of tables) {
+      await table.scrollIntoViewIfNeeded();
+      const out = await table.evaluate((box) => [...box.querySelectorAll("tbody .verdict")].filter((cell) => {
+        const { left, right } = cell.getBoundingClientRect();
+        return left < 0 || right > innerWidth;
+      }).length);
+      assert.equal(out, 0, "verdicts are off the screen");
+    }
+    await noOverflow(page, "420 px");
+    await tables[0].scrollIntoViewIfNeeded();
+    if (process.env.SCREENSHOTS) await page.screenshot({ path: join(dir, "narrow.png") });
+    await close();
+  },
+
+  async "the buttons of a figure cover no data"() {
+    const { page, close } = await open("whole", { viewport: { width: 1280, height: 900 } });
+    await figures(page);
+    for (const id of ["sweep-tps", "curves", "figure-load", "figure-cpu"]) {
+      const plot = page.locator("#" + id);
+      await plot.scrollIntoViewIfNeeded();
+      await plot.hover();
+      await plot.locator(".modebar-btn").first().waitFor();
+      const overlap = await plot.evaluate((p) => {
+        const buttons = p.querySelector(".modebar").getBoundingClientRect();
+        const data = [...p.querySelectorAll(".subplot .bg, .bglayer .bg, .nsewdrag")].map((e) => e.getBoundingClientRect().top);
+        return buttons.bottom - Math.min(...data);
+      });
+      assert.ok(overlap <= 0, `${id}: ${overlap} px of the data are below the buttons`);
+    }
+    await page.locator("#curves").hover();
+    if (process.env.SCREENSHOTS) await page.screenshot({ path: join(dir, "buttons.png") });
+    await close();
+  },
+
+  async "times that spread widely have a logarithmic axis, and a button for the other one"() {
+    const { page, close } = await open("outlier", { viewport: { width: 1280, height: 900 } });
+    await figures(page);
+    const type = () => page.locator("#curves").evaluate((p) => p.layout.yaxis.type);
+    const button = page.locator("figure:has(#curves) button.scale");
+    assert.deepEqual([await type(), await button.getAttribute("aria-pressed")], ["log", "true"]);
+    if (process.env.SCREENSHOTS) await page.locator("figure:has(#curves)").screenshot({ path: join(dir, "logarithmic.png") });
+    await button.click();
+    assert.deepEqual([await type(), await button.getAttribute("aria-pressed")], ["linear", "false"]);
+    assert.equal(await page.evaluate(() => document.activeElement.className), "scale");
+    await page.keyboard.press("Enter");
+    assert.equal(await type(), "log");
+    await close();
+    const calm = await open("whole", { viewport: { width: 1280, height: 900 } });
+    await figures(calm.page);
+    assert.equal(await calm.page.locator("#curves").evaluate((p) => p.layout.yaxis.type), "linear");
+    await calm.close();
+  },
+
+  async "a rest of a second and the drain are no cliff"() {
+    const { page, close } = await open("partial", { viewport: { width: 1280, height: 900 } });
+    await figures(page);
+    const [tps, t] = await page.locator("#figure-load").evaluate((p) => [p.data[0].y, p.data[0].x]);
+    assert.equal(t.length, 70, "60 s of measurement after 10 s of warm-up");
+    const least = Math.min(...tps);
+    assert.ok(least > 0.5 * tps[30], `the curve falls to ${least}`);
+    const caption = await page.locator("figure:has(#figure-load) figcaption").textContent();
+    const [, said] = /between ([\d.,]+) and/.exec(caption);
+    sameNumber(said, String(least), "the least of the caption");
+    if (process.env.SCREENSHOTS) await page.locator("figure:has(#figure-load)").screenshot({ path: join(dir, "partial.png") });
+    await close();
   },
 
   async "colours stand out, in the light and in the dark"() {

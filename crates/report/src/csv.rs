@@ -14,6 +14,7 @@ use crate::cell::Cell;
 use crate::findings::ended;
 use crate::keys;
 use crate::table;
+use crate::text::{steers, visible};
 
 /// A line for each trial.
 #[must_use]
@@ -29,6 +30,7 @@ pub fn results(result: &RunResult) -> String {
     }
     for name in [
         "repeat",
+        "started_at",
         "instances",
         "outcome",
         "reason",
@@ -51,6 +53,7 @@ pub fn results(result: &RunResult) -> String {
     }
     for name in [
         "errors",
+        "restarts",
         "reconnects",
         "steady_from_s",
         "never_steady",
@@ -108,6 +111,7 @@ fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&
         csv.text(value.map_or("", String::as_str));
     }
     csv.number(Some(f64::from(trial.repeat)));
+    csv.text(trial.started_at.as_deref().unwrap_or_default());
     csv.number(Some(f64::from(trial.setup.instances)));
     csv.text(ended(&trial.outcome));
     csv.text(&reason(trial));
@@ -126,7 +130,7 @@ fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&
             csv.number(range.map(|range| range.high));
         }
     }
-    for name in ["errors", "reconnects"] {
+    for name in ["errors", "restarts", "reconnects"] {
         csv.number(measure::column::value(trial, name).map(|count| count.value));
     }
     let (from_s, never) = match trial.steady {
@@ -218,8 +222,14 @@ impl Csv {
         }
     }
 
-    /// A number as a text, such as the value of a key, stays one.
+    /// A number as a text, such as the value of a key, stays one. What steers a terminal is
+    /// made visible; ends of lines stay, in quotes.
     pub(crate) fn text(&mut self, text: &str) {
+        let steered = text.contains(|c| steers(c) && c != '\r' && c != '\n' && c != '\t');
+        let text = match steered {
+            true => &visible(text),
+            false => text,
+        };
         let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
         let number = text.parse().is_ok_and(f64::is_finite);
         match formula && !number {
@@ -293,13 +303,14 @@ mod tests {
             "a,\"b\"\r\n",
             "plain",
             "",
+            "\u{1b}[2J",
         ] {
             csv.text(text);
         }
         csv.number(Some(-0.5));
         csv.number(None);
         csv.end_line();
-        let line = "'=1+1,'@SUM(A1),-2,'-x,+4.5,\"a,\"\"b\"\"\r\n\",plain,,-0.5,\r\n";
+        let line = "'=1+1,'@SUM(A1),-2,'-x,+4.5,\"a,\"\"b\"\"\r\n\",plain,,\\u{1b}[2J,-0.5,\r\n";
         assert_eq!(csv.text, line);
     }
 }

@@ -1,7 +1,7 @@
 //! What the text and the page both say of a trial.
 
 use measure::setup::Setup;
-use measure::steady::Steady;
+use measure::steady::{MIN_SECONDS, Steady};
 use measure::summary::TrialSummary;
 use measure::work;
 
@@ -138,12 +138,23 @@ pub(crate) fn generator(summary: &TrialSummary) -> String {
     parts.join("; ")
 }
 
-/// From when on it was in steady state, or why never; `None` when too short to tell.
+/// What is not known of servers whose process is not seen, and why.
+pub(crate) fn unseen(summary: &TrialSummary) -> Option<String> {
+    let reason = summary.unseen_server()?;
+    Some(format!("CPU time and memory not measured: {reason}"))
+}
+
+/// From when on it was in steady state, why never, or that it was too short to tell; `None`
+/// when nothing was measured.
 pub(crate) fn steady(summary: &TrialSummary) -> Option<String> {
-    summary.steady.map(|steady| match steady {
-        Steady::From { s } => format!("from {} on", number::seconds(s)),
-        Steady::Never { reason } => format!("never: {reason}"),
-    })
+    match summary.steady {
+        Some(Steady::From { s }) => Some(format!("from {} on", number::seconds(s))),
+        Some(Steady::Never { reason }) => Some(format!("never: {reason}")),
+        None if (0.0..MIN_SECONDS as f64).contains(&summary.measured_s) => Some(format!(
+            "not judged: that takes a measurement of at least {MIN_SECONDS} s"
+        )),
+        None => None,
+    }
 }
 
 /// The same in a word or two.
@@ -179,9 +190,4 @@ pub(crate) fn unfinished(summary: &TrialSummary) -> Option<String> {
             number::count(unfinished.cancelled)
         )
     })
-}
-
-/// All errors of a trial.
-pub(crate) fn error_count(summary: &TrialSummary) -> u64 {
-    summary.errors.iter().map(|error| error.count).sum()
 }

@@ -7,7 +7,7 @@ use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::Report;
 use crate::compare;
-use crate::describe::{self, Facts, error_count};
+use crate::describe::{self, Facts};
 use crate::doctor::{self, Spoiler};
 use crate::environment;
 use crate::findings::{self, Remark, WarningView};
@@ -115,7 +115,9 @@ pub(crate) fn all_trials(result: &RunResult) -> Grid {
     titles.extend(axes.iter().map(|key| keys::short(key, &axes)));
     titles.extend(repeated.then_some("repeat"));
     let keys = titles.len();
-    titles.extend(["tps", "mean", "p50", "p95", "p99", "max", "errors"]);
+    titles.extend([
+        "tps", "mean", "p50", "p95", "p99", "max", "errors", "restarts",
+    ]);
     titles.extend(steady.then_some("steady"));
     titles.extend(verdict.then_some("verdict"));
     titles.extend(early.then_some("ended"));
@@ -164,7 +166,8 @@ fn numbers(trial: &TrialSummary) -> Vec<String> {
         time(|response| response.p95),
         time(|response| response.p99),
         time(|response| response.max),
-        number::count(error_count(trial)),
+        number::count(trial.failures()),
+        number::count(trial.restarts()),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! What a study found, in words: the result in a sentence, what failed, what bound
 //! the trials, what to know before the numbers are believed.
 
+use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use measure::result::RunResult;
@@ -144,7 +145,7 @@ fn bound_at(best: &Point<'_>) -> String {
         .collect();
     bounds.dedup();
     match bounds.as_slice() {
-        [Bound::Nothing] => " Nothing that is watched held that point back.".to_owned(),
+        [Bound::Nothing] => " No bottleneck was identified there.".to_owned(),
         [bound] => format!(" That point was {}.", in_sentence(*bound)),
         _ => String::new(),
     }
@@ -153,7 +154,7 @@ fn bound_at(best: &Point<'_>) -> String {
 /// What a trial was bound by, in a word or two.
 pub(crate) fn bound_word(bound: Bound) -> String {
     match bound {
-        Bound::Nothing => "none of these".to_owned(),
+        Bound::Nothing => "none identified".to_owned(),
         other => other.to_string(),
     }
 }
@@ -244,8 +245,10 @@ pub(crate) fn missing(result: &RunResult) -> Option<String> {
 
 /// The trials that were planned and are not there.
 pub(crate) fn absent(result: &RunResult) -> Option<String> {
-    let there = |number| result.trials.iter().any(|trial| trial.number == number);
-    let absent: Vec<u32> = (1..=result.design.trials).filter(|n| !there(*n)).collect();
+    const MOST_NAMED: usize = 20;
+    let there: BTreeSet<u32> = result.trials.iter().map(|trial| trial.number).collect();
+    let absent = (1..=result.design.trials).filter(|number| !there.contains(number));
+    let absent: Vec<u32> = absent.collect();
     let last = absent.last()?;
     let list = match absent.as_slice() {
         [one] => format!("trial {one} is"),
@@ -253,8 +256,12 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
             format!("trials {} to {last} are", absent[0])
         }
         _ => {
-            let numbers: Vec<String> = absent.iter().map(u32::to_string).collect();
-            format!("trials {} are", numbers.join(", "))
+            let named = absent.iter().take(MOST_NAMED).map(u32::to_string);
+            let named = named.collect::<Vec<_>>().join(", ");
+            match absent.len().saturating_sub(MOST_NAMED) {
+                0 => format!("trials {named} are"),
+                more => format!("trials {named} and {} more are", number::count(more as u64)),
+            }
         }
     };
     Some(format!(
@@ -286,6 +293,8 @@ pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
 pub(crate) struct WarningView {
     pub(crate) text: String,
     pub(crate) trials: String,
+    /// How many trials have it.
+    pub(crate) count: usize,
 }
 
 /// Warnings of one kind as one: the worst of them, and which trials have it.
@@ -311,6 +320,7 @@ pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
         let text = worst.to_string();
         let is_same = told.iter().all(|(warning, _)| warning.to_string() == text);
         Some(WarningView {
+            count: distinct(told.iter().map(|(_, name)| name.as_str())).len(),
             trials: who(told, name, is_same, result.trials.len()),
             text,
         })

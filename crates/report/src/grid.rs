@@ -64,6 +64,19 @@ impl Grid {
         *column + self.words >= self.heads.len()
     }
 
+    /// The style of a column's cells: where its text begins, and whether it is a verdict,
+    /// which stays in sight on a narrow screen.
+    pub(crate) fn class(&self, column: &usize) -> &'static str {
+        let head = self.heads.get(*column);
+        let is_verdict = head.is_some_and(|head| head.title == "verdict");
+        match (self.is_left(column), is_verdict) {
+            (true, true) => "words verdict",
+            (false, true) => "verdict",
+            (true, false) => "words",
+            (false, false) => "",
+        }
+    }
+
     /// The heads in one line: a group stands before each of its columns.
     pub(crate) fn flat_heads(&self) -> Vec<String> {
         let heads = self.heads.iter().enumerate().map(|(place, head)| {

@@ -73,7 +73,7 @@ pub fn page(report: &Report<'_>) -> Result<String, ReportError> {
         open: report.result.trials.len() <= MOST_OPEN,
         overview: figures.overview.json()?,
         series: figures.trials_json()?,
-        thinned: (figures.factor > 1).then(|| thinned(figures.factor)),
+        thinned: (figures.seconds_per_point > 1).then(|| thinned(figures.seconds_per_point)),
     };
     Ok(page.render()?)
 }

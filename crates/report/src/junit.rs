@@ -1,5 +1,5 @@
 //! Thresholds as the JUnit XML that CI systems read: a test case for each threshold at
-//! each point.
+//! each point. One that is undecided is skipped.
 
 use std::fmt::Write;
 
@@ -7,6 +7,7 @@ use measure::result::RunResult;
 use measure::summary::TrialSummary;
 use measure::threshold::Judgement;
 
+use crate::text::steers;
 use crate::thresholds;
 
 /// The whole file; `None` without thresholds.
@@ -16,10 +17,11 @@ pub fn xml(result: &RunResult) -> Option<String> {
     if all == 0 {
         return None;
     }
-    let missed = result.thresholds.iter().filter(|one| one.is_missed());
+    let count = |is: fn(&Judgement) -> bool| result.thresholds.iter().filter(|one| is(one)).count();
     let counts = format!(
-        "tests=\"{all}\" failures=\"{}\" errors=\"0\" skipped=\"0\" time=\"{:.3}\"",
-        missed.count(),
+        "tests=\"{all}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3}\"",
+        count(Judgement::is_missed),
+        count(Judgement::is_undecided),
         measured_s(&result.trials, |_| true)
     );
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -48,16 +50,21 @@ fn case(text: &mut String, judgement: &Judgement, result: &RunResult) {
         escaped(&judgement.threshold()),
         measured_s(&result.trials, |trial| trial.point == judgement.point)
     );
-    match thresholds::miss(judgement) {
-        None => text.push_str("/>\n"),
-        Some(why) => {
-            let why = escaped(&why);
-            let _ = writeln!(
-                text,
-                ">\n      <failure type=\"threshold\" message=\"{why}\">{why}</failure>\n    </testcase>"
-            );
-        }
-    }
+    let Some(why) = thresholds::reason(judgement) else {
+        text.push_str("/>\n");
+        return;
+    };
+    let why = escaped(&why);
+    let _ = match judgement.is_undecided() {
+        true => writeln!(
+            text,
+            ">\n      <skipped message=\"{why}\"/>\n    </testcase>"
+        ),
+        false => writeln!(
+            text,
+            ">\n      <failure type=\"threshold\" message=\"{why}\">{why}</failure>\n    </testcase>"
+        ),
+    };
 }
 
 fn measured_s(trials: &[TrialSummary], of: impl Fn(&TrialSummary) -> bool) -> f64 {
@@ -77,7 +84,7 @@ fn escaped(text: &str) -> String {
             '\'' => escaped.push_str("&apos;"),
             '\t' | '\n' | '\r' => escaped.push(' '),
             '\u{fffe}' | '\u{ffff}' => {}
-            c if c.is_control() => {}
+            c if steers(c) => {}
             c => escaped.push(c),
         }
     }
@@ -91,7 +98,7 @@ mod tests {
     #[test]
     fn nothing_ends_its_attribute_or_leaves_xml() {
         assert_eq!(
-            escaped("a\"<b>&'c'\n\u{0}\u{1b}[2J\u{ffff}é"),
+            escaped("a\"<b>&'c'\n\u{0}\u{1b}[2J\u{ffff}é\u{202e}\u{9b}"),
             "a&quot;&lt;b&gt;&amp;&apos;c&apos; [2Jé"
         );
     }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use crate::Report;
 use crate::document::Document;
 use crate::grid::Grid;
+use crate::text::{steers, visible};
 
 use sheet::section;
 pub(crate) use sheet::sheet;
@@ -183,7 +184,7 @@ fn plain(text: &str) -> String {
                 plain.push('\\');
                 plain.push(c);
             }
-            c if c.is_whitespace() || c.is_control() => plain.push(' '),
+            c if c.is_whitespace() || steers(c) => plain.push(' '),
             c => plain.push(c),
         }
     }
@@ -192,6 +193,7 @@ fn plain(text: &str) -> String {
 
 /// A block of code with a fence that the code does not hold.
 fn fenced(text: &mut String, code: &str) {
+    let code = visible(code);
     let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = write!(text, "\n{fence}\n{}\n{fence}\n", code.trim_end());
@@ -204,8 +206,12 @@ mod tests {
     #[test]
     fn words_are_not_markup() {
         assert_eq!(plain("a|b\n<b>*x*"), "a\\|b \\<b\\>\\*x\\*");
+        assert_eq!(plain("a\u{1b}[2J\u{202e}b"), "a \\[2J b");
         let mut text = String::new();
         fenced(&mut text, "one ```` two");
         assert_eq!(text, "\n`````\none ```` two\n`````\n");
+        text.clear();
+        fenced(&mut text, "a\u{1b}[2J");
+        assert_eq!(text, "\n```\na\\u{1b}[2J\n```\n");
     }
 }

@@ -103,7 +103,8 @@ pub(crate) fn instances(trial: &TrialSummary) -> Grid {
             time(|times| times.p95),
             time(|times| times.p99),
             time(|times| times.max),
-            number::count(instance.errors),
+            number::count(instance.errors.saturating_sub(instance.restarts)),
+            number::count(instance.restarts),
         ];
         row.extend(early.then(|| instance.outcome.to_string()));
         row.push(instance.server.clone());
@@ -118,6 +119,7 @@ pub(crate) fn instances(trial: &TrialSummary) -> Grid {
         "p99",
         "max",
         "errors",
+        "restarts",
     ];
     titles.extend(early.then_some("ended"));
     titles.push("address");
@@ -181,7 +183,9 @@ fn errors(trial: &TrialSummary) -> Grid {
         ]
     });
     Grid {
-        caption: "Errors, with the first message of each in the server's words.".to_owned(),
+        caption: "Errors, with the first message of each in the server's words. A transaction \
+                  that was restarted, as after a deadlock, did not fail."
+            .to_owned(),
         heads: heads(["code", "count", "the load", "message"]),
         keys: 1,
         words: 2,
@@ -285,6 +289,8 @@ fn facts(trial: &TrialSummary) -> Facts {
         ("Statements", statements),
         ("Generator", describe::generator(trial)),
     ];
+    facts.extend(trial.started_at.clone().map(|time| ("Started at", time)));
+    facts.extend(describe::unseen(trial).map(|unseen| ("Server", unseen)));
     facts.extend(describe::steady(trial).map(|steady| ("Steady", steady)));
     facts.extend(describe::little(trial).map(|little| ("Little's law", little)));
     if let Some(share) = trial.lookups.missed_share.filter(|share| *share > 0.0) {

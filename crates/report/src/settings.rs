@@ -7,12 +7,13 @@ use measure::result::RunResult;
 use crate::list::listed;
 
 /// Settings that each server has for itself.
-const OWN: [&str; 17] = [
+const OWN: [&str; 19] = [
     "basedir",
     "bind_address",
     "datadir",
     "general_log_file",
     "hostname",
+    "init_file",
     "log_bin_basename",
     "log_error",
     "mysqlx_port",
@@ -20,6 +21,7 @@ const OWN: [&str; 17] = [
     "pid_file",
     "port",
     "replica_load_tmpdir",
+    "secure_file_priv",
     "server_uuid",
     "slave_load_tmpdir",
     "slow_query_log_file",

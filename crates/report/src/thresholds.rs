@@ -2,7 +2,7 @@
 
 use measure::interval::Estimate;
 use measure::result::RunResult;
-use measure::threshold::{Doubt, Judged, Judgement};
+use measure::threshold::{Doubt, Judged, Judgement, Paired};
 
 use crate::grid::{Grid, heads};
 use crate::keys;
@@ -13,28 +13,31 @@ const ONLY_POINT: &str = "all";
 
 /// In a sentence; `None` without thresholds.
 pub(crate) fn lead(result: &RunResult) -> Option<String> {
-    let all = result.thresholds.len();
-    let missed = result.thresholds.iter().filter(|one| one.is_missed());
-    let lead = match (all, missed.count()) {
-        (0, _) => return None,
-        (1, 0) => "The threshold was kept.".to_owned(),
-        (1, _) => "The threshold was missed.".to_owned(),
-        (all, 0) => format!("All {all} thresholds were kept."),
-        (all, missed) => format!("{missed} of {all} thresholds were missed."),
+    let count = |is: fn(&Judgement) -> bool| result.thresholds.iter().filter(|one| is(one)).count();
+    let (all, missed) = (result.thresholds.len(), count(Judgement::is_missed));
+    let lead = match (all, missed, count(Judgement::is_undecided)) {
+        (0, ..) => return None,
+        (1, 0, 0) => "The threshold was kept.".to_owned(),
+        (1, _, 0) => "The threshold was missed.".to_owned(),
+        (1, ..) => format!("The threshold is undecided: {WHY_UNDECIDED}."),
+        (all, 0, 0) => format!("All {all} thresholds were kept."),
+        (all, missed, 0) => format!("{missed} of {all} thresholds were missed."),
+        (all, missed, undecided) => format!(
+            "{missed} of {all} thresholds were missed, {undecided} {} undecided: {WHY_UNDECIDED}.",
+            if undecided == 1 { "is" } else { "are" }
+        ),
     };
-    let is_close = |one: &&Judgement| one.doubts.contains(&Doubt::WithinInterval);
-    let close = match result.thresholds.iter().filter(is_close).count() {
-        0 => return Some(lead),
-        1 => "One limit lies within the interval of what was found".to_owned(),
-        close => format!("{close} limits lie within the intervals of what was found"),
-    };
-    Some(format!("{lead} {close}: another run may tell otherwise."))
+    Some(lead)
 }
 
-/// A row for each threshold at each point, those that were missed first.
+/// What a verdict needs that is undecided.
+const WHY_UNDECIDED: &str =
+    "the limit lies within the interval of what was found; more repeats would narrow it";
+
+/// A row for each threshold at each point: missed, undecided, kept.
 pub(crate) fn grid(result: &RunResult) -> Grid {
     let mut judgements: Vec<&Judgement> = result.thresholds.iter().collect();
-    judgements.sort_by_key(|judgement| !judgement.is_missed());
+    judgements.sort_by_key(|one| (!one.is_missed(), !one.is_undecided()));
     let rows = judgements.into_iter().map(|judgement| {
         let (value, limit) = numbers(judgement);
         vec![
@@ -47,11 +50,13 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
         ]
     });
     Grid {
-        caption: "Thresholds: the mean over the n trials of each point, against its limit. ± is \
-                  half of its 95 % interval, parentheses hold that of a percentile: over the trials \
-                  where there are several, else within the one, from which another may differ \
-                  by more."
-            .to_owned(),
+        caption:
+            "Thresholds: the mean over the n trials of each point, and its limit. ± is half of \
+                  the 95 % interval; parentheses hold that of a percentile. Both are over the \
+                  trials where there are several, else within the one, from which another may \
+                  differ by more. Against a variant of the same study, the interval of the \
+                  ratio within each block decides."
+                .to_owned(),
         heads: heads(["point", "threshold", "found", "limit", "n", ""]),
         keys: 2,
         words: 1,
@@ -77,50 +82,86 @@ pub(crate) fn point(judgement: &Judgement, result: &RunResult) -> String {
 /// Every threshold that was missed, in words; those of several points say at which.
 #[must_use]
 pub fn misses(result: &RunResult) -> Vec<String> {
-    let missed = result.thresholds.iter();
-    let missed = missed.filter_map(|judgement| {
-        let miss = miss(judgement)?;
-        Some(match judgement.point.is_empty() {
-            true => miss,
-            false => format!("at {}, {miss}", point(judgement, result)),
-        })
-    });
-    missed.collect()
+    sentences(result, Judgement::is_missed)
 }
 
-/// What came of it, and why that is not sure: `kept, within its interval`.
+/// The same of every threshold that is undecided.
+#[must_use]
+pub fn undecided(result: &RunResult) -> Vec<String> {
+    sentences(result, Judgement::is_undecided)
+}
+
+fn sentences(result: &RunResult, is_wanted: fn(&Judgement) -> bool) -> Vec<String> {
+    let wanted = result.thresholds.iter().filter(|one| is_wanted(one));
+    let sentences = wanted.filter_map(|judgement| {
+        let reason = reason(judgement)?;
+        Some(match judgement.point.is_empty() {
+            true => reason,
+            false => format!("at {}, {reason}", point(judgement, result)),
+        })
+    });
+    sentences.collect()
+}
+
+/// The verdict, and why another run could give another: `kept, fewer than 10 transactions
+/// were slower`.
 fn verdict(judgement: &Judgement) -> String {
-    match doubts(judgement) {
+    let doubts = match judgement.paired {
+        Some(paired) => Some(ratio(paired)),
+        None => doubts(judgement, |_| true),
+    };
+    match doubts {
         None => judgement.judged.to_string(),
         Some(doubts) => format!("{}, {doubts}", judgement.judged),
     }
 }
 
-fn doubts(judgement: &Judgement) -> Option<String> {
-    let doubts: Vec<String> = judgement.doubts.iter().map(Doubt::to_string).collect();
+/// How far a number is from its limit: `98.0 % of the limit (97.8–98.2 %) over 3 pairs`.
+fn ratio(paired: Paired) -> String {
+    let [ratio, low, high] = [paired.ratio, paired.low, paired.high].map(|part| 100.0 * part);
+    format!(
+        "{ratio:.1} % of the limit ({low:.1}–{high:.1} %) over {} pairs",
+        paired.pairs
+    )
+}
+
+fn doubts(judgement: &Judgement, is_wanted: fn(&Doubt) -> bool) -> Option<String> {
+    let doubts = judgement.doubts.iter().filter(|doubt| is_wanted(doubt));
+    let doubts: Vec<String> = doubts.map(Doubt::to_string).collect();
     (!doubts.is_empty()).then(|| doubts.join("; "))
 }
 
-/// What is wrong, with both numbers: `tps is 94.80 ± 0.50, which is not >= 95 (within its
-/// interval)`; `None` where the threshold was kept.
-pub(crate) fn miss(judgement: &Judgement) -> Option<String> {
+/// Why a threshold was not kept, with both numbers: `tps is 94.80 ± 0.20, which is not >= 95`;
+/// `None` where it was.
+pub(crate) fn reason(judgement: &Judgement) -> Option<String> {
     let (value, limit) = numbers(judgement);
     let (column, condition) = (&judgement.column, &judgement.condition);
-    let miss = match &judgement.judged {
-        Judged::Kept => return None,
-        Judged::NotMeasured => format!("{column} was not measured; it has to be {condition}"),
-        Judged::NoBaseline { reason } => {
+    let condition_with_limit = match condition.contains("base") {
+        true => format!("{condition} = {limit}"),
+        false => condition.clone(),
+    };
+    let reason = match (&judgement.judged, judgement.paired) {
+        (Judged::Kept, _) => return None,
+        (Judged::NotMeasured, _) => format!("{column} was not measured; it has to be {condition}"),
+        (Judged::NoBaseline { reason }, _) => {
             format!("{column} is {value}, and has to be {condition}: {reason}")
         }
-        Judged::Missed => match condition.contains('*') || condition.contains("base") {
-            true => format!("{column} is {value}, which is not {condition} = {limit}"),
-            false => format!("{column} is {value}, which is not {condition}"),
-        },
+        (Judged::Missed, _) => format!("{column} is {value}, which is not {condition_with_limit}"),
+        (Judged::Undecided, None) => format!(
+            "{column} is {value}: {condition_with_limit} is undecided, the limit is within the interval"
+        ),
+        (Judged::Undecided, Some(paired)) => format!(
+            "{column} is {value}: {condition_with_limit} is undecided, {}",
+            ratio(paired)
+        ),
     };
-    Some(match doubts(judgement) {
-        None => miss,
-        Some(doubts) => format!("{miss} ({doubts})"),
-    })
+    // An undecided one has told its interval.
+    Some(
+        match doubts(judgement, |doubt| *doubt != Doubt::WithinInterval) {
+            None => reason,
+            Some(doubts) => format!("{reason} ({doubts})"),
+        },
+    )
 }
 
 /// Both numbers with their intervals, and with as many digits as tell them apart.

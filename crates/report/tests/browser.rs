@@ -16,6 +16,8 @@ use std::process::{Command, Stdio};
 
 use common::scale_up::{Left, STUDY, incomplete, scale_up, with_variants};
 use common::search::{FOUND, searched};
+use measure::series::SeriesPoint;
+use measure::slice::Phase;
 use report::Report;
 
 /// Writes the page of a study and its twins.
@@ -59,6 +61,45 @@ fn hostile() -> Left {
     left
 }
 
+/// One transaction took a hundred times as long as the others.
+fn outlier() -> Left {
+    let mut left = single();
+    for trial in &mut left.result.trials {
+        let longest = trial.response_curve.last_mut().unwrap();
+        longest.ms *= 100.0;
+    }
+    left
+}
+
+/// The measurement ends with 12 ms in which hardly anything ended, and so does the drain.
+fn partial() -> Left {
+    let mut left = single();
+    for points in &mut left.series {
+        let at = points.iter().position(|p| p.phase == Phase::Drain).unwrap();
+        let last = points[at - 1].clone();
+        let rest = SeriesPoint {
+            t_s: last.t_s + last.seconds,
+            seconds: 0.012,
+            tps: Some(33.0),
+            ..last
+        };
+        points[at].seconds = 0.02;
+        points[at].tps = Some(50.0);
+        points.insert(at, rest);
+    }
+    left
+}
+
+fn single() -> Left {
+    let (result, series) = common::study(&[8]);
+    let monitors = Vec::new();
+    Left {
+        result,
+        series,
+        monitors,
+    }
+}
+
 #[test]
 fn the_page_in_a_browser() {
     let browser = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
@@ -76,14 +117,9 @@ fn the_page_in_a_browser() {
     write(&pages, "search", &searched(&[("1000", FOUND)]));
     write(&pages, "hundred", &scale_up(13));
     write(&pages, "hostile", &hostile());
-    let (result, series) = common::study(&[8]);
-    let monitors = Vec::new();
-    let single = Left {
-        result,
-        series,
-        monitors,
-    };
-    write(&pages, "single", &single);
+    write(&pages, "outlier", &outlier());
+    write(&pages, "partial", &partial());
+    write(&pages, "single", &single());
 
     // The browser hangs on node and node on this process: neither outlives the test.
     // What they leave in the temporary directory goes with it.

@@ -119,8 +119,8 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
     ] {
         let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
-            "2 of 3 thresholds were missed. One limit lies within the interval of what was found",
-            "missed, within its interval",
+            "1 of 3 thresholds were missed, 1 is undecided: the limit lies within the interval",
+            "undecided, within its interval",
             "kept, fewer than 10 transactions were slower",
             &format!("({:.3}–{:.3})", range.low, range.high),
         ] {
@@ -128,12 +128,42 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
         }
     }
     let xml = report::junit::xml(&result).unwrap();
-    let half = tps.half_width.unwrap();
     assert!(
-        xml.contains(&format!(" ± {half:.0}, which is not")),
+        xml.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""),
         "{xml}"
     );
-    assert!(xml.contains("(within its interval)</failure>"), "{xml}");
+    let half = tps.half_width.unwrap();
+    let skipped = xml.lines().find(|line| line.contains("<skipped")).unwrap();
+    for words in [
+        &format!(" ± {half:.0}: &gt;= {limit} is undecided"),
+        "within the interval",
+    ] {
+        assert!(skipped.contains(words), "{words}: {skipped}");
+    }
+}
+
+/// Variants of a study are judged by the ratio within its blocks.
+#[test]
+fn a_paired_ratio_is_told_with_its_interval() {
+    let (mut result, _) = common::study(&[8, 8, 8, 8]);
+    for (at, trial) in result.trials.iter_mut().enumerate() {
+        let variant = ["base", "new"][at % 2].to_owned();
+        trial.point = vec![("variant".to_owned(), variant)];
+        trial.repeat = 1 + at as u32 / 2;
+        let tps = [100.0, 99.0, 200.0, 201.0][at];
+        trial.transactions.per_s.as_mut().unwrap().value = tps;
+    }
+    let threshold = Threshold::parse_line("tps >= baseline").unwrap();
+    result.thresholds = judge(&[threshold], &result.trials, Baseline::Variant("base"));
+    let told = report::text::undecided(&result);
+    let [told] = told.as_slice() else {
+        panic!("{told:?}")
+    };
+    assert!(
+        told.contains("99.7 % of the limit (90.7–109.7 %) over 2 pairs"),
+        "{told}"
+    );
+    assert_eq!(report::text::misses(&result), [""; 0]);
 }
 
 #[test]

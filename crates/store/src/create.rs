@@ -240,7 +240,7 @@ fn make(parent: &Path, title: &str) -> Result<PathBuf, StoreError> {
 /// A text as part of a file name, for any file system and any shell: letters,
 /// digits and dashes, and for labels also `=`, `.` and `_` as in `threads=1`.
 fn clean(text: &str, otherwise: &str, label: bool) -> String {
-    let kept = |c: char| c.is_ascii_alphanumeric() || (label && "=._,".contains(c));
+    let kept = |c: char| c.is_ascii_alphanumeric() || (label && "=._".contains(c));
     let mut name = String::new();
     for c in text.chars() {
         let c = if label { c } else { c.to_ascii_lowercase() };
@@ -278,6 +278,10 @@ mod tests {
         );
         assert_eq!(clean("../../etc/passwd", "trial", true), "etc-passwd");
         assert_eq!(clean("threads=16", "trial", true), "threads=16");
+        assert_eq!(
+            clean("threads=16, ext4, 1,5", "trial", true),
+            "threads=16-ext4-1-5"
+        );
         assert_eq!(clean("Größe ☃", "result", false), "gr-e");
         assert_eq!(clean("☃", "result", false), "result");
         assert_eq!(clean(&"x".repeat(500), "result", false).len(), LONGEST_NAME);

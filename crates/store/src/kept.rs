@@ -6,7 +6,11 @@ use measure::result::{Environment, RunResult};
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 
 use crate::error::StoreError;
-use crate::read::{read_environment, read_result, read_trial, trial_dirs, trial_number};
+use crate::names;
+use crate::read::{
+    MAX_TRIALS_BYTES, read_environment, read_result, read_trial, too_large, trial_bytes,
+    trial_dirs, trial_number,
+};
 
 /// What is whole of a result.
 #[derive(Debug)]
@@ -44,7 +48,13 @@ pub fn read_kept(dir: &Path) -> Result<Kept, StoreError> {
     };
     result.trials.clear();
     let mut dirs = Vec::new();
+    let mut bytes = 0_u64;
     for path in trial_dirs(dir)? {
+        bytes += trial_bytes(&path);
+        if bytes > MAX_TRIALS_BYTES {
+            let trials = dir.join(names::TRIALS);
+            return Err(too_large(&trials, MAX_TRIALS_BYTES, "bytes of trial.json"));
+        }
         match read_trial(&path) {
             Ok(Some(summary)) => {
                 result.trials.push(migrated(summary, &path));

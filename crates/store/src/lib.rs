@@ -29,6 +29,7 @@ mod error;
 mod interval;
 mod kept;
 mod read;
+mod thin;
 mod trial;
 
 pub use create::{ResultDir, write_files};
@@ -36,8 +37,8 @@ pub use error::StoreError;
 pub use interval::{Histogram, IntervalRecord};
 pub use kept::{Kept, read_kept};
 pub use read::{
-    read_intervals, read_monitors, read_result, read_series, read_study, read_trial, trial_dirs,
-    trial_number,
+    read_intervals, read_monitors, read_monitors_within, read_result, read_series,
+    read_series_within, read_study, read_trial, trial_dirs, trial_number,
 };
 pub use trial::{InstanceWriter, TrialWriter};
 

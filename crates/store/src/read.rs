@@ -14,25 +14,44 @@ use serde::de::DeserializeOwned;
 use crate::error::StoreError;
 use crate::interval::IntervalRecord;
 use crate::names;
+use crate::thin::Thinner;
 
 /// Most of a `result.json` that is read, in bytes.
 const MAX_RESULT_BYTES: u64 = 256 << 20;
+/// Most of a `trial.json` that is read, in bytes.
+const MAX_TRIAL_BYTES: u64 = 32 << 20;
+/// Most of all `trial.json` of a result together, in bytes.
+pub(crate) const MAX_TRIALS_BYTES: u64 = 512 << 20;
+/// Most of any other file that is read as a whole, in bytes.
+const MAX_SMALL_BYTES: u64 = 4 << 20;
+/// Most values in one JSON file: a short one takes more room in memory than in the file.
+const MAX_VALUES: usize = 8_000_000;
 /// Longest line that is read, in bytes; a full histogram is below 1 MiB.
 const MAX_LINE_BYTES: u64 = 64 << 20;
-/// Most lines of one file that are read: eleven days of seconds.
-const MAX_LINES: u64 = 1_000_000;
+/// Most numbers of one series that are kept in memory.
+const MAX_NUMBERS: usize = 1_000_000;
+/// Most trials of a result: ten times what a study may have.
+pub(crate) const MAX_TRIALS: u32 = 100_000;
 
 /// The `result.json` of a result directory.
 ///
 /// # Errors
 /// When there is none, it is damaged, or a newer dyno wrote it.
 pub fn read_result(dir: &Path) -> Result<RunResult, StoreError> {
-    versioned(&dir.join(names::RESULT))
+    let path = dir.join(names::RESULT);
+    let result: RunResult = versioned(&path, MAX_RESULT_BYTES)?;
+    let planned = result.design.trials;
+    if planned > MAX_TRIALS {
+        let why = format!("a plan of {planned} trials; a result has at most {MAX_TRIALS}");
+        return Err(corrupt(&path, None, why));
+    }
+    Ok(result)
 }
 
 /// Where a result directory's study ran.
 pub(crate) fn read_environment(dir: &Path) -> Result<Environment, StoreError> {
-    json(&dir.join(names::ENVIRONMENT))
+    let path = dir.join(names::ENVIRONMENT);
+    parse(&path, &limited(&path, MAX_SMALL_BYTES)?)
 }
 
 /// The summary of one trial (`trial`: one of [`trial_dirs`]); `None` when it was cut
@@ -43,7 +62,7 @@ pub(crate) fn read_environment(dir: &Path) -> Result<Environment, StoreError> {
 pub fn read_trial(trial: &Path) -> Result<Option<TrialSummary>, StoreError> {
     let path = trial.join(names::TRIAL);
     match path.exists() {
-        true => versioned(&path).map(Some),
+        true => versioned(&path, MAX_TRIAL_BYTES).map(Some),
         false => Ok(None),
     }
 }
@@ -54,21 +73,17 @@ pub fn read_trial(trial: &Path) -> Result<Option<TrialSummary>, StoreError> {
 /// When there is none.
 pub fn read_study(dir: &Path) -> Result<String, StoreError> {
     let path = dir.join(names::STUDY);
-    let bytes = limited(&path)?;
+    let bytes = limited(&path, MAX_SMALL_BYTES)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
-    parse(path, &limited(path)?)
-}
-
 /// What an older dyno wrote is read with the defaults of what it did not know.
-fn versioned<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+fn versioned<T: DeserializeOwned>(path: &Path, most_bytes: u64) -> Result<T, StoreError> {
     #[derive(Deserialize)]
     struct Version {
         schema_version: u32,
     }
-    let bytes = limited(path)?;
+    let bytes = limited(path, most_bytes)?;
     let Version { schema_version } = parse(path, &bytes)?;
     if schema_version > SCHEMA_VERSION {
         return Err(StoreError::Newer {
@@ -81,23 +96,45 @@ fn versioned<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, StoreError> {
-    serde_json::from_slice(bytes).map_err(|error| StoreError::Corrupt {
-        line: Some(error.line() as u64),
-        why: error.to_string(),
-        path: path.to_owned(),
-    })
+    // Those within texts count, too: no file comes near the limit by them.
+    let values = bytes.iter().filter(|byte| **byte == b',').count();
+    if values > MAX_VALUES {
+        return Err(too_large(path, MAX_VALUES as u64, "values"));
+    }
+    serde_json::from_slice(bytes)
+        .map_err(|error| corrupt(path, Some(error.line() as u64), error.to_string()))
 }
 
-fn limited(path: &Path) -> Result<Vec<u8>, StoreError> {
+/// All of a file. One that is too long is not begun with: its length is known.
+fn limited(path: &Path, most_bytes: u64) -> Result<Vec<u8>, StoreError> {
+    if file_bytes(path)? > most_bytes {
+        return Err(too_large(path, most_bytes, "bytes"));
+    }
     let file = File::open(path).map_err(StoreError::at("read", path))?;
     let mut bytes = Vec::new();
-    file.take(MAX_RESULT_BYTES + 1)
+    // It may have grown since.
+    file.take(most_bytes + 1)
         .read_to_end(&mut bytes)
         .map_err(StoreError::at("read", path))?;
-    if bytes.len() as u64 > MAX_RESULT_BYTES {
-        return Err(too_large(path, MAX_RESULT_BYTES, "bytes"));
+    if bytes.len() as u64 > most_bytes {
+        return Err(too_large(path, most_bytes, "bytes"));
     }
     Ok(bytes)
+}
+
+/// The length of a regular file; opening a pipe would wait for its writer.
+fn file_bytes(path: &Path) -> Result<u64, StoreError> {
+    let found = fs::metadata(path).map_err(StoreError::at("read", path))?;
+    match found.is_file() {
+        true => Ok(found.len()),
+        false => Err(corrupt(path, None, "it is not a regular file".to_owned())),
+    }
+}
+
+/// The length of a trial's summary; 0 where there is none that is read.
+pub(crate) fn trial_bytes(trial: &Path) -> u64 {
+    let bytes = fs::metadata(trial.join(names::TRIAL)).map_or(0, |found| found.len());
+    if bytes > MAX_TRIAL_BYTES { 0 } else { bytes }
 }
 
 /// The directories of the trials, in order.
@@ -113,6 +150,9 @@ pub fn trial_dirs(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
         if trial_number(&path).is_some() {
             paths.push(path);
         }
+        if paths.len() > MAX_TRIALS as usize {
+            return Err(too_large(&trials, MAX_TRIALS.into(), "trials"));
+        }
     }
     paths.sort_by_key(|path| trial_number(path));
     Ok(paths)
@@ -125,27 +165,51 @@ pub fn trial_number(path: &Path) -> Option<u32> {
 }
 
 /// The series of one trial (`trial`: one of [`trial_dirs`]). A last line that was
-/// not written to its end is left out.
+/// not written to its end is left out. Of a series that is too long for memory each point
+/// stands for several seconds: the mean of their rates, the largest of their times.
 ///
 /// # Errors
 /// When it cannot be read, or is damaged.
 pub fn read_series(trial: &Path) -> Result<Vec<SeriesPoint>, StoreError> {
-    let mut points = Vec::new();
-    each_line(&trial.join(names::SERIES), |point| points.push(point))?;
-    Ok(points)
+    read_series_within(trial, MAX_NUMBERS)
 }
 
-/// What the monitors of one trial saw; nothing where there were none.
+/// The same, of no more than about so many numbers.
+///
+/// # Errors
+/// As [`read_series`]'s.
+pub fn read_series_within(
+    trial: &Path,
+    most_numbers: usize,
+) -> Result<Vec<SeriesPoint>, StoreError> {
+    let mut points = Thinner::new(most_numbers);
+    each_line(&trial.join(names::SERIES), |point| points.push(point))?;
+    Ok(points.points())
+}
+
+/// What the monitors of one trial saw; nothing where there were none. Of a series that is
+/// too long for memory each point is the mean of several seconds.
 ///
 /// # Errors
 /// When it cannot be read, or is damaged.
 pub fn read_monitors(trial: &Path) -> Result<Vec<MonitorPoint>, StoreError> {
+    read_monitors_within(trial, MAX_NUMBERS)
+}
+
+/// The same, of no more than about so many numbers.
+///
+/// # Errors
+/// As [`read_monitors`]'s.
+pub fn read_monitors_within(
+    trial: &Path,
+    most_numbers: usize,
+) -> Result<Vec<MonitorPoint>, StoreError> {
     let path = trial.join(names::MONITORS);
-    let mut points = Vec::new();
+    let mut points = Thinner::new(most_numbers);
     if path.exists() {
         each_line(&path, |point| points.push(point))?;
     }
-    Ok(points)
+    Ok(points.points())
 }
 
 /// Hands each second's histograms of one trial to `each`, one at a time: all at
@@ -158,11 +222,11 @@ pub fn read_intervals(trial: &Path, each: impl FnMut(IntervalRecord)) -> Result<
 }
 
 fn each_line<T: DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> Result<(), StoreError> {
+    file_bytes(path)?;
     let file = File::open(path).map_err(StoreError::at("read", path))?;
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
-    // One more than the limit, to see the end of a file that is just as long.
-    for number in 1..=MAX_LINES + 1 {
+    for number in 1.. {
         line.clear();
         let mut limited = (&mut reader).take(MAX_LINE_BYTES + 1);
         limited
@@ -173,20 +237,24 @@ fn each_line<T: DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> Resul
         }
         // A line without its end is the last one, cut short by a crash.
         if line.last() != Some(&b'\n') {
-            return Ok(());
+            break;
         }
-        each(
-            serde_json::from_slice(&line).map_err(|error| StoreError::Corrupt {
-                path: path.to_owned(),
-                line: Some(number),
-                why: error.to_string(),
-            })?,
-        );
+        let value = serde_json::from_slice(&line)
+            .map_err(|error| corrupt(path, Some(number), error.to_string()))?;
+        each(value);
     }
-    Err(too_large(path, MAX_LINES, "lines"))
+    Ok(())
 }
 
-fn too_large(path: &Path, limit: u64, unit: &'static str) -> StoreError {
+fn corrupt(path: &Path, line: Option<u64>, why: String) -> StoreError {
+    StoreError::Corrupt {
+        path: path.to_owned(),
+        line,
+        why,
+    }
+}
+
+pub(crate) fn too_large(path: &Path, limit: u64, unit: &'static str) -> StoreError {
     StoreError::TooLarge {
         path: path.to_owned(),
         limit,

@@ -107,8 +107,7 @@ impl TrialWriter {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
-        self.load.series.sync()?;
-        self.load.intervals.sync()?;
+        self.load.sync()?;
         self.monitors.as_ref().map_or(Ok(()), Lines::sync)?;
         atomic::write_json(&self.path.join(names::TRIAL), summary)
     }
@@ -121,6 +120,14 @@ impl InstanceWriter {
     /// When it cannot be written; the seconds before are kept.
     pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
         self.0.second(second, kinds)
+    }
+
+    /// Waits until all of it is on the disk.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(self) -> Result<(), StoreError> {
+        self.0.sync()
     }
 }
 
@@ -135,6 +142,11 @@ impl LoadWriter {
     fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
         self.series.append(&SeriesPoint::from(second))?;
         self.intervals.append(&IntervalRecord::of(second, kinds))
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.series.sync()?;
+        self.intervals.sync()
     }
 }
 

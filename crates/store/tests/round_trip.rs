@@ -49,6 +49,7 @@ fn input() -> Input {
     Input {
         number: 1,
         repeat: 1,
+        started_at: None,
         label: "threads=1".into(),
         point: vec![("threads".into(), "1".into())],
         setup: Setup {

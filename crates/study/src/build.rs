@@ -6,8 +6,8 @@ use crate::order;
 use crate::plan::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 use crate::point::{Failure, Point, defaults};
 use crate::spec::{
-    Arrivals, DataSpec, Engine, EngineSpec, FindMax, LIMITS, LoadSpec, Pace, Reset, ServerSpec,
-    TransactionSpec, Until,
+    Arrivals, DataSpec, Engine, EngineSpec, FindMax, LIMITS, LoadSpec, LoginSpec, Pace, Reset,
+    ServerSpec, TransactionSpec, Until,
 };
 
 /// Name of the only trial of a study.
@@ -105,7 +105,7 @@ fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Resu
 
 fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
     if let Some(url) = at.maybe_spanned("server.url")? {
-        return Ok(ServerSpec::Url(url));
+        return Ok(ServerSpec::Url(url, Box::new(login(at)?)));
     }
     let engine = at.spanned::<Engine>("server.engine")?;
     let mut spec = EngineSpec {
@@ -132,6 +132,18 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         spec.cold_data = at.get("server.cold_data")?;
     }
     Ok(ServerSpec::Engine(Box::new(spec)))
+}
+
+fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {
+    Ok(LoginSpec {
+        tls_mode: at.maybe("server.tls.mode")?,
+        tls_ca: at.maybe("server.tls.ca")?,
+        tls_cert: at.maybe("server.tls.cert")?,
+        tls_key: at.maybe("server.tls.key")?,
+        get_server_public_key: at.get("server.get_server_public_key")?,
+        server_public_key_path: at.maybe("server.server_public_key_path")?,
+        enable_cleartext_plugin: at.get("server.enable_cleartext_plugin")?,
+    })
 }
 
 fn data(at: &Point<'_>) -> Result<DataSpec, Failure> {

@@ -23,6 +23,7 @@ enum Trials {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     Url,
+    NoUrl,
     Sqlite,
     NoRate,
     NotUntil,
@@ -74,6 +75,8 @@ fn met(content: &Content, ground: &Ground<'_>, needs: Needs) -> Trials {
         Needs::Rate => Trials::None(Why::NoRate),
         Needs::Until if stands("load.until.ci") => Trials::All,
         Needs::Until => Trials::None(Why::NotUntil),
+        Needs::RunningServer if stands("server.url") => Trials::All,
+        Needs::RunningServer => Trials::None(Why::NoUrl),
         Needs::StartedServer if stands("server.url") => Trials::None(Why::Url),
         Needs::StartedServer => {
             let engines = content.values_on(ground, "server.engine");
@@ -104,6 +107,12 @@ fn no_effect(name: &Name, met: Trials) -> Fault {
         Trials::None(Why::Url) => Fault::new(
             format!("`{name}` has no effect with `server.url`: dyno does not start that server"),
             "take it out, or have a server started with `server.engine`",
+        ),
+        Trials::None(Why::NoUrl) => Fault::new(
+            format!(
+                "`{name}` has no effect without `server.url`: it applies to servers that run already"
+            ),
+            "take it out, or name a server that runs already with `server.url`",
         ),
         Trials::None(Why::Sqlite) => Fault::new(
             format!("`{name}` has no effect on `sqlite`, which runs inside dyno"),

@@ -67,6 +67,8 @@ pub(crate) enum Needs {
     Nothing,
     /// A server that dyno starts as a process.
     StartedServer,
+    /// A server that runs already.
+    RunningServer,
     /// An open loop.
     Rate,
     /// A trial that ends when it is sure.
@@ -77,7 +79,7 @@ pub(crate) enum Needs {
 pub(crate) static SECTIONS: &[(&str, &str)] = &[
     (
         "server",
-        "What is measured: `engine` or `url`, exactly one of the two. The other keys are for a `mariadb` or `mysql` that dyno starts.",
+        "What is measured: `engine` or `url`, exactly one of the two. `basedir`, `version`, `port`, `cpus`, `directory`, `reset` and `config` are for a `mariadb` or `mysql` that dyno starts, the others for a server that runs already.",
     ),
     ("data", "What each server holds before each trial."),
     ("load", "What virtual users do to it, and how often."),
@@ -150,6 +152,14 @@ const fn started(key: Key) -> Key {
     }
 }
 
+/// Only for a server that runs already.
+const fn running(key: Key) -> Key {
+    Key {
+        needs: Needs::RunningServer,
+        ..key
+    }
+}
+
 const fn count(min: u64, max: u64) -> Kind {
     Kind::Integer { min, max }
 }
@@ -169,7 +179,7 @@ pub(crate) static KEYS: &[Key] = &[
     optional("server.engine", Kind::Choice(&["sqlite", "mariadb", "mysql"]),
         "The engine that is started for the study and ended with it; `sqlite` runs in process on a temporary database."),
     optional("server.url", Kind::Url,
-        "Address of a server that runs already, such as `mysql://user:password@host:3306/database`; a password is never stored or shown."),
+        "Address of a server that runs already, such as `mysql://user:password@host:3306/database` (`mariadb://` means the same); a password is never stored or shown."),
     started(optional("server.basedir", Kind::Path,
         "Directory below which the server's programs are, such as `/opt/mysql-9.7`. Without it they are looked for on PATH and in the usual places.")),
     started(optional("server.version", Kind::Version,
@@ -186,6 +196,21 @@ pub(crate) static KEYS: &[Key] = &[
         "Whether a trial's new data is written to disk and dropped from the page cache before the servers start on it, so that no trial begins while the kernel still writes it. With `false` the servers start at once, on what the copy left in memory.")),
     started(optional("server.config", Kind::Settings,
         "Settings of the server's own option file: `config = { innodb_buffer_pool_size = \"256M\" }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.innodb_buffer_pool_size`.")),
+
+    running(optional("server.tls.mode", Kind::Choice(&["disable", "preferred", "required", "verify-ca", "verify-full"]),
+        "How much TLS, as `--tls-mode`: `disable`, `preferred` (if the server offers it; its certificate is not verified), `required` (or no connection; not verified), `verify-ca` (from a trusted authority) or `verify-full` (and made out to the server's name). Without it `verify-full` when `tls.ca` is given, else `preferred`.")),
+    running(optional("server.tls.ca", Kind::Path,
+        "File of trusted authorities (PEM) instead of the system's, as `--tls-ca`.")),
+    running(optional("server.tls.cert", Kind::Path,
+        "The client's certificate (PEM), as `--tls-cert`; with `tls.key`.")),
+    running(optional("server.tls.key", Kind::Path,
+        "The key of the client's certificate (PEM), as `--tls-key`.")),
+    running(key("server.get_server_public_key", Kind::Boolean, "false",
+        "As `--get-server-public-key`: accepts any public key that the server presents, to send it the password for `caching_sha2_password` or `sha256_password`.")),
+    running(optional("server.server_public_key_path", Kind::Path,
+        "File with the server's RSA public key (PEM), as `--server-public-key-path`: encrypts the password for those plugins without TLS.")),
+    running(key("server.enable_cleartext_plugin", Kind::Boolean, "false",
+        "As `--enable-cleartext-plugin`: sends the password in clear text (`mysql_clear_password`) without verifying the server.")),
 
     key("data.tables", count(1, 10_000), "1", "Number of tables."),
     key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."),

@@ -44,8 +44,8 @@ pub use reference::reference_markdown;
 pub use setting::reserved_setting;
 pub use span::{Span, Spanned};
 pub use spec::{
-    Arrivals, DataSpec, Engine, EngineSpec, FindMax, Limited, LoadSpec, Pace, Protocol, ReplyTime,
-    Reset, ServerSpec, ServerUrl, TransactionSpec, Until,
+    Arrivals, DataSpec, Engine, EngineSpec, FindMax, Limited, LoadSpec, LoginSpec, Pace, Protocol,
+    ReplyTime, Reset, ServerSpec, ServerUrl, TlsMode, TransactionSpec, Until,
 };
 pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study};
 pub use suggest::nearest;

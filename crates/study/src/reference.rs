@@ -48,7 +48,7 @@ fn takes(key: &Key) -> String {
             .join(" or "),
         Kind::Name { max_chars } => format!("{what} on one line, at most {max_chars} characters"),
         Kind::Url => "an address".into(),
-        Kind::Path => "the whole path of a directory".into(),
+        Kind::Path => "an absolute path".into(),
         Kind::Version => "a version".into(),
         Kind::Boolean | Kind::Settings | Kind::Tables => what.into(),
         Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),

@@ -21,12 +21,13 @@ const MODIFIERS: [&str; 6] = [
 const OWN_FILES: &str = "each server has a directory of its own, for all its files";
 const OWN_ADDRESS: &str = "each server listens on this host only, on a port and socket of its own";
 const OWN_PROCESS: &str = "dyno starts the server on a prepared directory, and ends it";
+const OWN_ACCOUNT: &str = "each server has a single account, whose password dyno sets at startup";
 const OWN_LOG: &str = "the error log is kept with the result";
 const SECRET: &str =
     "everything in a study is kept with its result, so a password does not belong in it";
 
 /// Settings that are not the study's to make, and why; with `*` all that begin so.
-const RESERVED: [(&str, &str); 26] = [
+const RESERVED: [(&str, &str); 28] = [
     ("basedir", "write it as `server.basedir`"),
     ("port", "write it as `server.port`"),
     ("datadir", OWN_FILES),
@@ -47,6 +48,8 @@ const RESERVED: [(&str, &str); 26] = [
         "user",
         "servers run as an unprivileged user that dyno chooses",
     ),
+    ("init_file", OWN_ACCOUNT),
+    ("grant_tables", OWN_ACCOUNT),
     ("log_error", OWN_LOG),
     ("syslog", OWN_LOG),
     ("daemonize", OWN_PROCESS),

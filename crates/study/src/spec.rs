@@ -12,8 +12,42 @@ use crate::span::{Span, Spanned};
 pub enum ServerSpec {
     /// Started for the study, and ended with it.
     Engine(Box<EngineSpec>),
-    /// Runs already.
-    Url(Spanned<ServerUrl>),
+    /// Runs already: where, and how to log in.
+    Url(Spanned<ServerUrl>, Box<LoginSpec>),
+}
+
+/// How to log in to a server that runs already.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoginSpec {
+    /// How much TLS; `None`: as much as the other keys mean.
+    pub tls_mode: Option<TlsMode>,
+    /// File of trusted authorities.
+    pub tls_ca: Option<PathBuf>,
+    /// File of the client's certificate.
+    pub tls_cert: Option<PathBuf>,
+    /// File of its key.
+    pub tls_key: Option<PathBuf>,
+    /// Whether whatever key the server names is accepted.
+    pub get_server_public_key: bool,
+    /// File of the server's RSA public key.
+    pub server_public_key_path: Option<PathBuf>,
+    /// Whether the password may go in clear.
+    pub enable_cleartext_plugin: bool,
+}
+
+/// How much TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsMode {
+    /// None.
+    Disable,
+    /// If the server offers it; not verified.
+    Preferred,
+    /// Or no connection; not verified.
+    Required,
+    /// From a trusted authority.
+    VerifyCa,
+    /// And made out to the server's name.
+    VerifyFull,
 }
 
 /// A server that dyno starts. For an engine that is no process of its own all

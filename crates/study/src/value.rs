@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::duration::format_duration;
-use crate::spec::{Arrivals, Engine, Protocol, ReplyTime, Reset, ServerUrl};
+use crate::spec::{Arrivals, Engine, Protocol, ReplyTime, Reset, ServerUrl, TlsMode};
 
 /// A typed value of any key.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,6 +129,19 @@ impl FromValue for Reset {
             "copy" => Some(Self::Copy),
             "rebuild" => Some(Self::Rebuild),
             "none" => Some(Self::None),
+            _ => None,
+        }
+    }
+}
+
+impl FromValue for TlsMode {
+    fn from_value(value: &Value) -> Option<Self> {
+        match text(value)? {
+            "disable" => Some(Self::Disable),
+            "preferred" => Some(Self::Preferred),
+            "required" => Some(Self::Required),
+            "verify-ca" => Some(Self::VerifyCa),
+            "verify-full" => Some(Self::VerifyFull),
             _ => None,
         }
     }

@@ -106,7 +106,7 @@ fn every_key_arrives() {
     let trial = &plan.trials[0];
     assert_eq!(plan.description.as_deref(), Some("d"));
     assert_eq!(plan.delta_as_in.as_deref(), Some("A paper"));
-    assert!(matches!(&trial.server, ServerSpec::Url(url) if url.expose() == "mysql://u:p@h/d"));
+    assert!(matches!(&trial.server, ServerSpec::Url(url, _) if url.expose() == "mysql://u:p@h/d"));
     let data = DataSpec {
         tables: 2,
         rows: 3,
@@ -190,7 +190,9 @@ fn overrides_speak_instead_of_the_file() {
         );
     }
     let url = plan(QUICKSTART, &[("server.url", "mysql://h/d")]);
-    assert!(matches!(&url.trials[0].server, ServerSpec::Url(url) if url.expose() == "mysql://h/d"));
+    assert!(
+        matches!(&url.trials[0].server, ServerSpec::Url(url, _) if url.expose() == "mysql://h/d")
+    );
     assert_eq!(
         plan(QUICKSTART, &[("data.rows", "1"), ("data.rows", "2")]).trials[0]
             .data

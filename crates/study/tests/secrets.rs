@@ -15,7 +15,7 @@ fn check(server: &str, overrides: &[(&str, &str)], secret: &str) {
     );
     assert!(!shown.contains(secret), "{shown}");
     assert!(study.source_redacted().ends_with("threads = 4 # end\n"));
-    let ServerSpec::Url(url) = &plan.trials[0].server else {
+    let ServerSpec::Url(url, _) = &plan.trials[0].server else {
         panic!("no address")
     };
     assert!(url.expose().contains(secret));

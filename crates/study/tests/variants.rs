@@ -67,7 +67,7 @@ fn variants_are_the_slowest_axis_and_their_values_win() {
             ("load.threads".to_owned(), "1".to_owned()),
         ]
     );
-    assert!(matches!(&mine.server, ServerSpec::Url(url) if url.expose() == "mysql://h/d"));
+    assert!(matches!(&mine.server, ServerSpec::Url(url, _) if url.expose() == "mysql://h/d"));
 }
 
 #[test]

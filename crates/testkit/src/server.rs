@@ -84,7 +84,8 @@ impl Builder {
             keep: &home.run_dir().join("kept"),
             interrupted: &NEVER,
         };
-        let private = servers::start(&installed, wanted).unwrap_or_else(|e| panic!("{e}"));
+        let mut private = servers::start(&installed, wanted).unwrap_or_else(|e| panic!("{e}"));
+        private.remove_password().unwrap_or_else(|e| panic!("{e}"));
         Server {
             engine: self.engine,
             installed,

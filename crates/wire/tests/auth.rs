@@ -16,8 +16,7 @@ use mysql_common::auth::plugins::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rsa::pkcs8::{EncodePublicKey, LineEnding};
-use wire::mysql::ProtocolError;
-use wire::mysql::auth::{self, CACHING_SHA2, CLEAR, ED25519, NATIVE, SHA256};
+use wire::mysql::auth::{self, CACHING_SHA2, CLEAR, ED25519, FirstAnswer, NATIVE, SHA256};
 
 /// A nonce and a password whose answers are published.
 const NONCE: &[u8; 20] = b"NR3HP:qIYa_9=db?Sd{`";
@@ -45,7 +44,10 @@ impl Context for Password<'_> {
 }
 
 fn answer(plugin: &str, password: &str, nonce: &[u8]) -> Vec<u8> {
-    auth::first_answer(plugin, password, nonce, false).unwrap()
+    match auth::first_answer(plugin, password, nonce).unwrap() {
+        FirstAnswer::Proof(proof) => proof,
+        FirstAnswer::Password => panic!("{plugin} asks for the password itself"),
+    }
 }
 
 fn hex(text: &str) -> Vec<u8> {
@@ -86,25 +88,17 @@ fn an_empty_password_is_an_empty_answer() {
 }
 
 #[test]
-fn a_clear_password_needs_a_safe_way() {
-    assert_eq!(auth::first_answer(CLEAR, "p", NONCE, true).unwrap(), b"p\0");
-    assert!(matches!(
-        auth::first_answer(CLEAR, "p", NONCE, false),
-        Err(ProtocolError::Auth(_))
-    ));
-}
-
-#[test]
-fn sha256_asks_for_a_key_unless_nobody_can_read_along() {
-    let answer = |password, secure| auth::first_answer(SHA256, password, NONCE, secure).unwrap();
-    assert_eq!(answer("p", false), [1]);
-    assert_eq!(answer("p", true), b"p\0");
-    assert_eq!(answer("", false), [0]);
+fn plugins_that_take_the_password_itself_get_no_answer_here() {
+    for plugin in [CLEAR, SHA256] {
+        let first = auth::first_answer(plugin, "p", NONCE).unwrap();
+        assert_eq!(first, FirstAnswer::Password, "{plugin}");
+        assert_eq!(answer(plugin, "", NONCE), [0], "{plugin}");
+    }
 }
 
 #[test]
 fn an_unknown_plugin_is_named() {
-    let error = auth::first_answer("parsec", "p", NONCE, true).unwrap_err();
+    let error = auth::first_answer("parsec", "p", NONCE).unwrap_err();
     assert!(error.to_string().contains("\"parsec\""), "{error}");
 }
 
@@ -129,6 +123,8 @@ fn the_servers_key_opens_what_it_closed() {
     assert!(auth::encrypt_password(&"p".repeat(86), NONCE, pem.as_bytes()).is_err());
     assert!(auth::encrypt_password("p", &[], pem.as_bytes()).is_err());
     assert!(auth::encrypt_password("p", NONCE, b"no key").is_err());
+    auth::check_public_key(pem.as_bytes()).unwrap();
+    assert!(auth::check_public_key(b"no key").is_err());
 }
 
 proptest! {

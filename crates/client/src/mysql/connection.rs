@@ -15,7 +15,7 @@ use wire::mysql::{ProtocolError, ServerError};
 use super::error::Error;
 use super::login::{self, LoggedIn, next_message};
 use super::target::Target;
-use crate::net::Stream;
+use crate::net::{Peer, Stream};
 use crate::reactor::{Permit, permit_to_knock, timeout};
 use crate::shown::shortened;
 
@@ -91,6 +91,14 @@ impl Connection {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.greeting.connection_id
+    }
+
+    /// Who is at the other end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn peer(&self) -> std::io::Result<Peer> {
+        self.stream.peer()
     }
 
     /// TLS version and cipher, where there is TLS.

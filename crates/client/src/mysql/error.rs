@@ -6,6 +6,8 @@ use std::time::Duration;
 use wire::mysql::{ProtocolError, ServerError};
 use workload::session::{FailureKind, SessionError};
 
+use super::password::Withheld;
+
 /// A failed connection or statement.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -43,6 +45,14 @@ pub enum Error {
         server: String,
         /// How.
         why: TlsFailure,
+    },
+    /// The server requires the password itself, and may not have it.
+    #[error("the password was not sent to {server}: {why}")]
+    Withheld {
+        /// Who asked.
+        server: String,
+        /// Why not.
+        why: Withheld,
     },
     /// The server sent what is no MySQL protocol.
     #[error(transparent)]
@@ -128,6 +138,7 @@ impl Error {
                 Some("look into the server's error log for why it closed the connection")
             }
             Self::Tls { why, .. } => Some(why.remedy()),
+            Self::Withheld { why, .. } => Some(why.remedy()),
             Self::Protocol(ProtocolError::NotMysql(_)) => {
                 Some("check host and port: what answers there is not MySQL")
             }
@@ -158,6 +169,9 @@ impl Error {
                 error.message,
             ),
             Self::Protocol(error) => (FailureKind::Refused, 0, None, error.to_string()),
+            withheld @ Self::Withheld { .. } => {
+                (FailureKind::Refused, 0, None, withheld.to_string())
+            }
             other => (other.loss(), 0, None, other.to_string()),
         };
         SessionError {
@@ -222,7 +236,9 @@ pub fn refusal_remedy(code: u16) -> Option<&'static str> {
             "check user and password (DYNO_PASSWORD or --option-file keep it out of the process list)"
         }
         1044 => "grant the account rights on the database",
-        1049 => "create the database first: CREATE DATABASE sbtest, or name another one in the URL",
+        1049 => {
+            "dyno bench --create-database creates it; or run CREATE DATABASE yourself, or name another database in the URL"
+        }
         1040 | 1203 | 1226 => {
             "the server takes no more connections: raise max_connections, or use fewer --threads"
         }

@@ -1,11 +1,15 @@
 //! From a socket to an open connection: greeting, TLS, authentication.
 
 use wire::mysql::ProtocolError;
-use wire::mysql::auth::{self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, REQUEST_PUBLIC_KEY, SHA256};
+use wire::mysql::auth::{
+    self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, FirstAnswer, REQUEST_PUBLIC_KEY,
+    REQUEST_PUBLIC_KEY_SHA256, SHA256,
+};
 use wire::mysql::handshake::{Greeting, Login, Next, may_be_mysql, not_mysql};
 use wire::mysql::packet::{self, Gatherer, Message};
 
 use super::error::{Error, TlsFailure};
+use super::password::{Channel, Delivery};
 use super::target::Target;
 use super::tls::TlsMode;
 use crate::net::Stream;
@@ -145,11 +149,14 @@ impl Handshake {
             ..login(target)
         };
         self.capabilities = login.capabilities(&self.greeting);
-        let secure = self.stream.is_secure();
         let (mut plugin, mut scramble) = self.first_plugin();
-        let answer = auth::first_answer(&plugin, &target.password, &scramble, secure)?;
+        // Of these plugins none asks for the password itself at once.
+        let proof = match auth::first_answer(&plugin, &target.password, &scramble)? {
+            FirstAnswer::Proof(proof) => proof,
+            FirstAnswer::Password => Vec::new(),
+        };
         let mut out = Vec::new();
-        login.response(&mut out, self.sequence, &self.greeting, &plugin, &answer);
+        login.response(&mut out, self.sequence, &self.greeting, &plugin, &proof);
         self.stream.write_all(&out).await.map_err(Error::Lost)?;
         loop {
             match self.next().await? {
@@ -160,19 +167,18 @@ impl Handshake {
                     scramble: nonce,
                 } => {
                     (plugin, scramble) = (wanted, nonce);
-                    // sha256_password trusts no Unix socket.
-                    let secure = secure && (plugin != SHA256 || login.tls);
-                    let answer = auth::first_answer(&plugin, &target.password, &scramble, secure)?;
-                    self.send(&answer).await?;
+                    match auth::first_answer(&plugin, &target.password, &scramble)? {
+                        FirstAnswer::Proof(proof) => self.send(&proof).await?,
+                        FirstAnswer::Password => {
+                            self.send_password(target, &plugin, &scramble).await?;
+                        }
+                    }
                 }
-                Next::More(data) if plugin == CACHING_SHA2 => {
-                    self.caching_sha2(&data, &target.password, &scramble, secure)
-                        .await?;
-                }
-                Next::More(key) if plugin == SHA256 => {
-                    let password = auth::encrypt_password(&target.password, &scramble, &key)?;
-                    self.send(&password).await?;
-                }
+                Next::More(data) if plugin == CACHING_SHA2 => match data.as_slice() {
+                    [FAST_PATH_OK] => {}
+                    [FULL_PATH] => self.send_password(target, &plugin, &scramble).await?,
+                    _ => return Err(out_of_place()),
+                },
                 Next::More(_) => return Err(out_of_place()),
             }
         }
@@ -189,29 +195,45 @@ impl Handshake {
         (plugin.to_owned(), self.greeting.scramble.clone())
     }
 
-    /// The second step of caching_sha2_password: nothing if the server knows the
-    /// password's hash, else the password itself, under TLS or the server's key.
-    async fn caching_sha2(
+    /// Sends the password itself, as far as the server may have it.
+    async fn send_password(
         &mut self,
-        data: &[u8],
-        password: &str,
+        target: &Target,
+        plugin: &str,
         scramble: &[u8],
-        secure: bool,
     ) -> Result<(), Error> {
-        match data {
-            [FAST_PATH_OK] => Ok(()),
-            [FULL_PATH] if secure => self.send(&auth::clear(password)).await,
-            [FULL_PATH] => {
-                self.send(&[REQUEST_PUBLIC_KEY]).await?;
-                let key = match self.next().await? {
-                    Next::More(key) => key,
-                    Next::Refused(error) => return Err(Error::Login(error)),
-                    Next::Ready | Next::Switch { .. } => return Err(out_of_place()),
-                };
-                let encrypted = auth::encrypt_password(password, scramble, &key)?;
-                self.send(&encrypted).await
+        let channel = Channel {
+            is_unix: self.stream.is_unix(),
+            has_tls: self.stream.tls_description().is_some(),
+            is_verified: target.tls_mode.verifies(),
+        };
+        let delivery = target.permissions.delivery(plugin, channel);
+        let delivery = delivery.map_err(|why| Error::Withheld {
+            server: target.shown(),
+            why,
+        })?;
+        let password = &target.password;
+        let payload = match delivery {
+            Delivery::Clear => auth::clear(password),
+            Delivery::Encrypted(key) => auth::encrypt_password(password, scramble, key)?,
+            Delivery::EncryptedWithTheServersKey => {
+                let key = self.request_public_key(plugin).await?;
+                auth::encrypt_password(password, scramble, &key)?
             }
-            _ => Err(out_of_place()),
+        };
+        self.send(&payload).await
+    }
+
+    async fn request_public_key(&mut self, plugin: &str) -> Result<Vec<u8>, Error> {
+        let request = match plugin {
+            SHA256 => REQUEST_PUBLIC_KEY_SHA256,
+            _ => REQUEST_PUBLIC_KEY,
+        };
+        self.send(&[request]).await?;
+        match self.next().await? {
+            Next::More(key) => Ok(key),
+            Next::Refused(error) => Err(Error::Login(error)),
+            Next::Ready | Next::Switch { .. } => Err(out_of_place()),
         }
     }
 

@@ -8,9 +8,12 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 use rustls::pki_types::ServerName;
 
+use super::password::Permissions;
 use super::tls::{TlsMode, TlsOptions};
 use crate::net::Address;
 
+/// The schemes of a URL that names a server; both mean the same protocol.
+pub const SCHEMES: [&str; 2] = ["mysql", "mariadb"];
 /// MySQL's port.
 pub const DEFAULT_PORT: u16 = 3306;
 /// The database that sysbench uses.
@@ -31,6 +34,7 @@ pub struct Target {
     pub database: String,
     pub(super) tls_mode: TlsMode,
     pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
+    pub(super) permissions: Permissions,
 }
 
 /// A URL or an option that names no server.
@@ -75,12 +79,13 @@ impl Target {
     ) -> Result<Self, TargetError> {
         let parsed = url::Url::parse(url)
             .map_err(|error| TargetError::Url(format!("this is no URL: {error}")))?;
-        if parsed.scheme() != "mysql" {
+        if !SCHEMES.contains(&parsed.scheme()) {
             return Err(TargetError::Url(format!(
-                "{:?} is not mysql:",
+                "{:?} is neither mysql: nor mariadb:",
                 parsed.scheme()
             )));
         }
+        check_unreserved(&parsed)?;
         let host = parsed
             .host_str()
             .unwrap_or("localhost")
@@ -91,10 +96,12 @@ impl Target {
             Some(path) => Address::Unix(path),
             None => resolve(&host, port)?,
         };
-        let tls_mode = match address {
+        tls.check().map_err(TargetError::Tls)?;
+        let permissions = Permissions::from(tls);
+        let tls_mode = match (&address, tls.mode()) {
             // Nobody can read along on a Unix socket, as MySQL's clients see it too.
-            Address::Unix(_) if tls.mode == TlsMode::Preferred => TlsMode::Disable,
-            _ => tls.mode,
+            (Address::Unix(_), TlsMode::Preferred) => TlsMode::Disable,
+            (_, mode) => mode,
         };
         let tls = (tls_mode != TlsMode::Disable)
             .then(|| {
@@ -126,7 +133,25 @@ impl Target {
             database,
             tls_mode,
             tls,
+            permissions,
         })
+    }
+
+    /// Pins the server's RSA public key (PEM), with which it gets the password where it
+    /// asks for the password itself.
+    #[must_use]
+    pub fn with_server_public_key(mut self, pem: Vec<u8>) -> Self {
+        self.permissions.pin(pem);
+        self
+    }
+
+    /// The same server and account without a default database, for when it does not exist yet.
+    #[must_use]
+    pub fn without_database(&self) -> Self {
+        Self {
+            database: String::new(),
+            ..self.clone()
+        }
     }
 
     /// The addresses that its host has; none for a Unix socket, which is on this host.
@@ -153,6 +178,17 @@ impl Target {
             Address::Tcp(_) => format!("mysql://{user}@{}:{}/{database}", self.host, self.port),
         }
     }
+}
+
+/// Refuses a URL that its author probably meant differently: a `#`, `/` or `?` in a password
+/// ends the host part, and the rest is read as a path or a fragment.
+fn check_unreserved(url: &url::Url) -> Result<(), TargetError> {
+    if url.fragment().is_none() && !url.path().contains('@') {
+        return Ok(());
+    }
+    Err(TargetError::Url(
+        "the URL has a '#', or an '@' after its host; in a password or a name write # as %23, @ as %40, / as %2F, ? as %3F, % as %25".to_owned(),
+    ))
 }
 
 fn socket_path(url: &url::Url) -> Result<Option<PathBuf>, TargetError> {
@@ -201,6 +237,12 @@ mod tests {
     }
 
     #[test]
+    fn mariadb_is_another_name_of_the_scheme() {
+        let target = parse("mariadb://root@127.0.0.1:3307/shop").unwrap();
+        assert_eq!(target.shown(), "mysql://root@127.0.0.1:3307/shop");
+    }
+
+    #[test]
     fn what_is_left_out_has_defaults() {
         let target = parse("mysql://127.0.0.1").unwrap();
         assert_eq!(target.shown(), "mysql://me@127.0.0.1:3306/sbtest");
@@ -220,6 +262,23 @@ mod tests {
     fn the_password_is_never_shown() {
         let target = parse("mysql://u:secret@127.0.0.1/x").unwrap();
         assert!(!format!("{target:?} {}", target.shown()).contains("secret"));
+    }
+
+    #[test]
+    fn special_characters_are_percent_encoded() {
+        for url in [
+            "mysql://u:12#34@127.0.0.1/x",
+            "mysql://u:12/34@127.0.0.1/x",
+            "mysql://127.0.0.1/x#y",
+        ] {
+            let message = parse(url).unwrap_err().to_string();
+            assert!(message.contains("%23"), "{message}");
+        }
+        let target = parse("mysql://u:%2312%2F@127.0.0.1/a%40b?socket=/a@b").unwrap();
+        assert_eq!(
+            (target.password.as_str(), target.database.as_str()),
+            ("#12/", "a@b")
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! TLS as MySQL's clients know it: five modes, and how far each trusts.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +10,9 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// Longest file of a public key that is read.
+const PUBLIC_KEY_LIMIT_BYTES: u64 = 1 << 20;
 
 /// How much TLS is wanted (MySQL's `--ssl-mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,20 +30,108 @@ pub enum TlsMode {
     VerifyFull,
 }
 
-/// What the user said about TLS.
+impl TlsMode {
+    /// Whether the server's certificate is verified.
+    pub(super) fn verifies(self) -> bool {
+        matches!(self, Self::VerifyCa | Self::VerifyFull)
+    }
+
+    /// The word for it in a command line or a study.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disable => "disable",
+            Self::Preferred => "preferred",
+            Self::Required => "required",
+            Self::VerifyCa => "verify-ca",
+            Self::VerifyFull => "verify-full",
+        }
+    }
+}
+
+/// What the user said about TLS, and about who may have the password itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TlsOptions {
-    /// How much.
-    pub mode: TlsMode,
+    /// How much TLS. `None`: [`TlsMode::VerifyFull`] with `ca`, else
+    /// [`TlsMode::Preferred`].
+    pub mode: Option<TlsMode>,
     /// A file of trusted authorities (PEM) instead of the system's.
     pub ca: Option<PathBuf>,
     /// The client's certificate chain (PEM)…
     pub certificate: Option<PathBuf>,
     /// …and its key (PEM).
     pub key: Option<PathBuf>,
+    /// What is known of the server's RSA key.
+    pub server_public_key: ServerPublicKey,
+    /// Whether whoever answers may have the password in clear (`mysql_clear_password`).
+    pub cleartext_plugin: bool,
+}
+
+/// The key with which `caching_sha2_password` and `sha256_password` encrypt the password
+/// for a server that was not verified otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ServerPublicKey {
+    /// Not known: such a server does not get the password.
+    #[default]
+    Unknown,
+    /// Whatever key the server has is accepted: its RSA key, or that of its certificate.
+    Accepted,
+    /// This RSA key (PEM).
+    Known(Vec<u8>),
+}
+
+impl ServerPublicKey {
+    /// Reads the key from a file (PEM).
+    ///
+    /// # Errors
+    /// In words: a file that cannot be read, or holds no RSA public key.
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+        let mut pem = Vec::new();
+        let opened = std::fs::File::open(file);
+        opened
+            .and_then(|opened| opened.take(PUBLIC_KEY_LIMIT_BYTES).read_to_end(&mut pem))
+            .map_err(|error| failed(&error))?;
+        match wire::mysql::auth::check_public_key(&pem) {
+            Ok(()) => Ok(Self::Known(pem)),
+            Err(error) => Err(failed(&error)),
+        }
+    }
 }
 
 impl TlsOptions {
+    /// The mode that they mean.
+    #[must_use]
+    pub fn mode(&self) -> TlsMode {
+        match (self.mode, &self.ca) {
+            (Some(mode), _) => mode,
+            // Who names an authority wants it checked.
+            (None, Some(_)) => TlsMode::VerifyFull,
+            (None, None) => TlsMode::Preferred,
+        }
+    }
+
+    /// Refuses what would have no effect: whoever names an authority or a certificate
+    /// relies on it.
+    ///
+    /// # Errors
+    /// In words.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mode = self.mode();
+        let name = mode.name();
+        if self.ca.is_some() && !mode.verifies() {
+            return Err(format!(
+                "the authority (--tls-ca, server.tls.ca) would not be used: the mode {name} does not verify the server's certificate; choose verify-ca or verify-full, or leave out the mode"
+            ));
+        }
+        if self.certificate.is_some() && mode == TlsMode::Disable {
+            return Err(format!(
+                "the client's certificate (--tls-cert, server.tls.cert) would not be used with the mode {name}; choose another mode"
+            ));
+        }
+        Ok(())
+    }
+
     /// The options as rustls takes them.
     ///
     /// # Errors
@@ -70,7 +162,7 @@ impl TlsOptions {
         &self,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>, String> {
-        let check = match self.mode {
+        let check = match self.mode() {
             TlsMode::VerifyFull => Check::All,
             TlsMode::VerifyCa => Check::Chain,
             TlsMode::Disable | TlsMode::Preferred | TlsMode::Required => Check::Nothing,

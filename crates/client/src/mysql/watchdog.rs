@@ -51,6 +51,6 @@ async fn is_alive(target: &Target) -> bool {
     };
     matches!(
         timeout(ANSWER_LIMIT, asked).await,
-        Ok(Ok(()) | Err(Error::Login(_) | Error::Statement { .. }))
+        Ok(Ok(()) | Err(Error::Login(_) | Error::Statement { .. } | Error::Withheld { .. }))
     )
 }

@@ -7,10 +7,12 @@
     reason = "the helpers here are tests too"
 )]
 
+pub(crate) mod peer;
+
 use std::future::Future;
 use std::path::PathBuf;
 
-use client::mysql::{Connection, Error, Target, TlsMode, TlsOptions};
+use client::mysql::{Connection, Error, ServerPublicKey, Target, TlsMode, TlsOptions};
 use client::reactor::Reactor;
 use testkit::Server;
 
@@ -22,7 +24,7 @@ pub(crate) fn run<F: Future>(future: F) -> F::Output {
 /// TLS of this mode, trusting `ca`.
 pub(crate) fn tls(mode: TlsMode, ca: Option<PathBuf>) -> TlsOptions {
     TlsOptions {
-        mode,
+        mode: Some(mode),
         ca,
         ..TlsOptions::default()
     }
@@ -31,6 +33,14 @@ pub(crate) fn tls(mode: TlsMode, ca: Option<PathBuf>) -> TlsOptions {
 /// In clear, whatever the server offers.
 pub(crate) fn open() -> TlsOptions {
     tls(TlsMode::Disable, None)
+}
+
+/// In clear, with whatever key the server has.
+pub(crate) fn accepting() -> TlsOptions {
+    TlsOptions {
+        server_public_key: ServerPublicKey::Accepted,
+        ..open()
+    }
 }
 
 /// Under TLS, without a check.

@@ -3,18 +3,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 use measure::threshold::Threshold;
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
 
-use super::value::{duration, limit, percent, rate};
+use super::OutputArgs;
+use super::habits;
+use super::value::{UndecidedArg, duration, limit, percent, rate};
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// The database: mysql://USER@HOST:PORT/DATABASE, with ?socket=/path for a Unix
     /// socket; sqlite:FILE, or sqlite: for a temporary one. The password is best
     /// given as DYNO_PASSWORD or in an option file.
+    #[arg(value_parser = address)]
     pub(crate) url: String,
 
     /// What each virtual user does.
@@ -26,10 +30,11 @@ pub(crate) struct BenchArgs {
     /// Rows in each table.
     #[arg(long, default_value_t = 25_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rows: u64,
-    /// Virtual users, each with one connection.
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) threads: u32,
-    /// Length of the measurement (30s, 5m, 1h30m). [default: 30s, or none with --events]
+    /// Virtual users, each with one connection; several numbers (1,4,16) run one after the
+    /// other.
+    #[arg(long, default_value = "16", value_delimiter = ',', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) threads: Vec<u32>,
+    /// Length of the measurement (20, 30s, 5m, 1h30m). [default: 30s, or none with --events]
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub(crate) time: Option<Duration>,
     /// End when sure: once the 95 % interval of the mean throughput is, two looks in a row,
@@ -58,7 +63,7 @@ pub(crate) struct BenchArgs {
     pub(crate) warmup: Duration,
     /// End after so many transactions. Without --time, the run also ends when the server
     /// has answered no statement for 60 s.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N")]
     pub(crate) events: Option<u64>,
     /// Open loop: so many transactions arrive each second, whether a user is free or not.
     #[arg(long, value_parser = rate, value_name = "PER_SECOND")]
@@ -72,6 +77,9 @@ pub(crate) struct BenchArgs {
     /// Whether to load the data first.
     #[arg(long, value_enum, default_value_t = PrepareArg::Missing)]
     pub(crate) prepare: PrepareArg,
+    /// Create the database (MySQL, MariaDB) if it does not exist.
+    #[arg(long)]
+    pub(crate) create_database: bool,
     /// Seed of the rows and of every random choice.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -86,6 +94,10 @@ pub(crate) struct BenchArgs {
     /// exit code 1 when it is not.
     #[arg(long = "threshold", value_name = "CONDITION", value_parser = crate::thresholds::read)]
     pub(crate) thresholds: Vec<Threshold>,
+    /// Whether an undecided threshold, whose limit lies within the 95 % interval of what was
+    /// found, passes or fails (exit code 1).
+    #[arg(long, value_enum, default_value_t = UndecidedArg::Pass, requires = "thresholds")]
+    pub(crate) undecided: UndecidedArg,
     /// The result that thresholds are relative to.
     #[arg(long, value_name = "RESULT")]
     pub(crate) baseline: Option<PathBuf>,
@@ -95,6 +107,8 @@ pub(crate) struct BenchArgs {
     /// Print the result as JSON on stdout; progress goes to stderr.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 
     #[command(flatten, next_help_heading = "Connection")]
     pub(crate) connection: ConnectionArgs,
@@ -105,9 +119,14 @@ pub(crate) struct BenchArgs {
 /// How to reach a server.
 #[derive(Debug, Args)]
 pub(crate) struct LoginArgs {
-    /// How much TLS.
-    #[arg(long, value_enum, default_value_t = TlsModeArg::Preferred, requires = "url", long_help = "How much TLS: disable; preferred (if the server offers it, unchecked); required (or no connection, unchecked); verify-ca (trusted authority); verify-full (and the right name). Naming --tls-ca without a mode means verify-full.")]
-    pub(crate) tls_mode: TlsModeArg,
+    /// How much TLS. [default: preferred; verify-full with --tls-ca]
+    #[arg(
+        long,
+        value_enum,
+        requires = "url",
+        long_help = "How much TLS: disable; preferred (if the server offers it, not verified); required (or no connection, not verified); verify-ca (from a trusted authority); verify-full (and made out to the server's name). [default: preferred; verify-full with --tls-ca]"
+    )]
+    pub(crate) tls_mode: Option<TlsModeArg>,
     /// File of trusted authorities (PEM) instead of the system's.
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) tls_ca: Option<PathBuf>,
@@ -117,6 +136,20 @@ pub(crate) struct LoginArgs {
     /// The key of the client's certificate (PEM).
     #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "url"])]
     pub(crate) tls_key: Option<PathBuf>,
+    /// Accept any public key that the server presents, to send it the password.
+    #[arg(
+        long,
+        requires = "url",
+        conflicts_with = "server_public_key_path",
+        long_help = "Accept any public key that the server presents, to send it the password. caching_sha2_password (MySQL's default) and sha256_password require the password itself at an account's first login. Without this option, it is sent only over a Unix socket, over TLS with a verified certificate, or encrypted with the key in --server-public-key-path. Unlike MySQL's own client, dyno does not consider unverified TLS safe."
+    )]
+    pub(crate) get_server_public_key: bool,
+    /// File with the server's RSA public key (PEM), to encrypt the password without TLS.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) server_public_key_path: Option<PathBuf>,
+    /// Send the password in clear text (mysql_clear_password) without verifying the server.
+    #[arg(long, requires = "url")]
+    pub(crate) enable_cleartext_plugin: bool,
     /// Read user and password from a file of my.cnf's form.
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) option_file: Option<PathBuf>,
@@ -183,19 +216,19 @@ pub(crate) struct TransactionArgs {
     #[arg(long, default_value_t = 1)]
     pub(crate) delete_inserts: u32,
     /// Whether there are range SELECTs at all.
-    #[arg(long, default_value_t = true, action = ArgAction::Set, value_name = "BOOL")]
+    #[arg(long, default_value_t = true, action = ArgAction::Set, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) range_selects: bool,
     /// No BEGIN and COMMIT: each statement is its own transaction.
-    #[arg(long)]
+    #[arg(long, action = ArgAction::Set, value_name = "BOOL", num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, value_parser = BoolishValueParser::new())]
     pub(crate) skip_trx: bool,
     /// A secondary index on id in place of the primary key.
-    #[arg(long)]
+    #[arg(long, action = ArgAction::Set, value_name = "BOOL", num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, value_parser = BoolishValueParser::new())]
     pub(crate) secondary: bool,
     /// Whether column k is indexed.
-    #[arg(long, default_value_t = true, action = ArgAction::Set, value_name = "BOOL")]
+    #[arg(long, default_value_t = true, action = ArgAction::Set, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) create_secondary: bool,
     /// Whether the server numbers new rows.
-    #[arg(long, default_value_t = true, action = ArgAction::Set, value_name = "BOOL")]
+    #[arg(long, default_value_t = true, action = ArgAction::Set, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) auto_inc: bool,
     /// Keys of a select_random_points.
     #[arg(long, default_value_t = 10)]
@@ -259,6 +292,16 @@ pub(crate) enum ReplyTimeArg {
     Kernel,
     /// The program's clock.
     Program,
+}
+
+/// A word of sysbench's in place of an address is told apart from a misspelled address.
+fn address(text: &str) -> Result<String, String> {
+    match habits::workload(text) {
+        Some(workload) => Err(format!(
+            "it is a workload, not an address; write `dyno bench URL --workload {workload}`"
+        )),
+        None => Ok(text.to_owned()),
+    }
 }
 
 fn workload_help() -> String {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::LoginArgs;
-use super::value::key_value;
+use super::value::{UndecidedArg, key_value};
+use super::{LoginArgs, OutputArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
@@ -30,9 +30,15 @@ pub(crate) struct RunArgs {
     /// The result that thresholds of the study are relative to.
     #[arg(long, value_name = "RESULT")]
     pub(crate) baseline: Option<PathBuf>,
+    /// Whether an undecided threshold, whose limit lies within the 95 % interval of what was
+    /// found, passes or fails (exit code 1).
+    #[arg(long, value_enum, default_value_t = UndecidedArg::Pass)]
+    pub(crate) undecided: UndecidedArg,
     /// Print the result as JSON on stdout; progress goes to stderr.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

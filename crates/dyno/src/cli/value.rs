@@ -2,13 +2,33 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
+
+/// What an undecided threshold means for the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UndecidedArg {
+    /// Nothing.
+    Pass,
+    /// The same as a missed one.
+    Fail,
+}
+
+/// A plain number is in seconds, as in sysbench and pgbench.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match is_plain {
+        true => with_unit(&format!("{text}s")),
+        false => with_unit(text),
+    }
+}
+
+fn with_unit(text: &str) -> Result<Duration, String> {
     ::study::parse_duration(text).map_err(|error| error.to_string())
 }
 
-/// A limit of response times.
+/// A limit of response times. It needs its unit: 20 could be meant in milliseconds.
 pub(super) fn limit(text: &str) -> Result<Duration, String> {
-    match duration(text)? {
+    match with_unit(text)? {
         Duration::ZERO => Err("no response time is below zero".to_owned()),
         limit => Ok(limit),
     }
@@ -46,7 +66,7 @@ pub(super) fn above_zero(text: &str) -> Result<f64, String> {
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (0.001..=1e7).contains(&rate) => Ok(rate),
-        _ => Err("a rate is a number of transactions a second, from 0.001 to 10000000".to_owned()),
+        _ => Err("a rate is a number of transactions a second, from 0.001 to 10000000; without --rate users do not wait for arrivals".to_owned()),
     }
 }
 
@@ -55,4 +75,18 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
         .split_once('=')
         .ok_or("it has the form KEY=VALUE, like load.threads=4")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_numbers_are_seconds_but_not_of_response_times() {
+        assert_eq!(duration("20"), Ok(Duration::from_secs(20)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert!(duration("20x").is_err() && duration("").is_err());
+        assert_eq!(limit("20ms"), Ok(Duration::from_millis(20)));
+        assert!(limit("20").is_err());
+    }
 }

@@ -24,6 +24,7 @@ mod servers;
 mod status;
 mod sysbench;
 mod tables;
+mod terminal;
 
 pub use cache::{Cache, Process, entries, port_in};
 pub use disk::SmallDisk;
@@ -34,6 +35,7 @@ pub use servers::{LAZY_DISK, database, mariadb, mysql, server_checksum};
 pub use status::{Delta, Status};
 pub use sysbench::{SysbenchRun, sysbench};
 pub use tables::{Table, csv, is_rounded, tables};
+pub use terminal::Terminal;
 
 use std::time::{Duration, Instant};
 

@@ -17,7 +17,7 @@ use measure::summary::TrialSummary;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{Cache, PATIENCE, wait_until};
+use super::{Cache, PATIENCE, Terminal, wait_until};
 
 /// By its path, for a test may leave nothing on `PATH`.
 const ENV: &str = "/usr/bin/env";
@@ -166,6 +166,22 @@ impl Program {
     /// Runs it to its end.
     pub fn run(self) -> Finished {
         self.start().wait()
+    }
+
+    /// Runs it to its end with both outputs on a terminal of so many columns; gives what it shows.
+    pub fn run_on_terminal(mut self, columns: u16) -> String {
+        let terminal = Terminal::new(columns);
+        self.command
+            .stdin(Stdio::null())
+            .stdout(terminal.side())
+            .stderr(terminal.side());
+        let mut child = self.command.spawn().expect("dyno can be started");
+        // Else this process would hold the terminal open.
+        drop(self.command);
+        let shown = terminal.read();
+        let status = child.wait().unwrap();
+        assert!(status.success(), "{status}\n{shown}");
+        shown
     }
 
     /// The same with its stderr going somewhere else.

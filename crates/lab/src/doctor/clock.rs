@@ -64,7 +64,7 @@ pub(super) const CHECKS: &[Check<Clock>] = &[
             id: "clock-source",
             worst: Level::Spoils,
             why: "Server and generator read the time several times for each statement, and a slow clock makes each of them a system call.",
-            source: "kernel docs, timers/timekeeping; paper P1 (timer interrupts)",
+            source: "kernel docs, timers/timekeeping; MySQL on VMware ESX (Sun, VMware) (timer interrupts)",
             mend: Mend::Words(
                 "echo SOURCE > /sys/devices/system/clocksource/clocksource0/current_clocksource",
             ),
@@ -76,7 +76,7 @@ pub(super) const CHECKS: &[Check<Clock>] = &[
             id: "time-sync",
             worst: Level::Note,
             why: "dyno measures with a clock that nobody steps, but the times of logs on several hosts only fit together when those are set, and without a jump in between.",
-            source: "paper P4 (times on the client, for clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
+            source: "OLTP Linux on ESX 3.5 (AnandTech) (times on the client, for clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
             mend: Mend::Words(
                 "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock in its first three updates only",
             ),

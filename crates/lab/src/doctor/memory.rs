@@ -67,7 +67,7 @@ pub(super) const CHECKS: &[Check<Memory>] = &[
             id: "memory-for-servers",
             worst: Level::Spoils,
             why: "Servers whose buffer pools do not fit into memory swap, and then their pages are read from the disk twice.",
-            source: "paper P5 (70-80 % of the memory for the buffer pool)",
+            source: "MySQL on vSAN 6.7 (VMware) (70-80 % of the memory for the buffer pool)",
             mend: Mend::Words(
                 "set server.config.innodb_buffer_pool_size to a smaller size in the study, or topology.instances to fewer",
             ),

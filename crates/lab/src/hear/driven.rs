@@ -14,6 +14,8 @@ use crate::failure::{Cause, Failure};
 /// What the loads of a trial gave.
 pub(crate) struct Driven {
     pub(crate) gather: Gather,
+    /// Wall-clock time at the zero of the loads' clock.
+    pub(crate) started_at: String,
     pub(crate) instances: Vec<InstanceSummary>,
     pub(crate) metrics: Metrics,
     pub(crate) unfinished: Unfinished,
@@ -57,6 +59,7 @@ impl Hearing<'_> {
             unfinished: self.unfinished(),
             ended: self.early.ended().filter(|_| outcome == Outcome::Completed),
             gather: self.gather,
+            started_at: self.started_at,
             metrics,
             outcome,
             failure,
@@ -86,20 +89,22 @@ impl Hearing<'_> {
             1 => &self.gather,
             _ => &load.gather,
         });
-        let members = self.rig.databases().zip(self.rig.settings());
         (1..)
             .zip(self.loads.iter().zip(gathers))
-            .zip(members)
-            .map(|((number, (load, gather)), (database, settings))| {
+            .zip(&self.rig.members)
+            .map(|((number, (load, gather)), member)| {
+                let database = &member.database;
                 let part = gather.finish(self.part(outcome.clone(), database));
                 InstanceSummary {
                     number,
                     server: database.shown(),
                     transactions: part.transactions,
                     response_ms: part.response_ms,
-                    errors: part.errors.iter().map(|error| error.count).sum(),
+                    errors: part.failures() + part.restarts(),
+                    restarts: part.restarts(),
                     outcome: own_outcome(load).unwrap_or_else(|| outcome.clone()),
-                    settings: settings.to_vec(),
+                    settings: member.settings.clone(),
+                    process: member.process(),
                 }
             })
             .collect()
@@ -112,6 +117,7 @@ impl Hearing<'_> {
             label: trial.label.clone(),
             point: Vec::new(),
             repeat: trial.repeat,
+            started_at: None,
             setup: trial.setup_of(&database.engine(), &database.shown(), None, 0),
             unfinished: Unfinished::default(),
             instances: Vec::new(),

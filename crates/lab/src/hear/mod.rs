@@ -5,7 +5,7 @@ mod driven;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use load::{Barrier, End, LoadError, LoadOutcome, Stop};
 use measure::gather::Gather;
@@ -55,6 +55,7 @@ pub(crate) struct Hearing<'a> {
     loads: Vec<Heard>,
     merger: Merger,
     gather: Gather,
+    started_at: String,
     has_measured: bool,
     watch: Watch,
     early: Early,
@@ -98,6 +99,7 @@ impl<'a> Hearing<'a> {
         Self {
             merger: Merger::new(loads.len()),
             gather: Gather::new(&kinds),
+            started_at: wall_clock_of(barrier.origin()),
             has_measured: false,
             watch: match trial.monitors {
                 true => Watch::Waiting,
@@ -278,6 +280,12 @@ impl<'a> Hearing<'a> {
             waiting_or_over => waiting_or_over,
         };
     }
+}
+
+/// The wall-clock time of a past instant, in UTC.
+fn wall_clock_of(instant: Instant) -> String {
+    let time = jiff::Timestamp::now() - instant.elapsed();
+    time.strftime("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string()
 }
 
 /// Why a load could not begin or go on; `None` when that is not its own fault.

@@ -118,6 +118,11 @@ pub fn place() -> Result<PathBuf, LabError> {
     root::from_environment()
 }
 
+/// Where the templates of the cache at `root` are.
+pub(crate) fn templates_in(root: &Path) -> PathBuf {
+    root.join(root::TEMPLATES)
+}
+
 impl Home {
     /// Opens the cache at `$DYNO_CACHE_DIR`, else `/var/cache/dyno` for root, else
     /// `$XDG_CACHE_HOME/dyno` or `~/.cache/dyno`, with the size limit of
@@ -197,7 +202,7 @@ impl Home {
     }
 
     pub(crate) fn templates(&self) -> PathBuf {
-        self.inner.root.join(root::TEMPLATES)
+        templates_in(&self.inner.root)
     }
 
     pub(crate) fn cache_limit_bytes(&self) -> u64 {

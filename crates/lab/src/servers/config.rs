@@ -19,6 +19,8 @@ pub(super) struct Place<'a> {
     pub(super) number: u32,
     pub(super) dir: &'a Path,
     pub(super) data: &'a Path,
+    pub(super) closed: &'a Path,
+    pub(super) init_file: &'a Path,
     pub(super) port: u16,
     pub(super) connections: u32,
 }
@@ -110,7 +112,7 @@ pub(super) fn my_cnf(
     }
     let below = |name: &str| place.dir.join(name).display().to_string();
     section(
-        "A directory, a port and a socket of its own. It has no passwords, so it listens on this host only.",
+        "A directory, a port and a socket of its own; it listens on this host only.",
         &[
             ("datadir", place.data.display().to_string()),
             ("tmpdir", below("tmp")),
@@ -119,6 +121,19 @@ pub(super) fn my_cnf(
             ("port", place.port.to_string()),
             ("bind_address", "127.0.0.1".to_owned()),
         ],
+    );
+    section(
+        "Only its root account can log in, whose password dyno sets anew at each start.",
+        &[("init_file", place.init_file.display().to_string())],
+    );
+    let no_files = match installed.engine {
+        // It knows no word for no directory.
+        Engine::MariaDb => place.closed.display().to_string(),
+        Engine::MySql => "NULL".to_owned(),
+    };
+    section(
+        "Statements read and write no files, unless the study names a directory for them.",
+        &[("secure_file_priv", no_files)],
     );
     section(
         "No name service is asked about a client's address.",
@@ -134,13 +149,7 @@ pub(super) fn my_cnf(
             "As in MariaDB, there is no binary log unless the study asks for one.",
             &binlog_off(config),
         );
-        section(
-            "No second protocol, and no directory for files that the study did not name.",
-            &[
-                ("mysqlx", "OFF".to_owned()),
-                ("secure_file_priv", "NULL".to_owned()),
-            ],
-        );
+        section("No second protocol.", &[("mysqlx", "OFF".to_owned())]);
     }
     if !config.is_empty() {
         let study: Vec<(&str, String)> = config

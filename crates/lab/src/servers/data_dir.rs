@@ -13,6 +13,8 @@ use crate::tree::{self, OpenDir};
 ///
 /// ```text
 /// my.cnf        its configuration: dyno's, for the server to read
+/// init.sql      the password of its root account: the same, gone once it has started
+/// closed/       where `INTO OUTFILE` may write, and cannot
 /// own/          the server's, closed to others: s.sock, pid, tmp/
 /// own/data/     its data, unless that lies on another disk
 /// ```
@@ -42,6 +44,7 @@ impl DataDir {
         };
         make(&new.own(), 0o700)?;
         new.make_own("tmp")?;
+        make(&new.closed(), 0o555)?;
         if let Some(directory) = elsewhere {
             new.elsewhere = Some(Outside::make(home, Kind::Directory, directory)?);
         }
@@ -75,6 +78,18 @@ impl DataDir {
     /// The server's configuration: not where its user could change it.
     pub(crate) fn config(&self) -> PathBuf {
         self.dir.join("my.cnf")
+    }
+
+    /// What the server executes before it accepts connections: not where its user could
+    /// change it.
+    pub(super) fn init_file(&self) -> PathBuf {
+        self.dir.join("init.sql")
+    }
+
+    /// The only directory that statements may read and write files in: it is empty, and
+    /// nobody may write there.
+    pub(super) fn closed(&self) -> PathBuf {
+        self.dir.join("closed")
     }
 
     pub(crate) fn home(&self) -> &Home {

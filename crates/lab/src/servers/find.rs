@@ -62,10 +62,7 @@ pub fn find(
     version: Option<&str>,
 ) -> Result<Installed, LabError> {
     let account = Account::for_servers()?;
-    let places = match basedir {
-        Some(dir) => below(engine, dir),
-        None => on_host(engine),
-    };
+    let places = places(engine, basedir);
     let (mut others, mut broken) = (Vec::new(), None);
     for (program, base) in places {
         let (build, is_mariadb) = match version_of(&program, &account) {
@@ -97,11 +94,34 @@ pub fn find(
             found: others,
         },
         (_, Some(error)) => error,
-        _ => LabError::NoServer {
-            engine,
-            searched: basedir.map_or(Searched::Host, |dir| Searched::Basedir(dir.to_owned())),
-        },
+        _ => no_server(engine, basedir),
     })
+}
+
+/// Makes sure that there is a file by the name of an engine's server program where [`find`]
+/// looks; does not run it, so it may be another engine's, or broken.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn find_file(engine: Engine, basedir: Option<&Path>) -> Result<(), LabError> {
+    match places(engine, basedir).is_empty() {
+        true => Err(no_server(engine, basedir)),
+        false => Ok(()),
+    }
+}
+
+fn places(engine: Engine, basedir: Option<&Path>) -> Vec<Place> {
+    match basedir {
+        Some(dir) => below(engine, dir),
+        None => on_host(engine),
+    }
+}
+
+fn no_server(engine: Engine, basedir: Option<&Path>) -> LabError {
+    LabError::NoServer {
+        engine,
+        searched: basedir.map_or(Searched::Host, |dir| Searched::Basedir(dir.to_owned())),
+    }
 }
 
 /// A program, and the directory it belongs to.

@@ -64,6 +64,7 @@ pub(super) fn failure(
             server,
             name,
             words,
+            near: None,
         },
         None => LabError::Died {
             server,
@@ -83,7 +84,7 @@ pub(super) fn notes(log: &str, config: &[(String, String)]) -> Vec<String> {
 }
 
 /// The first setting of the study that an error of the server is about.
-fn rejected(log: &str, config: &[(String, String)]) -> Option<(String, String)> {
+pub(super) fn rejected(log: &str, config: &[(String, String)]) -> Option<(String, String)> {
     let errors: Vec<String> = log.lines().filter_map(error_words).collect();
     let found = |is_about: &dyn Fn(&str, &(String, String)) -> bool| {
         errors.iter().find_map(|words| {

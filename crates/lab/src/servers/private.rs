@@ -6,11 +6,13 @@ use std::process::Child;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use client::mysql::{Target, TlsMode, TlsOptions};
+use client::mysql::{Connection, Target, TlsMode, TlsOptions};
+use client::reactor::Reactor;
 
 use crate::error::LabError;
 use crate::platform::cgroup::Group;
 use crate::process;
+use crate::servers::root::Root;
 use crate::servers::start::{Recipe, Started};
 use crate::servers::{DataDir, log};
 
@@ -27,6 +29,7 @@ pub struct Private {
     running: Option<Running>,
     port: u16,
     notes: Vec<String>,
+    public_key: Option<Vec<u8>>,
     data: DataDir,
 }
 
@@ -70,29 +73,26 @@ impl Drop for Running {
     }
 }
 
-/// How a private server is reached by TCP: as `root`, who has no password.
-fn target(port: u16, database: &str) -> Result<Target, LabError> {
-    parse(&url(port, database))
+/// Where a private server listens with TCP.
+fn tcp_url(port: u16, database: &str) -> String {
+    format!("mysql://root@127.0.0.1:{port}/{database}")
 }
 
-/// The same by its socket.
-pub(super) fn socket_target(socket: &Path, database: &str) -> Result<Target, LabError> {
+/// The same for its socket.
+pub(super) fn socket_url(socket: &Path, database: &str) -> String {
     let path: String = socket.as_os_str().as_bytes().iter().map(encoded).collect();
-    parse(&format!("mysql://root@localhost/{database}?socket={path}"))
+    format!("mysql://root@localhost/{database}?socket={path}")
 }
 
-fn parse(url: &str) -> Result<Target, LabError> {
-    // On one host there is nobody to hide from, and TLS would be measured too.
+/// How to log in there as `root`.
+pub(super) fn target(url: &str, root: &Root) -> Result<Target, LabError> {
+    // On one host nobody reads along, and TLS would be measured too.
     let tls = TlsOptions {
-        mode: TlsMode::Disable,
+        mode: Some(TlsMode::Disable),
         ..TlsOptions::default()
     };
-    Target::parse(url, None, "root", &tls)
+    Target::parse(url, Some(root.password()), "root", &tls)
         .map_err(|error| LabError::at("name", "a server".as_ref())(std::io::Error::other(error)))
-}
-
-fn url(port: u16, database: &str) -> String {
-    format!("mysql://root@127.0.0.1:{port}/{database}")
 }
 
 /// A byte of a path as part of a URL.
@@ -111,6 +111,7 @@ impl Private {
             running: Some(started.running),
             port: started.port,
             notes: started.notes,
+            public_key: started.public_key,
             data,
         }
     }
@@ -163,24 +164,63 @@ impl Private {
         self.recipe.log_path()
     }
 
-    /// The address of a database as `root`, who has no password.
+    /// The address of a database as `root`, without the password.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
-        url(self.port, database)
+        tcp_url(self.port, database)
     }
 
-    /// The same for the client, without TLS.
+    /// The password of `root`: for this run of the server's data.
+    #[must_use]
+    pub fn password(&self) -> &str {
+        self.recipe.root.password()
+    }
+
+    /// How to log in as `root` with TCP, without TLS.
     ///
     /// # Errors
     /// When `database` cannot stand in a URL.
     pub fn target(&self, database: &str) -> Result<Target, LabError> {
-        target(self.port, database)
+        let target = target(&self.url(database), &self.recipe.root)?;
+        // Another program could have the port once this server is dead.
+        Ok(match &self.public_key {
+            Some(pem) => target.with_server_public_key(pem.clone()),
+            None => target,
+        })
     }
 
     /// The settings of the study that the server corrected or warned about, in its words.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Takes the password of `root` away, now and at restarts: for tests, whose clients are
+    /// not all dyno's.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses.
+    pub fn remove_password(&mut self) -> Result<(), LabError> {
+        let target = target(&socket_url(&self.socket(), "mysql"), &self.recipe.root)?;
+        let open = Root::open();
+        let altered = Reactor::new().and_then(|reactor| {
+            reactor.block_on(async {
+                let mut connection = Connection::open(&target).await?;
+                for statement in open.statements() {
+                    connection.run(&statement).await?;
+                }
+                connection.close().await;
+                Ok(())
+            })
+        });
+        altered
+            .map_err(LabError::at("run", "an event loop".as_ref()))?
+            .map_err(|source| LabError::Login {
+                server: self.name(),
+                source,
+            })?;
+        self.recipe.root = open;
+        Ok(())
     }
 
     /// `None` while it runs; else how it ended, with the last lines of its log.
@@ -218,6 +258,7 @@ impl Private {
         self.running = Some(started.running);
         self.port = started.port;
         self.notes = started.notes;
+        self.public_key = started.public_key;
         Ok(())
     }
 

@@ -16,7 +16,8 @@ use crate::error::LabError;
 use crate::platform::cgroup::Group;
 use crate::process::{self, LOOK};
 use crate::servers::config::{Place, check_settings, init_cnf, my_cnf};
-use crate::servers::private::{Private, Running};
+use crate::servers::private::{self, Private, Running};
+use crate::servers::root::Root;
 use crate::servers::{DataDir, Installed, log, port};
 use crate::settings;
 
@@ -28,6 +29,8 @@ const KNOCK_LIMIT: Duration = Duration::from_secs(2);
 const MAX_PORT_TRIES: u32 = 5;
 /// How both engines say that.
 const PORT_TAKEN: &str = "Address already in use";
+/// Asks MySQL for its RSA public key; MariaDB has none.
+const PUBLIC_KEY_STATUS: &str = "SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'";
 /// Where the log of a server goes, in its part of the result.
 const ERROR_LOG: &str = "error.log";
 
@@ -63,6 +66,7 @@ pub(super) struct Recipe {
     connections: u32,
     cpus: Option<f64>,
     keep: PathBuf,
+    pub(super) root: Root,
 }
 
 /// A server that answered.
@@ -70,6 +74,8 @@ pub(super) struct Started {
     pub(super) running: Running,
     pub(super) port: u16,
     pub(super) notes: Vec<String>,
+    /// With which MySQL takes the password of `root` over TCP (PEM).
+    pub(super) public_key: Option<Vec<u8>>,
 }
 
 /// Starts a server and waits until it accepts connections, at most 60 s.
@@ -89,6 +95,7 @@ pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabEr
         connections: wanted.connections,
         cpus: wanted.cpus,
         keep: wanted.keep.to_owned(),
+        root: Root::random()?,
     };
     let started = recipe.start(&wanted.data, wanted.port, wanted.interrupted)?;
     Ok(Private::new(recipe, started, wanted.data))
@@ -141,6 +148,8 @@ impl Recipe {
         // Left by a server that was killed: it must not be taken for the new one's.
         let _ = fs::remove_file(data.socket());
         self.write_config(data, port)?;
+        let init_file = data.init_file();
+        write_for_server(&init_file, &self.root.init_file(), data.home().account())?;
         let path = self.log_path();
         let file = append(&path)?;
         let log_start = file
@@ -155,11 +164,13 @@ impl Recipe {
         let group = group.transpose()?;
         let mut running = Running::new(process::spawn(command)?, group)?;
         let log = || log::read_tail(&path, log_start);
-        self.wait_until_ready(&mut running, data, port, &log, interrupted)?;
+        let public_key = self.wait_until_ready(&mut running, data, port, &log, interrupted)?;
+        fs::remove_file(&init_file).map_err(LabError::at("remove", &init_file))?;
         Ok(Started {
             running,
             port,
             notes: log::notes(&log(), &self.config),
+            public_key,
         })
     }
 
@@ -170,6 +181,8 @@ impl Recipe {
             number: self.number,
             dir: &data.own(),
             data: &data.data(),
+            closed: &data.closed(),
+            init_file: &data.init_file(),
             port,
             connections: self.connections,
         };
@@ -186,16 +199,16 @@ impl Recipe {
         port: u16,
         log: &dyn Fn() -> String,
         interrupted: &AtomicBool,
-    ) -> Result<(), LabError> {
+    ) -> Result<Option<Vec<u8>>, LabError> {
         let deadline = Instant::now() + START_LIMIT;
         // Only the server's own user makes sockets here, while a stranger may have the port.
-        let target = super::private::socket_target(&data.socket(), "mysql")?;
+        let target = private::target(&private::socket_url(&data.socket(), "mysql"), &self.root)?;
         loop {
             if let Some(how) = running.ended() {
                 return Err(self.why_it_ended(how, &log(), port));
             }
             match log_in(&target)? {
-                Ok(()) => return Ok(()),
+                Ok(public_key) => return Ok(public_key),
                 Err(Error::Connect { .. } | Error::Timeout { .. }) => {}
                 Err(source) => {
                     return Err(match running.ended_soon() {
@@ -234,13 +247,16 @@ impl Recipe {
     }
 }
 
-/// Knocks once, and takes leave politely: the server counts who does not.
-fn log_in(target: &Target) -> Result<Result<(), Error>, LabError> {
+/// Logs in once, and takes leave politely: the server counts who does not. Gives the RSA
+/// public key (PEM) of a server that has one.
+fn log_in(target: &Target) -> Result<Result<Option<Vec<u8>>, Error>, LabError> {
     let reactor = Reactor::new().map_err(LabError::at("open", "an event loop".as_ref()))?;
     let knocked = reactor.block_on(async {
-        let connection = Connection::open_within(KNOCK_LIMIT, target).await?;
+        let mut connection = Connection::open_within(KNOCK_LIMIT, target).await?;
+        let status = connection.rows(PUBLIC_KEY_STATUS).await?;
         connection.close().await;
-        Ok(())
+        let value = status.into_iter().flatten().nth(1).flatten();
+        Ok(value.filter(|pem| !pem.is_empty()).map(String::into_bytes))
     });
     knocked.map_err(LabError::at("run", "an event loop".as_ref()))
 }
@@ -269,7 +285,7 @@ pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), LabError> {
 }
 
 /// Writes a file that the server's user may read and others may not: it can hold secrets.
-fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), LabError> {
+pub(super) fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), LabError> {
     write(path, text, |file| Ok(account.let_read(file)?))
 }
 

@@ -228,17 +228,10 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// The first statements of a new server: root comes by TCP too, where MariaDB's own
-    /// programs have let it in already.
+    /// The first statements of a new server: nobody can log in until a run sets a password.
     fn first_sql(&self) -> String {
-        let database = format!("CREATE DATABASE {DATABASE};\n");
-        match self.installed.engine {
-            Engine::MariaDb => database,
-            Engine::MySql => format!(
-                "CREATE USER root@'127.0.0.1';\n\
-                 GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n{database}"
-            ),
-        }
+        let lock = servers::lock_sql(self.installed.engine);
+        format!("{lock}CREATE DATABASE {DATABASE};\n")
     }
 }
 

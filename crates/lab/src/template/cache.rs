@@ -51,6 +51,14 @@ pub(super) fn read(dir: &Path, recipe: &Recipe) -> Result<Option<About>, LabErro
     Ok(about.filter(|about| about.recipe == *recipe))
 }
 
+/// What the prepared data takes that fits a recipe, of those below a directory of templates.
+pub(super) fn bytes_of(templates: &Path, fits: &dyn Fn(&Recipe) -> bool) -> Option<u64> {
+    let entries = fs::read_dir(templates).ok()?.flatten();
+    let abouts = entries.filter_map(|entry| read_any(&entry.path()).ok().flatten());
+    let mut fitting = abouts.filter(|about| fits(&about.recipe));
+    fitting.next().map(|about| about.bytes)
+}
+
 fn read_any(dir: &Path) -> Result<Option<About>, LabError> {
     let path = dir.join(ABOUT);
     let file = match File::open(&path) {

@@ -23,10 +23,10 @@ use data::{Listener, Progress, Wanted};
 pub use crate::copy::Copied;
 use crate::copy::copy_dir;
 use crate::error::LabError;
-use crate::home::Home;
 use crate::home::lock::Lock;
+use crate::home::{self, Home};
 use crate::needs;
-use crate::servers::{DataDir, Installed, check_settings};
+use crate::servers::{DataDir, Engine, Installed, check_settings};
 use build::Builder;
 pub(crate) use recipe::Recipe;
 
@@ -123,6 +123,19 @@ pub fn cached(
     let recipe = Recipe::with_data(installed, config, wanted);
     let about = cache::read(&home.templates().join(recipe.key()), &recipe)?;
     Ok(about.map(|about| (about.bytes, about.build_time())))
+}
+
+/// What the prepared data of a load takes in the cache at `root`, for a version of the
+/// server that `takes` accepts; `None` if it is still to be built. Takes no lock.
+pub(crate) fn bytes_in(
+    root: &Path,
+    engine: Engine,
+    takes: &dyn Fn(&str) -> bool,
+    wanted: &Wanted<'_>,
+    config: &[(String, String)],
+) -> Option<u64> {
+    let fits = |recipe: &Recipe| recipe.is_of(engine, config, wanted) && takes(recipe.version());
+    cache::bytes_of(&home::templates_in(root), &fits)
 }
 
 /// Finds the template or has it built, and holds it.

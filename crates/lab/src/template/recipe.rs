@@ -9,7 +9,7 @@ use crate::servers::{Engine, Installed, plain_name, same_name};
 use crate::settings;
 
 /// Goes up when a template is made differently, so that old ones are not used.
-const REVISION: u32 = 1;
+const REVISION: u32 = 2;
 /// Bytes of a digest.
 const DIGEST_BYTES: usize = 8;
 
@@ -65,6 +65,24 @@ struct Tables {
     is_bulk: bool,
 }
 
+impl Tables {
+    fn of(wanted: &Wanted<'_>) -> Self {
+        let options = wanted.options;
+        let is_bulk = wanted.workload == WorkloadName::BulkInsert;
+        Self {
+            tables: wanted.workload.tables(options, wanted.users),
+            rows: if is_bulk { 0 } else { options.rows },
+            seed: wanted.seed,
+            distribution: options.distribution.to_string(),
+            auto_inc: options.auto_inc,
+            secondary: options.secondary,
+            create_secondary: options.create_secondary,
+            storage_engine: options.storage_engine.clone(),
+            is_bulk,
+        }
+    }
+}
+
 impl Recipe {
     /// An initialised server without tables.
     pub(super) fn empty(installed: &Installed, config: &[(String, String)]) -> Self {
@@ -84,22 +102,32 @@ impl Recipe {
         config: &[(String, String)],
         wanted: &Wanted<'_>,
     ) -> Self {
-        let options = wanted.options;
-        let is_bulk = wanted.workload == WorkloadName::BulkInsert;
         Self {
-            tables: Some(Tables {
-                tables: wanted.workload.tables(options, wanted.users),
-                rows: if is_bulk { 0 } else { options.rows },
-                seed: wanted.seed,
-                distribution: options.distribution.to_string(),
-                auto_inc: options.auto_inc,
-                secondary: options.secondary,
-                create_secondary: options.create_secondary,
-                storage_engine: options.storage_engine.clone(),
-                is_bulk,
-            }),
+            tables: Some(Tables::of(wanted)),
             ..Self::empty(installed, config)
         }
+    }
+
+    /// Whether it is one of this data, whatever the version of the server.
+    pub(super) fn is_of(
+        &self,
+        engine: Engine,
+        config: &[(String, String)],
+        wanted: &Wanted<'_>,
+    ) -> bool {
+        let of_any_version = Self {
+            revision: REVISION,
+            engine,
+            format: without_secrets(format_settings(config)),
+            tables: Some(Tables::of(wanted)),
+            ..self.clone()
+        };
+        *self == of_any_version
+    }
+
+    /// The version of the server.
+    pub(super) fn version(&self) -> &str {
+        &self.version
     }
 
     /// Its name in the cache: what people want to know of it, and a digest of all.

@@ -7,6 +7,8 @@ pub(super) struct Facts<'a> {
     pub(super) trial: &'a TrialSummary,
     /// Whether the host that the monitors see is the servers'.
     pub(super) sees_servers: bool,
+    /// Why the process of a server is not seen.
+    pub(super) unseen: Option<&'a str>,
     /// All CPUs together, neither idle nor waiting for a disk, in %.
     pub(super) cpu_busy_pct: Option<f64>,
     /// The servers' part of the busy time (0 to 1).
@@ -28,6 +30,7 @@ impl<'a> Facts<'a> {
         let mut facts = Self {
             trial,
             sees_servers: trial.setup.in_process || trial.metrics.contains_key("server.cpu"),
+            unseen: trial.unseen_server(),
             cpu_busy_pct: None,
             servers_of_cpu: None,
             generator_of_cpu: None,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::paired::{Paired, paired};
 use super::{Limit, Threshold};
 use crate::found::Found;
 use crate::quantile::Range;
@@ -40,6 +41,10 @@ pub struct Judgement {
     pub range: Option<Range>,
     /// Trials that the mean is over.
     pub trials: u32,
+    /// The number against its limit by pairs of trials that ran in the same block; only
+    /// against a variant of the same study. It decides in place of both intervals.
+    #[serde(default)]
+    pub paired: Option<Paired>,
     /// What came of it.
     pub judged: Judged,
     /// Why it could come out otherwise the next time.
@@ -52,7 +57,8 @@ pub struct Judgement {
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// The limit lies within the number's interval; where the limit has an interval too, no
-    /// further away than both are wide together.
+    /// further away than both are wide together; where both were measured in pairs, the
+    /// interval of their ratio holds 1.
     WithinInterval,
     /// A percentile that fewer than ten transactions exceed.
     FewSlower,
@@ -70,7 +76,7 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// What came of a threshold at a point; all but [`Judged::Kept`] is missed.
+/// What came of a threshold at a point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Judged {
@@ -78,6 +84,8 @@ pub enum Judged {
     Kept,
     /// It is not.
     Missed,
+    /// The limit lies within the interval of what was found: neither kept nor missed.
+    Undecided,
     /// There is no number here.
     NotMeasured,
     /// There is none to compare it with.
@@ -88,10 +96,16 @@ pub enum Judged {
 }
 
 impl Judgement {
-    /// Whether the number is not as it has to be, or nobody can tell.
+    /// Whether the number is not as it has to be, or there is nothing to judge it by.
     #[must_use]
     pub fn is_missed(&self) -> bool {
-        self.judged != Judged::Kept
+        !matches!(self.judged, Judged::Kept | Judged::Undecided)
+    }
+
+    /// Whether another run could well give another verdict.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        self.judged == Judged::Undecided
     }
 
     /// The threshold as it was written: `tps >= 0.95 * baseline`.
@@ -106,6 +120,7 @@ impl fmt::Display for Judged {
         match self {
             Self::Kept => f.write_str("kept"),
             Self::Missed => f.write_str("missed"),
+            Self::Undecided => f.write_str("undecided"),
             Self::NotMeasured => f.write_str("missed: not measured"),
             Self::NoBaseline { reason } => write!(f, "missed: {reason}"),
         }
@@ -199,6 +214,7 @@ struct Against {
     limit: f64,
     half_width: Option<f64>,
     few_slower: bool,
+    paired: Option<Paired>,
 }
 
 fn judge_at(
@@ -209,19 +225,28 @@ fn judge_at(
 ) -> Judgement {
     let here = at(trials, point);
     let found = Found::of(&here, &threshold.column);
-    let value = found.mean.map(|mean| mean.value);
     let against = match threshold.limit {
         Limit::Number(limit) => Ok(Against {
             limit,
             half_width: None,
             few_slower: false,
+            paired: None,
         }),
         Limit::OfBaseline(factor) => {
             let base = baseline.trials(trials, point);
             let unlike = unlike(&here, &base, baseline);
-            unlike.map_or_else(|| against(&base, &threshold.column, factor), Err)
+            unlike
+                .map_or_else(|| against(&base, &threshold.column, factor), Err)
+                .map(|against| Against {
+                    paired: match baseline {
+                        Baseline::Variant(_) => paired(&here, &base, &threshold.column, factor),
+                        Baseline::None | Baseline::Result(_) => None,
+                    },
+                    ..against
+                })
         }
     };
+    let value = found.mean.map(|mean| mean.value);
     let (judged, doubts) = match (value, &against) {
         (None, _) => (Judged::NotMeasured, Vec::new()),
         (_, Err(reason)) => {
@@ -229,11 +254,17 @@ fn judge_at(
             (Judged::NoBaseline { reason }, Vec::new())
         }
         (Some(value), Ok(against)) => {
-            let judged = match threshold.compare.holds(value, against.limit) {
+            let doubts = doubts(&found, value, against);
+            let holds = match against.paired {
+                Some(paired) => threshold.compare.holds(paired.ratio, 1.0),
+                None => threshold.compare.holds(value, against.limit),
+            };
+            let judged = match holds {
+                _ if doubts.contains(&Doubt::WithinInterval) => Judged::Undecided,
                 true => Judged::Kept,
                 false => Judged::Missed,
             };
-            (judged, doubts(&found, value, against))
+            (judged, doubts)
         }
     };
     let against = against.ok();
@@ -242,11 +273,12 @@ fn judge_at(
         column: threshold.column.clone(),
         condition: threshold.condition(),
         limit: against.as_ref().map(|against| against.limit),
-        limit_half_width: against.and_then(|against| against.half_width),
+        limit_half_width: against.as_ref().and_then(|against| against.half_width),
         value,
         half_width: found.mean.and_then(|mean| mean.half_width),
         range: found.range,
         trials: u32::try_from(found.trials).unwrap_or(u32::MAX),
+        paired: against.and_then(|against| against.paired),
         judged,
         doubts,
     }
@@ -260,22 +292,31 @@ fn against(base: &[&TrialSummary], column: &str, factor: f64) -> Result<Against,
         limit: mean.value * factor,
         half_width: found.longer_side().map(|half| half * factor.abs()),
         few_slower: found.few_slower,
+        paired: None,
     })
 }
 
-/// Why a verdict on a number could come out otherwise. Half widths of independent numbers
-/// add up like standard errors: by their squares.
+/// Why another run could give another verdict.
 fn doubts(found: &Found, value: f64, against: &Against) -> Vec<Doubt> {
-    let reaches = [found.reach(against.limit), against.half_width];
-    let squares = reaches.into_iter().flatten().map(|reach| reach * reach);
-    let reach = squares.sum::<f64>().sqrt();
+    let is_within = match against.paired {
+        Some(paired) => paired.is_on_both_sides(),
+        None => (value - against.limit).abs() < reach(found, against),
+    };
     let doubts = [
-        (Doubt::WithinInterval, (value - against.limit).abs() < reach),
+        (Doubt::WithinInterval, is_within),
         (Doubt::FewSlower, found.few_slower),
         (Doubt::FewSlowerInBaseline, against.few_slower),
     ];
     let there = doubts.into_iter().filter(|(_, is_there)| *is_there);
     there.map(|(doubt, _)| doubt).collect()
+}
+
+/// How far from each other a number and its limit may be by chance. Half widths of
+/// independent numbers add up like standard errors: by their squares.
+fn reach(found: &Found, against: &Against) -> f64 {
+    let reaches = [found.reach(against.limit), against.half_width];
+    let squares = reaches.into_iter().flatten().map(|reach| reach * reach);
+    squares.sum::<f64>().sqrt()
 }
 
 /// Why trials cannot be held against those of the baseline; another version of an engine is

@@ -26,8 +26,8 @@ pub(crate) struct Figures {
     pub(crate) overview: Overview,
     /// Of each trial; apart, so that a browser reads only those that are looked at.
     trials: Vec<Trial>,
-    /// How many seconds one point of a series stands for.
-    pub(crate) factor: usize,
+    /// How many seconds one point of a series stands for, at most.
+    pub(crate) seconds_per_point: usize,
 }
 
 /// What the figures of the study draw.
@@ -48,6 +48,11 @@ pub struct Overview {
 impl Figures {
     pub(crate) fn of(report: &Report<'_>) -> Self {
         let factor = thin::factor(report.series, report.monitors);
+        let read = report
+            .series
+            .iter()
+            .map(|points| thin::seconds_per_point(points))
+            .max();
         let result = report.result;
         let trials = result.trials.iter().enumerate().map(|(place, trial)| {
             let series = report.series.get(place).map_or(&[][..], Vec::as_slice);
@@ -57,7 +62,7 @@ impl Figures {
         Self {
             trials: trials.collect(),
             overview: Overview::of(result),
-            factor,
+            seconds_per_point: factor * read.unwrap_or(1),
         }
     }
 

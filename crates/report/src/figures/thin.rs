@@ -1,7 +1,8 @@
 //! Fewer points for a figure, when there are more than a page can carry.
 
 use measure::metric::MonitorPoint;
-use measure::series::{SeriesLatency, SeriesPoint};
+use measure::series::SeriesPoint;
+use measure::slice::Phase;
 
 /// Most numbers of all series of a page together: at some five bytes each, the page
 /// stays below ten megabytes.
@@ -34,42 +35,32 @@ pub(crate) fn is_drawn(name: &str) -> bool {
     !name.starts_with("cpu[") && !of_one_server
 }
 
-/// Each `factor` seconds of one phase as one point: the mean of what is a rate,
-/// the largest of each time, so that no peak is lost.
+/// What is drawn of a load: each `factor` seconds of one phase as one point, with the mean
+/// of what is a rate and the largest of each time. The rest of a phase that is no second is
+/// part of the point before it, and what ended after the last start is no throughput.
 pub(crate) fn load(points: &[SeriesPoint], factor: usize) -> Vec<SeriesPoint> {
-    if factor <= 1 {
-        return points.to_vec();
+    let mut drawn: Vec<SeriesPoint> = Vec::new();
+    let mut in_last = 0;
+    for point in points.iter().filter(|point| point.phase != Phase::Drain) {
+        let belongs = in_last < factor || point.is_partial();
+        let is_part = belongs && drawn.last_mut().is_some_and(|last| last.absorb(point));
+        if is_part {
+            in_last += 1;
+        } else {
+            drawn.push(point.clone());
+            in_last = 1;
+        }
     }
-    points
-        .chunk_by(|one, next| one.phase == next.phase)
-        .flat_map(|phase| phase.chunks(factor))
-        .filter_map(merge)
-        .collect()
+    drawn
 }
 
-fn merge(points: &[SeriesPoint]) -> Option<SeriesPoint> {
-    let mut merged = points.first()?.clone();
-    let weights: Vec<f64> = points.iter().map(|point| point.seconds).collect();
-    let of = |of: fn(&SeriesPoint) -> Option<f64>| mean(points.iter().map(of), &weights);
-    merged.tps = of(|point| point.tps);
-    merged.statements_per_s = of(|point| point.statements_per_s);
-    merged.seconds = weights.iter().sum();
-    merged.errors = points.iter().map(|point| point.errors).sum();
-    merged.reconnects = points.iter().map(|point| point.reconnects).sum();
-    merged.backlog = points.iter().filter_map(|point| point.backlog).max();
-    merged.response_ms = longest(points.iter().filter_map(|point| point.response_ms));
-    merged.delay_ms = longest(points.iter().filter_map(|point| point.delay_ms));
-    Some(merged)
-}
-
-fn longest(times: impl Iterator<Item = SeriesLatency>) -> Option<SeriesLatency> {
-    times.reduce(|most, times| SeriesLatency {
-        mean: most.mean.max(times.mean),
-        p50: most.p50.max(times.p50),
-        p95: most.p95.max(times.p95),
-        p99: most.p99.max(times.p99),
-        max: most.max.max(times.max),
-    })
+/// How many seconds a point of a series stands for: more than one where the series was too
+/// long to be read as it is.
+pub(crate) fn seconds_per_point(points: &[SeriesPoint]) -> usize {
+    let length_s: f64 = points.iter().map(|point| point.seconds).sum();
+    let mean = (length_s / points.len() as f64).round();
+    // Of no points it is not a number.
+    (mean as usize).max(1)
 }
 
 /// A metric's values, of each `factor` seconds their mean.

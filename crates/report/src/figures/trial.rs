@@ -83,9 +83,10 @@ pub(crate) fn trial(
     let t: Vec<_> = chunks
         .map(|chunk| chunk.first().map(|point| point.t_s))
         .collect();
+    let drawn = thin::load(series, factor);
     Trial {
-        words: in_words(series),
-        load: load(&thin::load(series, factor), summary),
+        words: in_words(&drawn),
+        load: load(&drawn, aside(series), summary),
         t: Packed::times(&t),
         monitors: Group::ALL
             .into_iter()
@@ -95,7 +96,7 @@ pub(crate) fn trial(
     }
 }
 
-fn load(points: &[SeriesPoint], summary: &TrialSummary) -> Load {
+fn load(points: &[SeriesPoint], aside: Vec<(f64, f64, Phase)>, summary: &TrialSummary) -> Load {
     let column = |of: &dyn Fn(&SeriesPoint) -> Option<f64>| -> Vec<Option<f64>> {
         points.iter().map(of).collect()
     };
@@ -117,7 +118,7 @@ fn load(points: &[SeriesPoint], summary: &TrialSummary) -> Load {
         max: time(|times| times.max),
         backlog: if_any(&backlog),
         delay: if_any(&delay),
-        aside: aside(points),
+        aside,
         changes: changes(summary),
     }
 }
@@ -246,10 +247,11 @@ fn in_words(points: &[SeriesPoint]) -> String {
     };
     let times = points.iter().filter_map(|point| point.response_ms);
     let longest = times.map(|times| times.p99).max_by(f64::total_cmp);
+    let length_s: f64 = points.iter().map(|point| point.seconds).sum();
     format!(
         "Over {} seconds, between {} and {} transactions per second; the 99th percentile of the \
          response time of a second is at most {} ms.",
-        number::count(points.len() as u64),
+        number::count(length_s.round() as u64),
         number::value(least),
         number::value(most),
         number::maybe(longest)

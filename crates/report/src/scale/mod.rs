@@ -18,6 +18,7 @@ use crate::keys;
 use crate::sheet::Section;
 
 pub use csv::csv;
+pub(crate) use show::share;
 
 /// Keys whose number is the size of what works side by side.
 const SIZES: [&str; 2] = ["load.threads", "topology.instances"];
@@ -80,10 +81,11 @@ impl Ladder {
         let size = |trial: &TrialSummary| keys::value(trial, key).parse::<f64>().ok();
         let counted = counted(trials);
         let points = counted.iter().filter_map(|trial| {
-            let per_s = trial.transactions.per_s?.value;
+            let per_s = trial.transactions.per_s?;
             Some(Point {
                 size: size(trial)?,
-                per_s,
+                per_s: per_s.value,
+                half_width: per_s.half_width,
             })
         });
         let rungs = keys::groups(&counted, &[key]).into_iter();

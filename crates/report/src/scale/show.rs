@@ -1,7 +1,7 @@
 //! How far it scales, in words and tables.
 
 use measure::interval::Estimate;
-use measure::scale::{Peak, Scaling, Serial};
+use measure::scale::{Misfit, Peak, Scaling, Serial};
 
 use super::{Ladder, Scale};
 use crate::grid::{Grid, heads};
@@ -15,11 +15,7 @@ pub(super) fn section(scale: &Scale) -> Section {
     grids.extend(fitted().filter_map(|ladder| steps(ladder, scale)));
     Section {
         title: "How far it scales".to_owned(),
-        words: scale
-            .ladders
-            .iter()
-            .map(|ladder| words(ladder, scale))
-            .collect(),
+        words: answers(scale),
         figures: (fitted().count() > 0)
             .then(|| figure(scale))
             .into_iter()
@@ -44,13 +40,30 @@ fn figure(scale: &Scale) -> Place {
     }
 }
 
+/// What is said of each ladder; the same of several is said once.
+fn answers(scale: &Scale) -> Vec<String> {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for ladder in &scale.ladders {
+        let words = words(ladder, scale);
+        match said.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, names)) => names.push(&ladder.name),
+            None => said.push((words, vec![&ladder.name])),
+        }
+    }
+    let all = scale.ladders.len();
+    let named = said
+        .into_iter()
+        .map(|(words, names)| match names.as_slice() {
+            [""] => words,
+            several if several.len() == all && all > 1 => words,
+            several => format!("{}: {words}", several.join("; ")),
+        });
+    named.collect()
+}
+
 /// The answer in a few sentences.
 fn words(ladder: &Ladder, scale: &Scale) -> String {
-    let start = match ladder.name.as_str() {
-        "" => String::new(),
-        name => format!("{name}: "),
-    };
-    let text = match &ladder.law {
+    match &ladder.law {
         Err(reason) => format!("No law of scaling is shown: {reason}."),
         Ok(law) => {
             let ends = law.peak.as_ref().map_or_else(
@@ -59,8 +72,7 @@ fn words(ladder: &Ladder, scale: &Scale) -> String {
             );
             format!("{ends} {}", costs(law))
         }
-    };
-    format!("{start}{text}")
+    }
 }
 
 fn highest(peak: &Peak, ladder: &Ladder, scale: &Scale) -> String {
@@ -106,19 +118,27 @@ fn costs(law: &Scaling) -> String {
         "the law explains {} of the variance.",
         number::percent(law.r_squared)
     );
+    let untested = match law.misfit {
+        Misfit::Untested => {
+            " Whether it fits as well as chance allows cannot be tested: no size was repeated."
+        }
+        Misfit::Repeats { .. } | Misfit::Intervals { .. } => "",
+    };
     if law.contention.value <= 0.0 && law.coherency.value <= 0.0 {
         return format!(
-            "It grows in proportion: neither contention (σ) nor coherency (κ) shows in these \
-             points; {explained}"
+            "It grows in proportion: neither contention (σ {}) nor coherency (κ {}) shows in \
+             these points; {explained}{untested}",
+            percent(law.contention),
+            percent(law.coherency)
         );
     }
     let open = |share: Estimate| match share.half_width {
-        Some(half) if half >= share.value => ", which may as well be none",
+        Some(half) if share.value > 0.0 && half >= share.value => ", which may as well be none",
         _ => "",
     };
     format!(
         "{} of the work waits for its turn (contention σ{}), and {} is spent on each pair that must \
-         agree (coherency κ{}); {explained}",
+         agree (coherency κ{}); {explained}{untested}",
         percent(law.contention),
         open(law.contention),
         percent(law.coherency),
@@ -253,15 +273,18 @@ fn percent(share: Estimate) -> String {
     let digits = digits(largest(share) * 100.0).saturating_sub(1);
     let one = |share: f64| format!("{:.digits$} %", share * 100.0);
     match share.half_width {
+        // At its bound it has an upper end only.
+        Some(most) if share.value <= 0.0 => format!("0 %, at most {}", one(most)),
         Some(half) => format!("{} ± {}", one(share.value), one(half)),
         None => one(share.value),
     }
 }
 
 /// A share with three significant digits, since coherency is often far below 1.
-fn share(share: Estimate) -> String {
+pub(crate) fn share(share: Estimate) -> String {
     let digits = digits(largest(share));
     match share.half_width {
+        Some(most) if share.value <= 0.0 => format!("0, at most {most:.digits$}"),
         Some(half) => format!("{:.digits$} ± {half:.digits$}", share.value),
         None => format!("{:.digits$}", share.value),
     }

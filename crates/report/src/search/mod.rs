@@ -5,9 +5,9 @@ mod words;
 
 use measure::column;
 use measure::find_max::{AtRate, Doubt, FoundMax, SearchEnd, Step};
-use measure::interval::MIN_POINTS;
 use measure::quantile::FEWEST_SLOWER;
 use measure::result::RunResult;
+use measure::steady::MIN_SECONDS;
 
 use crate::grid::{Grid, heads};
 use crate::keys;
@@ -154,7 +154,7 @@ fn doubts(search: &FoundMax) -> String {
         "Few slower: fewer than {FEWEST_SLOWER} transactions were slower than the percentile."
     );
     let short =
-        format!("Short: less than {MIN_POINTS} s, too short to see whether the load was steady.");
+        format!("Short: less than {MIN_SECONDS} s, too short to see whether the load was steady.");
     let all = [of(Doubt::FewSlower, &few), of(Doubt::Short, &short)];
     all.into_iter().flatten().collect()
 }

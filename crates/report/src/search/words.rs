@@ -2,9 +2,9 @@
 
 use measure::column::percentile;
 use measure::find_max::{AtRate, Doubt, FoundMax, LONG, SearchEnd};
-use measure::interval::MIN_POINTS;
 use measure::quantile::FEWEST_SLOWER;
 use measure::result::RunResult;
+use measure::steady::MIN_SECONDS;
 
 use super::name;
 use crate::number;
@@ -107,7 +107,7 @@ fn few_slower(told: &[AtRate], search: &FoundMax) -> Option<String> {
     let needed = FEWEST_SLOWER / (1.0 - percentile);
     // Arrivals come by chance, sometimes fewer.
     let likely = needed + 3.0 * needed.sqrt();
-    let enough = |at: &AtRate| (likely / at.rate_per_s).max(MIN_POINTS as f64);
+    let enough = |at: &AtRate| (likely / at.rate_per_s).max(MIN_SECONDS as f64);
     let lengths = doubted.iter().map(|at| step_s(at, enough(at)));
     let enough_s = lengths.reduce(f64::max)?;
     Some(format!(
@@ -122,10 +122,10 @@ fn few_slower(told: &[AtRate], search: &FoundMax) -> Option<String> {
 /// That nothing says whether the load was steady.
 fn short(told: &[AtRate]) -> Option<String> {
     let doubted = doubted(told, Doubt::Short);
-    let lengths = doubted.iter().map(|at| step_s(at, MIN_POINTS as f64));
+    let lengths = doubted.iter().map(|at| step_s(at, MIN_SECONDS as f64));
     let enough_s = lengths.reduce(f64::max)?;
     Some(format!(
-        "{} less than {MIN_POINTS} s were measured, too little to see whether the load was steady, \
+        "{} less than {MIN_SECONDS} s were measured, too little to see whether the load was steady, \
          so for longer it may be another rate: give load.time {} or more.",
         at(&doubted),
         number::seconds(enough_s)

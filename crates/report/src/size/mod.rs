@@ -69,6 +69,12 @@ pub enum SizeError {
     /// The efficiency cannot be taken from the law.
     #[error("the efficiency cannot be taken from how the server scales: {0}")]
     NoLaw(#[from] NoLaw),
+    /// The law leaves the efficiency open.
+    #[error(
+        "the efficiency is not known: contention (σ) is 0 in these points, which do not rule out \
+         any other"
+    )]
+    UnknownEfficiency,
     /// The question makes no sense.
     #[error(transparent)]
     NoPlan(#[from] NoPlan),
@@ -78,7 +84,10 @@ impl SizeError {
     /// Whether an efficiency that is given would do.
     #[must_use]
     pub fn wants_efficiency(&self) -> bool {
-        matches!(self, Self::NoSweep(_) | Self::NoLaw(_))
+        matches!(
+            self,
+            Self::NoSweep(_) | Self::NoLaw(_) | Self::UnknownEfficiency
+        )
     }
 }
 
@@ -105,7 +114,10 @@ impl Sizing {
         };
         let need = Need {
             per_s: question.need_per_s,
-            efficiency: law.as_ref().map_or(given, efficiency),
+            efficiency: match &law {
+                None => given,
+                Some(law) => efficiency(law).ok_or(SizeError::UnknownEfficiency)?,
+            },
             price: question.price,
         };
         let capacities = choices.iter().map(|row| Capacity {
@@ -156,7 +168,11 @@ fn law(rows: &[Row]) -> Result<Scaling, SizeError> {
     }
     let points = rows.iter().flat_map(|row| {
         let size = f64::from(row.choice.instances);
-        row.each_per_s().map(move |per_s| Point { size, per_s })
+        row.each_per_s().map(move |per_s| Point {
+            size,
+            per_s: per_s.value,
+            half_width: per_s.half_width,
+        })
     });
     Ok(scaling(&points.collect::<Vec<_>>())?)
 }

@@ -33,9 +33,9 @@ pub(super) struct Row {
 
 impl Row {
     /// Throughput of each trial, in transactions per second.
-    pub(super) fn each_per_s(&self) -> impl Iterator<Item = f64> {
-        let per_s = self.trials.iter().map(|trial| trial.transactions.per_s);
-        per_s.flatten().map(|per_s| per_s.value)
+    pub(super) fn each_per_s(&self) -> impl Iterator<Item = Estimate> {
+        let trials = self.trials.iter();
+        trials.filter_map(|trial| trial.transactions.per_s)
     }
 }
 

@@ -8,6 +8,7 @@ use super::rows::Row;
 use crate::csv::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
+use crate::scale::share;
 use crate::sheet::{Place, Section, Sheet};
 
 /// What the cells of the table are.
@@ -152,14 +153,18 @@ fn words(sizing: &Sizing) -> Vec<String> {
 }
 
 fn from_law(sizing: &Sizing, law: &Scaling) -> String {
+    let least = match law.contention.value > 0.0 {
+        true => "",
+        false => "the least that these points allow for ",
+    };
     format!(
-        "The efficiency of {} is 1 − σ of the Universal Scalability Law that fits these numbers of \
+        "The efficiency of {} is {least}1 − σ of the Universal Scalability Law that fits these numbers of \
          instances (σ {}, κ {}, R² {:.3}): it takes servers to wait for each other as the instances \
          on one server do. How several servers do was not measured; where that is known, or \
          headroom is wanted, give it with --efficiency.",
         number::estimate(Some(sizing.efficiency)),
-        number::estimate_to(Some(law.contention), 4),
-        number::estimate_to(Some(law.coherency), 4),
+        share(law.contention),
+        share(law.coherency),
         law.r_squared
     )
 }

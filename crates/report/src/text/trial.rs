@@ -30,6 +30,7 @@ pub fn trial(summary: &TrialSummary) -> String {
         wrap("Generator: ", &describe::generator(summary))
     );
     for (name, words) in [
+        ("Server: ", describe::unseen(summary)),
         ("Steady: ", describe::steady(summary)),
         ("Little's law: ", describe::little(summary)),
     ] {
@@ -241,13 +242,17 @@ fn errors(summary: &TrialSummary) -> String {
             0 => "network".to_owned(),
             code => code.to_string(),
         };
+        let name = match error.is_restart() {
+            true => "Restarts: ",
+            false => "Errors: ",
+        };
         let line = format!(
             "{} x {code}, {}: {}",
             number::count(error.count),
             error.action,
             error.example
         );
-        let _ = write!(text, "\n{}", wrap("Error: ", &line));
+        let _ = write!(text, "\n{}", wrap(name, &line));
     }
     if summary.reconnects > 0 {
         let _ = write!(text, "\nReconnects: {}", number::count(summary.reconnects));

@@ -1,18 +1,20 @@
 //! Running text on a terminal.
 
-/// Columns that running text may take.
-const WIDTH: usize = 88;
+use super::layout::Layout;
+use super::visible::{ascii, visible};
 
 /// Breaks a text between words; what follows the first line stands under its
 /// beginning.
 pub(crate) fn wrap(start: &str, text: &str) -> String {
+    let start = plain(start);
+    let width = Layout::current().width;
     let margin = " ".repeat(start.chars().count().min(4));
-    let mut lines = String::from(start);
     let mut column = start.chars().count();
+    let mut lines = start;
     let mut fresh = true;
     for word in plain(text).split_whitespace() {
         let length = word.chars().count();
-        if !fresh && column + 1 + length > WIDTH {
+        if !fresh && column + 1 + length > width {
             lines.push('\n');
             lines.push_str(&margin);
             column = margin.len();
@@ -27,10 +29,14 @@ pub(crate) fn wrap(start: &str, text: &str) -> String {
     lines
 }
 
-/// A server's words may hold anything, also what a terminal obeys.
+/// One line that a terminal shows as it is: a server's words may hold anything.
 pub(crate) fn plain(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().map(shown).collect()
+    let one_line = text.replace(['\n', '\r', '\t'], " ");
+    let shown = visible(&one_line);
+    match Layout::current().ascii {
+        true => ascii(&shown).into_owned(),
+        false => shown.into_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -40,21 +46,33 @@ mod tests {
     #[test]
     fn a_servers_words_cannot_steer_the_terminal() {
         let text = wrap("Error: ", "\u{1b}[2J\u{7}gone\r\nover");
-        assert_eq!(text, "Error: [2J gone over");
+        assert_eq!(text, r"Error: \u{1b}[2J\u{7}gone over");
     }
 
     #[test]
-    fn long_texts_are_broken_between_words() {
-        let text = wrap("Warning: ", &"word ".repeat(60));
-        assert!(
-            text.lines().all(|line| line.chars().count() <= WIDTH),
-            "{text}"
-        );
-        assert!(
-            text.lines()
-                .skip(1)
-                .all(|line| line.starts_with("    word")),
-            "{text}"
-        );
+    fn long_texts_are_broken_between_words_at_the_width_of_the_terminal() {
+        for width in [60, Layout::DEFAULT.width, 100] {
+            let layout = Layout {
+                width,
+                ..Layout::DEFAULT
+            };
+            let text = layout.apply(|| wrap("Warning: ", &"word ".repeat(60)));
+            let longest = text.lines().map(|line| line.chars().count()).max();
+            assert!(longest.is_some_and(|longest| longest <= width && longest > width - 5));
+            let mut rest = text.lines().skip(1);
+            assert!(rest.all(|line| line.starts_with("    word")), "{text}");
+        }
+        let after = wrap("", &"word ".repeat(60));
+        assert!(after.lines().next().is_some_and(|line| line.len() > 80));
+    }
+
+    #[test]
+    fn ascii_is_all_that_some_terminals_show() {
+        let layout = Layout {
+            width: 60,
+            ascii: true,
+        };
+        let text = layout.apply(|| wrap("", "5,634 ± 84 of λ…"));
+        assert_eq!(text, "5,634 +/- 84 of lambda...");
     }
 }

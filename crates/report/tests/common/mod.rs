@@ -100,6 +100,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
     let input = Input {
         number: 1,
         repeat: 1,
+        started_at: Some("2024-01-17T09:30:05.250+00:00".into()),
         label: format!("threads={threads}"),
         point: vec![("threads".into(), threads.to_string())],
         setup: Setup {

@@ -17,11 +17,11 @@ pub const CACHING_SHA2: &str = "caching_sha2_password";
 pub const SHA256: &str = "sha256_password";
 /// MariaDB's choice for new accounts.
 pub const ED25519: &str = "client_ed25519";
-/// The password in clear text; only under TLS or a Unix socket.
+/// The password in clear text.
 pub const CLEAR: &str = "mysql_clear_password";
 
 /// The plugins that dyno knows, for messages.
-pub(super) const KNOWN: &str = "mysql_native_password, caching_sha2_password, sha256_password, client_ed25519 and, under TLS, mysql_clear_password";
+pub(super) const KNOWN: &str = "mysql_native_password, caching_sha2_password, sha256_password, client_ed25519 and mysql_clear_password";
 
 /// caching_sha2_password: the server knows the password's hash; it will say OK.
 pub const FAST_PATH_OK: u8 = 3;
@@ -30,36 +30,39 @@ pub const FULL_PATH: u8 = 4;
 /// caching_sha2_password: asks for the server's RSA key.
 pub const REQUEST_PUBLIC_KEY: u8 = 2;
 /// sha256_password: asks for the server's RSA key.
-const REQUEST_PUBLIC_KEY_SHA256: u8 = 1;
+pub const REQUEST_PUBLIC_KEY_SHA256: u8 = 1;
 
-/// The first answer of `plugin` to the nonce `scramble`. `secure` says that
-/// nobody can read along (TLS, or a Unix socket, except for [`SHA256`]).
+/// What a plugin answers to the server's nonce.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FirstAnswer {
+    /// A proof from which nobody can read the password.
+    Proof(Vec<u8>),
+    /// The password itself. Whether the server may have it is for the caller to decide.
+    Password,
+}
+
+/// The first answer of `plugin` to the nonce `scramble`.
 ///
 /// # Errors
-/// When the plugin is unknown, or would send the password in clear where others
-/// can read it.
+/// When the plugin is unknown.
 pub fn first_answer(
     plugin: &str,
     password: &str,
     scramble: &[u8],
-    secure: bool,
-) -> Result<Vec<u8>, ProtocolError> {
-    match plugin {
-        NATIVE | CACHING_SHA2 if password.is_empty() => Ok(Vec::new()),
-        NATIVE => Ok(native(password.as_bytes(), scramble).to_vec()),
-        CACHING_SHA2 => Ok(caching_sha2(password.as_bytes(), scramble).to_vec()),
-        SHA256 if password.is_empty() || secure => Ok(clear(password)),
-        SHA256 => Ok(vec![REQUEST_PUBLIC_KEY_SHA256]),
-        ED25519 => Ok(ed25519(password.as_bytes(), scramble).to_vec()),
-        CLEAR if secure => Ok(clear(password)),
-        CLEAR => Err(ProtocolError::Auth(format!(
-            "the server wants the password in clear ({CLEAR}) over an open connection; use --tls-mode required"
-        ))),
-        other => Err(ProtocolError::UnknownPlugin(other.to_owned())),
-    }
+) -> Result<FirstAnswer, ProtocolError> {
+    let proof = match plugin {
+        NATIVE | CACHING_SHA2 if password.is_empty() => Vec::new(),
+        NATIVE => native(password.as_bytes(), scramble).to_vec(),
+        CACHING_SHA2 => caching_sha2(password.as_bytes(), scramble).to_vec(),
+        ED25519 => ed25519(password.as_bytes(), scramble).to_vec(),
+        SHA256 | CLEAR if password.is_empty() => clear(password),
+        SHA256 | CLEAR => return Ok(FirstAnswer::Password),
+        other => return Err(ProtocolError::UnknownPlugin(other.to_owned())),
+    };
+    Ok(FirstAnswer::Proof(proof))
 }
 
-/// The password with the zero behind it, as the full path under TLS sends it.
+/// The password and a zero byte: how every plugin sends it in clear.
 #[must_use]
 pub fn clear(password: &str) -> Vec<u8> {
     let mut bytes = password.as_bytes().to_vec();
@@ -115,9 +118,7 @@ pub fn encrypt_password(
     scramble: &[u8],
     public_key_pem: &[u8],
 ) -> Result<Vec<u8>, ProtocolError> {
-    let pem = String::from_utf8_lossy(public_key_pem);
-    let key = rsa::RsaPublicKey::from_public_key_pem(pem.trim_end_matches('\0').trim())
-        .map_err(|error| ProtocolError::Auth(format!("the server's RSA key: {error}")))?;
+    let key = public_key(public_key_pem)?;
     if scramble.is_empty() {
         return Err(ProtocolError::Truncated("nonce"));
     }
@@ -132,4 +133,18 @@ pub fn encrypt_password(
         &masked,
     )
     .map_err(|error| ProtocolError::Auth(format!("encrypting the password: {error}")))
+}
+
+/// Makes sure that this is an RSA public key (PEM).
+///
+/// # Errors
+/// When it is none.
+pub fn check_public_key(pem: &[u8]) -> Result<(), ProtocolError> {
+    public_key(pem).map(drop)
+}
+
+fn public_key(pem: &[u8]) -> Result<rsa::RsaPublicKey, ProtocolError> {
+    let pem = String::from_utf8_lossy(pem);
+    rsa::RsaPublicKey::from_public_key_pem(pem.trim_end_matches('\0').trim())
+        .map_err(|error| ProtocolError::Auth(format!("not an RSA public key: {error}")))
 }

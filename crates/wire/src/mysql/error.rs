@@ -64,7 +64,9 @@ pub struct ServerError {
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = String::from_utf8_lossy(&self.sqlstate);
-        write!(f, "error {} ({state}): {}", self.code, self.message)
+        // In one line: the rest of a message could pass for another of dyno's own.
+        let message = self.message.replace(['\n', '\r'], " ");
+        write!(f, "error {} ({state}): {message}", self.code)
     }
 }
 

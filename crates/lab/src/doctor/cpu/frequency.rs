@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check<Cpu>] = &[
             id: "cpu-turbo",
             worst: Level::Careful,
             why: "How far a CPU goes above its nominal clock depends on its temperature and on how many cores are busy, which differs from trial to trial and along a sweep.",
-            source: "paper P2 (measured with turbo off); kernel docs, admin-guide/pm/intel_pstate",
+            source: "MySQL on Optimus SSDs (SanDisk) (measured with turbo off); kernel docs, admin-guide/pm/intel_pstate",
             mend: Mend::Words("echo VALUE > FILE"),
         },
         judge: turbo,

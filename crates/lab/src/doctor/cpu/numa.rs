@@ -11,7 +11,7 @@ pub(super) const CHECKS: &[Check<Cpu>] = &[
             id: "numa-nodes",
             worst: Level::Note,
             why: "Memory of another node is slower, and where a buffer pool lies is decided anew with each start of a server.",
-            source: "paper P2 (two nodes); MySQL manual, innodb_numa_interleave",
+            source: "MySQL on Optimus SSDs (SanDisk) (two nodes); MySQL manual, innodb_numa_interleave",
             mend: Mend::Words(
                 "innodb_numa_interleave = ON in the server's option file, or numactl --cpunodebind=0 --membind=0 for server and dyno",
             ),

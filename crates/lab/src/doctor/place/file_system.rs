@@ -57,7 +57,7 @@ pub(super) const CHECKS: &[Check<Place>] = &[
             id: "mount-discard",
             worst: Level::Note,
             why: "Dropping tables or data directories between trials has the disk erase blocks while the next trial is measured.",
-            source: "fstrim(8); paper P1 (tables dropped and built before each run)",
+            source: "fstrim(8); MySQL on VMware ESX (Sun, VMware) (tables dropped and built before each run)",
             mend: Mend::Words("mount -o remount,nodiscard MOUNT, and fstrim MOUNT once a week"),
         },
         judge: discard,

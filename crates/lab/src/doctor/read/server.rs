@@ -1,7 +1,6 @@
 //! Settings of servers: asked of one that runs, worked out for one that is planned.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use crate::doctor::asked::Asked;
 use crate::doctor::server::{Server, WANTED, defaults};
 use crate::kernel;
 use crate::monitors::memory::field_bytes;
+use crate::server_process::is_own;
 use crate::servers::{Engine, Installed, allowed_connections, plain_name};
 
 /// How long a server may take to answer.
@@ -80,11 +80,6 @@ fn is_here(target: &Target, settings: &BTreeMap<String, String>) -> bool {
             .addresses()
             .iter()
             .all(|address| is_own(address.ip()))
-}
-
-/// Whether an address is this host's: nobody can listen at another one.
-fn is_own(address: IpAddr) -> bool {
-    address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
 
 fn memory_bytes() -> Option<u64> {

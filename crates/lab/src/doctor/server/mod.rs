@@ -95,7 +95,7 @@ const HOST: &[Check<Server>] = &[Check {
         id: "server-elsewhere",
         worst: Level::Note,
         why: "From here only its settings are seen: its CPUs, memory and disks need a look, too.",
-        source: "paper P4 (client and servers on hosts of their own)",
+        source: "OLTP Linux on ESX 3.5 (AnandTech) (client and servers on hosts of their own)",
         mend: Mend::Words("run dyno doctor on that host"),
     },
     judge: elsewhere,

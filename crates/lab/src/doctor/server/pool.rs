@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check<Server>] = &[
             id: "buffer-pool-memory",
             worst: Level::Spoils,
             why: "A dedicated host gives 70-80 % of its memory to the buffer pool: with more it swaps, and with the default of 128 MiB the disk is measured.",
-            source: "paper P5, best practices; MySQL manual, innodb_buffer_pool_size",
+            source: "MySQL on vSAN 6.7 (VMware), best practices; MySQL manual, innodb_buffer_pool_size",
             mend: Mend::Setting {
                 name: "innodb_buffer_pool_size",
                 value: "NEEDED",
@@ -35,7 +35,7 @@ pub(super) const CHECKS: &[Check<Server>] = &[
             id: "buffer-pool-data",
             worst: Level::Note,
             why: "Whether the data fits into the buffer pool decides if memory or disk is measured, and how long the warm-up must be.",
-            source: "paper P3 (data larger than memory), paper P4 (data in memory)",
+            source: "Sysbench OLTP Benchmark (StorageReview) (data larger than memory), OLTP Linux on ESX 3.5 (AnandTech) (data in memory)",
             mend: Mend::Setting {
                 name: "innodb_buffer_pool_size",
                 value: "NEEDED",
@@ -49,7 +49,7 @@ pub(super) const CHECKS: &[Check<Server>] = &[
             id: "buffer-pool-instances",
             worst: Level::Note,
             why: "Each part of the buffer pool has its own locks; parts below 1 GiB are not worth it, and a large pool in one part is contended for.",
-            source: "paper P5, best practices (an instance for each GB); MySQL manual, innodb_buffer_pool_instances",
+            source: "MySQL on vSAN 6.7 (VMware), best practices (an instance for each GB); MySQL manual, innodb_buffer_pool_instances",
             mend: Mend::Setting {
                 name: "innodb_buffer_pool_instances",
                 value: "NEEDED",

@@ -1,0 +1,197 @@
+//! Who may have the password itself.
+//!
+//! Most plugins only prove that the client knows the password. Others require the password
+//! itself: in clear text, or encrypted with a key that the server presents. An impostor can
+//! require it too, so dyno sends it only to a verified peer (a Unix socket, or TLS with a
+//! verified certificate), or if the user set the option that allows it. MySQL's own client is
+//! less strict in one point: it sends the password over unverified TLS.
+
+use wire::mysql::auth::{CACHING_SHA2, CLEAR, SHA256};
+
+use super::tls::{ServerPublicKey, TlsOptions};
+
+/// What is known of the way to the server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Channel {
+    /// The peer is a Unix socket.
+    pub(super) is_unix: bool,
+    /// The connection is encrypted.
+    pub(super) has_tls: bool,
+    /// The certificate was verified.
+    pub(super) is_verified: bool,
+}
+
+impl Channel {
+    /// Whether the peer is known to be the server that the user meant.
+    fn is_trusted(self) -> bool {
+        self.is_unix || (self.has_tls && self.is_verified)
+    }
+}
+
+/// What the user allowed by name.
+#[derive(Debug, Clone)]
+pub(super) struct Permissions {
+    server_public_key: ServerPublicKey,
+    cleartext_plugin: bool,
+}
+
+impl From<&TlsOptions> for Permissions {
+    fn from(options: &TlsOptions) -> Self {
+        Self {
+            server_public_key: options.server_public_key.clone(),
+            cleartext_plugin: options.cleartext_plugin,
+        }
+    }
+}
+
+impl Permissions {
+    /// Pins the server's RSA public key (PEM).
+    pub(super) fn pin(&mut self, pem: Vec<u8>) {
+        self.server_public_key = ServerPublicKey::Known(pem);
+    }
+
+    /// How `plugin` may send the password over this channel.
+    pub(super) fn delivery(
+        &self,
+        plugin: &str,
+        channel: Channel,
+    ) -> Result<Delivery<'_>, Withheld> {
+        let trusted = channel.is_trusted();
+        if plugin == CLEAR {
+            return match trusted || self.cleartext_plugin {
+                true => Ok(Delivery::Clear),
+                false => Err(Withheld::Cleartext),
+            };
+        }
+        let accepts_any_key = matches!(self.server_public_key, ServerPublicKey::Accepted);
+        // Of the two plugins only this one takes a Unix socket for safe.
+        let takes_clear = channel.has_tls || (channel.is_unix && plugin == CACHING_SHA2);
+        match &self.server_public_key {
+            _ if takes_clear && (trusted || accepts_any_key) => Ok(Delivery::Clear),
+            _ if takes_clear => Err(Withheld::Unverified),
+            ServerPublicKey::Known(pem) => Ok(Delivery::Encrypted(pem)),
+            _ if trusted || accepts_any_key => Ok(Delivery::EncryptedWithTheServersKey),
+            _ => Err(Withheld::NoKey),
+        }
+    }
+}
+
+/// How the password goes to the server.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Delivery<'a> {
+    /// As it is.
+    Clear,
+    /// Encrypted with this key (PEM).
+    Encrypted(&'a [u8]),
+    /// Encrypted with the key that the server sends on request.
+    EncryptedWithTheServersKey,
+}
+
+/// Why the server does not get the password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Withheld {
+    /// It wants it in clear.
+    #[error("the server requires the password in clear text ({CLEAR}), but it was not verified")]
+    Cleartext,
+    /// The connection has TLS, but nobody verified whose.
+    #[error(
+        "the server requires the password itself ({CACHING_SHA2} or {SHA256}), but its TLS certificate was not verified"
+    )]
+    Unverified,
+    /// The connection has no TLS, and the server's key is not known.
+    #[error(
+        "the server requires the password encrypted with its RSA public key ({CACHING_SHA2} or {SHA256}), but that key is not known"
+    )]
+    NoKey,
+}
+
+impl Withheld {
+    pub(super) fn remedy(self) -> &'static str {
+        match self {
+            Self::Cleartext => {
+                "verify the server (--tls-ca FILE, or --tls-mode verify-full) or connect over its Unix socket; --enable-cleartext-plugin sends the password without verification"
+            }
+            Self::Unverified => {
+                "verify the server (--tls-ca FILE, or --tls-mode verify-full) or connect over its Unix socket; --get-server-public-key sends the password without verification (MySQL also asks for it if the account does not exist)"
+            }
+            Self::NoKey => {
+                "name the file of that key (--server-public-key-path FILE), verify the server with TLS (--tls-ca FILE), or connect over its Unix socket; --get-server-public-key accepts any key (MySQL also asks for the password if the account does not exist)"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIX: Channel = channel(true, false, false);
+    const OPEN: Channel = channel(false, false, false);
+    const UNVERIFIED: Channel = channel(false, true, false);
+    const VERIFIED: Channel = channel(false, true, true);
+
+    const fn channel(is_unix: bool, has_tls: bool, is_verified: bool) -> Channel {
+        Channel {
+            is_unix,
+            has_tls,
+            is_verified,
+        }
+    }
+
+    fn permissions(server_public_key: ServerPublicKey, cleartext_plugin: bool) -> Permissions {
+        Permissions {
+            server_public_key,
+            cleartext_plugin,
+        }
+    }
+
+    #[test]
+    fn without_an_option_only_a_trusted_server_gets_the_password() {
+        let none = permissions(ServerPublicKey::Unknown, false);
+        for plugin in [CLEAR, CACHING_SHA2, SHA256] {
+            for channel in [OPEN, UNVERIFIED] {
+                assert!(
+                    none.delivery(plugin, channel).is_err(),
+                    "{plugin} {channel:?}"
+                );
+            }
+            assert_eq!(
+                none.delivery(plugin, VERIFIED),
+                Ok(Delivery::Clear),
+                "{plugin}"
+            );
+        }
+        assert_eq!(none.delivery(CLEAR, UNIX), Ok(Delivery::Clear));
+        assert_eq!(none.delivery(CACHING_SHA2, UNIX), Ok(Delivery::Clear));
+        let of_sha256 = none.delivery(SHA256, UNIX);
+        assert_eq!(of_sha256, Ok(Delivery::EncryptedWithTheServersKey));
+    }
+
+    #[test]
+    fn each_option_allows_what_it_names() {
+        let cleartext = permissions(ServerPublicKey::Unknown, true);
+        let accepted = permissions(ServerPublicKey::Accepted, false);
+        let known = permissions(ServerPublicKey::Known(b"pem".to_vec()), false);
+        for channel in [OPEN, UNVERIFIED] {
+            assert_eq!(cleartext.delivery(CLEAR, channel), Ok(Delivery::Clear));
+            for permissions in [&accepted, &known] {
+                let withheld = permissions.delivery(CLEAR, channel);
+                assert_eq!(withheld, Err(Withheld::Cleartext));
+            }
+        }
+        for plugin in [CACHING_SHA2, SHA256] {
+            let servers = Ok(Delivery::EncryptedWithTheServersKey);
+            assert_eq!(accepted.delivery(plugin, OPEN), servers);
+            assert_eq!(accepted.delivery(plugin, UNVERIFIED), Ok(Delivery::Clear));
+            assert_eq!(
+                known.delivery(plugin, OPEN),
+                Ok(Delivery::Encrypted(b"pem"))
+            );
+            // The server takes no encrypted password over TLS.
+            let withheld = Err(Withheld::Unverified);
+            assert_eq!(known.delivery(plugin, UNVERIFIED), withheld);
+            assert_eq!(cleartext.delivery(plugin, OPEN), Err(Withheld::NoKey));
+            assert_eq!(cleartext.delivery(plugin, UNVERIFIED), withheld);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The environment variables that dyno reads: one table for `--help` and the man page.
+
+/// Name and meaning of each.
+pub(crate) const VARIABLES: [(&str, &str); 13] = [
+    (
+        "DYNO_PASSWORD",
+        "password for servers whose address has none",
+    ),
+    (
+        "DYNO_CACHE_DIR",
+        "directory of private servers and their prepared data [/var/cache/dyno for root, else ~/.cache/dyno]",
+    ),
+    (
+        "DYNO_CACHE_LIMIT",
+        "most that prepared data takes on disk [20G]",
+    ),
+    (
+        "DYNO_SERVERS",
+        "directory with servers that dyno may start, each in a subdirectory, as scripts/install-servers.sh fills it [/opt/dyno/servers for root, else ~/.cache/dyno/servers]",
+    ),
+    (
+        "NO_COLOR",
+        "if set, help and usage errors have no colors; nothing else has any",
+    ),
+    (
+        "LC_ALL, LC_CTYPE, LANG",
+        "C or POSIX, or a character set other than UTF-8: plain ASCII on the terminal",
+    ),
+    ("PATH", "where the programs of servers are looked for"),
+    ("USER", "user for addresses that name none"),
+    ("HOME, XDG_CACHE_HOME", "where ~/.cache is"),
+    (
+        "SSL_CERT_FILE, SSL_CERT_DIR",
+        "trusted certificate authorities instead of the system's",
+    ),
+    ("TZ", "time zone of private servers"),
+    (
+        "LD_LIBRARY_PATH, LD_PRELOAD",
+        "handed on to private servers, for example for another allocator",
+    ),
+    (
+        "MALLOC_CONF, MALLOC_ARENA_MAX",
+        "handed on to private servers",
+    ),
+];
+
+/// As the end of a help text.
+pub(crate) fn section() -> String {
+    let width = VARIABLES.iter().map(|(name, _)| name.len()).max();
+    let width = width.unwrap_or(0);
+    let lines = VARIABLES
+        .iter()
+        .map(|(name, meaning)| format!("\n  {name:width$}  {meaning}"));
+    format!("Environment:{}", lines.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    /// What dyno hands to itself or to its servers; not for users to set.
+    const INTERNAL: [&str; 2] = ["DYNO_ADDRESSES", "DYNO_RUN_DIR"];
+
+    /// Every variable that the program's own code reads by name is in the table.
+    #[test]
+    fn every_variable_is_documented() {
+        let documented: BTreeSet<&str> = VARIABLES
+            .iter()
+            .flat_map(|(names, _)| names.split(", "))
+            .collect();
+        let mut read = BTreeSet::new();
+        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut read);
+        assert!(read.len() > 5, "{read:?}");
+        let known = |name: &&String| {
+            documented.contains(name.as_str()) || INTERNAL.contains(&name.as_str())
+        };
+        let missing: Vec<_> = read.iter().filter(|name| !known(name)).collect();
+        assert!(missing.is_empty(), "not in the table: {missing:?}");
+        let own = documented.iter().filter(|name| name.starts_with("DYNO_"));
+        let gone: Vec<_> = own.filter(|name| !read.contains(**name)).collect();
+        assert!(gone.is_empty(), "no longer read: {gone:?}");
+    }
+
+    /// Adds the names below every crate's `src`: quoted ones on lines that read the
+    /// environment, and those that are dyno's own.
+    fn collect(dir: &Path, read: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir()
+                && !["tests", "target", "node_modules", "testkit"].contains(&name.as_str())
+            {
+                collect(&path, read);
+            } else if name.ends_with(".rs")
+                && !["environment.rs", "page.rs"].contains(&name.as_str())
+            {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.split("#[cfg(test)]").next().unwrap();
+                for line in code.lines() {
+                    let reads = ["env::var", "set(\"", "dir(\"", "variable(\"", "_VARIABLE"];
+                    let reads = reads.iter().any(|how| line.contains(how));
+                    let quoted = line.split('"').skip(1).step_by(2);
+                    read.extend(
+                        quoted
+                            .filter(|word| (reads || word.starts_with("DYNO_")) && is_name(word))
+                            .map(str::to_owned),
+                    );
+                }
+            }
+        }
+    }
+
+    fn is_name(word: &str) -> bool {
+        word.len() > 1
+            && word
+                .bytes()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+    }
+}

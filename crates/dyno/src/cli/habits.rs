@@ -1,0 +1,209 @@
+//! What people type who come from sysbench, pgbench or k6, and what dyno makes of it.
+//!
+//! One table: an option that means the same is taken as a hidden alias, any other gets a hint
+//! that says what to write. `docs/coming-from-sysbench.md` shows the same table.
+
+mod address;
+#[cfg(test)]
+mod page;
+mod table;
+
+use std::str::FromStr;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use workload::name::WorkloadName;
+
+use crate::failure::{Exit, Failure};
+use table::HABITS;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tool {
+    Sysbench,
+    Pgbench,
+    K6,
+}
+
+impl Tool {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sysbench => "sysbench",
+            Self::Pgbench => "pgbench",
+            Self::K6 => "k6",
+        }
+    }
+}
+
+/// What a word of another tool means for dyno.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// The option of `dyno bench` with this long name, which takes it too.
+    Same(&'static str),
+    /// A part of the server's address.
+    Address,
+    /// Something else; what to write instead.
+    Instead(&'static str),
+}
+
+/// One word of another tool's command line.
+#[derive(Debug)]
+struct Habit {
+    tool: Tool,
+    /// As typed: `--table-size`, `-c`, `prepare`.
+    typed: &'static str,
+    /// The other tool's default; empty for none.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the page, which a test writes and compares")
+    )]
+    default: &'static str,
+    meaning: Meaning,
+}
+
+/// Makes `dyno bench` take what means the same.
+pub(super) fn with_aliases(bench: clap::Command) -> clap::Command {
+    let mut bench = bench;
+    for habit in HABITS {
+        let Meaning::Same(option) = habit.meaning else {
+            continue;
+        };
+        let id = option.replace('-', "_");
+        bench = match habit.typed.strip_prefix("--") {
+            Some(name) if name == option => bench,
+            Some(name) => bench.mut_arg(id, |arg| arg.alias(name)),
+            None => match habit.typed.chars().nth(1) {
+                Some(short) => bench.mut_arg(id, |arg| arg.short_alias(short)),
+                None => bench,
+            },
+        };
+    }
+    bench
+}
+
+/// sysbench's scripts take `--table_size` as well as `--table-size`.
+pub(super) fn with_dashes(argument: String) -> String {
+    let end = argument.find('=').unwrap_or(argument.len());
+    let (name, value) = argument.split_at(end);
+    match name.starts_with("--") && name.contains('_') {
+        true => name.replace('_', "-") + value,
+        false => argument,
+    }
+}
+
+/// The error of a command line that says what to write instead, if it has a word that another
+/// tool knows.
+pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure> {
+    let kind = match error.kind() {
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        _ => return None,
+    };
+    let Some(ContextValue::String(word)) = error.get(kind) else {
+        return None;
+    };
+    let remedy = match workload(word) {
+        Some(workload) => format!(
+            "a workload is an option of dyno bench, and its data is loaded when it is missing: {}",
+            bench(&format!(
+                "{} --workload {workload}",
+                address::typed(arguments)
+            ))
+        ),
+        None => meanings(word, arguments)?,
+    };
+    let message = format!("unexpected argument `{word}`");
+    Some(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
+}
+
+/// The workload that sysbench's script of this name or path runs.
+pub(super) fn workload(word: &str) -> Option<WorkloadName> {
+    let name = word.rsplit('/').next()?;
+    WorkloadName::from_str(name.strip_suffix(".lua").unwrap_or(name)).ok()
+}
+
+/// What a word means in each tool that knows it.
+fn meanings(word: &str, arguments: &[String]) -> Option<String> {
+    let known = HABITS.iter().filter(|habit| habit.typed == word);
+    let mut told: Vec<String> = Vec::new();
+    for habit in known {
+        let what = match habit.meaning {
+            Meaning::Instead(what) => what.to_owned(),
+            Meaning::Address => format!(
+                "the server is named by its address: {} (a password goes into DYNO_PASSWORD or \
+                 --option-file)",
+                bench(&address::typed(arguments))
+            ),
+            Meaning::Same(option) => format!("write --{option} of dyno bench"),
+        };
+        told.push(format!("coming from {}: {what}", habit.tool.name()));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+fn bench(rest: &str) -> String {
+    format!("dyno bench {rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_of_the_table_exists_and_is_named_once_for_each_tool() {
+        let bench = super::super::command();
+        let bench = bench.find_subcommand("bench").unwrap();
+        for (place, habit) in HABITS.iter().enumerate() {
+            if let Meaning::Same(option) = habit.meaning {
+                let found = bench
+                    .get_arguments()
+                    .any(|arg| arg.get_long() == Some(option));
+                assert!(found, "{habit:?}");
+            }
+            let same = |other: &Habit| (other.typed, other.tool) == (habit.typed, habit.tool);
+            assert!(
+                !HABITS[..place].iter().any(same),
+                "{habit:?} is there twice"
+            );
+        }
+    }
+
+    /// A hint for what is taken anyway would never be seen.
+    #[test]
+    fn no_hint_is_for_an_option_of_dyno() {
+        let bench = super::super::command();
+        let bench = bench.find_subcommand("bench").unwrap();
+        for habit in HABITS
+            .iter()
+            .filter(|h| !matches!(h.meaning, Meaning::Same(_)))
+        {
+            let taken = bench.get_arguments().any(|arg| {
+                let longs = arg
+                    .get_long()
+                    .into_iter()
+                    .chain(arg.get_all_aliases().unwrap_or_default());
+                let shorts = arg
+                    .get_short()
+                    .into_iter()
+                    .chain(arg.get_all_short_aliases().unwrap_or_default());
+                longs
+                    .map(|long| format!("--{long}"))
+                    .any(|long| long == habit.typed)
+                    || shorts
+                        .map(|short| format!("-{short}"))
+                        .any(|short| short == habit.typed)
+            });
+            assert!(!taken, "{habit:?}");
+        }
+    }
+
+    #[test]
+    fn underscores_are_dashes_in_names_only() {
+        for (typed, taken) in [
+            ("--table_size=5", "--table-size=5"),
+            ("--out=a_b", "--out=a_b"),
+            ("--skip_trx", "--skip-trx"),
+            ("oltp_read_only", "oltp_read_only"),
+        ] {
+            assert_eq!(with_dashes(typed.to_owned()), taken);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Whoever comes from sysbench, pgbench or k6 types what they always have: it works, or the
+//! error says what to write.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use common::{Program, database, mariadb, mysql};
+
+const USAGE: i32 = 2;
+const SERVER: i32 = 3;
+
+fn bench(words: &str) -> Program {
+    Program::bench("sqlite:").args(words)
+}
+
+#[test]
+fn the_options_of_a_sysbench_command_line_work() {
+    let done = bench(
+        "--workload oltp_read_write --tables=2 --table-size=200 --num-threads=2 --time=0 \
+         --events=40 --warmup-time=0 --rand-type=uniform --rand-seed=3 --mysql-ignore-errors=1062 \
+         --skip_trx=on --range_selects=off --auto_inc --point_selects=3 \
+         --mysql_storage_engine=innodb",
+    );
+    let setup = done.run().succeeds().trial().setup;
+    assert_eq!((setup.tables, setup.rows, setup.threads), (2, 200, 2));
+    assert_eq!((setup.seed, setup.warmup_s), (3, 0.0));
+    assert_eq!(setup.time_s, None);
+    for option in ["skip_trx=true", "range_selects=false", "point_selects=3"] {
+        assert!(setup.options.contains(option), "{}", setup.options);
+    }
+    assert!(!setup.options.contains("auto_inc"), "{}", setup.options);
+}
+
+#[test]
+fn the_options_of_a_pgbench_or_k6_command_line_work() {
+    let pgbench = bench("--rows 100 --tables 1 --warmup 0 -c 2 -T 1 -R 50 --events 0");
+    let setup = pgbench.run().succeeds().trial().setup;
+    assert_eq!((setup.threads, setup.time_s), (2, Some(1.0)));
+    assert!(setup.arrivals.contains("50"), "{}", setup.arrivals);
+    let k6 = bench("--rows 100 --tables 1 --warmup 0 --vus 3 --duration 5s --iterations 30");
+    let trial = k6.run().succeeds().trial();
+    assert_eq!(trial.setup.threads, 3);
+    assert_eq!(trial.setup.time_s, Some(5.0));
+    assert_eq!(trial.transactions.count, 30);
+}
+
+#[test]
+fn what_means_something_else_is_answered_with_what_to_write() {
+    for (words, hint) in [
+        ("--percentile=99", "--threshold 'p99 < 20'"),
+        ("--report-interval=1", "every second"),
+        ("--rand-spec-pct=5", "--distribution special:pct=1"),
+        ("--histogram", "keeps the histograms"),
+        ("--db-driver=mysql", "mysql://"),
+        ("--db-ps-mode=disable", "--protocol text"),
+        ("--verbosity=5", "--verbose"),
+        ("oltp_read_only", "--workload oltp_read_only"),
+        (
+            "/usr/share/sysbench/oltp_insert.lua",
+            "--workload oltp_insert",
+        ),
+        ("prepare", "--prepare only"),
+        ("run", "leave `run` out"),
+        ("cleanup", "--prepare always"),
+        ("-t 100", "--events"),
+        ("-s 10", "--rows"),
+        ("-P 1", "every second"),
+        ("-M simple", "--protocol text"),
+        ("--rps 100", "--rate"),
+    ] {
+        let refused = bench(words).run().fails(USAGE, &["help: ", hint]);
+        assert!(!refused.stderr.contains("similar"), "{}", refused.shown());
+        assert!(!refused.out().exists(), "{words}");
+    }
+}
+
+#[test]
+fn a_server_in_options_is_answered_with_its_address() {
+    let refused = Program::new()
+        .args("bench --mysql-host=db1 --mysql-port=3307 --mysql-user=me --mysql-db=shop")
+        .args("--mysql-password=hush-hush")
+        .run()
+        .fails(
+            USAGE,
+            &["dyno bench mysql://me@db1:3307/shop", "DYNO_PASSWORD"],
+        );
+    assert!(!refused.stderr.contains("hush-hush"), "{}", refused.shown());
+    for words in [
+        "--host db1",
+        "--port 3306",
+        "--user me",
+        "--password x",
+        "--db shop",
+    ] {
+        let program = Program::new().args("bench sqlite:").args(words);
+        program.run().fails(USAGE, &["dyno bench mysql://"]);
+    }
+}
+
+#[test]
+fn a_workload_in_the_place_of_a_command_or_an_address() {
+    for words in [
+        "oltp_read_write --threads=4 run",
+        "bench oltp_read_write",
+        "bench oltp_read_write --mysql-db=x run",
+    ] {
+        let refused = Program::new().args(words).run();
+        refused.fails(USAGE, &["dyno bench"]);
+    }
+    Program::new()
+        .args("bench oltp_read_write")
+        .run()
+        .fails(USAGE, &["--workload oltp_read_write"]);
+}
+
+#[test]
+fn zero_is_no_limit_but_something_has_to_end_the_run() {
+    bench("--time 0 --events 0")
+        .run()
+        .fails(USAGE, &["--time 0 is no limit", "--events"]);
+}
+
+#[test]
+fn several_numbers_of_threads_run_one_after_the_other() {
+    let words = "--tables 1 --rows 100 --warmup 0 --events 30 --threads 1,3 --threshold p99<60000";
+    let done = bench(words).run().succeeds();
+    let result = done.result();
+    let users: Vec<u32> = result
+        .trials
+        .iter()
+        .map(|trial| trial.setup.threads)
+        .collect();
+    assert_eq!(users, [1, 3]);
+    assert_eq!(result.design.axes, ["load.threads"]);
+    assert_eq!(
+        result.trials[1].point,
+        [("load.threads".to_owned(), "3".to_owned())]
+    );
+    assert_eq!(result.thresholds.len(), 2);
+    assert!(
+        result
+            .thresholds
+            .iter()
+            .all(|one| one.column == "response_ms.p99")
+    );
+    // What is kept of it is a study that does the same.
+    let study = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
+    let again = Program::study(&study).run().succeeds().result();
+    let point = |trial: &measure::summary::TrialSummary| trial.point.clone();
+    assert!(
+        again
+            .trials
+            .iter()
+            .map(point)
+            .eq(result.trials.iter().map(point))
+    );
+    bench("--threads 4,4")
+        .run()
+        .fails(USAGE, &["4 twice", "load.repeats"]);
+    bench("--threads 1,x").run().fails(USAGE, &["--threads"]);
+}
+
+#[test]
+fn columns_have_short_names() {
+    let words = "--tables 1 --rows 100 --warmup 0 --events 20 --threads 1";
+    let missed = bench(words).args("--threshold p95<0.000001").run();
+    let missed = missed.fails(1, &["response_ms.p95 is"]);
+    assert_eq!(missed.result().thresholds[0].column, "response_ms.p95");
+    let study = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\ntables = 1\nrows = 100\n\
+        [load]\nworkload = \"oltp_point_select\"\nthreads = 1\nwarmup = \"0s\"\ntime = \"300ms\"\n\
+        [thresholds]\np99 = \"< 60000\"\n\
+        [report]\ntables = [{ rows = \"load.threads\", columns = [\"tps\", \"mean\", \"p99\"] }]\n\
+        [sweep]\n\"load.threads\" = [1, 2]\n";
+    let result = Program::study(study).run().succeeds().result();
+    let columns = ["tps", "response_ms.mean", "response_ms.p99"];
+    assert_eq!(result.design.tables[0].columns, columns);
+    assert_eq!(result.thresholds[0].column, "response_ms.p99");
+}
+
+#[test]
+fn a_missing_database_is_created_when_that_is_asked_for() {
+    const SHORT: &str = "--tables 1 --rows 100 --threads 2 --warmup 0 --events 20";
+    for server in [mariadb(), mysql()] {
+        server.sql("DROP DATABASE IF EXISTS `not-there`");
+        let bench = |words: &str| {
+            let url = server.url("not-there").replace("mysql://", "mariadb://");
+            Program::bench(&url).args(SHORT).args(words).run()
+        };
+        bench("").fails(SERVER, &["1049", "--create-database"]);
+        bench("--create-database").succeeds();
+        // It is there now, and needs no right to create it.
+        server.sql("CREATE USER guest@'%'; GRANT ALL ON `not-there`.* TO guest@'%'");
+        let url = server.url("not-there").replace("root@", "guest@");
+        let again = Program::bench(&url).args(SHORT).args("--create-database");
+        again.run().succeeds();
+        let other = server.url("other_than_that").replace("root@", "guest@");
+        Program::bench(&other)
+            .args("--create-database")
+            .run()
+            .fails(SERVER, &["1044", "grant the account"]);
+        server.sql("DROP USER guest@'%'; DROP DATABASE `not-there`");
+    }
+}
+
+#[test]
+fn a_password_in_a_mariadb_address_leaves_the_process_list() {
+    let server = mariadb();
+    let url = database(&server, "scheme").replace("mysql://", "mariadb://");
+    let url = url.replace("root@", "root:hush-hush@");
+    // The account has no password, so the server refuses this one.
+    let refused = Program::bench(&url).run().fails(SERVER, &["1045"]);
+    assert!(!refused.stderr.contains("hush-hush"), "{}", refused.shown());
+    let study = format!("title = \"t\"\n[server]\nurl = \"{url}\"\n");
+    let refused = Program::study(&study).run();
+    assert!(!refused.stderr.contains("hush-hush"), "{}", refused.shown());
+}

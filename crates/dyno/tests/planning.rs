@@ -1,0 +1,103 @@
+//! A plan starts nothing and changes nothing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use common::{Cache, Program};
+
+/// Writes a program that tells that it was run.
+fn telltale(path: &Path, tells: &Path) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let script = format!("#!/bin/sh\necho ran >> {}\n", tells.display());
+    fs::write(path, script).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_plan_runs_no_program_and_sweeps_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+    let (base, told) = (dir.path().join("base"), dir.path().join("told"));
+    telltale(&base.join("bin/mariadbd"), &told);
+    let study = dir.path().join("study.toml");
+    let text = format!(
+        "title = \"t\"\n[server]\nengine = \"mariadb\"\nbasedir = \"{}\"\n",
+        base.display()
+    );
+    fs::write(&study, text).unwrap();
+    let study = study.display().to_string();
+    // A cache that is not there is not made.
+    let cache = Cache::new();
+    let none = cache.path().join("none");
+    let plan = |cache: &Path| {
+        let program = Program::new().arg("plan").arg(&study);
+        program.env("DYNO_CACHE_DIR", &cache.display().to_string())
+    };
+    let done = plan(&none).run().succeeds();
+    assert!(
+        done.stdout.contains("not checked: server versions"),
+        "{}",
+        done.shown()
+    );
+    assert!(!none.exists() && !told.exists());
+    // What a dead dyno left stays for those that run.
+    let left = cache.path().join("run/5e1c000000000/s1.0");
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.parent().unwrap().join("lock"), "").unwrap();
+    plan(cache.path()).run().succeeds();
+    assert!(left.exists() && !told.exists());
+    assert_eq!(common::entries(cache.path()), [cache.path().join("run")]);
+    // It is the program that is not run, not the study that is not read.
+    let missing = plan(cache.path()).args("--set server.basedir=/there/is/none");
+    missing.run().fails(3, &["/there/is/none"]);
+}
+
+#[test]
+fn a_plan_makes_no_database_of_sqlite() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("new.db");
+    let program = Program::study(&format!(
+        "title = \"t\"\n[server]\nurl = \"sqlite://{}\"\n",
+        file.display()
+    ));
+    let study = program.dir().join("study.toml").display().to_string();
+    let cache = dir.path().join("cache").display().to_string();
+    let plan = Program::new().arg("plan").arg(&study);
+    let done = plan.env("DYNO_CACHE_DIR", &cache).run().succeeds();
+    assert!(done.stdout.contains("1 trial"), "{}", done.shown());
+    assert!(!file.exists() && !Path::new(&cache).exists());
+}
+
+/// Prepared data counts, although the version of the server is not looked at.
+#[test]
+fn a_plan_knows_prepared_data() {
+    let cache = Cache::new();
+    let study = "title = \"t\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
+         [load]\nwarmup = \"0s\"\ntime = \"1s\"\n";
+    let program = Program::study(study).cache(&cache);
+    let file = program.dir().join("study.toml");
+    let plan = |sets: &str| {
+        let program = Program::new().arg("plan").arg(&file.display().to_string());
+        let done = program.args(sets).cache(&cache).run().succeeds();
+        let mut lines = done.stdout.lines();
+        let line = lines.find(|line| line.contains("single")).unwrap();
+        line.split_whitespace().nth(2).unwrap().to_owned()
+    };
+    let before = plan("");
+    let program = Program::study(study).cache(&cache);
+    program.run().succeeds();
+    let (after, other) = (plan(""), plan("--set data.rows=101"));
+    assert_ne!(before, after);
+    assert_eq!(before, other);
+    let other_version = plan("--set server.version=1.2");
+    assert_eq!(before, other_version);
+}

@@ -1,0 +1,55 @@
+//! What can be said of a study's servers without running a program or changing a file.
+
+use std::path::{Path, PathBuf};
+
+use data::Wanted;
+use study::EngineSpec;
+
+use crate::account::Account;
+use crate::failure::Failure;
+use crate::home;
+use crate::platform;
+use crate::servers::{self, Engine};
+use crate::spec::{config, directory_of, engine_of, placed};
+use crate::template;
+
+/// What a study's servers are, as far as files tell.
+#[derive(Debug, Clone, Copy)]
+pub struct Glance {
+    /// Their engine.
+    pub engine: Engine,
+    /// What their data takes in the cache, if it is there for a version that the study
+    /// takes.
+    pub template_bytes: Option<u64>,
+}
+
+/// Looks for the programs, the directory and the prepared data of a study's servers.
+///
+/// # Errors
+/// When there is no program, or the directory cannot be used, at its place in the study.
+pub fn glance(spec: &EngineSpec, wanted: &Wanted<'_>) -> Result<Glance, Failure> {
+    let failed = |error| placed(spec, error);
+    let engine = engine_of(spec)?;
+    let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
+    servers::find_file(engine, basedir).map_err(failed)?;
+    if let Some(directory) = directory_of(spec) {
+        let account = Account::for_servers().map_err(failed)?;
+        platform::directory::check(directory, &account).map_err(failed)?;
+    }
+    let cache = home::place().map_err(failed)?;
+    let takes = |version: &str| spec.has_version(version);
+    Ok(Glance {
+        engine,
+        template_bytes: template::bytes_in(&cache, engine, &takes, wanted, &config(spec)),
+    })
+}
+
+/// The cache's directory, or the one above it that there is.
+///
+/// # Errors
+/// When the environment names no place.
+pub fn disk_of_cache() -> Result<PathBuf, Failure> {
+    let cache = home::place()?;
+    let there = cache.ancestors().find(|path| path.is_dir());
+    Ok(there.unwrap_or(Path::new("/")).to_owned())
+}

@@ -1,0 +1,216 @@
+//! The process of a server that dyno did not start, where it runs on this host.
+//!
+//! A port or a socket of this host may belong to a proxy, a tunnel or a container, so the
+//! process at the other end counts only when it works in the data directory that the server
+//! names: both engines change into it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{IpAddr, UdpSocket};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use client::mysql::{Connection, Error, Target};
+use client::net::Peer;
+use client::reactor::{Reactor, timeout};
+
+use crate::sockets;
+
+/// How long a server may take to answer.
+const LIMIT: Duration = Duration::from_secs(3);
+/// What the command line of a server names, also where another program runs it.
+const PROGRAMS: [&str; 2] = ["mysqld", "mariadbd"];
+
+/// A process, and where its data lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) pid: u32,
+    /// `None` where its file systems are not this process's.
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+/// What a server says of itself, and who is at the other end of the connection.
+struct Said {
+    /// `None` where the kernel does not tell.
+    peer: Option<Peer>,
+    data_dir: PathBuf,
+    pid_file: PathBuf,
+}
+
+/// Finds the process of a server.
+///
+/// # Errors
+/// Why it cannot be seen.
+pub(crate) fn find(target: &Target) -> Result<Found, String> {
+    // While the connection is open, the kernel lists both of its ends.
+    let reactor = Reactor::new().map_err(|error| error.to_string())?;
+    let found = reactor.block_on(timeout(LIMIT, async {
+        let mut connection = Connection::open(target).await?;
+        let said = ask(&mut connection).await?;
+        let found = said.process();
+        connection.close().await;
+        Ok::<_, Error>(found)
+    }));
+    match found {
+        Err(error) => Err(error.to_string()),
+        Ok(Err(_)) => Err(format!("the server gave no answer within {LIMIT:?}")),
+        Ok(Ok(answer)) => answer.map_err(|error| error.to_string())?,
+    }
+}
+
+async fn ask(connection: &mut Connection) -> Result<Said, Error> {
+    let rows = connection.rows("SELECT @@datadir, @@pid_file").await?;
+    let mut cells = rows.into_iter().flatten().flatten().map(PathBuf::from);
+    let data_dir = cells.next().unwrap_or_default();
+    Ok(Said {
+        peer: connection.peer().ok(),
+        pid_file: data_dir.join(cells.next().unwrap_or_default()),
+        data_dir,
+    })
+}
+
+impl Said {
+    fn process(&self) -> Result<Found, String> {
+        let pid = match self.peer {
+            Some(Peer::Unix { pid: Some(pid) }) => pid,
+            None | Some(Peer::Unix { pid: None }) => {
+                return Err("it runs in another PID namespace, such as a container's".to_owned());
+            }
+            Some(Peer::Tcp { local, remote }) => {
+                if !is_own(remote.ip()) {
+                    return Err(format!("{} is another host", remote.ip()));
+                }
+                let socket = sockets::connected(remote, local).ok_or_else(|| {
+                    format!(
+                        "no process in this network namespace has the other end of {remote}: the \
+                         server may run in a container"
+                    )
+                })?;
+                match sockets::holder(&socket) {
+                    Some(pid) => pid,
+                    None => self.only_server_of(socket.uid)?,
+                }
+            }
+        };
+        self.confirm(pid)
+    }
+
+    /// The process when its sockets may not be looked at, but there is only one server of
+    /// their user.
+    fn only_server_of(&self, uid: u32) -> Result<u32, String> {
+        let is_servers = |pid: &u32| {
+            let owner = fs::metadata(format!("/proc/{pid}")).map(|process| process.uid());
+            owner.is_ok_and(|owner| owner == uid) && runs_server(*pid)
+        };
+        let mut servers: Vec<u32> = sockets::processes().filter(is_servers).collect();
+        let named = fs::read_to_string(&self.pid_file).ok();
+        if let Some(pid) = named.and_then(|text| text.trim().parse::<u32>().ok()) {
+            servers.retain(|server| *server == pid);
+        }
+        match servers.as_slice() {
+            [only] => Ok(*only),
+            _ => Err(
+                "only root and the server's own user may see which process has its port".to_owned(),
+            ),
+        }
+    }
+
+    /// Makes sure that a process is the server and not a proxy or a tunnel to it.
+    fn confirm(&self, pid: u32) -> Result<Found, String> {
+        let below_root = format!("/proc/{pid}/root{}", self.data_dir.display());
+        let is_servers = match (identity(format!("/proc/{pid}/cwd")), identity(below_root)) {
+            (Ok(works_in), Ok(data)) => works_in == data,
+            (Err(ErrorKind::PermissionDenied), _) => runs_server(pid),
+            _ => false,
+        };
+        if !is_servers {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            return Err(format!(
+                "process {pid} ({}) is at the other end, but does not work in the server's data \
+                 directory {}: a proxy or a tunnel",
+                name.trim(),
+                self.data_dir.display()
+            ));
+        }
+        let shares_files = match identity(format!("/proc/{pid}/root")) {
+            Ok(root) => identity("/") == Ok(root),
+            Err(_) => true,
+        };
+        Ok(Found {
+            pid,
+            data_dir: shares_files.then(|| self.data_dir.clone()),
+        })
+    }
+}
+
+/// What tells one file from all others.
+fn identity(path: impl AsRef<Path>) -> Result<(u64, u64), ErrorKind> {
+    let file = fs::metadata(path).map_err(|error| error.kind())?;
+    Ok((file.dev(), file.ino()))
+}
+
+/// Whether the command line of a process names a server's program.
+fn runs_server(pid: u32) -> bool {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = words.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    words.any(|word| {
+        let name = Path::new(&*word).file_name().unwrap_or_default();
+        PROGRAMS.iter().any(|program| name == *program)
+    })
+}
+
+/// Whether an address is this host's: nobody can listen at another one.
+pub(crate) fn is_own(address: IpAddr) -> bool {
+    address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(peer: Option<Peer>) -> Result<Found, String> {
+        let said = Said {
+            peer,
+            data_dir: PathBuf::from("/nowhere/data"),
+            pid_file: PathBuf::from("/nowhere/pid"),
+        };
+        said.process()
+    }
+
+    #[test]
+    fn what_is_not_seen_says_why() {
+        let hidden = of(Some(Peer::Unix { pid: None })).unwrap_err();
+        assert!(hidden.contains("PID namespace"), "{hidden}");
+        // An address for documentation (RFC 5737), which no host has.
+        let [local, remote] = ["127.0.0.1:1", "192.0.2.1:3306"].map(|at| at.parse().unwrap());
+        let elsewhere = of(Some(Peer::Tcp { local, remote })).unwrap_err();
+        assert!(
+            elsewhere.contains("192.0.2.1 is another host"),
+            "{elsewhere}"
+        );
+        // A connection of this host that nobody has.
+        let remote = "127.0.0.1:2".parse().unwrap();
+        let forwarded = of(Some(Peer::Tcp { local, remote })).unwrap_err();
+        assert!(forwarded.contains("container"), "{forwarded}");
+    }
+
+    #[test]
+    fn a_process_that_works_elsewhere_is_not_the_server() {
+        let pid = Some(std::process::id());
+        let proxy = of(Some(Peer::Unix { pid })).unwrap_err();
+        assert!(proxy.contains("a proxy or a tunnel"), "{proxy}");
+    }
+
+    /// Whoever has the port is another user's, who has no server or several.
+    #[test]
+    fn a_server_is_not_guessed() {
+        let said = Said {
+            peer: None,
+            data_dir: PathBuf::from("/nowhere/data"),
+            pid_file: PathBuf::from("/nowhere/pid"),
+        };
+        let reason = said.only_server_of(u32::MAX - 1).unwrap_err();
+        assert!(reason.contains("only root"), "{reason}");
+    }
+}

@@ -1,0 +1,73 @@
+//! How large a cost may be that the fit puts at its bound of 0.
+//!
+//! There the linearised fit has no interval. The profile of the squares has one: the largest
+//! value at which the best choice of the other unknowns, within their bounds, fits no worse
+//! than chance allows (Bates and Watts, *Nonlinear Regression Analysis and Its Applications*,
+//! 1988, chapter 6).
+
+use super::{Point, universal_law};
+use crate::interval::student_t;
+
+/// Halvings of an interval, to 12 digits.
+const STEPS: usize = 40;
+/// The inverse of the golden ratio.
+const GOLDEN: f64 = 0.618_033_988_749_895;
+
+/// One of the two costs.
+#[derive(Clone, Copy)]
+pub(super) enum Cost {
+    Contention,
+    Coherency,
+}
+
+/// The upper end of the interval of a cost whose best value is 0; `squares` are those of the
+/// best fit. `None` where even the whole work cannot be ruled out.
+pub(super) fn highest(points: &[Point], cost: Cost, squares: f64, degrees: f64) -> Option<f64> {
+    let allowed = squares * (1.0 + student_t(degrees).powi(2) / degrees);
+    let rules_out = |value: f64| profile(points, cost, value) > allowed;
+    if !rules_out(1.0) {
+        return None;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(low, high);
+        match rules_out(middle) {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    Some(high)
+}
+
+/// The least squares with one cost fixed, the other from 0 to 1 and λ free.
+fn profile(points: &[Point], cost: Cost, fixed: f64) -> f64 {
+    let squares = |other: f64| match cost {
+        Cost::Contention => with_best_rate(points, fixed, other),
+        Cost::Coherency => with_best_rate(points, other, fixed),
+    };
+    // Golden section: the squares have one minimum, which may lie at 0.
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..2 * STEPS {
+        let width = GOLDEN * (high - low);
+        let (left, right) = (high - width, low + width);
+        match squares(left) <= squares(right) {
+            true => high = right,
+            false => low = left,
+        }
+    }
+    squares(f64::midpoint(low, high)).min(squares(0.0))
+}
+
+/// The squares with these costs and the λ that suits them best: the law is linear in it.
+fn with_best_rate(points: &[Point], contention: f64, coherency: f64) -> f64 {
+    let shape = |size: f64| universal_law(size, &[1.0, contention, coherency]).0;
+    let (mut of_both, mut of_shape) = (0.0, 0.0);
+    for point in points {
+        let shape = shape(point.size);
+        of_both += shape * point.per_s;
+        of_shape += shape * shape;
+    }
+    let alone = of_both / of_shape;
+    let off = |point: &Point| (point.per_s - alone * shape(point.size)).powi(2);
+    points.iter().map(off).sum()
+}

@@ -1,0 +1,139 @@
+//! Whether a law fits as well as the noise of its points allows.
+//!
+//! R² only says that the law bends the right way: a hard ceiling, proportional up to a point
+//! and flat behind it, has 0.95 of it and misses single sizes by a third. What repeats of one
+//! size differ by is pure error; what the mean of a size is off the law beyond that is lack of
+//! fit, and the ratio of both has Fisher's distribution if the law is true (Draper and Smith,
+//! *Applied Regression Analysis*, 1998, chapter 2). Without repeats the interval of each
+//! point's own seconds takes the place of pure error, and the squares have the χ²
+//! distribution.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
+
+use super::{NoLaw, Point};
+
+/// Chance of refusing a law that is true.
+pub(crate) const CHANCE: f64 = 0.01;
+/// A law that is off by less than this share of the mean at every size is good enough, however
+/// exactly that is known.
+pub(crate) const MATTERS: f64 = 0.05;
+/// A half width of an interval is about two standard errors.
+const HALF_WIDTH: f64 = 2.0;
+
+/// What a law was tested against.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum Misfit {
+    /// What repeats of one size differ by.
+    Repeats {
+        /// How likely (0 to 1) a true law would be off by as much.
+        p: f64,
+    },
+    /// The interval of each point, which leaves out what differs from run to run.
+    Intervals {
+        /// The same.
+        p: f64,
+    },
+    /// Nothing: no size was repeated, and some point has no interval.
+    #[default]
+    Untested,
+}
+
+/// All points of one size.
+struct Level {
+    size: f64,
+    mean: f64,
+    count: f64,
+    /// Squares around the mean.
+    squares: f64,
+}
+
+/// Tests a law with so many parameters.
+///
+/// # Errors
+/// When it misses some size by more than [`MATTERS`] and by more than chance.
+pub(super) fn test(
+    points: &[Point],
+    law: impl Fn(f64) -> f64,
+    parameters: usize,
+) -> Result<Misfit, NoLaw> {
+    let levels = levels(points);
+    let found = by_repeats(points, &levels, &law, parameters)
+        .or_else(|| by_intervals(points, &law, parameters))
+        .unwrap_or_default();
+    let off = |level: &Level| (law(level.size) / level.mean - 1.0).abs();
+    let worst = levels
+        .iter()
+        .max_by(|one, other| off(one).total_cmp(&off(other)));
+    match (found, worst) {
+        (Misfit::Repeats { p } | Misfit::Intervals { p }, Some(worst))
+            if p < CHANCE && off(worst) > MATTERS =>
+        {
+            Err(NoLaw::LackOfFit {
+                size: worst.size,
+                off: law(worst.size) / worst.mean - 1.0,
+                p,
+            })
+        }
+        _ => Ok(found),
+    }
+}
+
+fn levels(points: &[Point]) -> Vec<Level> {
+    let mut sizes: Vec<f64> = points.iter().map(|point| point.size).collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
+    let level = |size: f64| {
+        let here = points
+            .iter()
+            .filter(|point| point.size.total_cmp(&size).is_eq());
+        let values: Vec<f64> = here.map(|point| point.per_s).collect();
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        Level {
+            size,
+            mean,
+            count,
+            squares: values.iter().map(|value| (value - mean).powi(2)).sum(),
+        }
+    };
+    sizes.into_iter().map(level).collect()
+}
+
+fn by_repeats(
+    points: &[Point],
+    levels: &[Level],
+    law: &impl Fn(f64) -> f64,
+    parameters: usize,
+) -> Option<Misfit> {
+    let pure_degrees = (points.len() - levels.len()) as f64;
+    let lack_degrees = levels.len().checked_sub(parameters)? as f64;
+    if pure_degrees < 1.0 || lack_degrees < 1.0 {
+        return None;
+    }
+    let pure: f64 = levels.iter().map(|level| level.squares).sum();
+    let off = |level: &Level| level.count * (level.mean - law(level.size)).powi(2);
+    let lack: f64 = levels.iter().map(off).sum();
+    let ratio = (lack / lack_degrees) / (pure / pure_degrees);
+    let fisher = FisherSnedecor::new(lack_degrees, pure_degrees).ok()?;
+    let p = match ratio.is_finite() {
+        true => fisher.sf(ratio),
+        // Repeats that do not differ at all.
+        false => 0.0,
+    };
+    Some(Misfit::Repeats { p })
+}
+
+fn by_intervals(points: &[Point], law: &impl Fn(f64) -> f64, parameters: usize) -> Option<Misfit> {
+    let square = |point: &Point| {
+        let error = point.half_width? / HALF_WIDTH;
+        Some(((point.per_s - law(point.size)) / error).powi(2)).filter(|square| square.is_finite())
+    };
+    let squares: Option<f64> = points.iter().map(square).sum();
+    let degrees = points.len().checked_sub(parameters)? as f64;
+    let chi = ChiSquared::new(degrees).ok()?;
+    Some(Misfit::Intervals {
+        p: chi.sf(squares?),
+    })
+}

@@ -1,0 +1,208 @@
+//! A whole study on one screen: a line for each point, and what the trials have in common. The
+//! report has the rest.
+
+use measure::result::RunResult;
+use measure::summary::{TrialSummary, counted};
+
+use super::table::grid;
+use super::wrap::wrap;
+use crate::cell::Cell;
+use crate::document::answers;
+use crate::findings::{self, Remark};
+use crate::grid::{Grid, heads};
+use crate::keys;
+use crate::number;
+use crate::point::{self, Point};
+use crate::search;
+use crate::thresholds;
+
+/// Points that have a line of their own.
+const MOST_POINTS: usize = 12;
+/// Kinds of warnings, and trials that ended early, that are told one by one.
+const MOST_TOLD: usize = 2;
+/// What stands before the further lines of a text.
+const MARGIN: &str = "    ";
+/// Characters of a warning or an error that are shown.
+const MOST_CHARS: usize = 120;
+
+/// The result in a sentence, its points, and verdicts, failures and warnings by their number.
+#[must_use]
+pub fn summary(result: &RunResult) -> String {
+    let lead = findings::lead(result);
+    let mut text = wrap("", &lead) + "\n\n";
+    text.push_str(&numbers(result));
+    let answers = answers(result).into_iter();
+    let mut lines: Vec<String> = answers.flat_map(|answer| answer.words).collect();
+    lines.retain(|words| *words != lead);
+    lines.extend(verdicts(result));
+    lines.extend(thresholds::lead(result));
+    let early = findings::ended_early(result);
+    lines.extend(shortened(
+        early.iter().map(ended),
+        "trials that ended early",
+    ));
+    lines.extend(findings::missing(result));
+    let warnings = findings::warnings(result).into_iter();
+    let warnings = warnings.map(|warning| {
+        let (count, all) = (warning.count, result.trials.len());
+        format!("Warning, {}: {}", of_trials(count, all), cut(&warning.text))
+    });
+    lines.extend(shortened(warnings, "kinds of warnings"));
+    let spoilers = result.findings.iter();
+    let spoilers = spoilers.filter(|finding| finding.level < measure::finding::Level::Note);
+    match spoilers.count() {
+        0 => {}
+        1 => lines.push("1 thing on this host or its servers may spoil these numbers.".to_owned()),
+        several => lines.push(format!(
+            "{several} things on this host or its servers may spoil these numbers."
+        )),
+    }
+    lines.push("The report has every trial, verdict and warning; so has --verbose.".to_owned());
+    for line in lines {
+        text.push_str(&hanging(&line));
+    }
+    text
+}
+
+/// A line for each point, or for each step or search of a search.
+fn numbers(result: &RunResult) -> String {
+    let mut table = match search::section(result) {
+        Some(found) => match found.grids.into_iter().next() {
+            Some(table) => table,
+            None => return String::new(),
+        },
+        None => points(result),
+    };
+    let more = table.rows.len().saturating_sub(MOST_POINTS);
+    table.rows.truncate(MOST_POINTS);
+    let mut text = String::new();
+    if !table.caption.is_empty() {
+        text.push_str(&(wrap("", &table.caption) + "\n"));
+    }
+    text.push_str(&grid(&table, 0));
+    if more > 0 {
+        text.push_str(&format!("and {more} more, in the report\n"));
+    }
+    text + "\n"
+}
+
+fn points(result: &RunResult) -> Grid {
+    let axes = keys::axes(result);
+    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
+    let points = point::points(&trials, &axes, &axes);
+    let mut titles: Vec<&str> = axes.iter().map(|key| keys::short(key, &axes)).collect();
+    let keys = titles.len();
+    titles.extend(["n", "tps", "mean ms", "p95", "p99", "errors"]);
+    let verdicts = result.trials.iter().any(|trial| trial.verdict.is_some());
+    titles.extend(verdicts.then_some("verdict"));
+    let rows = points.iter().map(|point| {
+        let first = point.trials.first();
+        let values = axes
+            .iter()
+            .filter_map(|key| Some(keys::value(first?, key).to_owned()));
+        let mut row: Vec<String> = values.collect();
+        row.extend(measured(point));
+        row.extend(verdicts.then(|| bound(point)));
+        row
+    });
+    Grid {
+        heads: heads(titles),
+        keys,
+        words: usize::from(verdicts),
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+fn measured(point: &Point<'_>) -> Vec<String> {
+    let of = |column: &str| Cell::of(&point.trials, column);
+    let value = |column: &str| number::maybe(of(column).value());
+    let errors = point.trials.iter().map(|trial| trial.failures()).sum();
+    vec![
+        counted(&point.trials).len().to_string(),
+        number::estimate(point.tps.estimate),
+        value("response_ms.mean"),
+        value("response_ms.p95"),
+        value("response_ms.p99"),
+        number::count(errors),
+    ]
+}
+
+/// The verdict of a point's trials, if they agree.
+fn bound(point: &Point<'_>) -> String {
+    let bounds = counted(&point.trials).into_iter();
+    let mut bounds: Vec<_> = bounds
+        .filter_map(|trial| Some(trial.verdict.as_ref()?.bound))
+        .collect();
+    bounds.dedup();
+    match bounds.as_slice() {
+        [] => number::ABSENT.to_owned(),
+        [bound] => findings::bound_word(*bound),
+        _ => "differs".to_owned(),
+    }
+}
+
+/// Each verdict with the number of trials that have it, and the evidence of the first.
+fn verdicts(result: &RunResult) -> Vec<String> {
+    let remarks = findings::verdicts(result);
+    let mut kinds: Vec<(&Remark, usize)> = Vec::new();
+    for remark in &remarks {
+        match kinds
+            .iter_mut()
+            .find(|(known, _)| known.what == remark.what)
+        {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((remark, 1)),
+        }
+    }
+    let all = result.trials.len();
+    let told = kinds.into_iter().map(|(first, count)| {
+        let evidence = cut(&first.words);
+        let of = of_trials(count, all);
+        match count {
+            1 => format!("{of}: {} ({evidence})", first.what),
+            _ => format!("{of}: {} (first: {evidence})", first.what),
+        }
+    });
+    told.collect()
+}
+
+fn ended(remark: &Remark) -> String {
+    format!(
+        "Trial {} ({}) {}: {}",
+        remark.number,
+        remark.name,
+        remark.what,
+        cut(&remark.words)
+    )
+}
+
+/// The first few, and how many more there are.
+fn shortened(all: impl ExactSizeIterator<Item = String>, what: &str) -> Vec<String> {
+    let more = all.len().saturating_sub(MOST_TOLD);
+    let mut told: Vec<String> = all.take(MOST_TOLD).collect();
+    if more > 0 {
+        told.push(format!("and {more} more {what}"));
+    }
+    told
+}
+
+fn of_trials(count: usize, all: usize) -> String {
+    match all {
+        1 => "1 trial".to_owned(),
+        _ if count == all => format!("all {all} trials"),
+        _ => format!("{count} of {all} trials"),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.chars().count() > MOST_CHARS {
+        true => text.chars().take(MOST_CHARS).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}
+
+/// One line; what does not fit follows under it, indented.
+fn hanging(line: &str) -> String {
+    wrap(MARGIN, line)[MARGIN.len()..].to_owned() + "\n"
+}

@@ -1,0 +1,107 @@
+//! What a terminal shows of a study: at most a screen, however many trials it has.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use common::golden;
+use common::made::{Made, made};
+use common::scale_up::incomplete;
+use measure::result::RunResult;
+use measure::setup::Outcome;
+use measure::verdict::{Bound, Verdict};
+use measure::warning::Warning;
+use report::text::{Layout, study, summary};
+
+#[test]
+fn summary_of_a_study() {
+    golden("summary.txt", &summary(&incomplete().result));
+}
+
+/// 40 points, 3 trials each, all with a verdict and several warnings, some failed.
+fn large() -> RunResult {
+    let points: Vec<[(&str, String); 2]> = (1..=20)
+        .flat_map(|users| ["plain", "tuned"].map(|variant| (users, variant)))
+        .map(|(users, variant)| {
+            [
+                ("variant", variant.to_owned()),
+                ("load.threads", users.to_string()),
+            ]
+        })
+        .collect();
+    let points: Vec<[(&str, &str); 2]> = points
+        .iter()
+        .map(|point| point.each_ref().map(|(key, value)| (*key, value.as_str())))
+        .collect();
+    let trials: Vec<Made<'_>> = (1..=3)
+        .flat_map(|repeat| points.iter().map(move |point| (repeat, point)))
+        .map(|(repeat, point)| Made {
+            point,
+            repeat,
+            tps: 1000.0,
+            mean_ms: 10.0,
+        })
+        .collect();
+    let mut result = made("Large", &trials);
+    for (place, trial) in result.trials.iter_mut().enumerate() {
+        trial.verdict = Some(Verdict {
+            bound: if place % 3 == 0 {
+                Bound::Nothing
+            } else {
+                Bound::Cpu
+            },
+            evidence: format!("CPUs {place} % busy"),
+        });
+        trial.warnings = vec![
+            Warning::GeneratorWaited {
+                worker: 0,
+                waiting: 0.3,
+            },
+            Warning::NoWarmup,
+        ];
+        if place % 20 == 0 {
+            let reason = "server 2 died: ".repeat(40);
+            trial.outcome = Outcome::Failed { reason };
+        }
+    }
+    result
+}
+
+#[test]
+fn many_trials_are_at_most_a_screen() {
+    let result = large();
+    // Narrow windows are longer.
+    for (width, lines) in [(60, 55), (80, 45)] {
+        let layout = Layout {
+            width,
+            ..Layout::DEFAULT
+        };
+        let text = layout.apply(|| summary(&result));
+        assert!(text.lines().count() <= lines, "{text}");
+        for said in [
+            "80 of 120 trials: CPU-bound",
+            "all 120 trials:",
+            "and 28 more",
+            "The report",
+        ] {
+            let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(one_line.contains(said), "{said}\n{text}");
+        }
+    }
+    // All of it is a trial a line and more.
+    assert!(study(&result).lines().count() > 240);
+}
+
+#[test]
+fn what_no_variant_has_is_refused_once() {
+    let mut result = large();
+    result.trials.retain(|trial| trial.setup.threads <= 3);
+    for trial in &mut result.trials {
+        trial.outcome = Outcome::Completed;
+    }
+    for text in [summary(&result), study(&result)] {
+        assert_eq!(text.matches("No law of scaling").count(), 1, "{text}");
+    }
+}
