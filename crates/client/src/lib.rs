@@ -1,6 +1,7 @@
 //! Connections: sockets, TLS and authentication around the codecs of `wire`, and
 //! SQLite in process; both give the workloads their `Session`.
 
+pub mod clock;
 mod dial;
 pub mod mysql;
 pub mod net;

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use mio::net::UnixStream;
 use rustls::pki_types::ServerName;
@@ -83,12 +82,13 @@ impl Stream {
     }
 
     /// When the last byte of the last read of the socket reached this host, by the
-    /// kernel's stamp; `None` where there is none. Not checked against any other clock.
+    /// kernel's stamp, in nanoseconds of the monotonic clock; `None` where there is none.
+    /// Not checked against any other clock.
     #[inline]
     #[must_use]
-    pub fn arrived(&self) -> Option<Instant> {
+    pub fn arrived_ns(&self) -> Option<u64> {
         match &self.socket {
-            Socket::Tcp(io) => io.instant(io.socket().arrived()?),
+            Socket::Tcp(io) => io.monotonic_ns(io.socket().arrived()?),
             Socket::Unix(_) => None,
         }
     }

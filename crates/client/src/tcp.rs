@@ -13,6 +13,7 @@ use std::ptr;
 use mio::event::Source;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
+use rustix::net::SendFlags;
 
 use crate::reactor::WallTime;
 
@@ -72,7 +73,8 @@ impl Read for &TcpSocket {
 impl Write for &TcpSocket {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        (&self.stream).write(bytes)
+        // libc's send looks for a request to cancel the thread before and after each call.
+        Ok(rustix::net::send(&self.stream, bytes, SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -12,8 +12,9 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use client::clock::monotonic_ns;
 use client::mysql::{Connector, MysqlSession, StatementProtocol, Target};
 use client::net::{Address, Stream};
 use common::{account, closed, open, run};
@@ -25,12 +26,12 @@ use workload::session::{Connect, Session};
 const FIRST_REPLIES: usize = 100;
 const STALL: Duration = Duration::from_millis(50);
 
-/// Answers each byte with many, and says when it had.
-fn answer(mut peer: TcpStream, answered: &std::sync::mpsc::Sender<Instant>) {
+/// Answers each byte with many, and says that it has.
+fn answer(mut peer: TcpStream, answered: &std::sync::mpsc::Sender<()>) {
     let mut byte = [0];
     while peer.read_exact(&mut byte).is_ok() {
         peer.write_all(&[byte[0]; 3000]).unwrap();
-        answered.send(Instant::now()).unwrap();
+        answered.send(()).unwrap();
     }
 }
 
@@ -42,17 +43,17 @@ fn a_stamp_tells_of_the_arrival_however_late_it_is_read() {
     let server = thread::spawn(move || answer(listener.accept().unwrap().0, &sender));
     run(async {
         let mut stream = Stream::connect(&address).await.unwrap();
-        assert_eq!(stream.arrived(), None);
+        assert_eq!(stream.arrived_ns(), None);
         stream.stamp_arrivals().unwrap();
         for _ in 0..FIRST_REPLIES {
-            let asked = Instant::now();
+            let asked_ns = monotonic_ns();
             stream.write_all(b"?").await.unwrap();
             answered.recv().unwrap();
             thread::sleep(STALL);
-            let begun = Instant::now();
+            let begun_ns = monotonic_ns();
             stream.receive(|_| Some(())).await.unwrap();
-            if let Some(arrived) = stream.arrived() {
-                assert!(asked <= arrived && arrived < begun, "{asked:?} {arrived:?}");
+            if let Some(arrived_ns) = stream.arrived_ns() {
+                assert!((asked_ns..begun_ns).contains(&arrived_ns), "{arrived_ns}");
                 return;
             }
         }
@@ -80,10 +81,10 @@ async fn session(target: Target, stamp_replies: bool) -> MysqlSession {
 async fn stamped(session: &mut MysqlSession) -> usize {
     let mut count = 0;
     for _ in 0..FIRST_REPLIES {
-        let sent = Instant::now();
+        let sent_ns = monotonic_ns();
         assert_eq!(session.execute(0, &[]).await.unwrap().rows, 1);
-        if let Some(arrived) = session.reply_arrived() {
-            assert!(sent <= arrived && arrived <= Instant::now());
+        if let Some(arrived_ns) = session.reply_arrived_ns() {
+            assert!((sent_ns..=monotonic_ns()).contains(&arrived_ns));
             count += 1;
         }
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use client::clock::{monotonic_ns, monotonic_ns_of};
 use client::reactor::Handle;
 use workload::session::SessionError;
 
@@ -27,6 +28,8 @@ pub(crate) enum Stage {
 pub(crate) struct Control {
     /// The zero of the load's clock.
     origin: Instant,
+    /// The same, by the monotonic clock.
+    origin_ns: u64,
     stage: AtomicU8,
     /// Transactions that may still start.
     tickets: AtomicI64,
@@ -49,6 +52,7 @@ impl Control {
     pub(crate) fn new(origin: Instant, users: u32) -> Self {
         Self {
             origin,
+            origin_ns: monotonic_ns_of(origin),
             stage: AtomicU8::new(Stage::Connect as u8),
             tickets: AtomicI64::new(i64::MAX),
             arrivals: Mutex::default(),
@@ -66,7 +70,13 @@ impl Control {
     /// Nanoseconds on the load's clock.
     #[inline]
     pub(crate) fn now_ns(&self) -> u64 {
-        self.origin.elapsed().as_nanos() as u64
+        self.since_origin_ns(monotonic_ns())
+    }
+
+    /// The time of the monotonic clock on the load's clock, both in nanoseconds.
+    #[inline]
+    pub(crate) fn since_origin_ns(&self, monotonic_ns: u64) -> u64 {
+        monotonic_ns.saturating_sub(self.origin_ns)
     }
 
     /// The time of an instant on the load's clock, in nanoseconds.

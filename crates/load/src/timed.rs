@@ -86,7 +86,8 @@ impl<S: Session> Timed<S> {
     fn replied(&mut self, kind: usize, sent_ns: u64, is_done: bool) {
         let control = &self.shared.control;
         let read_ns = control.now_ns();
-        let stamp_ns = self.session.reply_arrived().map(|at| control.time_ns(at));
+        let monotonic_ns = self.session.reply_arrived_ns();
+        let stamp_ns = monotonic_ns.map(|at_ns| control.since_origin_ns(at_ns));
         let arrival = Arrival::of(stamp_ns, sent_ns, read_ns);
         let (arrived_ns, delay_ns) = match arrival {
             Arrival::Stamped(stamp_ns) => (stamp_ns, Some(read_ns - stamp_ns)),

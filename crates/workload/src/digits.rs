@@ -76,7 +76,9 @@ fn fill(group: &mut [u8; GROUP_BYTES], random: u64) {
         let product = u128::from(fraction) * 1000;
         let three = (product >> 64) as usize;
         fraction = product as u64;
-        group[at..at + 4].copy_from_slice(&DIGITS[three & 1023]);
+        if let Some(place) = group[at..].first_chunk_mut() {
+            *place = DIGITS[three & 1023];
+        }
     }
 }
 

@@ -6,7 +6,6 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::catalog::{Catalog, Kind};
 
@@ -46,10 +45,10 @@ pub trait Session {
     /// can start the next.
     fn rollback(&mut self) -> impl Future<Output = Result<(), SessionError>>;
 
-    /// When the last bytes of the last reply reached this host, where somebody other than
-    /// the program noted it (the kernel, for a TCP socket). Not checked: a clock that was
-    /// set can make it earlier than the statement, or later than now.
-    fn reply_arrived(&self) -> Option<Instant> {
+    /// When the last bytes of the last reply reached this host, in nanoseconds of the
+    /// system's monotonic clock, where the kernel noted it (for a TCP socket). Not checked: a
+    /// clock that was set can make it earlier than the statement, or later than now.
+    fn reply_arrived_ns(&self) -> Option<u64> {
         None
     }
 

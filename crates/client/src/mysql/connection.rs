@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::task::{Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
@@ -115,12 +115,12 @@ impl Connection {
         self.stream.stamp_arrivals()
     }
 
-    /// When the last bytes of the last reply reached this host, by the kernel's stamp;
-    /// `None` where there is none.
+    /// When the last bytes of the last reply reached this host, by the kernel's stamp, in
+    /// nanoseconds of the monotonic clock; `None` where there is none.
     #[inline]
     #[must_use]
-    pub fn reply_arrived(&self) -> Option<Instant> {
-        self.stream.arrived()
+    pub fn reply_arrived_ns(&self) -> Option<u64> {
+        self.stream.arrived_ns()
     }
 
     /// Runs a text statement and gathers its rows.

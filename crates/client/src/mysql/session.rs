@@ -1,7 +1,6 @@
 //! A virtual user's connection.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use wire::mysql::SERVER_STATUS_IN_TRANS;
 use wire::mysql::command::Value;
@@ -159,8 +158,8 @@ impl Session for MysqlSession {
     }
 
     #[inline]
-    fn reply_arrived(&self) -> Option<Instant> {
-        self.connection.reply_arrived()
+    fn reply_arrived_ns(&self) -> Option<u64> {
+        self.connection.reply_arrived_ns()
     }
 
     async fn close(self) {

@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
-use std::time::Instant;
 
 use mio::{Interest, Token};
 
@@ -101,11 +100,11 @@ impl<S: mio::event::Source> Io<S> {
         self.reactor.watch_wall_clock()
     }
 
-    /// The instant of a wall-clock time; `None` where the wall clock is not watched, and
-    /// for a second after it was set.
+    /// The monotonic clock at a time of the wall clock, in nanoseconds; `None` where the wall
+    /// clock is not watched, and for a second after it was set.
     #[inline]
-    pub(crate) fn instant(&self, wall: WallTime) -> Option<Instant> {
-        self.reactor.wall_clock.get()?.instant(wall)
+    pub(crate) fn monotonic_ns(&self, wall: WallTime) -> Option<u64> {
+        self.reactor.wall_clock.get()?.monotonic_ns(wall)
     }
 
     /// Waits until the socket can be written to (or has failed).

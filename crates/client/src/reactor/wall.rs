@@ -1,4 +1,4 @@
-//! The wall clock, in which the kernel stamps what arrives, on the clock of [`Instant`].
+//! The wall clock, in which the kernel stamps what arrives, on the monotonic clock.
 //!
 //! On Linux the two differ by a number that only a step of the wall clock changes: when
 //! NTP slews (at most 500 ppm), it slews both (clock_gettime(2)), so a difference that was
@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::io::Result;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 use rustix::time::{
@@ -17,13 +17,15 @@ use rustix::time::{
     timerfd_settime,
 };
 
+use crate::clock::monotonic_ns;
+
 /// How often the difference of the clocks is taken anew.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Readings of which the quickest counts: one that was interrupted is worth little.
 const READINGS: usize = 5;
 /// Two differences that are apart by more than this have a step between them. Far above
 /// what a reading may be off, far below what anybody sets a clock by.
-const STEP: Duration = Duration::from_micros(20);
+const STEP_NS: u64 = 20_000;
 
 /// A time of the wall clock, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,41 +42,33 @@ impl WallTime {
 #[derive(Debug, Clone, Copy)]
 struct Reference {
     wall: WallTime,
-    at: Instant,
+    at_ns: u64,
 }
 
 impl Reference {
     /// Reads both clocks; `None` while the wall clock is before 1970.
     fn take() -> Option<Self> {
         let readings = (0..READINGS).map(|_| {
-            let before = Instant::now();
+            let before_ns = monotonic_ns();
             let wall = SystemTime::now();
-            let width = before.elapsed();
-            (width, wall, before + width / 2)
+            let width_ns = monotonic_ns() - before_ns;
+            (width_ns, wall, before_ns + width_ns / 2)
         });
-        let (_, wall, at) = readings.min_by_key(|(width, ..)| *width)?;
+        let (_, wall, at_ns) = readings.min_by_key(|(width_ns, ..)| *width_ns)?;
         let ns = wall.duration_since(UNIX_EPOCH).ok()?.as_nanos();
         let wall = WallTime(u64::try_from(ns).ok()?);
-        Some(Self { wall, at })
+        Some(Self { wall, at_ns })
     }
 
     #[inline]
-    fn instant(self, wall: WallTime) -> Option<Instant> {
-        match wall.0.checked_sub(self.wall.0) {
-            Some(later_ns) => self.at.checked_add(Duration::from_nanos(later_ns)),
-            None => {
-                let earlier = Duration::from_nanos(self.wall.0 - wall.0);
-                self.at.checked_sub(earlier)
-            }
-        }
+    fn monotonic_ns(self, wall: WallTime) -> Option<u64> {
+        self.at_ns.checked_add(wall.0)?.checked_sub(self.wall.0)
     }
 
     /// Whether the wall clock was set between this reference and a later one.
     fn was_set_before(self, later: Self) -> bool {
-        self.instant(later.wall).is_none_or(|expected| {
-            let early = expected.saturating_duration_since(later.at);
-            early.max(later.at.saturating_duration_since(expected)) > STEP
-        })
+        self.monotonic_ns(later.wall)
+            .is_none_or(|expected_ns| expected_ns.abs_diff(later.at_ns) > STEP_NS)
     }
 }
 
@@ -145,10 +139,11 @@ impl WallClock {
         Ok(())
     }
 
-    /// The instant of a wall-clock time; `None` for a second behind a step of the clock.
+    /// The monotonic clock at a time of the wall clock, in nanoseconds; `None` for a second
+    /// after a step of the wall clock.
     #[inline]
-    pub(super) fn instant(&self, wall: WallTime) -> Option<Instant> {
-        self.reference.get()?.instant(wall)
+    pub(super) fn monotonic_ns(&self, wall: WallTime) -> Option<u64> {
+        self.reference.get()?.monotonic_ns(wall)
     }
 }
 
@@ -181,24 +176,23 @@ mod tests {
     #[test]
     fn the_wall_clocks_now_lies_between_two_readings_of_the_other() {
         let clock = clock();
-        let before = Instant::now();
-        let now = clock.instant(wall_now()).unwrap();
-        let after = Instant::now();
-        let slack = STEP;
-        assert!(before <= now + slack && now <= after + slack);
+        let before_ns = monotonic_ns();
+        let now_ns = clock.monotonic_ns(wall_now()).unwrap();
+        let after_ns = monotonic_ns();
+        assert!((before_ns - STEP_NS..=after_ns + STEP_NS).contains(&now_ns));
         // Also what was stamped before the reference.
         let old = WallTime(wall_now().0 - 10_000_000_000);
-        let age = Instant::now() - clock.instant(old).unwrap();
-        assert!(age.as_secs() >= 10, "{age:?}");
+        let age_ns = monotonic_ns() - clock.monotonic_ns(old).unwrap();
+        assert!(age_ns + STEP_NS >= 10_000_000_000, "{age_ns}");
     }
 
     #[test]
     fn nothing_is_translated_between_a_step_and_the_next_reference() {
         let clock = clock();
         clock.renew(true, Reference::take());
-        assert_eq!(clock.instant(wall_now()), None);
+        assert_eq!(clock.monotonic_ns(wall_now()), None);
         clock.renew(false, Reference::take());
-        assert!(clock.instant(wall_now()).is_some());
+        assert!(clock.monotonic_ns(wall_now()).is_some());
     }
 
     #[test]
@@ -207,7 +201,7 @@ mod tests {
             let clock = clock();
             let stepped = set_by(Reference::take().unwrap(), ahead_ns);
             clock.renew(false, Some(stepped));
-            assert_eq!(clock.instant(wall_now()), None, "{ahead_ns}");
+            assert_eq!(clock.monotonic_ns(wall_now()), None, "{ahead_ns}");
         }
     }
 }

@@ -21,10 +21,10 @@ impl Header {
     #[inline]
     #[must_use]
     pub fn parse(bytes: [u8; HEADER_BYTES]) -> Self {
-        let [a, b, c, sequence] = bytes;
+        let word = u32::from_le_bytes(bytes);
         Self {
-            length: u32::from_le_bytes([a, b, c, 0]) as usize,
-            sequence,
+            length: (word & 0xff_ffff) as usize,
+            sequence: (word >> 24) as u8,
         }
     }
 }
@@ -69,7 +69,9 @@ fn push(out: &mut Vec<u8>, payload: &[u8], sequence: &mut u8) {
 #[inline]
 fn put_header(at: &mut [u8], length: usize, sequence: u8) {
     let [a, b, c, ..] = (length as u32).to_le_bytes();
-    at[..HEADER_BYTES].copy_from_slice(&[a, b, c, sequence]);
+    if let Some(header) = at.first_chunk_mut::<HEADER_BYTES>() {
+        *header = [a, b, c, sequence];
+    }
 }
 
 /// Gathers whole messages out of a stream of bytes, for the handshake and for

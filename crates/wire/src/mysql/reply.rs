@@ -144,7 +144,9 @@ impl ReplyReader {
     /// the ordinary, as nearly every one does. `None`: it has to be read packet by packet.
     #[inline]
     fn whole_reply(&self, bytes: &[u8]) -> Option<Done> {
-        if self.state != State::First || self.is_begun() {
+        // Shorter than a packet that goes on in the next one.
+        let is_short = bytes.len() < MAX_PAYLOAD_BYTES;
+        if !is_short || self.state != State::First || self.is_begun() {
             return None;
         }
         let mut packets = Packets {
@@ -153,25 +155,25 @@ impl ReplyReader {
         };
         let mut done = Done::default();
         let mut last = packets.next()?;
-        if *last.first()? != 0x00 {
-            let [columns @ 1..=0xfa] = *last else {
+        if last.first != 0x00 {
+            let [columns @ 1..=0xfa] = *last.payload else {
                 return None;
             };
             for _ in 0..columns {
-                packets.next().filter(|column| column[0] < 0xfe)?;
+                packets.next().filter(|column| column.first < 0xfe)?;
             }
             if !self.deprecate_eof {
-                packets.next().filter(|end| end[0] == 0xfe)?;
+                packets.next().filter(|end| end.first == 0xfe)?;
             }
             last = packets.next()?;
-            while last[0] < 0xfe {
+            while last.first < 0xfe {
                 done.rows += 1;
                 last = packets.next()?;
             }
         }
-        let is_eof = last[0] == 0xfe && !self.deprecate_eof;
-        let [status, warnings] = match *last {
-            [0xfe, w0, w1, s0, s1] if is_eof => [[s0, s1], [w0, w1]],
+        let is_eof = last.first == 0xfe && !self.deprecate_eof;
+        let (status, warnings) = match *last.payload {
+            [0xfe, w0, w1, s0, s1] if is_eof => ([s0, s1], [w0, w1]),
             [
                 0x00 | 0xfe,
                 affected @ ..=0xfa,
@@ -183,13 +185,13 @@ impl ReplyReader {
                 ..,
             ] if !is_eof => {
                 done.affected = affected.into();
-                [[s0, s1], [w0, w1]]
+                ([s0, s1], [w0, w1])
             }
             _ => return None,
-        }
-        .map(u16::from_le_bytes);
-        (done.status, done.warnings) = (status, warnings);
-        let is_last = status & SERVER_MORE_RESULTS_EXISTS == 0 && packets.bytes.is_empty();
+        };
+        done.status = u16::from_le_bytes(status);
+        done.warnings = u16::from_le_bytes(warnings);
+        let is_last = done.status & SERVER_MORE_RESULTS_EXISTS == 0 && packets.bytes.is_empty();
         is_last.then_some(done)
     }
 
@@ -482,22 +484,32 @@ impl ReplyReader {
     }
 }
 
-/// Packets that are whole, not empty and in their order.
+/// Packets that are whole, not empty and in order; of the maximum length none, which would
+/// go on in the next one.
 struct Packets<'a> {
     bytes: &'a [u8],
     sequence: u8,
 }
 
+/// A packet's payload, which is not empty, and its first byte.
+#[derive(Clone, Copy)]
+struct Packet<'a> {
+    first: u8,
+    payload: &'a [u8],
+}
+
 impl<'a> Packets<'a> {
-    /// The payload of the next one.
-    #[inline]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let ([a, b, c, sequence], rest) = self.bytes.split_first_chunk::<HEADER_BYTES>()?;
-        let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
-        let ordinary = (1..MAX_PAYLOAD_BYTES).contains(&length) && *sequence == self.sequence;
-        let (payload, rest) = rest.split_at_checked(length).filter(|_| ordinary)?;
+    #[inline(always)]
+    fn next(&mut self) -> Option<Packet<'a>> {
+        let (header, rest) = self.bytes.split_first_chunk::<HEADER_BYTES>()?;
+        let Header { length, sequence } = Header::parse(*header);
+        let (payload, rest) = rest.split_at_checked(length)?;
+        let first = *payload.first()?;
+        if sequence != self.sequence {
+            return None;
+        }
         (self.bytes, self.sequence) = (rest, sequence.wrapping_add(1));
-        Some(payload)
+        Some(Packet { first, payload })
     }
 }
 

@@ -1,0 +1,52 @@
+//! The system's monotonic clock as a plain number. [`Instant`] reads the same clock, but to
+//! subtract two of them and count the nanoseconds takes dozens of instructions, and every
+//! statement needs several such times.
+
+use std::time::Instant;
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Readings of both clocks of which the quickest counts: the others were interrupted.
+const READINGS: usize = 5;
+
+/// The monotonic clock now, in nanoseconds.
+#[inline]
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Monotonic);
+    tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
+}
+
+/// An instant of the past by the same clock, in nanoseconds, off by some 50 ns at most.
+#[must_use]
+pub fn monotonic_ns_of(instant: Instant) -> u64 {
+    let readings = (0..READINGS).map(|_| {
+        let before_ns = monotonic_ns();
+        let age = instant.elapsed();
+        let width_ns = monotonic_ns() - before_ns;
+        (width_ns, before_ns + width_ns / 2, age)
+    });
+    let quickest = readings.min_by_key(|(width_ns, ..)| *width_ns);
+    quickest.map_or(0, |(_, at_ns, age)| {
+        at_ns.saturating_sub(age.as_nanos() as u64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_instant_lies_between_two_readings_of_the_clock() {
+        let slack_ns = 1_000_000;
+        let before_ns = monotonic_ns();
+        let instant = Instant::now();
+        let after_ns = monotonic_ns();
+        // The origin of a load may be long past.
+        std::thread::sleep(Duration::from_millis(5));
+        let at_ns = monotonic_ns_of(instant);
+        assert!((before_ns - slack_ns..=after_ns + slack_ns).contains(&at_ns));
+    }
+}
