@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::mysql::ProtocolError;
 use wire::mysql::reply::{Reply, ReplyReader};
+use wire::mysql::{ProtocolError, capability};
 
 fuzz_target!(|data: &[u8]| {
     // How to read comes first: what is expected, and the length of the pieces.
@@ -23,7 +23,14 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn start(how: u8) -> ReplyReader {
-    let mut reader = ReplyReader::new(how & 1 != 0);
+    let mut capabilities = 0;
+    if how & 1 != 0 {
+        capabilities |= capability::DEPRECATE_EOF;
+    }
+    if how & 8 != 0 {
+        capabilities |= capability::CACHE_METADATA;
+    }
+    let mut reader = ReplyReader::new(capabilities);
     match how >> 1 & 3 {
         0 => reader.expect_prepared(),
         1 => reader.expect_rest(how),

@@ -5,7 +5,6 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
 use wire::mysql::handshake::{Greeting, Login, Next};
 use wire::mysql::packet::{Gatherer, Message};
@@ -72,7 +71,7 @@ impl Load {
 /// A connection that blocks, for all that comes before the load.
 pub struct Conn {
     pub stream: TcpStream,
-    pub deprecate_eof: bool,
+    pub capabilities: u64,
     reader: ReplyReader,
 }
 
@@ -100,11 +99,11 @@ impl Conn {
                 format!("the login needs an account without a password: {answer:?}").into(),
             );
         }
-        let deprecate_eof = login.capabilities(&greeting) & DEPRECATE_EOF != 0;
+        let capabilities = login.capabilities(&greeting);
         let mut conn = Self {
             stream,
-            deprecate_eof,
-            reader: ReplyReader::new(deprecate_eof),
+            capabilities,
+            reader: ReplyReader::new(capabilities),
         };
         let mut numbers = Vec::new();
         for statement in &load.catalog.statements {

@@ -281,19 +281,26 @@ impl Trial {
         }
     }
 
-    /// Worker threads for one server where the user named no number: one serves
-    /// thousands of connections, and one that is saturated is told of.
+    /// Worker threads for one server: as many as the user named, else its share of the CPUs.
     pub(crate) fn workers(&self, database: &Database) -> u32 {
-        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         match database {
             // Calls into SQLite block.
             Database::Sqlite(_) => self.load.users,
             Database::Mysql { .. } => {
-                let by_host = u32::try_from(cpus / 4).unwrap_or(u32::MAX).max(1);
-                self.workers.unwrap_or(by_host).min(self.load.users)
+                let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+                let share = || default_workers(cpus, self.instances);
+                self.workers.unwrap_or_else(share).min(self.load.users)
             }
         }
     }
+}
+
+/// One worker for each CPU that this process may use, shared by the servers that are driven at
+/// the same time. Fewer leave CPUs idle where client and server share a host, and more cost
+/// CPU for the same work (benches/RESULTS.md, "How many workers").
+fn default_workers(cpus: usize, instances: u32) -> u32 {
+    let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
+    cpus.div_ceil(instances.max(1)).max(1)
 }
 
 /// Below which directory private servers have their data.
@@ -321,5 +328,17 @@ fn stored_kind(kind: workload::kind::Kind) -> StatementKind {
             workload::kind::Class::Write => Class::Write,
             workload::kind::Class::Other => Class::Other,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_are_driven_at_once_share_the_cpus() {
+        let workers = [(1, 1), (2, 1), (2, 8), (16, 1), (16, 3), (64, 4)];
+        let workers = workers.map(|(cpus, instances)| default_workers(cpus, instances));
+        assert_eq!(workers, [1, 2, 1, 16, 6, 16]);
     }
 }

@@ -22,7 +22,7 @@ use wire::mysql::handshake::{Greeting, Login, Next};
 use wire::mysql::packet::{Gatherer, HEADER_BYTES};
 
 /// What a server of this protocol always has.
-const NEEDED: u32 =
+const NEEDED: u64 =
     capability::PROTOCOL_41 | capability::SECURE_CONNECTION | capability::PLUGIN_AUTH;
 
 /// A nonce as servers make them: without a zero, which closes it.
@@ -43,24 +43,29 @@ fn oracles_greeting(
     version: &str,
     id: u32,
     nonce: &[u8],
-    capabilities: u32,
+    capabilities: u64,
     plugin: &str,
 ) -> Vec<u8> {
     let (first, rest) = nonce.split_at(8);
-    common::bytes_of(&HandshakePacket::new(
+    let mut bytes = common::bytes_of(&HandshakePacket::new(
         10,
         version.as_bytes(),
         id,
         first.try_into().unwrap(),
         Some([rest, &[0]].concat()),
-        CapabilityFlags::from_bits_retain(capabilities),
+        CapabilityFlags::from_bits_retain(capabilities as u32),
         45,
         StatusFlags::SERVER_STATUS_AUTOCOMMIT,
         Some(plugin.as_bytes()),
-    ))
+    ));
+    // MariaDB's own flags, which the oracle leaves at zero: behind the version, 21 bytes of
+    // numbers and nonce, and 6 that are reserved.
+    let at = 1 + version.len() + 1 + 21 + 6;
+    bytes[at..at + 4].copy_from_slice(&((capabilities >> 32) as u32).to_le_bytes());
+    bytes
 }
 
-fn greeting(capabilities: u32) -> Greeting {
+fn greeting(capabilities: u64) -> Greeting {
     Greeting {
         version: "9.7.0".to_owned(),
         connection_id: 1,
@@ -85,11 +90,15 @@ proptest! {
         version in "[0-9.]{1,10}(-MariaDB)?",
         id: u32,
         nonce in nonce(),
-        extra: u32,
+        extra: u64,
         plugin in plugin(),
     ) {
-        let capabilities = extra | NEEDED;
+        let mut capabilities = extra | NEEDED;
         let bytes = oracles_greeting(&version, id, &nonce, capabilities, &plugin);
+        if capabilities & capability::MYSQL != 0 {
+            // There these bytes mean nothing.
+            capabilities &= u64::from(u32::MAX);
+        }
         let greeting = Greeting::parse(&bytes).unwrap().unwrap();
         prop_assert_eq!(greeting.is_mariadb(), version.ends_with("-MariaDB"));
         prop_assert_eq!(greeting.offers_tls(), capabilities & capability::SSL != 0);
@@ -98,7 +107,7 @@ proptest! {
 
     #[test]
     fn a_greeting_cut_short_is_an_error_or_lacks_its_last_text(cut in 0..70_usize, nonce in nonce()) {
-        let bytes = oracles_greeting("8", 1, &nonce, u32::MAX, "caching_sha2_password");
+        let bytes = oracles_greeting("8", 1, &nonce, u32::MAX.into(), "caching_sha2_password");
         if let Ok(Ok(greeting)) = Greeting::parse(&bytes[..cut.min(bytes.len())]) {
             prop_assert_eq!(greeting.scramble, nonce);
             prop_assert!("caching_sha2_password".starts_with(&greeting.plugin));
@@ -110,7 +119,7 @@ proptest! {
         user in "[^\0]{0,40}",
         database in "[^\0]{0,40}",
         tls: bool,
-        extra: u32,
+        extra: u64,
         plugin in plugin(),
         auth in vec(any::<u8>(), 0..100),
     ) {
@@ -126,8 +135,8 @@ proptest! {
         prop_assert_eq!(response.scramble_buf(), &auth);
         prop_assert_eq!(response.auth_plugin().map(AuthPlugin::as_bytes), Some(plugin.as_bytes()));
         prop_assert_eq!(response.collation(), 45);
-        prop_assert_eq!(response.mariadb_ext_capabilities().bits(), 0);
-        let capabilities = response.capabilities().bits();
+        let extended = response.mariadb_ext_capabilities().bits();
+        let capabilities = u64::from(response.capabilities().bits()) | u64::from(extended) << 32;
         prop_assert_eq!(capabilities, login.capabilities(&greeting));
         prop_assert_eq!(capabilities & !greeting.capabilities, 0, "only what the server has");
         let named = (capabilities & capability::CONNECT_WITH_DB != 0).then_some(database.as_bytes());
@@ -137,7 +146,7 @@ proptest! {
     #[test]
     fn the_oracle_understands_our_wish_for_tls(user in "[^\0]{0,9}", database in "[^\0]{0,9}") {
         let login = Login { user: &user, database: &database, tls: true };
-        let greeting = greeting(u32::MAX);
+        let greeting = greeting(u64::MAX);
         let (mut request, mut response) = (Vec::new(), Vec::new());
         login.tls_request(&mut request, 1, &greeting);
         login.response(&mut response, 2, &greeting, "x", &[]);
@@ -228,7 +237,7 @@ fn long_answers_fit_where_lengths_are_one_byte() {
 
 #[test]
 fn a_greeting_arrives_in_any_pieces() {
-    let bytes = common::stream(0, &[oracles_greeting("9", 7, &[9; 20], u32::MAX, "x")]);
+    let bytes = common::stream(0, &[oracles_greeting("9", 7, &[9; 20], u64::MAX, "x")]);
     for size in 1..bytes.len() {
         let mut gatherer = Gatherer::new(1 << 20);
         let mut messages = 0;

@@ -23,7 +23,7 @@ fn framed() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn start(deprecate_eof: bool, kind: u8) -> ReplyReader {
-    let mut reader = ReplyReader::new(deprecate_eof);
+    let mut reader = common::reader(deprecate_eof);
     match kind {
         0 => reader.expect_result(),
         1 => reader.expect_prepared(),

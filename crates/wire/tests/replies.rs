@@ -199,7 +199,7 @@ proptest! {
         small in vec(1..6_usize, 1..8),
     ) {
         let bytes = common::stream(1, &messages(&parts, deprecate_eof, warnings));
-        let mut reader = ReplyReader::new(deprecate_eof);
+        let mut reader = common::reader(deprecate_eof);
         // One reader reads one reply after another.
         for lengths in [&[usize::MAX], &lengths[..], &small] {
             reader.expect_result();
@@ -245,7 +245,7 @@ proptest! {
         messages.truncate(at.index(messages.len()));
         let error = ServerError::new(code, Some(SqlState::new(*b"40001")), text.as_bytes());
         messages.push(common::bytes_of(&ErrPacket::Error(error)));
-        let mut reader = ReplyReader::new(deprecate_eof);
+        let mut reader = common::reader(deprecate_eof);
         reader.expect_result();
         let reply = feed(&mut reader, &common::stream(1, &messages), &lengths);
         let Reply::Refused(error) = reply else { panic!("{reply:?}") };
@@ -274,7 +274,7 @@ proptest! {
                 messages.push(eof(2, 0));
             }
         }
-        let mut reader = ReplyReader::new(deprecate_eof);
+        let mut reader = common::reader(deprecate_eof);
         reader.expect_prepared();
         let reply = feed(&mut reader, &common::stream(1, &messages), &lengths);
         prop_assert_eq!(reply, Reply::Prepared { statement, params });
@@ -283,7 +283,7 @@ proptest! {
     #[test]
     fn a_file_is_asked_for_and_its_result_follows(name in "[a-z/.]{0,40}", sent: u8, lengths in vec(1..20_usize, 1..4)) {
         let wish = common::bytes_of(&LocalInfilePacket::new(name.into_bytes()));
-        let mut reader = ReplyReader::new(true);
+        let mut reader = common::reader(true);
         reader.expect_result();
         let reply = feed(&mut reader, &common::stream(1, &[wish]), &lengths);
         prop_assert_eq!(reply, Reply::WantsFile { sequence: 2 });
@@ -301,7 +301,7 @@ fn more_than_255_packets_go_round() {
     let parts = [Part::Rows { columns: 1, rows }];
     for deprecate_eof in [true, false] {
         let bytes = common::stream(1, &messages(&parts, deprecate_eof, 0));
-        let mut reader = ReplyReader::new(deprecate_eof);
+        let mut reader = common::reader(deprecate_eof);
         reader.expect_result();
         let reply = feed(&mut reader, &bytes, &[997]);
         assert_eq!(reply, Reply::Done(expected(&parts, 0)));
@@ -317,7 +317,7 @@ fn a_row_that_begins_like_an_end_is_a_row() {
     }];
     for deprecate_eof in [true, false] {
         let bytes = common::stream(1, &messages(&parts, deprecate_eof, 0));
-        let mut reader = ReplyReader::new(deprecate_eof);
+        let mut reader = common::reader(deprecate_eof);
         reader.expect_result();
         let reply = feed(&mut reader, &bytes, &[65_536, 7]);
         assert_eq!(reply, Reply::Done(expected(&parts, 0)));
@@ -332,7 +332,7 @@ fn affected_rows_of_several_results_cannot_run_over() {
         info: String::new(),
     };
     let bytes = common::stream(1, &messages(&[part.clone(), part], true, 0));
-    let mut reader = ReplyReader::new(true);
+    let mut reader = common::reader(true);
     reader.expect_result();
     let Reply::Done(done) = feed(&mut reader, &bytes, &[usize::MAX]) else {
         panic!("no end")
@@ -346,7 +346,7 @@ fn a_definition_of_one_byte_ends_a_prepare() {
     let messages = [vec![0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0], vec![3]];
     let bytes = common::stream(1, &messages);
     for size in 1..=bytes.len() {
-        let mut reader = ReplyReader::new(true);
+        let mut reader = common::reader(true);
         reader.expect_prepared();
         let reply = feed(&mut reader, &bytes, &[size]);
         let wanted = Reply::Prepared {
@@ -365,7 +365,7 @@ fn a_long_row_may_be_cut_behind_its_header() {
     let row = vec![Some("x".repeat(2 << 20))];
     let rest = common::stream(3, &[text_row(&row), ok(0xfe, 0, 0, 2, 0, "")]);
     for cut in 0..8 {
-        let mut reader = ReplyReader::new(true);
+        let mut reader = common::reader(true);
         reader.expect_result();
         assert_eq!(reader.feed(&start).unwrap(), None);
         let reply = feed(&mut reader, &rest, &[cut, usize::MAX]);

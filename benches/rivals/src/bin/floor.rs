@@ -15,6 +15,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use rivals::{Conn, Failure, Load, put_execute, report, schedule_as_batch};
+use wire::mysql::capability::DEPRECATE_EOF;
 use workload::catalog::Kind;
 use workload::session::{FailureKind, Param, Reply, Session, SessionError};
 use workload::user::User;
@@ -231,7 +232,7 @@ fn main() -> Result<(), Failure> {
     let mut shared_ring: Option<Ring> = None;
     for _ in 0..load.users {
         let (mut conn, numbers) = Conn::open(&load)?;
-        if !conn.deprecate_eof {
+        if conn.capabilities & DEPRECATE_EOF == 0 {
             return Err(
                 "this server still ends results with EOF packets; floor does not know them".into(),
             );

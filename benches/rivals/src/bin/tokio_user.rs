@@ -202,7 +202,7 @@ fn main() -> Result<(), Failure> {
             let session = TokioSession {
                 common: Rc::clone(&common),
                 stream: TcpStream::from_std(conn.stream)?,
-                reader: ReplyReader::new(conn.deprecate_eof),
+                reader: ReplyReader::new(conn.capabilities),
                 out: Vec::new(),
                 prepared: numbers.into_iter().map(|number| (number, false)).collect(),
                 in_transaction: false,

@@ -68,7 +68,7 @@ impl Connection {
         let deprecate_eof = capabilities & DEPRECATE_EOF != 0;
         Ok(Self {
             stream,
-            reader: ReplyReader::new(deprecate_eof),
+            reader: ReplyReader::new(capabilities),
             out: Vec::new(),
             deprecate_eof,
             greeting,

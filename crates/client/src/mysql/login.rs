@@ -23,7 +23,7 @@ pub(super) struct LoggedIn {
     pub(super) stream: Stream,
     pub(super) greeting: Greeting,
     /// What both sides have and dyno uses.
-    pub(super) capabilities: u32,
+    pub(super) capabilities: u64,
 }
 
 /// Connects and logs in. The permit is given back as soon as the server greets.
@@ -75,7 +75,7 @@ struct Handshake {
     greeting: Greeting,
     /// The number of the next packet to send.
     sequence: u8,
-    capabilities: u32,
+    capabilities: u64,
 }
 
 impl Handshake {

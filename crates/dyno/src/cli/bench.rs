@@ -87,7 +87,7 @@ pub(crate) struct BenchArgs {
     /// parameters like special:pct=1,res=75 or zipfian:exp=0.99.
     #[arg(long, default_value = "special", value_name = "NAME[:PARAMETERS]")]
     pub(crate) distribution: Distribution,
-    /// Worker threads of the generator. [default: one for every 4 CPUs; SQLite: one a user]
+    /// Worker threads of the generator. [default: one for each CPU; SQLite: one for each user]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) workers: Option<u32>,
     /// What a number has to be, like 'response_ms.p99 < 25' or 'tps >= 0.95 * baseline';

@@ -17,8 +17,8 @@ pub struct Greeting {
     pub version: String,
     /// The connection's number, for `KILL`.
     pub connection_id: u32,
-    /// What the server can do.
-    pub capabilities: u32,
+    /// What the server can do; MariaDB's own flags from bit 32 on.
+    pub capabilities: u64,
     /// The nonce of the authentication.
     pub scramble: Vec<u8>,
     /// The authentication that the server would like.
@@ -45,14 +45,18 @@ impl Greeting {
         let low = fields.u16()?;
         let (_charset, _status) = (fields.u8()?, fields.u16()?);
         let high = fields.u16()?;
-        let capabilities = u32::from(low) | u32::from(high) << 16;
+        let mut capabilities = u64::from(low) | u64::from(high) << 16;
         if capabilities & capability::PROTOCOL_41 == 0
             || capabilities & capability::PLUGIN_AUTH == 0
         {
             return Err(ProtocolError::TooOld("authentication plugins (MySQL 5.5)"));
         }
         let scramble_length = usize::from(fields.u8()?);
-        fields.bytes(10)?;
+        fields.bytes(6)?;
+        let extended = fields.u32()?;
+        if capabilities & capability::MYSQL == 0 {
+            capabilities |= u64::from(extended) << 32;
+        }
         // The second part is at least 13 bytes, the last of which is a zero.
         let second = fields.bytes(scramble_length.saturating_sub(8).max(13))?;
         scramble.extend_from_slice(second);
@@ -110,7 +114,7 @@ pub struct Login<'a> {
 impl Login<'_> {
     /// The capabilities that both sides have and dyno uses.
     #[must_use]
-    pub fn capabilities(&self, greeting: &Greeting) -> u32 {
+    pub fn capabilities(&self, greeting: &Greeting) -> u64 {
         let mut wanted = capability::FOUND_ROWS
             | capability::LONG_FLAG
             | capability::LOCAL_FILES
@@ -121,7 +125,8 @@ impl Login<'_> {
             | capability::PS_MULTI_RESULTS
             | capability::PLUGIN_AUTH
             | capability::PLUGIN_AUTH_LENENC_DATA
-            | capability::DEPRECATE_EOF;
+            | capability::DEPRECATE_EOF
+            | capability::CACHE_METADATA;
         if !self.database.is_empty() {
             wanted |= capability::CONNECT_WITH_DB;
         }
@@ -167,10 +172,13 @@ impl Login<'_> {
     }
 
     fn put_fixed(&self, out: &mut Vec<u8>, greeting: &Greeting) {
-        out.extend_from_slice(&self.capabilities(greeting).to_le_bytes());
+        let capabilities = self.capabilities(greeting).to_le_bytes();
+        let (base, extended) = capabilities.split_at(4);
+        out.extend_from_slice(base);
         out.extend_from_slice(&MAX_MESSAGE_BYTES.to_le_bytes());
         out.push(CHARSET_UTF8MB4);
-        out.extend_from_slice(&[0; 23]);
+        out.extend_from_slice(&[0; 19]);
+        out.extend_from_slice(extended);
     }
 }
 

@@ -18,31 +18,36 @@ pub use error::{ProtocolError, ServerError};
 /// Capability flags of the handshake.
 pub mod capability {
     /// UPDATE reports the rows it matched, not only those it changed.
-    pub const FOUND_ROWS: u32 = 1 << 1;
+    pub const FOUND_ROWS: u64 = 1 << 1;
     /// Column flags in their long form.
-    pub const LONG_FLAG: u32 = 1 << 2;
+    pub const LONG_FLAG: u64 = 1 << 2;
     /// The handshake names a database.
-    pub const CONNECT_WITH_DB: u32 = 1 << 3;
+    pub const CONNECT_WITH_DB: u64 = 1 << 3;
     /// LOAD DATA LOCAL is allowed.
-    pub const LOCAL_FILES: u32 = 1 << 7;
+    pub const LOCAL_FILES: u64 = 1 << 7;
     /// The protocol of version 4.1 and later.
-    pub const PROTOCOL_41: u32 = 1 << 9;
+    pub const PROTOCOL_41: u64 = 1 << 9;
     /// The connection goes on under TLS.
-    pub const SSL: u32 = 1 << 11;
+    pub const SSL: u64 = 1 << 11;
     /// Status flags in the replies.
-    pub const TRANSACTIONS: u32 = 1 << 13;
+    pub const TRANSACTIONS: u64 = 1 << 13;
     /// The 4.1 authentication.
-    pub const SECURE_CONNECTION: u32 = 1 << 15;
+    pub const SECURE_CONNECTION: u64 = 1 << 15;
     /// Several result sets for a text statement.
-    pub const MULTI_RESULTS: u32 = 1 << 17;
+    pub const MULTI_RESULTS: u64 = 1 << 17;
     /// Several result sets for a prepared statement.
-    pub const PS_MULTI_RESULTS: u32 = 1 << 18;
+    pub const PS_MULTI_RESULTS: u64 = 1 << 18;
     /// Authentication by named plugins.
-    pub const PLUGIN_AUTH: u32 = 1 << 19;
+    pub const PLUGIN_AUTH: u64 = 1 << 19;
     /// Authentication data of any length.
-    pub const PLUGIN_AUTH_LENENC_DATA: u32 = 1 << 21;
+    pub const PLUGIN_AUTH_LENENC_DATA: u64 = 1 << 21;
     /// No EOF packets: a result set ends with an OK packet.
-    pub const DEPRECATE_EOF: u32 = 1 << 24;
+    pub const DEPRECATE_EOF: u64 = 1 << 24;
+    /// MySQL's servers have it, MariaDB's do not: these may have the flags from bit 32 on.
+    pub const MYSQL: u64 = 1;
+    /// MariaDB's, since 10.6: the definitions of a prepared statement's columns are sent
+    /// again only where they have changed, and the count of columns says which.
+    pub const CACHE_METADATA: u64 = 1 << 36;
 }
 
 /// Status flag: another result set follows.

@@ -2,7 +2,7 @@
 
 use super::packet::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES};
 use super::read::Fields;
-use super::{ProtocolError, SERVER_MORE_RESULTS_EXISTS, ServerError};
+use super::{ProtocolError, SERVER_MORE_RESULTS_EXISTS, ServerError, capability};
 
 /// Longest message that is gathered (OK, ERR, a count of columns); rows and
 /// column definitions are skipped and have no limit but the server's.
@@ -79,12 +79,14 @@ pub struct ReplyReader {
     /// The piece of a packet that came so far, when it has to be looked at.
     partial: Vec<u8>,
     deprecate_eof: bool,
+    /// The count of columns says whether their definitions follow.
+    may_omit_columns: bool,
 }
 
 impl ReplyReader {
-    /// A reader; `deprecate_eof` as negotiated in the handshake.
+    /// A reader for a connection with these [capabilities](capability).
     #[must_use]
-    pub fn new(deprecate_eof: bool) -> Self {
+    pub fn new(capabilities: u64) -> Self {
         Self {
             state: State::First,
             done: Done::default(),
@@ -92,7 +94,8 @@ impl ReplyReader {
             skip: 0,
             continues: false,
             partial: Vec::new(),
-            deprecate_eof,
+            deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
+            may_omit_columns: capabilities & capability::CACHE_METADATA != 0,
         }
     }
 
@@ -156,8 +159,11 @@ impl ReplyReader {
         let mut done = Done::default();
         let mut last = packets.next()?;
         if last.first != 0x00 {
-            let [columns @ 1..=0xfa] = *last.payload else {
-                return None;
+            let columns = match *last.payload {
+                [columns @ 1..=0xfa] if !self.may_omit_columns => columns,
+                [1..=0xfa, 0] if self.may_omit_columns => 0,
+                [columns @ 1..=0xfa, 1] if self.may_omit_columns => columns,
+                _ => return None,
             };
             for _ in 0..columns {
                 packets.next().filter(|column| column.first < 0xfe)?;
@@ -377,17 +383,20 @@ impl ReplyReader {
             State::Columns(left) => {
                 *left -= 1;
                 if *left == 0 {
-                    self.state = if self.deprecate_eof {
-                        State::Rows
-                    } else {
-                        State::ColumnsEnd
-                    };
+                    self.state = self.behind_columns();
                 }
             }
             State::Definitions { left, .. } => *left -= 1,
             State::First | State::FirstPrepared | State::ColumnsEnd => {}
         }
         Ok(())
+    }
+
+    fn behind_columns(&self) -> State {
+        match self.deprecate_eof {
+            true => State::Rows,
+            false => State::ColumnsEnd,
+        }
     }
 
     #[inline]
@@ -417,11 +426,15 @@ impl ReplyReader {
                 sequence: self.sequence,
             })),
             (State::First, _) => {
-                let columns = Fields::new(payload, "column count").lenenc()?;
-                match columns {
-                    Some(columns @ 1..=MAX_COLUMNS) => self.state = State::Columns(columns),
-                    _ => return Err(unexpected(first)),
-                }
+                let mut fields = Fields::new(payload, "column count");
+                let Some(columns @ 1..=MAX_COLUMNS) = fields.lenenc()? else {
+                    return Err(unexpected(first));
+                };
+                let are_omitted = self.may_omit_columns && fields.u8()? == 0;
+                self.state = match are_omitted {
+                    true => self.behind_columns(),
+                    false => State::Columns(columns),
+                };
                 Ok(None)
             }
             (State::FirstPrepared, 0x00) => self.prepared(payload),

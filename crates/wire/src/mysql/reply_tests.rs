@@ -1,5 +1,14 @@
 use super::*;
 
+/// A reader for servers that end results with OK packets, or still with EOF packets.
+fn reader(deprecate_eof: bool) -> ReplyReader {
+    ReplyReader::new(if deprecate_eof {
+        capability::DEPRECATE_EOF
+    } else {
+        0
+    })
+}
+
 /// Packets numbered from 1.
 fn stream(payloads: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -14,12 +23,12 @@ fn stream(payloads: &[&[u8]]) -> Vec<u8> {
 /// The reply must be the same however the stream is cut.
 fn read_in_pieces(start: fn(&mut ReplyReader), eof: bool, bytes: &[u8]) -> Reply {
     let whole = {
-        let mut reader = ReplyReader::new(!eof);
+        let mut reader = reader(!eof);
         start(&mut reader);
         reader.feed(bytes).unwrap().unwrap()
     };
     for size in 1..bytes.len() {
-        let mut reader = ReplyReader::new(!eof);
+        let mut reader = reader(!eof);
         start(&mut reader);
         let mut replies = bytes.chunks(size).map(|piece| reader.feed(piece).unwrap());
         let last = replies.by_ref().find_map(|reply| reply).unwrap();
@@ -124,7 +133,7 @@ fn a_row_over_several_packets_is_one_row() {
     let long = vec![0_u8; MAX_PAYLOAD_BYTES + 10];
     let next = super::super::packet::write(&mut bytes, 3, |out| out.extend_from_slice(&long));
     super::super::packet::write(&mut bytes, next, |out| out.extend_from_slice(END));
-    let mut reader = ReplyReader::new(true);
+    let mut reader = reader(true);
     reader.expect_result();
     let mut replies = bytes
         .chunks(65_536)
@@ -138,7 +147,7 @@ fn a_row_over_several_packets_is_one_row() {
 
 #[test]
 fn a_wrong_number_and_bytes_behind_a_reply_are_errors() {
-    let mut reader = ReplyReader::new(true);
+    let mut reader = reader(true);
     reader.expect_result();
     let mut bytes = stream(&[OK]);
     bytes[3] = 9;
@@ -151,4 +160,28 @@ fn a_wrong_number_and_bytes_behind_a_reply_are_errors() {
         reader.feed(&stream(&[OK, OK])),
         Err(ProtocolError::Unexpected { .. })
     ));
+}
+
+#[test]
+fn definitions_that_the_client_has_may_be_omitted() {
+    let end: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
+    let eof: &[u8] = &[0xfe, 0, 0, 2, 0];
+    let read = |capabilities: u64, payloads: &[&[u8]]| {
+        let bytes = stream(payloads);
+        for size in 1..=bytes.len() {
+            let mut reader = ReplyReader::new(capabilities);
+            reader.expect_result();
+            let mut pieces = bytes.chunks(size).map(|piece| reader.feed(piece).unwrap());
+            let Some(Reply::Done(done)) = pieces.find_map(|reply| reply) else {
+                panic!("no reply, cut every {size} bytes");
+            };
+            assert_eq!((done.rows, done.status), (2, 2), "cut every {size} bytes");
+        }
+    };
+    let caching = capability::CACHE_METADATA | capability::DEPRECATE_EOF;
+    read(caching, &[&[1, 0], b"\0\0a", b"\0\0b", end]);
+    read(caching, &[&[1, 1], b"\x03def", b"\0\0a", b"\0\0b", end]);
+    let old = capability::CACHE_METADATA;
+    read(old, &[&[1, 0], eof, b"\0\0a", b"\0\0b", eof]);
+    read(old, &[&[1, 1], b"\x03def", eof, b"\0\0a", b"\0\0b", eof]);
 }

@@ -10,7 +10,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use mysql_common::proto::MySerialize;
 use proptest::test_runner::{Config, RngSeed};
+use wire::mysql::capability;
 use wire::mysql::packet;
+use wire::mysql::reply::ReplyReader;
 
 /// Random cases whose seed is printed; the same variable repeats them.
 pub(crate) fn cases(number: u32) -> Config {
@@ -54,4 +56,13 @@ pub(crate) fn pieces<'a>(mut bytes: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]
         bytes = rest;
     }
     pieces
+}
+
+/// A reader for servers that end results with OK packets, or still with EOF packets.
+pub(crate) fn reader(deprecate_eof: bool) -> ReplyReader {
+    ReplyReader::new(if deprecate_eof {
+        capability::DEPRECATE_EOF
+    } else {
+        0
+    })
 }
