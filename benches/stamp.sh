@@ -4,9 +4,10 @@
 #
 #   benches/stamp.sh [--quick] [--rounds N] [--out FILE]
 #
-# A server of known service time (MariaDB behind a proxy that holds each request for 2 ms) has one CPU to itself; dyno
+# A server of known service time (MariaDB behind a proxy that holds each request for 1 ms) has one CPU to itself; dyno
 # drives it with one user from another CPU, alone and beside a program that never sleeps. Each round measures p99 with
-# both settings of --reply-time; what dyno reports alone, by the kernel's time stamps, is the truth.
+# both settings of --reply-time; what the proxy measures of the same requests is the truth. (What dyno reports alone
+# is not: beside the program, whatever else the host does falls on the server's CPU, and the server is slower.)
 #
 #   --quick     one short round, to standard output: proves that this works, and no more
 #   --rounds N  rounds (default: 5)
