@@ -104,9 +104,8 @@ fn server(page: &str, commands: &[(String, u8)]) -> Option<Server> {
     Some(server)
 }
 
-/// Runs the commands of a page.
-#[track_caller]
-fn follow(page: &str) {
+/// Runs the commands of a page; what went wrong, if anything.
+fn follow(page: &str) -> Result<(), String> {
     let (dir, blocks) = (tempfile::tempdir().unwrap(), blocks(page));
     let commands = commands(&blocks);
     files(&blocks, dir.path());
@@ -129,54 +128,38 @@ fn follow(page: &str) {
     }
     let output = shell.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    let is_fine = output.status.success() && !said.contains("panicked");
-    assert!(is_fine, "{page}: {}\n{said}", output.status);
+    match output.status.success() && !said.contains("panicked") {
+        true => Ok(()),
+        false => Err(format!("{page}: {}\n{said}", output.status)),
+    }
 }
 
-#[test]
-fn the_readme() {
-    follow("README.md");
-}
-
-#[test]
-fn first_benchmark() {
-    follow(FIRST);
-}
-
-#[test]
-fn first_study() {
-    follow("docs/guides/first-study.md");
-}
-
-#[test]
-fn comparing() {
-    follow("docs/guides/comparing.md");
-}
-
-#[test]
-fn sizing() {
-    follow("docs/guides/sizing.md");
-}
-
-#[test]
-fn ci() {
-    follow("docs/guides/ci.md");
-}
-
-#[test]
-fn every_page_with_commands_has_a_test() {
+/// The README and the guides that have commands.
+fn pages() -> Vec<String> {
     let mut pages = files_below(&root().join("docs"), "md");
     pages.push(root().join("README.md"));
-    let own = fs::read_to_string(root().join("crates/dyno/tests/guides.rs")).unwrap();
-    for page in pages {
-        let name = page.strip_prefix(root()).unwrap().display().to_string();
-        let text = fs::read_to_string(&page).unwrap();
-        let has_commands = split(&text).0.iter().any(|b| b.language == "console");
-        assert!(
-            !has_commands || own.contains(&format!("\"{name}\"")),
-            "{name}"
-        );
-    }
+    let names = pages
+        .iter()
+        .map(|page| page.strip_prefix(root()).unwrap().display().to_string());
+    names
+        .filter(|name| blocks(name).iter().any(|b| b.language == "console"))
+        .collect()
+}
+
+/// All at once: most of their time is a load's, and nothing here depends on how fast it is.
+#[test]
+fn every_command_runs_as_printed() {
+    let pages = pages();
+    assert!(pages.len() > 5 && pages.iter().any(|page| page == FIRST));
+    let faults = std::thread::scope(|scope| {
+        let running: Vec<_> = pages
+            .iter()
+            .map(|page| scope.spawn(|| follow(page)))
+            .collect();
+        let ended = running.into_iter().map(|page| page.join().unwrap());
+        ended.filter_map(Result::err).collect::<Vec<String>>()
+    });
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 
 #[test]
