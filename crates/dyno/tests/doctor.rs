@@ -52,7 +52,7 @@ fn a_host_is_looked_at_by_its_user() {
     let own = doctor("").run().succeeds();
     let last = own.stdout.trim_end().lines().last().unwrap().to_owned();
     assert!(
-        last.contains(" not looked at, ") && last.ends_with(" passed"),
+        last.contains(" not checked, ") && last.ends_with(" passed"),
         "{}",
         own.shown()
     );
@@ -238,6 +238,6 @@ fn a_run_keeps_what_was_found() {
             .all(|finding| finding.level < Level::Passed)
     );
     let report = std::fs::read_to_string(run.out().join("report.html")).unwrap();
-    assert!(report.contains("What may spoil these numbers"));
+    assert!(report.contains("Conditions that may distort the results"));
     assert!(report.contains("commit-flush"));
 }

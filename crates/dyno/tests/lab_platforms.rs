@@ -142,15 +142,15 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
         );
     }
     let page = page(&compared, "compare.md");
-    let meant = table_with(&page, "set-up");
+    let meant = table_with(&page, "setup");
     assert_eq!(
         meant.rows,
         [
-            ["set-up", "CPUs of each server", "2 at most", "0.2 at most"],
+            ["setup", "CPUs of each server", "2 at most", "0.2 at most"],
             ["server", "sync_binlog", "default", "1"],
         ]
     );
-    assert!(page.contains("Nothing that dyno looks at."), "{page}");
+    assert!(page.contains("None in what dyno records."), "{page}");
 }
 
 #[test]
