@@ -20,10 +20,12 @@
 )]
 
 mod engine;
+mod postgres;
 mod server;
 mod tls;
 
 pub use engine::Engine;
+pub use postgres::{Postgres, PostgresBuilder, PostgresServer};
 pub use server::{Builder, Server};
 
 /// MariaDB, from the system's package.

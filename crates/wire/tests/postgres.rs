@@ -450,7 +450,7 @@ fn an_error_has_the_servers_fields() {
     assert_eq!((error.sqlstate(), error.is_fatal), ("3D000", true));
     assert_eq!(
         error.to_string(),
-        "database \"x\" does not exist (SQLSTATE 3D000); detail: more; hint: try this"
+        "database \"x\" does not exist; detail: more; hint: try this (SQLSTATE 3D000)"
     );
     // The oracle reads the same.
     let mut buffer = BytesMut::from(&bytes[..]);
