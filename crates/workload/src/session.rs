@@ -94,8 +94,8 @@ pub enum FailureKind {
 pub struct SessionError {
     /// What the load does about it.
     pub kind: FailureKind,
-    /// The engine's error number (MySQL's errno, SQLite's primary code); 0 for
-    /// an error of the network.
+    /// The engine's error number (MySQL's errno, SQLite's primary code, PostgreSQL's
+    /// SQLSTATE in 30 bits); 0 for an error of the network.
     pub code: u32,
     /// SQLSTATE, where the engine has one.
     pub sqlstate: Option<[u8; 5]>,
@@ -105,14 +105,21 @@ pub struct SessionError {
     pub statement: Option<String>,
 }
 
+/// Above the numbers that users know: MySQL's have 16 bits.
+const MAX_NUMBER: u32 = 1 << 16;
+
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.code != 0 {
-            write!(f, "error {}", self.code)?;
-            if let Some(state) = &self.sqlstate {
-                write!(f, " ({})", String::from_utf8_lossy(state))?;
-            }
-            write!(f, ": ")?;
+        let sqlstate = self
+            .sqlstate
+            .as_ref()
+            .map(|state| String::from_utf8_lossy(state));
+        match (self.code, sqlstate) {
+            (0, _) => {}
+            // Its number is the SQLSTATE's.
+            (MAX_NUMBER.., Some(state)) => write!(f, "SQLSTATE {state}: ")?,
+            (code, Some(state)) => write!(f, "error {code} ({state}): ")?,
+            (code, None) => write!(f, "error {code}: ")?,
         }
         f.write_str(&self.message)?;
         if let Some(statement) = &self.statement {

@@ -12,18 +12,10 @@ use super::connection::Connection;
 use super::error::Error;
 use super::target::Target;
 use crate::shown::shortened;
+use crate::statement_protocol::StatementProtocol;
 
 /// MySQL's error for a statement that it takes as text only: BEGIN is one.
 const NOT_PREPARABLE: u16 = 1295;
-
-/// How statements reach the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatementProtocol {
-    /// Prepared once for each connection, then executed by number.
-    Prepared,
-    /// As text with the values in it, each time anew.
-    Text,
-}
 
 /// Opens connections to one server.
 #[derive(Debug)]
