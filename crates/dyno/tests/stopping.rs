@@ -14,16 +14,15 @@ use std::time::{Duration, Instant};
 
 use client::mysql::{Connector, StatementProtocol, Target, TlsOptions};
 use common::{Program, Proxy, Running, Status, database, mariadb, wait_until};
-use load::{Barrier, End, Event, LoadSpec, Pace, Stop, Work};
+use load::{Barrier, End, Event, LoadSpec, Pace, Stop};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use rustix::process::Signal;
 use testkit::{MariaDb, Server};
-use workload::catalog::Catalog;
+use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
-use workload::user::Shared;
 
 const LOAD: &str =
     "--workload oltp_point_select --tables 1 --rows 200 --threads 3 --warmup 0s --prepare never";
@@ -158,12 +157,7 @@ fn a_load_without_a_limit_of_time_ends_when_everything_is_swallowed() {
         stamp_replies: false,
     });
     let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
-    let kinds = workload::kinds(name, &options);
-    let work = Work {
-        catalog: &Arc::new(Catalog::new(name, &options, Dialect::Mysql)),
-        kinds: &kinds,
-        users: &Arc::new(Shared::new(name, options, 1, 3).unwrap()),
-    };
+    let workload = BuiltIn::new(name, &options, Dialect::Mysql, 1, 3).unwrap();
     let spec = LoadSpec {
         users: 3,
         workers: 1,
@@ -189,7 +183,7 @@ fn a_load_without_a_limit_of_time_ends_when_everything_is_swallowed() {
     let ended = load::run(
         &spec,
         &connector,
-        work,
+        &workload,
         &barrier,
         &Stop::default(),
         &mut tell,

@@ -22,6 +22,6 @@ mod user;
 mod worker;
 
 pub use barrier::Barrier;
-pub use run::{Event, LoadError, LoadOutcome, Work, run};
+pub use run::{Event, LoadError, LoadOutcome, run};
 pub use spec::{Arrivals, End, LoadSpec, Pace, STALL_LIMIT};
 pub use stop::Stop;

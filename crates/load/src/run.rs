@@ -7,17 +7,15 @@ use std::time::{Duration, Instant};
 
 use measure::setup::Unfinished;
 use measure::slice::{Phase, Second};
-use workload::catalog::Catalog;
-use workload::kind::Kind;
 use workload::session::{Connect, SessionError};
-use workload::user::{Shared as UserShared, User};
+use workload::virtual_user::Workload;
 
 use crate::absence::{Progress, is_absence, stalled_error};
 use crate::arrivals::Queue;
 use crate::barrier::Barrier;
 use crate::control::{Control, Stage};
 use crate::cut::Cutter;
-use crate::record::{KindIndex, Recorder};
+use crate::record::Recorder;
 use crate::spec::{End, LoadSpec, Pace};
 use crate::stop::Stop;
 use crate::worker::{self, Job};
@@ -95,17 +93,6 @@ impl LoadError {
     }
 }
 
-/// What virtual users do.
-#[derive(Debug, Clone, Copy)]
-pub struct Work<'a> {
-    /// All statements.
-    pub catalog: &'a Arc<Catalog>,
-    /// Their kinds, in the order of [`Second`]'s.
-    pub kinds: &'a [Kind],
-    /// What all users share.
-    pub users: &'a Arc<UserShared>,
-}
-
 /// Runs a load: connects, waits for the others of its `barrier`, warms up,
 /// measures, stops. `tell` hears of every second as it ends; `stop` may end the load
 /// before its time.
@@ -113,10 +100,10 @@ pub struct Work<'a> {
 /// # Errors
 /// When the load could not begin, or a worker died; what else happens later is in the
 /// outcome.
-pub fn run<C>(
+pub fn run<C, W>(
     spec: &LoadSpec,
     connector: &Arc<C>,
-    work: Work<'_>,
+    workload: &W,
     barrier: &Barrier,
     stop: &Stop,
     tell: &mut dyn FnMut(Event<'_>),
@@ -124,19 +111,19 @@ pub fn run<C>(
 where
     C: Connect + Send + Sync + 'static,
     C::Session: 'static,
+    W: Workload,
 {
-    let kind_index = Arc::new(KindIndex::new(work.catalog, work.kinds));
+    let catalog = workload.catalog();
     let spawn = |control, recorder, places: std::ops::Range<u32>| {
         let seed = spec.seed.wrapping_add(u64::from(places.start));
         let users = places
-            .map(|index| User::new(work.users, index))
+            .map(|index| workload.user(index))
             .collect::<Result<_, _>>();
         let job = Job {
             control,
             recorder,
             connector: Arc::clone(connector),
-            catalog: Arc::clone(work.catalog),
-            kinds: Arc::clone(&kind_index),
+            catalog: Arc::clone(catalog),
             users: users.map_err(std::io::Error::other)?,
             ignored_errors: spec.ignored_errors.as_slice().into(),
             think: spec.think,
@@ -149,7 +136,7 @@ where
             .name("dyno-worker".to_owned())
             .spawn(move || worker::work(job))
     };
-    let connected = Load::start(spec, work.kinds.len(), barrier.origin(), spawn)
+    let connected = Load::start(spec, catalog.labels.count(), barrier.origin(), spawn)
         .and_then(|load| load.connected(stop, tell));
     let mut load = connected.inspect_err(|_| barrier.break_off())?;
     let start = load.together(barrier, stop)?;
@@ -189,7 +176,7 @@ impl<'a> Load<'a> {
     /// Starts the workers, each with its share of the users.
     fn start(
         spec: &'a LoadSpec,
-        kinds: usize,
+        labels: usize,
         origin: Instant,
         spawn: impl Fn(
             Arc<Control>,
@@ -204,7 +191,7 @@ impl<'a> Load<'a> {
             threads: Vec::new(),
             stalled: false,
             died: None,
-            cutter: Cutter::new(kinds),
+            cutter: Cutter::new(labels),
             start_ns: 0,
         };
         for worker in 0..spec.workers {
@@ -212,7 +199,7 @@ impl<'a> Load<'a> {
                 (u64::from(spec.users) * u64::from(worker) / u64::from(spec.workers)) as u32
             };
             let places = share(worker)..share(worker + 1);
-            let recorder = Arc::new(Recorder::new(kinds, places.len()));
+            let recorder = Arc::new(Recorder::new(labels, places.len()));
             load.recorders.push(Arc::clone(&recorder));
             let thread = spawn(Arc::clone(&load.control), recorder, places)?;
             load.threads.push(thread);

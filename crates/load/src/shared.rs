@@ -10,14 +10,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
 
 use crate::control::Control;
-use crate::record::{KindIndex, Recorder};
+use crate::record::Recorder;
 
 /// What all users of a worker share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
-    pub(crate) kinds: Arc<KindIndex>,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) is_open_loop: bool,
 }
 
@@ -26,7 +26,6 @@ pub(crate) struct Shared {
 pub(crate) struct Worker<C> {
     pub(crate) shared: Rc<Shared>,
     pub(crate) connector: Arc<C>,
-    pub(crate) catalog: Arc<Catalog>,
     /// Limits how many connections are opened at once.
     pub(crate) connecting: Semaphore,
     pub(crate) ignored_errors: Arc<[u32]>,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use client::reactor::sleep_until;
 use workload::session::{Connect, FailureKind, Session, SessionError};
-use workload::user::{Done, User};
+use workload::virtual_user::{Done, VirtualUser};
 
 use crate::arrivals::Take;
 use crate::control::Stage;
@@ -19,11 +19,11 @@ use crate::timed::Timed;
 struct Over;
 
 /// A virtual user with its connection.
-struct Life<'a, C: Connect> {
+struct Life<'a, C: Connect, U> {
     worker: &'a Worker<C>,
     /// The user's number on its worker.
     place: usize,
-    user: User,
+    user: U,
     session: Timed<C::Session>,
     outage: Outage,
     /// The intended starts of transactions that wait in the user to be sent.
@@ -31,7 +31,11 @@ struct Life<'a, C: Connect> {
 }
 
 /// Lives until the load ends. `place` is the user's number on its worker.
-pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, user: User) {
+pub(crate) async fn live<C, U>(worker: Rc<Worker<C>>, place: usize, user: U)
+where
+    C: Connect,
+    U: VirtualUser,
+{
     // Counted however the task ends, also when it is dropped.
     let _ended = worker.shared.ended_guard();
     let Some(session) = open_first(&worker).await else {
@@ -59,7 +63,7 @@ async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>>
     if worker.shared.control.reached(Stage::Stop) {
         return None;
     }
-    match worker.connector.connect(&worker.catalog).await {
+    match worker.connector.connect(&worker.shared.catalog).await {
         Ok(session) => Some(Timed::new(session, &worker.shared)),
         Err(error) => {
             worker.shared.control.fail(error);
@@ -68,7 +72,7 @@ async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>>
     }
 }
 
-impl<C: Connect> Life<'_, C> {
+impl<C: Connect, U: VirtualUser> Life<'_, C, U> {
     /// One transaction after the other, until the load ends.
     async fn run(&mut self) -> Result<(), Over> {
         while let Some(intended_ns) = self.next_start().await {
@@ -235,7 +239,7 @@ impl<C: Connect> Life<'_, C> {
             }
             let attempt = {
                 let _permit = worker.connecting.acquire().await;
-                worker.connector.connect(&worker.catalog).await
+                worker.connector.connect(&worker.shared.catalog).await
             };
             match attempt {
                 Ok(fresh) => {

@@ -11,22 +11,21 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
 use workload::session::Connect;
-use workload::user::User;
+use workload::virtual_user::VirtualUser;
 
 use crate::control::{Control, Stage};
 use crate::cpu;
-use crate::record::{KindIndex, Recorder};
+use crate::record::Recorder;
 use crate::shared::{Shared, Worker};
 
 /// What one worker is to do.
 #[derive(Debug)]
-pub(crate) struct Job<C> {
+pub(crate) struct Job<C, U> {
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) connector: Arc<C>,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) kinds: Arc<KindIndex>,
-    pub(crate) users: Vec<User>,
+    pub(crate) users: Vec<U>,
     pub(crate) ignored_errors: Arc<[u32]>,
     pub(crate) think: Duration,
     pub(crate) seed: u64,
@@ -36,9 +35,11 @@ pub(crate) struct Job<C> {
 }
 
 /// The thread's whole life.
-pub(crate) fn work<C: Connect + 'static>(job: Job<C>) -> std::io::Result<()>
+pub(crate) fn work<C, U>(job: Job<C, U>) -> std::io::Result<()>
 where
+    C: Connect + 'static,
     C::Session: 'static,
+    U: VirtualUser + 'static,
 {
     if job.batch_scheduling {
         cpu::schedule_as_batch();
@@ -55,11 +56,10 @@ where
         shared: Rc::new(Shared {
             control: job.control,
             recorder: job.recorder,
-            kinds: job.kinds,
+            catalog: job.catalog,
             is_open_loop: job.is_open_loop,
         }),
         connector: job.connector,
-        catalog: job.catalog,
         connecting: Semaphore::new(job.connect_limit as usize),
         ignored_errors: job.ignored_errors,
         think: job.think,

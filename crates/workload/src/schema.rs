@@ -1,15 +1,7 @@
 //! The texts that make and drop the tables, for each dialect of SQL.
 
+pub use crate::dialect::Dialect;
 use crate::options::Options;
-
-/// A dialect of SQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// MySQL and MariaDB.
-    Mysql,
-    /// SQLite.
-    Sqlite,
-}
 
 /// The name of a table, counted from 1: `sbtest1`.
 pub fn table_name(table: u32) -> String {
