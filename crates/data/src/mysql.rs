@@ -297,7 +297,7 @@ impl Loading {
         connection.run(&self.spec.mark_loading(table)).await?;
         connection.run(&schema::drop_table(table)).await?;
         if self.spec.is_bulk() {
-            let sql = schema::create_bulk_table(Dialect::Mysql, table);
+            let sql = schema::create_bulk_table(table);
             connection.run(&sql).await?;
             return self.finish(connection, table, Checksum::default()).await;
         }
@@ -338,7 +338,7 @@ impl Loading {
         checksum: Checksum,
     ) -> Result<(), PrepareError> {
         if !self.spec.is_bulk() {
-            for sql in schema::create_indexes(Dialect::Mysql, &self.options, table) {
+            for sql in schema::finish_table(Dialect::Mysql, &self.options, table) {
                 connection.run(&sql).await?;
             }
         }

@@ -110,7 +110,7 @@ fn build(
     run(&spec.mark_loading(table))?;
     run(&schema::drop_table(table))?;
     if spec.is_bulk() {
-        run(&schema::create_bulk_table(Dialect::Sqlite, table))?;
+        run(&schema::create_bulk_table(table))?;
         return run(&spec.mark_ready(table, Checksum::default()));
     }
     run(&schema::create_table(
@@ -134,7 +134,7 @@ fn build(
             return Err(PrepareError::Interrupted);
         }
     }
-    for sql in schema::create_indexes(Dialect::Sqlite, wanted.options, table) {
+    for sql in schema::finish_table(Dialect::Sqlite, wanted.options, table) {
         run(&sql)?;
     }
     run(&spec.mark_ready(table, checksum))

@@ -25,6 +25,8 @@ pub(crate) fn statements(dialect: Dialect, options: &Options, table: u32) -> Vec
     let name = table_name(table);
     let (by_rows, by_index) = match dialect {
         Dialect::Mysql if options.secondary => (String::new(), String::new()),
+        // It has no hints, and reads by the index what only that has to be read for.
+        Dialect::Postgres => (String::new(), String::new()),
         Dialect::Mysql => (
             " FORCE INDEX (PRIMARY)".to_owned(),
             format!(" FORCE INDEX (k_{table})"),

@@ -102,7 +102,9 @@ impl Stretches {
     /// milliseconds. `None` when too little was measured.
     pub(crate) fn range_ms(&self, quantile: f64) -> Option<Range> {
         let mut all = self.filling.0.clone();
-        self.full.iter().for_each(|stretch| stretch.add_to(&mut all));
+        self.full
+            .iter()
+            .for_each(|stretch| stretch.add_to(&mut all));
         let value_ns = all.quantile_ns(quantile)?;
         let parts: Vec<Part> = self
             .full
@@ -162,7 +164,10 @@ mod tests {
         assert_eq!(stretches.length, 32);
         assert!(stretches.full.iter().all(|full| full.count() == 3200));
         let mut kept = stretches.filling.0.clone();
-        stretches.full.iter().for_each(|full| full.add_to(&mut kept));
+        stretches
+            .full
+            .iter()
+            .for_each(|full| full.add_to(&mut kept));
         assert_eq!(kept, all);
     }
 

@@ -1,4 +1,4 @@
-//! The texts that make and drop the tables, for each dialect of SQL.
+//! The statements that create and drop the tables.
 
 pub use crate::dialect::Dialect;
 use crate::options::Options;
@@ -8,130 +8,65 @@ pub fn table_name(table: u32) -> String {
     format!("sbtest{table}")
 }
 
-/// Creates an OLTP table, without its index on `k`.
+/// Creates an OLTP table without the indexes that [`finish_table`] adds.
 pub fn create_table(dialect: Dialect, options: &Options, table: u32) -> String {
-    match dialect {
-        Dialect::Mysql => mysql_table(options, table),
-        Dialect::Sqlite => sqlite_table(options, table),
-    }
-}
-
-/// Creates the indexes that are made after the rows are loaded, which is faster
-/// than to keep them up to date row by row.
-pub fn create_indexes(dialect: Dialect, options: &Options, table: u32) -> Vec<String> {
+    let words = dialect.words();
     let name = table_name(table);
-    let mut indexes = Vec::new();
-    // MySQL has it in the table, for AUTO_INCREMENT needs a key.
-    if options.secondary && dialect == Dialect::Sqlite {
-        indexes.push(format!("CREATE INDEX xid_{table} ON {name}(id)"));
-    }
-    if options.create_secondary {
-        indexes.push(format!("CREATE INDEX k_{table} ON {name}(k)"));
-    }
-    indexes
-}
-
-/// Creates the table that a user of `bulk_insert` fills.
-pub fn create_bulk_table(dialect: Dialect, table: u32) -> String {
-    let name = table_name(table);
-    match dialect {
-        Dialect::Mysql => format!(
-            "CREATE TABLE IF NOT EXISTS {name} (\n  \
-             id INTEGER NOT NULL,\n  \
-             k INTEGER DEFAULT '0' NOT NULL,\n  \
-             PRIMARY KEY (id)\n)"
-        ),
-        Dialect::Sqlite => format!(
-            "CREATE TABLE IF NOT EXISTS {name} (\n  \
-             id INTEGER PRIMARY KEY,\n  \
-             k INTEGER DEFAULT 0 NOT NULL\n)"
-        ),
-    }
-}
-
-/// Drops a table, if it is there.
-pub fn drop_table(table: u32) -> String {
-    format!("DROP TABLE IF EXISTS {}", table_name(table))
-}
-
-fn mysql_table(options: &Options, table: u32) -> String {
-    let name = table_name(table);
-    let increment = if options.auto_inc {
-        " AUTO_INCREMENT"
+    let id = if options.auto_inc {
+        words.numbered_id
     } else {
-        ""
+        "INTEGER NOT NULL"
     };
     let key = if options.secondary {
-        "KEY xid"
+        words.secondary_key
     } else {
-        "PRIMARY KEY"
+        Some("PRIMARY KEY (id)")
     };
-    let engine = &options.storage_engine;
-    format!(
-        "CREATE TABLE {name} (\n  \
-         id INTEGER NOT NULL{increment},\n  \
-         k INTEGER DEFAULT '0' NOT NULL,\n  \
-         c CHAR(120) DEFAULT '' NOT NULL,\n  \
-         pad CHAR(60) DEFAULT '' NOT NULL,\n  \
-         {key} (id)\n\
-         ) /*! ENGINE = {engine} */"
-    )
-}
-
-/// `INTEGER PRIMARY KEY` is the rowid itself: clustered and numbered by SQLite,
-/// as the primary key of an InnoDB table is.
-fn sqlite_table(options: &Options, table: u32) -> String {
-    let name = table_name(table);
-    let id = if options.secondary {
-        "INTEGER NOT NULL"
-    } else {
-        "INTEGER PRIMARY KEY"
-    };
+    let key = key.map(|key| format!(",\n  {key}")).unwrap_or_default();
+    let table_options = words
+        .table_options
+        .replace("{engine}", &options.storage_engine);
     format!(
         "CREATE TABLE {name} (\n  \
          id {id},\n  \
-         k INTEGER DEFAULT 0 NOT NULL,\n  \
+         k INTEGER DEFAULT '0' NOT NULL,\n  \
          c CHAR(120) DEFAULT '' NOT NULL,\n  \
-         pad CHAR(60) DEFAULT '' NOT NULL\n)"
+         pad CHAR(60) DEFAULT '' NOT NULL{key}\n\
+         ){table_options}"
     )
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_default_mysql_table_is_the_one_of_sysbench() {
-        assert_eq!(
-            create_table(Dialect::Mysql, &Options::default(), 3),
-            "CREATE TABLE sbtest3 (\n  id INTEGER NOT NULL AUTO_INCREMENT,\n  \
-             k INTEGER DEFAULT '0' NOT NULL,\n  c CHAR(120) DEFAULT '' NOT NULL,\n  \
-             pad CHAR(60) DEFAULT '' NOT NULL,\n  PRIMARY KEY (id)\n) /*! ENGINE = innodb */"
-        );
-        assert_eq!(
-            create_indexes(Dialect::Mysql, &Options::default(), 3),
-            ["CREATE INDEX k_3 ON sbtest3(k)"]
-        );
-        assert_eq!(drop_table(3), "DROP TABLE IF EXISTS sbtest3");
+/// Finishes an OLTP table whose rows have been loaded: indexes, which are faster to
+/// build at once than row by row, and the next id.
+pub fn finish_table(dialect: Dialect, options: &Options, table: u32) -> Vec<String> {
+    let words = dialect.words();
+    let name = table_name(table);
+    let mut statements = Vec::new();
+    if options.secondary && words.secondary_key.is_none() {
+        statements.push(format!("CREATE INDEX xid_{table} ON {name}(id)"));
     }
-
-    #[test]
-    fn options_change_the_key_and_the_indexes() {
-        let options = Options {
-            secondary: true,
-            auto_inc: false,
-            create_secondary: false,
-            ..Options::default()
-        };
-        let mysql = create_table(Dialect::Mysql, &options, 1);
-        assert!(mysql.contains("id INTEGER NOT NULL,"));
-        assert!(mysql.contains("KEY xid (id)") && !mysql.contains("PRIMARY"));
-        assert!(create_indexes(Dialect::Mysql, &options, 1).is_empty());
-        let sqlite = create_table(Dialect::Sqlite, &options, 1);
-        assert!(sqlite.contains("id INTEGER NOT NULL,"));
-        assert_eq!(
-            create_indexes(Dialect::Sqlite, &options, 1),
-            ["CREATE INDEX xid_1 ON sbtest1(id)"]
-        );
+    if options.create_secondary {
+        statements.push(format!("CREATE INDEX k_{table} ON {name}(k)"));
     }
+    if let Some(sql) = words.set_next_id.filter(|_| options.auto_inc) {
+        let rows = options.rows.to_string();
+        statements.push(sql.replace("{table}", &name).replace("{rows}", &rows));
+    }
+    statements
+}
+
+/// Creates the table that a user of `bulk_insert` fills. All dialects have the same.
+pub fn create_bulk_table(table: u32) -> String {
+    format!(
+        "CREATE TABLE IF NOT EXISTS {} (\n  \
+         id INTEGER NOT NULL,\n  \
+         k INTEGER DEFAULT '0' NOT NULL,\n  \
+         PRIMARY KEY (id)\n)",
+        table_name(table)
+    )
+}
+
+/// Drops a table, if it exists.
+pub fn drop_table(table: u32) -> String {
+    format!("DROP TABLE IF EXISTS {}", table_name(table))
 }
