@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use client::mysql::Target;
 use client::sqlite::{SqliteTarget, session_error};
-use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::{Dialect, table_name};
 
@@ -54,7 +53,7 @@ pub(crate) fn preload(
     keeper: &mut dyn Keeper,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    if !trial.preload || trial.workload == WorkloadName::BulkInsert {
+    if !trial.preload || trial.workload.begins_empty() {
         return Ok(());
     }
     keeper.stage("reading all tables once");

@@ -10,6 +10,7 @@ use crate::label::Labels;
 use crate::oltp;
 use crate::oltp::transaction::{self, Step};
 use crate::options::{Options, OptionsError};
+use crate::schema::TableSpec;
 
 /// A workload that dyno has built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -99,6 +100,26 @@ impl WorkloadName {
             Body::Oltp(_) => options.tables,
             Body::BulkInsert => users,
         }
+    }
+
+    /// What its tables are loaded with.
+    pub fn table_spec(self, options: &Options, seed: u64) -> TableSpec {
+        let begins_empty = self.begins_empty();
+        TableSpec {
+            seed,
+            rows: if begins_empty { 0 } else { options.rows },
+            distribution: options.distribution,
+            auto_inc: options.auto_inc,
+            secondary: options.secondary,
+            create_secondary: options.create_secondary,
+            storage_engine: options.storage_engine.clone(),
+            bulk: begins_empty,
+        }
+    }
+
+    /// Whether its tables have no rows before the first transaction.
+    pub fn begins_empty(self) -> bool {
+        matches!(self.body(), Body::BulkInsert)
     }
 
     /// The labels of its statements, in the order in which a transaction runs them.

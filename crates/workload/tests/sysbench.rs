@@ -6,7 +6,7 @@
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
-use workload::schema::{self, Dialect};
+use workload::schema::{Dialect, drop_table};
 use workload::virtual_user::Workload;
 
 const ALL: [Dialect; 3] = [Dialect::Mysql, Dialect::Sqlite, Dialect::Postgres];
@@ -144,9 +144,18 @@ fn sysbench_table(id: &str, key: &str, engine: &str) -> String {
     )
 }
 
-fn table(dialect: Dialect, options: &Options) -> String {
-    let sql = schema::create_table(dialect, options, 3);
+fn on_one_line(sql: &str) -> String {
     sql.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn table(dialect: Dialect, options: &Options) -> String {
+    let spec = WorkloadName::OltpReadWrite.table_spec(options, 1);
+    on_one_line(&spec.create(dialect, 3))
+}
+
+fn finish(dialect: Dialect, options: &Options) -> Vec<String> {
+    let spec = WorkloadName::OltpReadWrite.table_spec(options, 1);
+    spec.finish(dialect, 3)
 }
 
 #[test]
@@ -163,31 +172,33 @@ fn tables_are_those_of_sysbench() {
         sysbench_table("SERIAL", primary, "")
     );
     for dialect in ALL {
-        let finish = schema::finish_table(dialect, &options, 3);
-        assert_eq!(finish[0], "CREATE INDEX k_3 ON sbtest3(k)");
+        assert_eq!(
+            finish(dialect, &options)[0],
+            "CREATE INDEX k_3 ON sbtest3(k)"
+        );
     }
-    assert_eq!(schema::drop_table(3), "DROP TABLE IF EXISTS sbtest3");
-    assert_eq!(
-        schema::create_bulk_table(3)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" "),
-        "CREATE TABLE IF NOT EXISTS sbtest3 \
-         ( id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, PRIMARY KEY (id) )"
-    );
+    assert_eq!(drop_table(3), "DROP TABLE IF EXISTS sbtest3");
+    let bulk = WorkloadName::BulkInsert.table_spec(&options, 1);
+    for dialect in ALL {
+        assert_eq!(
+            on_one_line(&bulk.create(dialect, 3)),
+            "CREATE TABLE IF NOT EXISTS sbtest3 \
+             ( id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, PRIMARY KEY (id) )"
+        );
+        assert!(bulk.finish(dialect, 3).is_empty() && bulk.rows == 0);
+    }
 }
 
 /// Rows are loaded with their ids, which a sequence does not see.
 #[test]
 fn a_sequence_goes_on_after_the_loaded_rows() {
     let mut options = Options::default();
-    let finish = |options: &Options| schema::finish_table(Dialect::Postgres, options, 3);
     assert_eq!(
-        finish(&options)[1..],
+        finish(Dialect::Postgres, &options)[1..],
         ["SELECT setval(pg_get_serial_sequence('sbtest3', 'id'), 10000)"]
     );
     options.auto_inc = false;
-    assert_eq!(finish(&options).len(), 1);
+    assert_eq!(finish(Dialect::Postgres, &options).len(), 1);
 }
 
 #[test]
@@ -207,13 +218,15 @@ fn options_change_keys_and_indexes() {
             " /*! ENGINE = myisam */"
         )
     );
-    assert!(schema::finish_table(Dialect::Mysql, &options, 3).is_empty());
+    assert!(finish(Dialect::Mysql, &options).is_empty());
     for dialect in [Dialect::Sqlite, Dialect::Postgres] {
         assert_eq!(
             table(dialect, &options),
             sysbench_table("INTEGER NOT NULL", "", "")
         );
-        let finish = schema::finish_table(dialect, &options, 3);
-        assert_eq!(finish, ["CREATE INDEX xid_3 ON sbtest3(id)"]);
+        assert_eq!(
+            finish(dialect, &options),
+            ["CREATE INDEX xid_3 ON sbtest3(id)"]
+        );
     }
 }
