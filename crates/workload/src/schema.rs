@@ -157,7 +157,6 @@ fn create_bulk_table(table: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::name::WorkloadName;
     use crate::options::Options;
 
