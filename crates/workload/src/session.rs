@@ -7,7 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Kind};
+use crate::catalog::{Catalog, Label};
 
 /// A parameter of a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,12 @@ pub trait Session {
     ) -> impl Future<Output = Result<Reply, SessionError>>;
 
     /// Runs a text that is not in the catalog (bulk inserts, whose text grows).
-    fn query(&mut self, kind: Kind, sql: &str)
-    -> impl Future<Output = Result<Reply, SessionError>>;
+    /// Results call it `label`.
+    fn query(
+        &mut self,
+        label: Label,
+        sql: &str,
+    ) -> impl Future<Output = Result<Reply, SessionError>>;
 
     /// Rolls the open transaction back, if there is one, so that the connection
     /// can start the next.

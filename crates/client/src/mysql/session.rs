@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wire::mysql::SERVER_STATUS_IN_TRANS;
 use wire::mysql::command::Value;
 use wire::mysql::reply::Done;
-use workload::catalog::{Catalog, Kind};
+use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, Param, Reply, Session, SessionError};
 
 use super::connection::Connection;
@@ -133,7 +133,7 @@ impl Session for MysqlSession {
         self.finish(done, None)
     }
 
-    async fn query(&mut self, _kind: Kind, sql: &str) -> Result<Reply, SessionError> {
+    async fn query(&mut self, _label: Label, sql: &str) -> Result<Reply, SessionError> {
         let done = self.connection.run(sql).await;
         if done.is_err() {
             self.text = shortened(sql);
