@@ -89,10 +89,7 @@ fn a_server_that_is_killed_and_comes_back_is_counted_and_the_load_goes_on() {
             .iter()
             .all(|error| error.action == "reconnected")
     );
-    assert!(
-        done.stdout
-            .contains("connections were lost and reopened")
-    );
+    assert!(done.stdout.contains("connections were lost and reopened"));
     let series = done.series();
     let last = series.iter().rev().find(|point| point.seconds > 0.5);
     assert!(last.unwrap().tps.unwrap() > 0.0, "{series:?}");
