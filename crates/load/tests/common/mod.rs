@@ -1,4 +1,4 @@
-//! Loads on scripted sessions: what a server would answer is a function of the test.
+//! Loads on scripted servers, whose answers are a function of the test.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use client::reactor::sleep_until;
-use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Pace, Stop, Work, run};
+use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Pace, Stop, run};
 use measure::slice::{Phase, Second, Slice};
-use workload::catalog::{Catalog, Kind};
+use workload::built_in::BuiltIn;
+use workload::catalog::{Catalog, Label};
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
-use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
-use workload::user::Shared;
+use workload::session::{Connect, Param, Reply, Session, SessionError};
 
 /// Longer than any test may take.
 pub const LONG: Duration = Duration::from_secs(3600);
@@ -40,10 +40,6 @@ pub struct Scripted(Arc<dyn Fn(Asked) -> Answer + Send + Sync>);
 impl Scripted {
     pub fn new(script: impl Fn(Asked) -> Answer + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self(Arc::new(script)))
-    }
-
-    pub fn answer(&self, asked: Asked) -> Answer {
-        (self.0)(asked)
     }
 
     /// Every statement takes this long.
@@ -73,16 +69,6 @@ pub fn never() -> Answer {
     Box::pin(std::future::pending())
 }
 
-pub fn error(kind: FailureKind, message: &str) -> SessionError {
-    SessionError {
-        kind,
-        code: 0,
-        sqlstate: None,
-        message: message.to_owned(),
-        statement: None,
-    }
-}
-
 impl Connect for Scripted {
     type Session = Self;
 
@@ -96,7 +82,7 @@ impl Session for Scripted {
         (self.0)(Asked::Statement).await
     }
 
-    async fn query(&mut self, _: Kind, _: &str) -> Result<Reply, SessionError> {
+    async fn query(&mut self, _: Label, _: &str) -> Result<Reply, SessionError> {
         (self.0)(Asked::Statement).await
     }
 
@@ -130,33 +116,13 @@ pub fn drive(
     server: &Arc<Scripted>,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<LoadOutcome, LoadError> {
-    drive_with(
-        WorkloadName::OltpPointSelect,
-        spec,
-        server,
-        &Stop::default(),
-        tell,
-    )
+    let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
+    let workload = BuiltIn::new(name, &options, Dialect::Mysql, spec.seed, spec.users).unwrap();
+    let (barrier, stop) = (Barrier::new(1), Stop::default());
+    run(spec, server, &workload, &barrier, &stop, tell)
 }
 
-pub fn drive_with(
-    name: WorkloadName,
-    spec: &LoadSpec,
-    server: &Arc<Scripted>,
-    stop: &Stop,
-    tell: &mut dyn FnMut(Event<'_>),
-) -> Result<LoadOutcome, LoadError> {
-    let options = Options::default();
-    let kinds = workload::kinds(name, &options);
-    let work = Work {
-        catalog: &Arc::new(Catalog::new(name, &options, Dialect::Mysql)),
-        kinds: &kinds,
-        users: &Arc::new(Shared::new(name, options, spec.seed, spec.users).unwrap()),
-    };
-    run(spec, server, work, &Barrier::new(1), stop, tell)
-}
-
-/// Drives a load to its end; gives the seconds of its measurement.
+/// Drives a load to its end; returns the seconds of its measurement.
 pub fn measured(spec: &LoadSpec, server: &Arc<Scripted>) -> (LoadOutcome, Vec<Second>) {
     let mut seconds = Vec::new();
     let ended = drive(spec, server, &mut |event| {

@@ -1,0 +1,339 @@
+//! TLS: five modes, as the clients of MySQL and PostgreSQL have them, and what each verifies.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// Longest file of a public key that is read.
+const PUBLIC_KEY_LIMIT_BYTES: u64 = 1 << 20;
+
+/// How much TLS is wanted (MySQL's `--ssl-mode`, PostgreSQL's `sslmode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TlsMode {
+    /// None.
+    Disable,
+    /// If the server offers it; the certificate is not checked.
+    #[default]
+    Preferred,
+    /// Or no connection; the certificate is not checked.
+    Required,
+    /// The certificate must come from a trusted authority.
+    VerifyCa,
+    /// And be made out to the server's name.
+    VerifyFull,
+}
+
+impl TlsMode {
+    /// Whether the server's certificate is verified.
+    pub(crate) fn verifies(self) -> bool {
+        matches!(self, Self::VerifyCa | Self::VerifyFull)
+    }
+
+    /// The word for it in a command line or a study.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disable => "disable",
+            Self::Preferred => "preferred",
+            Self::Required => "required",
+            Self::VerifyCa => "verify-ca",
+            Self::VerifyFull => "verify-full",
+        }
+    }
+}
+
+/// What the user said about TLS, and about who may have the password itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TlsOptions {
+    /// How much TLS. `None`: [`TlsMode::VerifyFull`] with `ca`, else
+    /// [`TlsMode::Preferred`].
+    pub mode: Option<TlsMode>,
+    /// A file of trusted authorities (PEM) instead of the system's.
+    pub ca: Option<PathBuf>,
+    /// The client's certificate chain (PEM)…
+    pub certificate: Option<PathBuf>,
+    /// …and its key (PEM).
+    pub key: Option<PathBuf>,
+    /// What is known of the server's RSA key.
+    pub server_public_key: ServerPublicKey,
+    /// Whether whoever answers may have the password in clear (`mysql_clear_password`,
+    /// PostgreSQL's method `password`).
+    pub cleartext_plugin: bool,
+}
+
+/// The key with which `caching_sha2_password` and `sha256_password` encrypt the password
+/// for a server that was not verified otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ServerPublicKey {
+    /// Not known: such a server does not get the password.
+    #[default]
+    Unknown,
+    /// Whatever key the server has is accepted: its RSA key, or that of its certificate.
+    Accepted,
+    /// This RSA key (PEM).
+    Known(Vec<u8>),
+}
+
+impl ServerPublicKey {
+    /// Reads the key from a file (PEM).
+    ///
+    /// # Errors
+    /// In words: a file that cannot be read, or holds no RSA public key.
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+        let mut pem = Vec::new();
+        let opened = std::fs::File::open(file);
+        opened
+            .and_then(|opened| opened.take(PUBLIC_KEY_LIMIT_BYTES).read_to_end(&mut pem))
+            .map_err(|error| failed(&error))?;
+        match wire::mysql::auth::check_public_key(&pem) {
+            Ok(()) => Ok(Self::Known(pem)),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+}
+
+/// Why TLS failed.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsFailure {
+    /// The server has no TLS.
+    #[error("the server does not offer it")]
+    NotOffered,
+    /// The server's certificate is for another name.
+    #[error("{0}")]
+    OtherName(rustls::CertificateError),
+    /// The server's certificate is not trusted.
+    #[error("the server's certificate is not trusted: {0}")]
+    NotTrusted(rustls::CertificateError),
+    /// The system's or rustls's words.
+    #[error("{0}")]
+    Other(std::io::Error),
+}
+
+impl From<std::io::Error> for TlsFailure {
+    fn from(error: std::io::Error) -> Self {
+        let rustls = error.get_ref().and_then(|error| error.downcast_ref());
+        let Some(rustls::Error::InvalidCertificate(invalid)) = rustls else {
+            return Self::Other(error);
+        };
+        match invalid {
+            rustls::CertificateError::NotValidForName
+            | rustls::CertificateError::NotValidForNameContext { .. } => {
+                Self::OtherName(invalid.clone())
+            }
+            _ => Self::NotTrusted(invalid.clone()),
+        }
+    }
+}
+
+impl TlsFailure {
+    pub(crate) fn remedy(&self) -> &'static str {
+        match self {
+            Self::NotOffered => {
+                "turn TLS on in the server, or choose --tls-mode preferred to go on without it"
+            }
+            Self::OtherName(_) => {
+                "name the server as its certificate does, or choose --tls-mode verify-ca to check only who signed it"
+            }
+            Self::NotTrusted(_) => {
+                "name the server's authority with --tls-ca, or choose --tls-mode preferred to go on without checking it"
+            }
+            Self::Other(_) => {
+                "look into the server's error log; --tls-mode disable goes on without TLS, where the account allows it"
+            }
+        }
+    }
+}
+
+impl TlsOptions {
+    /// The mode that they mean.
+    #[must_use]
+    pub fn mode(&self) -> TlsMode {
+        match (self.mode, &self.ca) {
+            (Some(mode), _) => mode,
+            // Who names an authority wants it checked.
+            (None, Some(_)) => TlsMode::VerifyFull,
+            (None, None) => TlsMode::Preferred,
+        }
+    }
+
+    /// Refuses what would have no effect: whoever names an authority or a certificate
+    /// relies on it.
+    ///
+    /// # Errors
+    /// In words.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let mode = self.mode();
+        let name = mode.name();
+        if self.ca.is_some() && !mode.verifies() {
+            return Err(format!(
+                "the authority (--tls-ca, server.tls.ca) would not be used: the mode {name} does not verify the server's certificate; choose verify-ca or verify-full, or leave out the mode"
+            ));
+        }
+        if self.certificate.is_some() && mode == TlsMode::Disable {
+            return Err(format!(
+                "the client's certificate (--tls-cert, server.tls.cert) would not be used with the mode {name}; choose another mode"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The options as rustls takes them.
+    ///
+    /// # Errors
+    /// In words: a file that cannot be read or holds no certificate or key.
+    pub(crate) fn client_config(&self) -> Result<Arc<rustls::ClientConfig>, String> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = self.verifier(&provider)?;
+        let builder = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let config = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => {
+                let key_der = PrivateKeyDer::from_pem_file(key)
+                    .map_err(|error| format!("{}: no private key: {error}", key.display()))?;
+                builder
+                    .with_client_auth_cert(certificates(certificate)?, key_der)
+                    .map_err(|error| format!("{}: {error}", certificate.display()))?
+            }
+            (None, None) => builder.with_no_client_auth(),
+            _ => return Err("a client certificate needs both --tls-cert and --tls-key".to_owned()),
+        };
+        Ok(Arc::new(config))
+    }
+
+    fn verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, String> {
+        let check = match self.mode() {
+            TlsMode::VerifyFull => Check::All,
+            TlsMode::VerifyCa => Check::Chain,
+            TlsMode::Disable | TlsMode::Preferred | TlsMode::Required => Check::Nothing,
+        };
+        let web_pki = match check {
+            Check::Nothing => None,
+            Check::Chain | Check::All => {
+                let roots = Arc::new(self.roots()?);
+                let built =
+                    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
+                        .build();
+                Some(built.map_err(|error| error.to_string())?)
+            }
+        };
+        Ok(Arc::new(Verifier {
+            check,
+            web_pki,
+            provider: Arc::clone(provider),
+        }))
+    }
+
+    fn roots(&self) -> Result<RootCertStore, String> {
+        let mut roots = RootCertStore::empty();
+        let trusted = match &self.ca {
+            Some(file) => certificates(file)?,
+            None => rustls_native_certs::load_native_certs().certs,
+        };
+        roots.add_parsable_certificates(trusted);
+        if roots.is_empty() {
+            return Err(
+                "no trusted certificate authority is known; name one with --tls-ca".to_owned(),
+            );
+        }
+        Ok(roots)
+    }
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let failed =
+        |error: &dyn std::fmt::Display| format!("{}: no certificate: {error}", file.display());
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect)
+        .map_err(|error| failed(&error))?;
+    if certificates.is_empty() {
+        return Err(failed(&"the file holds none"));
+    }
+    Ok(certificates)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Check {
+    Nothing,
+    Chain,
+    All,
+}
+
+/// Checks as much of the server's certificate as the mode says.
+#[derive(Debug)]
+struct Verifier {
+    check: Check,
+    web_pki: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(web_pki) = &self.web_pki else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let verified =
+            web_pki.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            // The chain is checked before the name.
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.check == Check::Chain => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    // Whoever does not check the certificate gains nothing by the signature that
+    // belongs to it, and would lose the servers whose certificate webpki cannot read.
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if self.check == Check::Nothing {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if self.check == Check::Nothing {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
