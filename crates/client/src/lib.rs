@@ -10,3 +10,5 @@ pub mod reactor;
 mod shown;
 pub mod sqlite;
 mod tcp;
+
+pub use mysql::{ServerPublicKey, StatementProtocol, TlsMode, TlsOptions};

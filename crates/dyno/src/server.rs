@@ -1,6 +1,6 @@
 //! How the user says to reach a database.
 
-use client::mysql::{ServerPublicKey, TlsMode, TlsOptions};
+use client::{ServerPublicKey, TlsMode, TlsOptions};
 use lab::{Access, Database, Lab};
 use study::LoginSpec;
 

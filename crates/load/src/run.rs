@@ -32,7 +32,7 @@ const LATE_CUT: Duration = Duration::from_millis(100);
 /// the server is lost and not only they.
 const LOST_AFTER: Duration = Duration::from_secs(1);
 /// How long a cancelled worker may take to end, before it is left behind (a call
-/// into SQLite cannot be dropped).
+/// into a database in process cannot be dropped).
 const CANCEL_LIMIT: Duration = Duration::from_secs(1);
 
 /// What a load tells while it runs.

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 /// How long the servers that dyno drives may do nothing at all, unless there is a limit of
-/// time: longer than the lock wait timeouts of MySQL and MariaDB (50 s), after which they
-/// answer.
+/// time: longer than servers' lock wait timeouts (50 s), after which they answer.
 pub const STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// A load on one server.

@@ -1,9 +1,7 @@
 //! What a load is going to ask of host and servers.
 
 use workload::catalog::Catalog;
-use workload::schema::Dialect;
 
-use crate::database::Database;
 use crate::files;
 use crate::needs;
 use crate::trial::{Place, Trial};
@@ -42,13 +40,12 @@ impl Asked {
         let users = u64::from(trial.load.users);
         let servers = u64::from(trial.instances.max(1));
         let tables = u64::from(trial.workload.tables(&trial.options, trial.load.users));
-        let statements = match trial.protocol {
-            client::mysql::StatementProtocol::Prepared => {
-                Catalog::new(trial.workload, &trial.options, Dialect::Mysql)
-                    .statements
-                    .len() as u64
+        let statements = match (trial.protocol, trial.engine()) {
+            (client::StatementProtocol::Prepared, Some(engine)) => {
+                let catalog = Catalog::new(trial.workload, &trial.options, engine.dialect());
+                catalog.statements.len() as u64
             }
-            client::mysql::StatementProtocol::Text => 0,
+            _ => 0,
         };
         let rows = tables.saturating_mul(trial.options.rows);
         let asked = Self {
@@ -65,15 +62,15 @@ impl Asked {
             Place::Private(spec) => Self {
                 private_servers: servers,
                 cpu_thousandths: spec.cpus.as_ref().map_or(0, thousandths),
-                pool_bytes: servers.saturating_mul(needs::pool_bytes(&crate::spec::config(spec))),
+                pool_bytes: servers.saturating_mul(pool_bytes(spec)),
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked
             },
-            Place::Given(Database::Sqlite(_)) | Place::Sqlite => Self {
+            Place::Given(_) | Place::Temporary(_) if trial.is_in_process() => Self {
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked
             },
-            Place::Given(Database::Mysql { .. }) => asked,
+            Place::Given(_) | Place::Temporary(_) => asked,
         }
     }
 
@@ -94,6 +91,12 @@ impl Asked {
             disk_bytes: self.disk_bytes.max(other.disk_bytes),
         }
     }
+}
+
+/// The buffer pool of a study's servers.
+fn pool_bytes(spec: &study::EngineSpec) -> u64 {
+    let needs = |engine: &dyn engine::Server| engine.needs(&crate::spec::config(spec), 0, 0);
+    crate::spec::engine_of(spec).map_or(0, |engine| needs(engine).pool_bytes)
 }
 
 /// The study's numbers are bounded far below what fits.
