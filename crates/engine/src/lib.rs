@@ -21,7 +21,7 @@ pub use error::{Cause, EngineError, Searched};
 pub use mysql::{MARIADB, MYSQL};
 pub use program::{Installed, exists, find};
 pub use server::{
-    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, Settings,
+    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile, Settings,
 };
 pub use sqlite::SQLITE;
 

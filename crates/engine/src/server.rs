@@ -88,9 +88,9 @@ pub trait Server: Engine {
     /// last held in memory.
     fn not_copied(&self) -> &'static [&'static str];
 
-    /// A file that the server reads once, when it starts, which sets the only password; the
-    /// laboratory removes it when the server is ready.
-    fn init_file(&self, password: &str) -> (&'static str, String);
+    /// Files that the server reads besides its configuration, for instance to set the only
+    /// password before it accepts connections.
+    fn files(&self, password: &str) -> Vec<ServerFile>;
 
     /// How to start the server.
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation;
@@ -241,8 +241,19 @@ pub struct Initialization {
     pub config: String,
     /// Another file that the program reads, by its name below [`Paths::dir`].
     pub script: (&'static str, String),
-    /// The program.
-    pub run: Invocation,
+    /// The programs, one after the other.
+    pub run: Vec<Invocation>,
+}
+
+/// A file that a server reads when it starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFile {
+    /// Its name below [`Paths::dir`].
+    pub name: &'static str,
+    /// Its text, which may hold secrets.
+    pub text: String,
+    /// Whether it is removed when the server is ready.
+    pub is_temporary: bool,
 }
 
 /// A setting that a server rejected.

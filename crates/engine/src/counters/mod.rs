@@ -11,6 +11,9 @@ pub use feed::{Counters, ask_all, leave_all};
 /// seconds.
 const AGE_TOLERANCE_S: f64 = 2.0;
 
+/// Metrics by name; `None`: not known.
+pub type Metrics = Vec<(String, Option<f64>)>;
+
 /// The counters of an engine; each has a number, from 0.
 #[derive(Debug)]
 pub struct Table {
@@ -21,7 +24,7 @@ pub struct Table {
     /// Whether one is a level, and not a count since the server's start.
     pub is_level: fn(usize) -> bool,
     /// The metrics that they make, named below the server: `innodb.pool_hit_rate`.
-    pub metrics: fn(&Step) -> Vec<(String, Option<f64>)>,
+    pub metrics: fn(&Step) -> Metrics,
 }
 
 /// A server's counters at an instant; what it does not have is `None`.
@@ -106,7 +109,7 @@ impl Step {
 
     /// The metrics, named below the server: `innodb.pool_hit_rate`.
     #[must_use]
-    pub fn metrics(&self) -> Vec<(String, Option<f64>)> {
+    pub fn metrics(&self) -> Metrics {
         (self.table.metrics)(self)
     }
 }

@@ -3,7 +3,7 @@
 //! MariaDB and MySQL count differently, and each version a little. [`NAMES`] is all
 //! that is asked for; what a server does not have is absent.
 
-use crate::counters::{Reading, Step, Table, percent, quotient};
+use crate::counters::{Metrics, Reading, Step, Table, percent, quotient};
 
 const MB: f64 = 1024.0 * 1024.0;
 
@@ -138,7 +138,7 @@ pub(super) fn take_status(reading: &mut Reading, rows: &[Row]) {
     }
 }
 
-fn metrics(step: &Step) -> Vec<(String, Option<f64>)> {
+fn metrics(step: &Step) -> Metrics {
     let get = |key: Key| step.get(key as usize);
     let plain = PLAIN.iter().map(|(name, key)| (*name, get(*key)));
     let pages = get(Key::PoolDirtyPages).zip(get(Key::PoolPages));

@@ -19,7 +19,8 @@ use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
 use crate::program::Installed;
 use crate::server::{
-    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, Settings, same_name,
+    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile, Settings,
+    same_name,
 };
 
 /// How long one attempt to log in may take; then the server is looked at again.
@@ -190,7 +191,12 @@ impl Server for Flavor {
         Ok(Initialization {
             config: option_file::init_cnf(self, installed, paths, format),
             script: (FIRST_SQL, sql),
-            run: programs::initialization(self.initializer, installed, paths, FIRST_SQL)?,
+            run: vec![programs::initialization(
+                self.initializer,
+                installed,
+                paths,
+                FIRST_SQL,
+            )?],
         })
     }
 
@@ -202,8 +208,12 @@ impl Server for Flavor {
         &["auto.cnf", "ib_buffer_pool"]
     }
 
-    fn init_file(&self, password: &str) -> (&'static str, String) {
-        (root::INIT_FILE, root::init_file(password))
+    fn files(&self, password: &str) -> Vec<ServerFile> {
+        vec![ServerFile {
+            name: root::INIT_FILE,
+            text: root::init_file(password),
+            is_temporary: true,
+        }]
     }
 
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation {

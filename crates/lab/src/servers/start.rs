@@ -143,9 +143,14 @@ impl Recipe {
         let engine = self.installed.engine;
         let paths = data.paths(self.number, port, self.connections);
         self.write_config(&paths, data.home().account())?;
-        let (init_file, text) = engine.init_file(self.password.text());
-        let init_file = paths.dir.join(init_file);
-        write_for_server(&init_file, &text, data.home().account())?;
+        let files = engine.files(self.password.text());
+        for file in &files {
+            write_for_server(
+                &paths.dir.join(file.name),
+                &file.text,
+                data.home().account(),
+            )?;
+        }
         let path = self.log_path();
         let file = append(&path)?;
         let log_start = file
@@ -162,7 +167,10 @@ impl Recipe {
         let mut running = Running::new(process::spawn(command)?, group)?;
         let log = || log::read_tail(&path, log_start);
         let public_key = self.wait_until_ready(&mut running, data, port, &log, interrupted)?;
-        fs::remove_file(&init_file).map_err(LabError::at("remove", &init_file))?;
+        for file in files.iter().filter(|file| file.is_temporary) {
+            let path = paths.dir.join(file.name);
+            fs::remove_file(&path).map_err(LabError::at("remove", &path))?;
+        }
         Ok(Started {
             running,
             port,

@@ -1,4 +1,4 @@
-//! Builds a template: an initialised server, then the tables of a load in it.
+//! Builds a template: an initialized server, then the tables of a load in it.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::data::{Listener, PrepareError, Wanted};
-use engine::{EngineError, Installed};
+use engine::{EngineError, Installed, Invocation};
 
 use super::recipe::Recipe;
 use super::{DATABASE, Template, get};
@@ -18,7 +18,7 @@ use crate::process;
 use crate::servers::{self, DataDir, Private};
 
 /// How long a new data directory may take; it writes some 200 MB.
-const INITIALISE_LIMIT: Duration = Duration::from_secs(300);
+const INITIALIZE_LIMIT: Duration = Duration::from_secs(300);
 /// A disk with less room than this is taken for the reason why a load failed.
 const FULL_BYTES: u64 = 32 << 20;
 
@@ -54,7 +54,7 @@ impl<'a> Builder<'a> {
     pub(super) fn base(&self, listener: &mut Listener<'_>) -> Result<Template, LabError> {
         let recipe = Recipe::empty(self.installed, &self.format);
         get(self.home, &recipe, listener, &mut |listener| {
-            self.initialise(listener.interrupted)
+            self.initialize(listener.interrupted)
         })
     }
 
@@ -154,7 +154,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Fills a new data directory.
-    fn initialise(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
+    fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
         let begun = Instant::now();
         let data = DataDir::new(self.home, "build", None)?;
         data.make_own("data")?;
@@ -165,31 +165,40 @@ impl<'a> Builder<'a> {
         servers::write_for_server(&config, &steps.config, self.home.account())?;
         let (script, text) = &steps.script;
         servers::write_readable(&data.dir().join(script), text)?;
-        let log_path = data.dir().join("error.log");
-        let log = fs::File::create(&log_path).map_err(LabError::at("write", &log_path))?;
-        let errors = log.try_clone().map_err(LabError::at("write", &log_path))?;
-        let mut command = self.home.command(&steps.run.program);
-        command
-            .args(&steps.run.arguments)
-            .stdout(log)
-            .stderr(errors);
-        let status = process::run(command, INITIALISE_LIMIT, interrupted)?;
-        let how = match status {
-            Some(status) if status.success() => {
-                for name in engine.not_copied() {
-                    data.remove_data_file(name)?;
-                }
-                return Ok(Built {
-                    data,
-                    took: begun.elapsed(),
-                    checksum: None,
-                });
-            }
+        for invocation in &steps.run {
+            self.run(invocation, data.dir(), interrupted)?;
+        }
+        for name in engine.not_copied() {
+            data.remove_data_file(name)?;
+        }
+        Ok(Built {
+            data,
+            took: begun.elapsed(),
+            checksum: None,
+        })
+    }
+
+    /// Runs a program that fills a new data directory; its log goes below `dir`.
+    fn run(
+        &self,
+        invocation: &Invocation,
+        dir: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let path = dir.join("error.log");
+        let log = fs::File::create(&path).map_err(LabError::at("write", &path))?;
+        let errors = log.try_clone().map_err(LabError::at("write", &path))?;
+        let mut command = self.home.command(&invocation.program);
+        command.args(&invocation.arguments);
+        command.stdout(log).stderr(errors);
+        let how = match process::run(command, INITIALIZE_LIMIT, interrupted)? {
+            Some(status) if status.success() => return Ok(()),
             Some(status) => process::how_it_ended(status),
-            None => format!("took longer than {} s", INITIALISE_LIMIT.as_secs()),
+            None => format!("took longer than {} s", INITIALIZE_LIMIT.as_secs()),
         };
+        let engine = self.installed.engine;
         let who = format!("the new data directory of {}", self.installed.shown());
-        let log = servers::read_tail(&log_path, 0);
+        let log = servers::read_tail(&path, 0);
         let log = engine.initialization_failure(&log);
         Err(servers::failure(engine, &who, how, log, &self.format))
     }
