@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use ::load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop, Work};
+use ::load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop};
 use client::net::Peer;
 use client::{StatementProtocol, TlsOptions};
+use workload::built_in::BuiltIn;
 use workload::options::Options;
 use workload::session::SessionError;
 
@@ -45,7 +46,7 @@ pub struct Load<'a> {
     /// Its users, workers and times.
     pub spec: &'a LoadSpec,
     /// What the users do.
-    pub work: Work<'a>,
+    pub workload: &'a BuiltIn,
     /// Where it waits for the other loads of its trial.
     pub barrier: &'a Barrier,
     /// What ends it early.

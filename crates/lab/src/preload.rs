@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use workload::name::WorkloadName;
-
 use crate::Database;
 use crate::failure::{Cause, Failure};
 use crate::keeper::Keeper;
@@ -20,7 +18,7 @@ pub(crate) fn preload(
     keeper: &mut dyn Keeper,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    if !trial.preload || trial.workload == WorkloadName::BulkInsert {
+    if !trial.preload || trial.workload.begins_empty() {
         return Ok(());
     }
     keeper.stage("reading all tables once");

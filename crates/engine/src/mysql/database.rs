@@ -122,7 +122,7 @@ impl Database for MysqlDatabase {
         ::load::run(
             load.spec,
             &connector,
-            load.work,
+            load.workload,
             load.barrier,
             load.stop,
             load.tell,

@@ -96,7 +96,7 @@ impl Database for SqliteDatabase {
         ::load::run(
             load.spec,
             &connector,
-            load.work,
+            load.workload,
             load.barrier,
             load.stop,
             load.tell,

@@ -1,7 +1,5 @@
 //! What a load is going to ask of host and servers.
 
-use workload::catalog::Catalog;
-
 use crate::files;
 use crate::needs;
 use crate::trial::{Place, Trial};
@@ -40,11 +38,8 @@ impl Asked {
         let users = u64::from(trial.load.users);
         let servers = u64::from(trial.instances.max(1));
         let tables = u64::from(trial.workload.tables(&trial.options, trial.load.users));
-        let statements = match (trial.protocol, trial.engine()) {
-            (client::StatementProtocol::Prepared, Some(engine)) => {
-                let catalog = Catalog::new(trial.workload, &trial.options, engine.dialect());
-                catalog.statements.len() as u64
-            }
+        let statements = match trial.protocol {
+            client::StatementProtocol::Prepared => trial.workload.statement_count(&trial.options),
             _ => 0,
         };
         let rows = tables.saturating_mul(trial.options.rows);
