@@ -103,7 +103,7 @@ impl Budget {
             shown_bytes(needed),
             shown_bytes(there)
         );
-        let remedy = "ask for fewer instances or a smaller innodb_buffer_pool_size";
+        let remedy = "ask for fewer instances or smaller buffer pools";
         Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
     }
 

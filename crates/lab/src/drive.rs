@@ -1,7 +1,6 @@
 //! Drives all servers of a trial at the same time, each with a load of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
