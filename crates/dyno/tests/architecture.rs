@@ -14,7 +14,7 @@ use std::process::Command;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("study", &[]),
     ("workload", &[]),
     ("wire", &[]),
@@ -22,9 +22,12 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("client", &["wire", "workload"]),
     ("data", &["client", "workload"]),
     ("load", &["client", "measure", "workload"]),
+    ("host", &["measure"]),
     (
         "lab",
-        &["client", "data", "load", "measure", "study", "workload"],
+        &[
+            "client", "data", "host", "load", "measure", "study", "workload",
+        ],
     ),
     ("store", &["measure"]),
     ("report", &["measure"]),

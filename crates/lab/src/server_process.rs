@@ -14,8 +14,7 @@ use std::time::Duration;
 use client::mysql::{Connection, Error, Target};
 use client::net::Peer;
 use client::reactor::{Reactor, timeout};
-
-use crate::sockets;
+use host::sockets;
 
 /// How long a server may take to answer.
 const LIMIT: Duration = Duration::from_secs(3);

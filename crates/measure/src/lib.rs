@@ -34,6 +34,7 @@ mod student;
 pub mod summary;
 pub mod threshold;
 pub mod until;
+pub mod values;
 pub mod verdict;
 pub mod warning;
 pub mod work;

@@ -1,61 +1,62 @@
-//! What a check is, and how what it saw becomes a finding.
+//! What a check is, and how its outcome becomes a finding.
 
 use measure::finding::{Finding, Level};
 
-/// Something that is looked at; `F` are the facts that it judges.
+/// A check of the facts `F`.
 #[derive(Debug)]
 pub(super) struct Check<F> {
     pub(super) about: About,
     pub(super) judge: fn(&F) -> Seen,
 }
 
-/// What is said of a check, here and in docs/doctor.md.
+/// What is said about a check, also in docs/doctor.md.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct About {
-    /// Words in capitals in it and in `mend` stand for what a judge fills in.
+    /// For example `disk-free`.
     pub(super) id: &'static str,
-    /// The worst that it can find.
+    /// Its most severe level.
     pub(super) worst: Level,
-    /// In one sentence.
+    /// Why it matters, in one sentence.
     pub(super) why: &'static str,
-    /// Who says so.
+    /// The source of the advice.
     pub(super) source: &'static str,
+    /// The remedy; words in capitals in it are placeholders.
     pub(super) mend: Mend,
 }
 
-/// What mends a finding.
+/// The remedy of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mend {
-    /// Nothing has to be mended, or nobody can.
+    /// There is none, or none is needed.
     Nothing,
-    /// A command, or words where there is none.
+    /// A command, or advice.
     Words(&'static str),
-    /// A setting of the server.
+    /// A server setting.
     Setting {
         name: &'static str,
         value: &'static str,
-        /// Whether the server takes it while it runs.
+        /// Whether it can be changed while the server runs.
         live: bool,
     },
 }
 
-/// What a judge saw, with the file or setting and its value.
+/// The outcome of a check, with the file or setting and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Seen {
     Passed(String),
-    /// Why it could not be looked at.
+    /// Why it could not be done.
     Unseen(String),
     Found(Found),
 }
 
-/// Something that is not as it should be.
+/// A check that did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) level: Level,
     pub(super) what: String,
-    /// What the words in capitals stand for.
+    /// Values of placeholders.
     fill: Vec<(&'static str, String)>,
-    /// What mends it here, where that is not what mends it elsewhere.
+    /// A remedy that replaces that of the check.
     mend: Option<String>,
 }
 
@@ -89,7 +90,7 @@ impl Seen {
         Self::found(Level::Note, what)
     }
 
-    /// Says what a word in capitals of the mend stands for.
+    /// Sets a placeholder of the remedy.
     pub(super) fn with(mut self, word: &'static str, value: impl ToString) -> Self {
         if let Self::Found(found) = &mut self {
             found.fill.push((word, value.to_string()));
@@ -97,7 +98,7 @@ impl Seen {
         self
     }
 
-    /// Says what mends it here, in place of what the check says.
+    /// Replaces the remedy of the check.
     pub(super) fn mended_by(mut self, mend: impl Into<String>) -> Self {
         if let Self::Found(found) = &mut self {
             found.mend = Some(mend.into());
@@ -115,14 +116,14 @@ impl Seen {
     }
 }
 
-/// Runs checks over facts. `mend` writes down what to do with what is looked at.
-pub(super) fn run<F>(
-    checks: &[Check<F>],
+/// Runs checks on facts. `mend` writes remedies for their subject.
+pub(super) fn run<'a, F: 'a>(
+    checks: impl IntoIterator<Item = &'a Check<F>>,
     facts: &F,
     of: &str,
     mend: impl Fn(Mend) -> Option<String>,
 ) -> Vec<Finding> {
-    let findings = checks.iter().map(|check| {
+    let findings = checks.into_iter().map(|check| {
         let about = &check.about;
         let (level, seen, mend) = match (check.judge)(facts) {
             Seen::Passed(seen) => (Level::Passed, seen, None),
@@ -146,7 +147,7 @@ pub(super) fn run<F>(
     findings.collect()
 }
 
-/// The same checks where there is nothing to look at.
+/// Findings of checks that have no subject.
 pub(super) fn unseen<F>(checks: &[Check<F>], of: &str, why: &str) -> Vec<Finding> {
     let findings = checks.iter().map(|check| Finding {
         id: check.about.id.to_owned(),
@@ -165,7 +166,7 @@ fn filled(mend: String, fill: &[(&'static str, String)]) -> String {
     fill.fold(mend, |mend, (word, value)| mend.replace(word, value))
 }
 
-/// What to do on a host.
+/// The remedy on a host.
 pub(super) fn on_host(mend: Mend) -> Option<String> {
     match mend {
         Mend::Nothing => None,
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mend_names_what_was_found() {
+    fn placeholders_are_filled() {
         let check = Check {
             about: About {
                 id: "a",
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_may_know_better_what_mends_it() {
+    fn a_finding_may_replace_the_remedy() {
         let about = About {
             id: "a",
             worst: Level::Note,

@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use crate::monitors::mounts::{self, Mount};
+use host::LOCAL;
+use host::mounts::{self, Mount};
 
 /// What they hold is lost when they are unmounted.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
@@ -15,12 +16,12 @@ const PLACEHOLDER: &str = "autofs";
 /// The depth of the mount point above `path`, which is whole and without symbolic links;
 /// `None` where nothing outlives the mount, or the kernel does not tell.
 pub(super) fn depth(path: &Path) -> Option<usize> {
-    depth_in(&mounts::all(), path)
+    depth_in(&mounts::all(&LOCAL), path)
 }
 
 /// Whether something is mounted at this depth above `path`, and nothing over that.
 pub(super) fn is_at(depth: usize, path: &Path) -> bool {
-    is_at_in(&mounts::all(), depth, path)
+    is_at_in(&mounts::all(&LOCAL), depth, path)
 }
 
 fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {

@@ -1,21 +1,12 @@
-//! What host and servers did while they were driven: one module for each source, and
-//! a thread that looks at all of them once a second on the load's clock.
+//! What host and servers did under load: a thread samples all of them once a second on the
+//! load's clock.
 //!
-//! Each source reads counters; two samples make the metrics of the stretch between
-//! them ([`sample`]). Metrics are named and explained by `measure::metric::METRICS`.
+//! A sample has counters; two samples make the metrics of the interval between them
+//! ([`sample`]). `host` reads those of the machine. `measure::metric::METRICS` names and
+//! explains all metrics.
 
-mod cpu;
-pub(crate) mod device;
-mod disk;
 mod innodb;
-pub(crate) mod memory;
-pub(crate) mod mounts;
-mod network;
-mod pressure;
-pub(crate) mod process;
-mod quota;
 mod sample;
-mod values;
 mod watcher;
 mod window;
 
@@ -27,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use client::mysql::Target;
 use measure::metric::{Metrics, MonitorPoint};
+use measure::values;
 
 use sample::{Sample, derive};
 use watcher::Watcher;
@@ -181,25 +173,7 @@ fn tell_stretch(
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    proptest! {
-        /// Whatever the kernel says, nothing panics.
-        #[test]
-        fn no_text_panics(text in "([a-z:.\\\\ ()=-]|[0-9]{1,20}|cpu|vda|some|lo:|\\n| - ){0,200}") {
-            let _ = cpu::parse(&text);
-            let _ = disk::parse(&text, &["vda".to_owned()]);
-            let _ = memory::parse(&text);
-            let _ = network::parse(&text);
-            let _ = pressure::parse(&text);
-            let _ = process::parse(&text);
-            let _ = quota::parse(&text);
-            let _ = mounts::parse(&text);
-            let _ = crate::kernel::list_length(&text);
-        }
-    }
 
     #[test]
     fn seconds_count_from_the_beginning_and_anew_from_the_measure_phase() {

@@ -119,11 +119,7 @@ mod tests {
             at: Instant::now(),
             late: Duration::ZERO,
             own_cpu: Duration::ZERO,
-            cpu: None,
-            pressure: Default::default(),
-            memory: Default::default(),
-            network: Default::default(),
-            disks: Default::default(),
+            host: host::Sample::default(),
             generator: None,
             servers: Vec::new(),
         }

@@ -3,15 +3,15 @@
 
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use host::LOCAL;
+use host::cgroup::{Group as OwnGroup, groups};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::{Kind, Outside};
-use crate::kernel;
-use crate::monitors::mounts::{self, Mount};
 
 /// Over how long the kernel adds up CPU time: its own default.
 const PERIOD_US: u64 = 100_000;
@@ -98,22 +98,24 @@ fn write(path: &Path, text: &str) -> Result<(), LabError> {
 }
 
 fn parent() -> Result<Parent, LabError> {
-    let groups = kernel::text("/proc/self/cgroup").unwrap_or_default();
-    find(&groups, &mounts::all())
+    find(&groups(&LOCAL))
 }
 
-/// Looks for it in a text of `/proc/self/cgroup`. A controller is in one version only.
-fn find(groups: &str, mounts: &[Mount]) -> Result<Parent, LabError> {
-    if let Some(dir) = version_1(groups, mounts) {
-        let version = Version::One;
-        return Ok(Parent { version, dir });
+/// Looks for it from this process's own groups up. A controller is in one version only.
+fn find(groups: &[OwnGroup]) -> Result<Parent, LabError> {
+    if let Some(own) = groups.iter().find(|group| group.has("cpu")) {
+        return Ok(Parent {
+            version: Version::One,
+            dir: own.dir(&LOCAL),
+        });
     }
-    let Some((own, top)) = version_2(groups, mounts) else {
+    let Some(own) = groups.iter().find(|group| group.is_unified()) else {
         return Err(LabError::NoCpuQuota {
             why: "no control groups are mounted here".to_owned(),
             remedy: "mount them first: mount -t cgroup2 none /sys/fs/cgroup".to_owned(),
         });
     };
+    let (own, top) = (own.dir(&LOCAL), own.mount.point.clone());
     // A group with processes in it, such as dyno's, shares nothing out to groups below.
     let mut above = own.ancestors().take_while(|dir| dir.starts_with(&top));
     let parent = above.find(|dir| names_cpu(&dir.join("cgroup.subtree_control")));
@@ -129,47 +131,8 @@ fn find(groups: &str, mounts: &[Mount]) -> Result<Parent, LabError> {
     Ok(parent)
 }
 
-/// This process's group in the hierarchy of version 1 that has the controller.
-fn version_1(groups: &str, mounts: &[Mount]) -> Option<PathBuf> {
-    let has_cpu = |list: &str| list.split(',').any(|name| name == "cpu");
-    let mut lines = groups.lines().filter_map(parse);
-    let (_, own) = lines.find(|(controllers, _)| has_cpu(controllers))?;
-    let mut mounts = mounts.iter();
-    let mount = mounts.find(|m| m.file_system == "cgroup" && has_cpu(&m.options))?;
-    Some(seen_in(mount, own))
-}
-
-/// This process's group in version 2, and the top of what it sees of that.
-fn version_2(groups: &str, mounts: &[Mount]) -> Option<(PathBuf, PathBuf)> {
-    let mut lines = groups.lines().filter_map(parse);
-    let (_, own) = lines.find(|(controllers, _)| controllers.is_empty())?;
-    let mount = mounts.iter().find(|m| m.file_system == "cgroup2")?;
-    Some((seen_in(mount, own), mount.point.clone()))
-}
-
-/// `4:cpu,cpuacct:/a/b` as the controllers and the group.
-fn parse(line: &str) -> Option<(&str, &str)> {
-    line.split_once(':')?.1.split_once(':')
-}
-
-/// Where a group is in a mount, of which a container may see a part only.
-fn seen_in(mount: &Mount, group: &str) -> PathBuf {
-    let below = Path::new(group).strip_prefix(&mount.root);
-    let inside = below.unwrap_or(Path::new("")).components();
-    // Above what this process sees, groups begin with `/..`.
-    let inside: PathBuf = inside
-        .filter(|part| matches!(part, Component::Normal(_)))
-        .collect();
-    // Joined with nothing a path gets a slash at its end, which messages would show.
-    let dir: PathBuf = mount.point.iter().chain(&inside).collect();
-    match dir.is_dir() {
-        true => dir,
-        false => mount.point.clone(),
-    }
-}
-
 fn names_cpu(list: &Path) -> bool {
-    let text = kernel::line(list).unwrap_or_default();
+    let text = host::line(&LOCAL, list).unwrap_or_default();
     text.split_whitespace().any(|name| name == "cpu")
 }
 
@@ -227,12 +190,22 @@ fn in_a_scope() -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use host::mounts::{self, Mount};
+
     use super::*;
 
     /// A made-up hierarchy of version 2 with the groups `/a`, `/a/b` and `/a/b/c`.
     struct Tree {
         dir: tempfile::TempDir,
-        mounts: Vec<Mount>,
+        mount: Mount,
+    }
+
+    fn in_group(controllers: &[&str], path: &str, mount: &Mount) -> OwnGroup {
+        OwnGroup {
+            controllers: controllers.iter().map(ToString::to_string).collect(),
+            path: path.to_owned(),
+            mount: mount.clone(),
+        }
     }
 
     impl Tree {
@@ -251,7 +224,7 @@ mod tests {
                 top.display()
             );
             Self {
-                mounts: mounts::parse(&line),
+                mount: mounts::parse(&line).remove(0),
                 dir,
             }
         }
@@ -265,7 +238,7 @@ mod tests {
         }
 
         fn find(&self, own: &str) -> Result<Parent, LabError> {
-            find(&format!("1:name=systemd:/x\n0::{own}\n"), &self.mounts)
+            find(&[in_group(&[], own, &self.mount)])
         }
     }
 
@@ -308,7 +281,7 @@ mod tests {
         let text = shown(tree.find("/a"));
         assert!(text.contains("shares out the controller cpu"), "{text}");
         assert!(text.contains("systemd-run") && text.contains("echo +cpu"));
-        let text = shown(find("0::/\n", &[]));
+        let text = shown(find(&[]));
         assert!(text.contains("mount -t cgroup2"), "{text}");
     }
 
@@ -328,10 +301,14 @@ mod tests {
 
     #[test]
     fn version_1_is_taken_where_it_has_the_controller() {
-        let text = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
-                    32 30 0:28 / /proc/self rw - cgroup cgroup rw,cpu,cpuacct\n\
+        let text = "32 30 0:28 / /proc/self rw - cgroup cgroup rw,cpu,cpuacct\n\
                     33 30 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-        let found = find("4:cpu,cpuacct:/fd\n0::/\n", &mounts::parse(text)).unwrap();
+        let mounts = mounts::parse(text);
+        let groups = [
+            in_group(&[], "/", &mounts[1]),
+            in_group(&["cpu", "cpuacct"], "/fd", &mounts[0]),
+        ];
+        let found = find(&groups).unwrap();
         assert_eq!(found.version, Version::One);
         assert_eq!(found.dir, Path::new("/proc/self/fd"));
     }

@@ -1,20 +1,18 @@
 //! Settings of servers: asked of one that runs, worked out for one that is planned.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use client::mysql::{Connection, Error, Target};
 use client::reactor::{Reactor, timeout};
+use host::{LOCAL, Memory, Place};
 use study::EngineSpec;
 
-use super::place;
 use crate::database::Database;
 use crate::doctor::asked::Asked;
 use crate::doctor::server::{Server, WANTED, defaults};
-use crate::kernel;
-use crate::monitors::memory::field_bytes;
 use crate::server_process::is_own;
 use crate::servers::{Engine, Installed, allowed_connections, plain_name};
 
@@ -40,7 +38,9 @@ pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> O
         .as_ref()
         .is_ok_and(|said| is_here(target, &said.settings));
     let data_dir = said.as_ref().ok().and_then(|said| data_dir(&said.settings));
-    let turning_disk = data_dir.filter(|_| here).and_then(|dir| place::turns(&dir));
+    let turning_disk = data_dir
+        .filter(|_| here)
+        .and_then(|dir| is_rotational(&dir));
     let data_bytes = said.as_ref().ok().and_then(|said| said.data_bytes);
     Some(Server {
         name: target.shown(),
@@ -83,7 +83,11 @@ fn is_here(target: &Target, settings: &BTreeMap<String, String>) -> bool {
 }
 
 fn memory_bytes() -> Option<u64> {
-    field_bytes(&kernel::text("/proc/meminfo")?, "MemTotal")
+    Memory::read(&LOCAL).total_bytes
+}
+
+fn is_rotational(dir: &Path) -> Option<bool> {
+    Place::read(&LOCAL, dir).is_rotational()
 }
 
 fn ask(target: &Arc<Target>) -> Result<Said, String> {
@@ -146,7 +150,7 @@ pub(in crate::doctor) fn planned(
         memory_bytes: memory_bytes(),
         servers: asked.private_servers,
         data_bytes: None,
-        turning_disk: disk.and_then(|disk| place::turns(&disk)),
+        turning_disk: disk.and_then(|disk| is_rotational(&disk)),
         asked: Some(asked),
     }
 }
