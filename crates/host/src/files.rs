@@ -176,7 +176,7 @@ pub(crate) mod made {
 
     /// Its root directory goes away with it.
     pub(crate) struct Machine {
-        pub(crate) dir: tempfile::TempDir,
+        _dir: tempfile::TempDir,
         pub(crate) files: Root,
     }
 
@@ -186,7 +186,7 @@ pub(crate) mod made {
             let dir = tempfile::tempdir().unwrap();
             let machine = Self {
                 files: Root::at(dir.path()),
-                dir,
+                _dir: dir,
             };
             for (path, text) in files {
                 machine.write(path, text);
