@@ -148,8 +148,12 @@ pub(super) fn run<'a, F: 'a>(
 }
 
 /// Findings of checks that have no subject.
-pub(super) fn unseen<F>(checks: &[Check<F>], of: &str, why: &str) -> Vec<Finding> {
-    let findings = checks.iter().map(|check| Finding {
+pub(super) fn unseen<'a, F: 'a>(
+    checks: impl IntoIterator<Item = &'a Check<F>>,
+    of: &str,
+    why: &str,
+) -> Vec<Finding> {
+    let findings = checks.into_iter().map(|check| Finding {
         id: check.about.id.to_owned(),
         of: of.to_owned(),
         level: Level::Unseen,

@@ -14,6 +14,7 @@ mod check;
 mod clock;
 mod container;
 mod cpu;
+mod disk;
 mod limits;
 mod machine;
 mod memory;
@@ -89,12 +90,12 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Server]) -> V
     let mut findings = check::run(checks, &machine, HOST, check::on_host);
     if places.is_empty() {
         let why = "no data on this host is known";
-        findings.extend(check::unseen(place::CHECKS, HOST, why));
+        findings.extend(check::unseen(of_places(), HOST, why));
     }
     for (path, mut data) in places {
         data.system_disks.clone_from(&machine.facts.system_disks);
         let of = path.display().to_string();
-        findings.extend(check::run(place::CHECKS, &data, &of, check::on_host));
+        findings.extend(check::run(of_places(), &data, &of, check::on_host));
     }
     findings
 }
@@ -242,6 +243,11 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     named.collect()
 }
 
+/// The checks of a directory that holds data.
+fn of_places() -> impl Iterator<Item = &'static check::Check<DataPlace>> {
+    place::CHECKS.iter().chain(disk::CHECKS)
+}
+
 /// Every check with its family, in the order of the reference page.
 fn families() -> Vec<(&'static str, Vec<check::About>)> {
     fn abouts<F: 'static>(
@@ -252,7 +258,7 @@ fn families() -> Vec<(&'static str, Vec<check::About>)> {
     let of_host = FAMILIES.iter();
     let of_host = of_host.map(|(title, checks)| (*title, abouts(*checks)));
     let others = [
-        ("File systems and disks", abouts(place::CHECKS)),
+        ("File systems and disks", abouts(of_places())),
         ("Servers", abouts(server::checks())),
     ];
     of_host.chain(others).collect()

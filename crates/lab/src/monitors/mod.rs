@@ -25,25 +25,24 @@ use watcher::Watcher;
 use window::Window;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// A rest that is shorter says nothing by itself: the kernel counts CPU time in
-/// hundredths of a second.
+/// The shortest interval with metrics: the kernel counts CPU time in hundredths of a second.
 const MIN_STRETCH: Duration = Duration::from_millis(500);
 
-/// What is watched, besides the host.
+/// What to monitor, besides the host.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
     /// The servers under load.
     pub servers: Vec<WatchedServer>,
 }
 
-/// A server that is watched, as far as it can be.
+/// A server to monitor, as far as it can be.
 #[derive(Debug, Clone)]
 pub struct WatchedServer {
     /// From 1, as in the metrics' names.
     pub number: u32,
-    /// Its process, when it runs on this host.
+    /// Its process, if it runs on this host.
     pub pid: Option<u32>,
-    /// Where its data lies, when that is on this host.
+    /// Its data directory, if that is on this host.
     pub data_dir: Option<PathBuf>,
     /// The control group that limits its CPU time.
     pub group_dir: Option<PathBuf>,
@@ -63,8 +62,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// When the sample after the one of `due` is due, which was taken `at`. Who comes late
-    /// has missed samples: those that are over, and the next if it is too near.
+    /// When the next sample is due after the one that was due at `due` and taken `at`. A late
+    /// sample skips those that are past, and the next one if it is too near.
     fn after(&self, due: Instant, at: Instant) -> Instant {
         let missed = (at + MIN_STRETCH).saturating_duration_since(due).as_secs();
         let next = due + SECOND + Duration::from_secs(missed);
@@ -75,7 +74,7 @@ impl Clock {
     }
 }
 
-/// The running monitors. Dropped, they end without a word.
+/// Running monitors. They end when dropped.
 #[derive(Debug)]
 pub struct Monitors {
     /// Ends the thread by being dropped.
@@ -83,12 +82,12 @@ pub struct Monitors {
     thread: JoinHandle<Metrics>,
 }
 
-/// Starts to watch: `tell` hears of each stretch as it ends, on the monitors' own
-/// thread. A server that cannot be reached is absent from the metrics and is tried again
-/// now and then; it keeps nothing else from being sampled.
+/// Starts to sample. `tell` gets the metrics of each interval as it ends, on the monitors'
+/// thread. A server that cannot be reached is absent from the metrics and is retried; it does
+/// not keep anything else from being sampled.
 ///
 /// # Errors
-/// When the system gives no thread.
+/// When the system cannot create a thread.
 pub fn start(
     watched: Watched,
     clock: Clock,
@@ -102,13 +101,13 @@ pub fn start(
 }
 
 impl Monitors {
-    /// Takes the last sample and gives the metrics from the first sample of the measure
-    /// phase to this one: none when the phase had not begun. Takes no longer than a
-    /// server may take to answer, which is less than a second.
+    /// Takes the last sample and returns the metrics from the first sample of the measure phase
+    /// to this one: none if the phase has not begun. Takes no longer than a server may take to
+    /// answer, which is less than a second.
     #[must_use]
     pub fn stop(self) -> Metrics {
         drop(self.running);
-        // A thread that has panicked has seen nothing.
+        // A thread that panicked has no metrics.
         self.thread.join().unwrap_or_default()
     }
 }
@@ -141,7 +140,7 @@ fn watch(
     }
 }
 
-/// Waits until a sample is due; true when the monitors were stopped first.
+/// Waits until a sample is due; true if the monitors are stopped first.
 fn stopped_before(due: Instant, stop: &Receiver<()>) -> bool {
     let wait = due.saturating_duration_since(Instant::now());
     stop.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected)

@@ -1,5 +1,5 @@
-//! `server.cpus`: a quota of CPU time for a server, by a control group of its own, in
-//! either version of the kernel's interface.
+//! `server.cpus`: a CPU quota for a server, set by a control group of its own in either
+//! version.
 
 use std::fs;
 use std::io;
@@ -13,14 +13,14 @@ use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::{Kind, Outside};
 
-/// Over how long the kernel adds up CPU time: its own default.
+/// The period of a quota: the kernel's default.
 const PERIOD_US: u64 = 100_000;
-/// The smallest quota that it takes.
+/// The smallest quota that the kernel accepts.
 const MIN_QUOTA_US: u64 = 1000;
-/// The kernel's word for a process that is not there.
+/// The error for a process that does not exist.
 const NO_PROCESS: i32 = rustix::io::Errno::SRCH.raw_os_error();
 
-/// Where new groups are made that can have a quota.
+/// A group below which groups with a quota can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parent {
     version: Version,
@@ -33,21 +33,20 @@ enum Version {
     Two,
 }
 
-/// A control group whose processes may use so many CPUs; it goes away with this value,
-/// when they have ended.
+/// A control group with a CPU quota. It is removed with this value, once its processes have
+/// ended.
 #[derive(Debug)]
 pub(crate) struct Group {
     place: Outside,
 }
 
-/// Makes sure that servers can be limited to so many CPUs here: makes such a group, and
-/// removes it.
+/// Checks that servers can be limited to this many CPUs: creates such a group and removes it.
 pub(crate) fn check(home: &Home, cpus: f64) -> Result<(), LabError> {
     Group::new(home, cpus).map(drop)
 }
 
 impl Group {
-    /// A new one without processes.
+    /// Creates a group without processes.
     pub(crate) fn new(home: &Home, cpus: f64) -> Result<Self, LabError> {
         Self::below(&parent()?, home, cpus)
     }
@@ -61,24 +60,24 @@ impl Group {
         Ok(Self { place })
     }
 
-    /// Where the kernel shows it.
+    /// Its directory.
     pub(crate) fn dir(&self) -> &Path {
         self.place.path()
     }
 
-    /// Puts a process into it, with all its threads and all that it will start.
+    /// Moves a process into it, with all its threads and future children.
     pub(crate) fn add(&self, pid: u32) -> Result<(), LabError> {
         match write(&self.place.path().join("cgroup.procs"), &pid.to_string()) {
-            // It has ended; how, is for others to tell.
+            // It has ended, which its owner reports.
             Err(LabError::Io { source, .. }) if source.raw_os_error() == Some(NO_PROCESS) => Ok(()),
             written => written,
         }
     }
 }
 
-/// What is written where.
+/// The files to write and their contents.
 fn limit(version: Version, cpus: f64) -> Vec<(&'static str, String)> {
-    // The study's numbers are bounded far below what fits.
+    // The study bounds the number far below what fits.
     let quota_us = ((cpus * PERIOD_US as f64).round() as u64).max(MIN_QUOTA_US);
     match version {
         Version::One => vec![
@@ -89,7 +88,7 @@ fn limit(version: Version, cpus: f64) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Writes to a file of the kernel, all at once.
+/// Writes to a kernel file in one call.
 fn write(path: &Path, text: &str) -> Result<(), LabError> {
     let written = fs::OpenOptions::new().write(true).open(path);
     written
@@ -101,7 +100,7 @@ fn parent() -> Result<Parent, LabError> {
     find(&groups(&LOCAL))
 }
 
-/// Looks for it from this process's own groups up. A controller is in one version only.
+/// Searches from this process's own groups up. A controller is in one version only.
 fn find(groups: &[OwnGroup]) -> Result<Parent, LabError> {
     if let Some(own) = groups.iter().find(|group| group.has("cpu")) {
         return Ok(Parent {
@@ -116,12 +115,12 @@ fn find(groups: &[OwnGroup]) -> Result<Parent, LabError> {
         });
     };
     let (own, top) = (own.dir(&LOCAL), own.mount.point.clone());
-    // A group with processes in it, such as dyno's, shares nothing out to groups below.
+    // A group that has processes, such as dyno's, cannot delegate controllers to groups below.
     let mut above = own.ancestors().take_while(|dir| dir.starts_with(&top));
     let parent = above.find(|dir| names_cpu(&dir.join("cgroup.subtree_control")));
     let parent = Parent {
         version: Version::Two,
-        dir: parent.ok_or_else(|| not_shared_out(&own, &top))?.to_owned(),
+        dir: parent.ok_or_else(|| not_delegated(&own, &top))?.to_owned(),
     };
     let procs = parent.dir.join("cgroup.procs");
     accessat(CWD, &procs, Access::WRITE_OK, AtFlags::EACCESS).map_err(|error| {
@@ -136,11 +135,11 @@ fn names_cpu(list: &Path) -> bool {
     text.split_whitespace().any(|name| name == "cpu")
 }
 
-fn not_shared_out(own: &Path, top: &Path) -> LabError {
+fn not_delegated(own: &Path, top: &Path) -> LabError {
     let (why, remedy) = match names_cpu(&top.join("cgroup.controllers")) {
         true => (
             format!(
-                "neither {} nor a control group above it shares out the controller cpu",
+                "neither {} nor a control group above it delegates the cpu controller",
                 own.display()
             ),
             format!(
@@ -150,8 +149,8 @@ fn not_shared_out(own: &Path, top: &Path) -> LabError {
             ),
         ),
         false => (
-            format!("there is no controller cpu in {}", top.display()),
-            "in a container, give it that controller; else use a kernel with CFS_BANDWIDTH"
+            format!("{} has no cpu controller", top.display()),
+            "in a container, delegate that controller to it; else use a kernel with CFS_BANDWIDTH"
                 .to_owned(),
         ),
     };
@@ -159,13 +158,13 @@ fn not_shared_out(own: &Path, top: &Path) -> LabError {
 }
 
 impl Parent {
-    /// The kernel let dyno make no such group here.
+    /// The kernel refused to create such a group here.
     fn refused(&self, why: &str) -> LabError {
         let dir = self.dir.display();
         let is_root = rustix::process::geteuid().is_root();
         let remedy = match (is_root, self.version) {
             (true, _) => format!(
-                "{dir} must be writable (in a container it often is not), and allow at least as many CPUs itself"
+                "{dir} must be writable (in a container it often is not) and have at least as many CPUs itself"
             ),
             (false, Version::Two) => format!("run dyno as root, or {}", in_a_scope()),
             (false, Version::One) => format!(
@@ -180,7 +179,7 @@ impl Parent {
     }
 }
 
-/// How systemd starts a program in a group whose parent has the controller.
+/// How systemd starts a program in a group whose parent delegates the controller.
 fn in_a_scope() -> &'static str {
     match rustix::process::geteuid().is_root() {
         true => "start dyno with: systemd-run --scope -p Delegate=yes dyno …",
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_has_new_groups_in_the_nearest_that_shares_cpus_out() {
+    fn version_2_takes_the_nearest_group_that_delegates_cpus() {
         let tree = Tree::new("/");
         tree.write("a/cgroup.subtree_control", "cpuset cpu memory\n");
         tree.write("a/b/cgroup.subtree_control", "memory cpuset\n");
@@ -269,17 +268,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_with_how_to_get_it() {
+    fn what_is_missing_is_reported_with_a_remedy() {
         let shown = |found: Result<Parent, LabError>| {
             let error = found.unwrap_err();
             format!("{error}; {}", error.remedy().unwrap())
         };
         let tree = Tree::new("/");
         let none = shown(tree.find("/a"));
-        assert!(none.contains("there is no controller cpu"), "{none}");
+        assert!(none.contains("has no cpu controller"), "{none}");
         tree.write("cgroup.controllers", "cpuset cpu io\n");
         let text = shown(tree.find("/a"));
-        assert!(text.contains("shares out the controller cpu"), "{text}");
+        assert!(text.contains("delegates the cpu controller"), "{text}");
         assert!(text.contains("systemd-run") && text.contains("echo +cpu"));
         let text = shown(find(&[]));
         assert!(text.contains("mount -t cgroup2"), "{text}");
