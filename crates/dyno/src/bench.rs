@@ -15,7 +15,6 @@ use workload::options::Options;
 
 use crate::as_study::as_study;
 use crate::cli::{ArrivalsArg, BenchArgs, PrepareArg, ProtocolArg, ReplyTimeArg};
-use crate::console::layout;
 use crate::failure::{Exit, Failure};
 use crate::progress::{Detail, Screen};
 use crate::results::{About, Results};
@@ -105,9 +104,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         }
     };
     let judged = results.judge(&thresholds);
-    let text = layout().apply(|| ::report::text::trial(&ran.summary));
-    let text = text + &results.thresholds_as_text();
-    let concluded = results.conclude(&text, args.json);
+    let concluded = results.conclude(&results.as_text(true), args.json);
     // What ended the load says more than what that led to.
     let ended = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
     ended

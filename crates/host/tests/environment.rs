@@ -28,6 +28,7 @@ fn the_disk_under_a_directory_is_the_one_that_lsblk_names() {
     assert_eq!(place.file_system.as_deref(), Some(told("FSTYPE").as_str()));
     let source = told("SOURCE");
     if !source.starts_with("/dev/") {
+        assert_eq!(place.disks, [], "{source} is no device");
         return;
     }
     let source = source.split('[').next().unwrap();
