@@ -45,8 +45,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         ..server::access(&args.connection.login)?
     };
     let options = options(args);
-    options
-        .validate_for(args.workload)
+    args.workload
+        .validate(&options)
         .map_err(|error| Failure::new(Exit::Usage, error))?;
     if args.time.is_some_and(|time| time.is_zero()) && events(args).is_none() {
         let message = "--time 0 is no limit, and nothing else ends the run";
