@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::needs::shown_bytes;
 use crate::servers::Engine;
+use measure::bytes::shown_bytes;
 
 /// A laboratory that could not do its work.
 #[derive(Debug, thiserror::Error)]

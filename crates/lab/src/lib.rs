@@ -50,7 +50,7 @@ pub use glance::{Glance, disk_of_cache, glance};
 pub use home::{Cleaned, Leftover, clean};
 pub use keeper::Keeper;
 pub use lab::Lab;
-pub use needs::shown_bytes;
+pub use measure::bytes::shown_bytes;
 pub use prepare::prepare;
 pub use spec::{config, installed};
 pub use study::run;

@@ -1,5 +1,7 @@
 //! Findings about host and servers from before the load.
 
+pub mod check;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,11 @@
 //! What surrounds the machine: a hypervisor, control groups with limits.
 
+use measure::bytes::shown_bytes;
 use measure::finding::Level::{self, Careful, Note, Spoils};
 
 use super::check::{About, Check, Mend, Seen};
 use super::machine::Machine;
 use super::rule::{at_least, graded};
-use crate::needs::shown_bytes;
 
 pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {

@@ -1,11 +1,11 @@
 //! Memory: huge pages, swap, overcommit, write-back.
 
+use measure::bytes::shown_bytes;
 use measure::finding::Level::{Careful, Note, Spoils};
 
 use super::check::{About, Check, Mend, Seen};
 use super::machine::Machine;
 use super::rule::{at_least, graded, is_one_of};
-use crate::needs::shown_bytes;
 
 /// The part of the memory that the kernel and servers need besides buffer pools: one in this many.
 const RESERVE: u64 = 10;

@@ -10,7 +10,6 @@
 
 mod activity;
 mod asked;
-mod check;
 mod clock;
 mod container;
 mod cpu;
@@ -29,7 +28,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use host::{Activity, Facts, LOCAL};
-use measure::finding::Finding;
+use measure::finding::{Finding, check};
 use study::EngineSpec;
 
 pub use asked::Asked;

@@ -1,11 +1,11 @@
 //! The file system of a directory that holds data.
 
+use measure::bytes::shown_bytes;
 use measure::finding::Level::{self, Careful, Note, Spoils};
 
 use super::check::{About, Check, Mend, Seen};
 use super::machine::DataPlace;
 use super::rule::graded;
-use crate::needs::shown_bytes;
 
 /// The part of a disk that should stay free: one in this many.
 const RESERVE: u64 = 10;

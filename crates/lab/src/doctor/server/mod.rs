@@ -13,8 +13,8 @@ use measure::finding::{Finding, Level};
 
 use super::asked::Asked;
 use super::check::{self, About, Check, Mend, Seen};
-use crate::needs::parse_bytes;
 use crate::servers::Engine;
+use measure::bytes::parse_bytes;
 
 /// What is known of a server.
 #[derive(Debug, Clone)]

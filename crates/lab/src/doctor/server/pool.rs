@@ -3,7 +3,7 @@
 use measure::finding::Level;
 
 use super::{About, Check, Engine, Mend, Seen, Server};
-use crate::needs::shown_bytes;
+use measure::bytes::shown_bytes;
 
 /// What both engines take when nobody chooses.
 const DEFAULT_BYTES: u64 = 128 << 20;

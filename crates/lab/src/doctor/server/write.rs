@@ -3,7 +3,7 @@
 use measure::finding::Level;
 
 use super::{About, Check, Engine, Mend, Seen, Server};
-use crate::needs::shown_bytes;
+use measure::bytes::shown_bytes;
 
 /// Two log files of 512 MiB, as the paper has them; less fills up under a load that writes.
 const GOOD_LOG_BYTES: u64 = 1 << 30;

@@ -1,39 +1,43 @@
 //! What a check is, and how its outcome becomes a finding.
 
-use measure::finding::{Finding, Level};
+use super::{Finding, Level};
 
 /// A check of the facts `F`.
 #[derive(Debug)]
-pub(super) struct Check<F> {
-    pub(super) about: About,
-    pub(super) judge: fn(&F) -> Seen,
+pub struct Check<F> {
+    /// What is said about it.
+    pub about: About,
+    /// Judges the facts.
+    pub judge: fn(&F) -> Seen,
 }
 
 /// What is said about a check, also in docs/doctor.md.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct About {
+pub struct About {
     /// For example `disk-free`.
-    pub(super) id: &'static str,
+    pub id: &'static str,
     /// Its most severe level.
-    pub(super) worst: Level,
+    pub worst: Level,
     /// Why it matters, in one sentence.
-    pub(super) why: &'static str,
+    pub why: &'static str,
     /// The source of the advice.
-    pub(super) source: &'static str,
+    pub source: &'static str,
     /// The remedy; words in capitals in it are placeholders.
-    pub(super) mend: Mend,
+    pub mend: Mend,
 }
 
 /// The remedy of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mend {
+pub enum Mend {
     /// There is none, or none is needed.
     Nothing,
     /// A command, or advice.
     Words(&'static str),
     /// A server setting.
     Setting {
+        /// Its name.
         name: &'static str,
+        /// The value that it should have.
         value: &'static str,
         /// Whether it can be changed while the server runs.
         live: bool,
@@ -42,18 +46,20 @@ pub(super) enum Mend {
 
 /// The outcome of a check, with the file or setting and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Seen {
+pub enum Seen {
+    /// No problem was found.
     Passed(String),
     /// Why it could not be done.
     Unseen(String),
+    /// A problem was found.
     Found(Found),
 }
 
 /// A check that did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) level: Level,
-    pub(super) what: String,
+pub struct Found {
+    level: Level,
+    what: String,
     /// Values of placeholders.
     fill: Vec<(&'static str, String)>,
     /// A remedy that replaces that of the check.
@@ -61,15 +67,21 @@ pub(super) struct Found {
 }
 
 impl Seen {
-    pub(super) fn passed(what: impl Into<String>) -> Self {
+    /// No problem was found.
+    #[must_use]
+    pub fn passed(what: impl Into<String>) -> Self {
         Self::Passed(what.into())
     }
 
-    pub(super) fn unseen(why: impl Into<String>) -> Self {
+    /// The check could not be done.
+    #[must_use]
+    pub fn unseen(why: impl Into<String>) -> Self {
         Self::Unseen(why.into())
     }
 
-    pub(super) fn found(level: Level, what: impl Into<String>) -> Self {
+    /// A problem was found.
+    #[must_use]
+    pub fn found(level: Level, what: impl Into<String>) -> Self {
         Self::Found(Found {
             level,
             what: what.into(),
@@ -78,20 +90,27 @@ impl Seen {
         })
     }
 
-    pub(super) fn spoils(what: impl Into<String>) -> Self {
+    /// Results are misleading.
+    #[must_use]
+    pub fn spoils(what: impl Into<String>) -> Self {
         Self::found(Level::Spoils, what)
     }
 
-    pub(super) fn careful(what: impl Into<String>) -> Self {
+    /// Results may be some percent off.
+    #[must_use]
+    pub fn careful(what: impl Into<String>) -> Self {
         Self::found(Level::Careful, what)
     }
 
-    pub(super) fn note(what: impl Into<String>) -> Self {
+    /// For information.
+    #[must_use]
+    pub fn note(what: impl Into<String>) -> Self {
         Self::found(Level::Note, what)
     }
 
     /// Sets a placeholder of the remedy.
-    pub(super) fn with(mut self, word: &'static str, value: impl ToString) -> Self {
+    #[must_use]
+    pub fn with(mut self, word: &'static str, value: impl ToString) -> Self {
         if let Self::Found(found) = &mut self {
             found.fill.push((word, value.to_string()));
         }
@@ -99,15 +118,17 @@ impl Seen {
     }
 
     /// Replaces the remedy of the check.
-    pub(super) fn mended_by(mut self, mend: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn mended_by(mut self, mend: impl Into<String>) -> Self {
         if let Self::Found(found) = &mut self {
             found.mend = Some(mend.into());
         }
         self
     }
 
-    #[cfg(test)]
-    pub(super) fn level(&self) -> Level {
+    /// Its level.
+    #[must_use]
+    pub fn level(&self) -> Level {
         match self {
             Self::Passed(_) => Level::Passed,
             Self::Unseen(_) => Level::Unseen,
@@ -117,7 +138,8 @@ impl Seen {
 }
 
 /// Runs checks on facts. `mend` writes remedies for their subject.
-pub(super) fn run<'a, F: 'a>(
+#[must_use]
+pub fn run<'a, F: 'a>(
     checks: impl IntoIterator<Item = &'a Check<F>>,
     facts: &F,
     of: &str,
@@ -148,7 +170,8 @@ pub(super) fn run<'a, F: 'a>(
 }
 
 /// Findings of checks that have no subject.
-pub(super) fn unseen<'a, F: 'a>(
+#[must_use]
+pub fn unseen<'a, F: 'a>(
     checks: impl IntoIterator<Item = &'a Check<F>>,
     of: &str,
     why: &str,
@@ -171,7 +194,8 @@ fn filled(mend: String, fill: &[(&'static str, String)]) -> String {
 }
 
 /// The remedy on a host.
-pub(super) fn on_host(mend: Mend) -> Option<String> {
+#[must_use]
+pub fn on_host(mend: Mend) -> Option<String> {
     match mend {
         Mend::Nothing => None,
         Mend::Words(words) => Some(words.to_owned()),
