@@ -14,7 +14,7 @@ use std::process::Command;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("study", &[]),
     ("workload", &[]),
     ("wire", &[]),
@@ -25,9 +25,12 @@ const ALLOWED: [(&str, &[&str]); 11] = [
         &["client", "load", "measure", "study", "workload"],
     ),
     ("load", &["client", "measure", "workload"]),
+    ("host", &["measure"]),
     (
         "lab",
-        &["client", "engine", "load", "measure", "study", "workload"],
+        &[
+            "client", "engine", "host", "load", "measure", "study", "workload",
+        ],
     ),
     ("store", &["measure"]),
     ("report", &["measure"]),
