@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use client::mysql::StatementProtocol;
-use lab::{Database, EarlyEnd, Place, Trial};
+use client::StatementProtocol;
+use lab::{EarlyEnd, Place, Trial};
 use load::{Arrivals, Pace};
 use measure::setup::ReplyTime;
 use workload::options::Options;
@@ -74,14 +74,14 @@ fn line(key: &str, value: impl Display) -> String {
 
 fn server(args: &BenchArgs, trial: &Trial) -> Lines {
     let url = match &trial.place {
-        Place::Given(database @ Database::Mysql { .. }) => database.shown(),
+        Place::Given(database) if !database.is_in_process() => database.shown(),
         _ => match sqlite(&args.url) {
             Some(url) => url,
             None => return vec![line("engine", "\"sqlite\"")],
         },
     };
     let mut lines = vec![line("url", quoted(&url))];
-    if matches!(&trial.place, Place::Given(Database::Mysql { .. })) {
+    if matches!(&trial.place, Place::Given(database) if !database.is_in_process()) {
         lines.extend(login(&args.connection.login));
     }
     lines
@@ -265,7 +265,6 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use client::sqlite::SqliteTarget;
     use study::Study;
 
     use super::*;
@@ -286,7 +285,11 @@ mod tests {
     /// What a command line means, and what the study means that is kept of it.
     fn both(url: &str, words: &str) -> (Trial, Trial, String) {
         let args = typed(url, words);
-        let database = Database::Sqlite(SqliteTarget::parse("sqlite:").unwrap().into());
+        let dir = tempfile::tempdir().unwrap();
+        let access = lab::Access::default();
+        let database = engine::SQLITE
+            .open("sqlite:", &access, Some(dir.path()))
+            .unwrap();
         let typed = describe(&args, options(&args), database, args.threads[0]);
         let text = as_study(&args, &typed, "what \"SQLite\\3\"\n gives");
         let study = Study::parse("study.toml", &text)

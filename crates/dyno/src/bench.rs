@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use client::mysql::StatementProtocol;
-use data::Mode;
+use client::StatementProtocol;
+use engine::data::Mode;
 use lab::{Access, Database, EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::ended::Until;
@@ -65,8 +65,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         true => Screen::of_trials(args.output.detail(Detail::Bar)),
         false => Screen::new(args.output.detail(Detail::Seconds)),
     };
-    screen.line(&format!("{} at {}", database.engine(), database.shown()));
-    let title = format!("{} on {}", args.workload, database.engine());
+    screen.line(&format!("{} at {}", database.product(), database.shown()));
+    let title = format!("{} on {}", args.workload, database.product());
     let trials = trials(args, &options, &database)?;
     let study = as_study(args, &trials[0], &title);
     if args.prepare == PrepareArg::Only {
@@ -86,7 +86,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     let places: Vec<_> = database.file().into_iter().collect();
     let mut results = Results::create(args.out.as_deref(), about, &places, screen)?;
-    let server = database.target().map(|target| target.shown());
+    let server = (!database.is_in_process()).then(|| database.shown());
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
     thresholds.note_what_is_missing(&trials, &results.screen);
     results.look(&trials, &of);

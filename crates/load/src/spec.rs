@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// How long a server may send no reply to a load without a time limit. Longer than the lock
-/// wait timeouts of MySQL and MariaDB (50 s), after which they reply with an error.
+/// How long a server may send no reply to a load without a time limit. Longer than servers'
+/// lock wait timeouts (50 s), after which they reply with an error.
 pub const STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// A load on one server.
