@@ -80,7 +80,7 @@ fn any_other_refusal_ends_the_load_at_once() {
     let expected = End::Failed(error(FailureKind::Refused, DUPLICATE));
     assert_eq!(driven.outcome().end, expected);
     let failed_ns = server.requests(Asked::Statement)[at as usize].request.at_ns;
-    // The main thread was notified; it did not have to poll.
+    // Nothing else had to happen first: users that run come to their end meanwhile.
     assert_eq!(driven.ended_ns, failed_ns + SERVICE);
     let total = driven.measured();
     assert_eq!(total.errors[&DUPLICATE].action, "stopped the load");

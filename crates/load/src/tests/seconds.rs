@@ -119,7 +119,7 @@ fn the_limit_of_events_is_exact_and_ends_the_measurement() {
         // A transaction of the warm-up may end in the measurement.
         assert!((1000..=1007).contains(&counted), "{counted}");
         let last = statements.iter().filter_map(|entry| entry.replied).max();
-        // The main thread was notified of the last end.
+        // The load ends with its last transaction.
         assert_eq!(driven.ended_ns, last.unwrap().0);
         if warmup_ms == 0 {
             assert_eq!((statements.len(), counted), (1000, 1000));
