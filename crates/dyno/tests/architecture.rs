@@ -121,7 +121,7 @@ const NAMING_AN_ENGINE: &[&str] = &[
     "crates/dyno/src/cli/habits/table.rs",
     "crates/dyno/src/cli/study.rs",
     "crates/dyno/src/secrets.rs",
-    "crates/lab/src/doctor/cpu/numa.rs",
+    "crates/lab/src/doctor/cpu.rs",
     "crates/lab/src/doctor/memory.rs",
     "crates/measure/src/judge.rs",
     "crates/measure/src/judge/facts.rs",
