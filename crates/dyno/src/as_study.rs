@@ -229,7 +229,7 @@ fn monitors(trial: &Trial) -> Lines {
 }
 
 fn duration(duration: Duration) -> String {
-    quoted(&study::format_duration(duration))
+    quoted(&plan::format_duration(duration))
 }
 
 /// A share as it was typed, without what the arithmetic of fractions adds.

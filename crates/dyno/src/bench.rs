@@ -10,7 +10,7 @@ use load::{Arrivals, LoadSpec, Pace};
 use measure::ended::Until;
 use measure::result::Design;
 use measure::setup::ReplyTime;
-use study::{FindMax, Limited};
+use plan::{FindMax, Limited};
 use workload::options::Options;
 
 use crate::as_study::as_study;
@@ -182,7 +182,7 @@ fn search(
     results.screen.line(&format!(
         "searching the highest rate: at most {} trials, {} under load",
         planned(args, trials),
-        study::format_duration(time)
+        plan::format_duration(time)
     ));
     let ran = lab::find_max(lab, trials, &[], &mut results, interrupted);
     results.screen.finish_stage();

@@ -2,7 +2,7 @@
 
 use client::mysql::{ServerPublicKey, TlsMode, TlsOptions};
 use lab::{Access, Database, Lab};
-use study::LoginSpec;
+use plan::LoginSpec;
 
 use crate::cli::{LoginArgs, TlsModeArg};
 use crate::failure::{Exit, Failure};
@@ -27,7 +27,7 @@ pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
     let file = args.option_file.as_deref();
     let file = file.map(OptionFile::read).transpose()?.unwrap_or_default();
     let login = LoginSpec {
-        tls_mode: args.tls_mode.map(study::TlsMode::from),
+        tls_mode: args.tls_mode.map(plan::TlsMode::from),
         tls_ca: args.tls_ca.clone(),
         tls_cert: args.tls_cert.clone(),
         tls_key: args.tls_key.clone(),
@@ -62,11 +62,11 @@ fn tls(login: &LoginSpec) -> Result<TlsOptions, Failure> {
     };
     Ok(TlsOptions {
         mode: login.tls_mode.map(|mode| match mode {
-            study::TlsMode::Disable => TlsMode::Disable,
-            study::TlsMode::Preferred => TlsMode::Preferred,
-            study::TlsMode::Required => TlsMode::Required,
-            study::TlsMode::VerifyCa => TlsMode::VerifyCa,
-            study::TlsMode::VerifyFull => TlsMode::VerifyFull,
+            plan::TlsMode::Disable => TlsMode::Disable,
+            plan::TlsMode::Preferred => TlsMode::Preferred,
+            plan::TlsMode::Required => TlsMode::Required,
+            plan::TlsMode::VerifyCa => TlsMode::VerifyCa,
+            plan::TlsMode::VerifyFull => TlsMode::VerifyFull,
         }),
         ca: login.tls_ca.clone(),
         certificate: login.tls_cert.clone(),
@@ -76,7 +76,7 @@ fn tls(login: &LoginSpec) -> Result<TlsOptions, Failure> {
     })
 }
 
-impl From<TlsModeArg> for study::TlsMode {
+impl From<TlsModeArg> for plan::TlsMode {
     fn from(mode: TlsModeArg) -> Self {
         match mode {
             TlsModeArg::Disable => Self::Disable,

@@ -8,7 +8,8 @@ use measure::column::full_name;
 use measure::ended::Until;
 use measure::result::{Design, Table};
 use measure::setup::ReplyTime;
-use study::{Engine, LoginSpec, Plan, ServerSpec, ServerUrl, Study};
+use plan::{Engine, LoginSpec, Plan, ServerSpec, ServerUrl};
+use study::Study;
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -109,7 +110,7 @@ impl Meant {
     }
 
     /// What a trial of the plan means for the laboratory.
-    pub(crate) fn trial(&self, planned: &study::Trial, place: Place) -> Result<Trial, Failure> {
+    pub(crate) fn trial(&self, planned: &plan::Trial, place: Place) -> Result<Trial, Failure> {
         let load = &planned.load;
         let workload: WorkloadName = load.workload.parse().map_err(usage)?;
         let distribution: Distribution = load.distribution.parse().map_err(|error| {
@@ -128,12 +129,12 @@ impl Meant {
             options: options(planned, distribution),
             seed: planned.data.seed,
             protocol: match load.protocol {
-                study::Protocol::Prepared => StatementProtocol::Prepared,
-                study::Protocol::Text => StatementProtocol::Text,
+                plan::Protocol::Prepared => StatementProtocol::Prepared,
+                plan::Protocol::Text => StatementProtocol::Text,
             },
             reply_time: match load.reply_time {
-                study::ReplyTime::Kernel => ReplyTime::Kernel,
-                study::ReplyTime::Program => ReplyTime::Program,
+                plan::ReplyTime::Kernel => ReplyTime::Kernel,
+                plan::ReplyTime::Program => ReplyTime::Program,
             },
             mode: Some(Mode::Missing),
             load_connections: LOAD_CONNECTIONS,
@@ -193,7 +194,7 @@ fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Place, Failure
     Ok(Place::Given(server::open(url.expose(), &access, lab)?))
 }
 
-fn options(planned: &study::Trial, distribution: Distribution) -> Options {
+fn options(planned: &plan::Trial, distribution: Distribution) -> Options {
     let (data, transaction) = (&planned.data, &planned.transaction);
     Options {
         tables: data.tables,
@@ -258,24 +259,24 @@ pub(crate) fn unknown_column(column: &str) -> Option<String> {
     }
     let names = measure::column::all_names();
     Some(
-        match study::nearest(column, names.iter().map(String::as_str)) {
+        match plan::nearest(column, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "docs/metrics.md lists the columns: tps, response_ms.p99, cpu.user…".to_owned(),
         },
     )
 }
 
-fn pace(pace: study::Pace) -> Pace {
+fn pace(pace: plan::Pace) -> Pace {
     match pace {
-        study::Pace::Closed => Pace::Closed,
-        study::Pace::Open {
+        plan::Pace::Closed => Pace::Closed,
+        plan::Pace::Open {
             rate_per_s,
             arrivals,
         } => Pace::Open {
             per_s: rate_per_s,
             arrivals: match arrivals {
-                study::Arrivals::Poisson => Arrivals::Poisson,
-                study::Arrivals::Constant => Arrivals::Constant,
+                plan::Arrivals::Poisson => Arrivals::Poisson,
+                plan::Arrivals::Constant => Arrivals::Constant,
             },
         },
     }

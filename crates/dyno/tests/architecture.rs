@@ -14,8 +14,9 @@ use std::process::Command;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
-const ALLOWED: [(&str, &[&str]); 11] = [
-    ("study", &[]),
+const ALLOWED: [(&str, &[&str]); 12] = [
+    ("plan", &[]),
+    ("study", &["plan"]),
     ("workload", &[]),
     ("wire", &[]),
     ("measure", &[]),
@@ -24,7 +25,9 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("load", &["client", "measure", "workload"]),
     (
         "lab",
-        &["client", "data", "load", "measure", "study", "workload"],
+        &[
+            "client", "data", "load", "measure", "plan", "study", "workload",
+        ],
     ),
     ("store", &["measure"]),
     ("report", &["measure"]),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use data::{Listener, Mode};
 use measure::instance::{Reset, ResetHow};
-use study::EngineSpec;
+use plan::EngineSpec;
 
 use crate::database::Database;
 use crate::failure::Failure;

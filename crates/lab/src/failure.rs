@@ -1,6 +1,6 @@
 //! What can go wrong in the laboratory, told as a user needs it.
 
-use study::Span;
+use plan::Span;
 
 use crate::error::LabError;
 

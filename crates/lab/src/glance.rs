@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use data::Wanted;
-use study::EngineSpec;
+use plan::EngineSpec;
 
 use crate::account::Account;
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use study::EngineSpec;
+use plan::EngineSpec;
 
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
@@ -23,9 +23,9 @@ pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
 /// The engine of a study's servers.
 pub(crate) fn engine_of(spec: &EngineSpec) -> Result<servers::Engine, Failure> {
     match spec.engine {
-        study::Engine::MariaDb => Ok(servers::Engine::MariaDb),
-        study::Engine::MySql => Ok(servers::Engine::MySql),
-        study::Engine::Sqlite => Err(Failure::new(Cause::Internal, "SQLite is no server")),
+        plan::Engine::MariaDb => Ok(servers::Engine::MariaDb),
+        plan::Engine::MySql => Ok(servers::Engine::MySql),
+        plan::Engine::Sqlite => Err(Failure::new(Cause::Internal, "SQLite is no server")),
     }
 }
 

@@ -4,15 +4,11 @@
 use std::time::Duration;
 
 use crate::content::{Content, EITHER, Ground};
-use crate::duration::format_duration;
 use crate::error::{Fault, Faults};
-use crate::key::{KEYS, SWEEP, VARIANT};
 use crate::read::grouped;
-use crate::span::{Span, Spanned};
-use crate::spec::LIMITS;
 use crate::study::MAX_TRIALS;
-use crate::suggest::{nearest, shown};
-use crate::value::{FromValue, Value};
+use plan::key::{KEYS, SWEEP, VARIANT};
+use plan::{FromValue, Limited, Span, Spanned, Value, format_duration, nearest, shown};
 
 /// What the table of keys has for `load.until.max`.
 const DEFAULT_UNTIL_MAX: Duration = Duration::from_secs(1800);
@@ -231,7 +227,9 @@ fn until(content: &Content, faults: &mut Faults) {
 
 /// A search has one limit, and sets the rate by itself.
 fn find_max(content: &Content, faults: &mut Faults) {
-    let mut limits = LIMITS.iter().filter_map(|(name, _)| content.place(name));
+    let mut limits = Limited::KEYS
+        .iter()
+        .filter_map(|(name, _)| content.place(name));
     let Some(first) = limits.next() else {
         return;
     };

@@ -6,10 +6,10 @@ use toml::de::DeValue;
 
 use crate::content::{Axis, Content, Ground};
 use crate::error::Fault;
-use crate::key::{self, Name, VARIANT};
+use crate::name::Name;
 use crate::read::read;
-use crate::span::{Span, Spanned};
-use crate::value::{FromValue, Value};
+use plan::key::{self, VARIANT};
+use plan::{FromValue, Span, Spanned, Value};
 
 pub(crate) type Failure = (Span, Fault);
 pub(crate) type Defaults = BTreeMap<&'static str, Spanned<Value>>;

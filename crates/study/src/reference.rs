@@ -1,8 +1,8 @@
 //! The reference page, written from the table of keys.
 
-use crate::duration::format_duration;
-use crate::key::{KEYS, Key, Kind, SECTIONS};
 use crate::read::range_words;
+use plan::format_duration;
+use plan::key::{KEYS, Key, Kind, SECTIONS};
 
 const INTRO: &str = include_str!("reference_intro.md");
 const OUTRO: &str = include_str!("reference_outro.md");

@@ -23,7 +23,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 fn with_unit(text: &str) -> Result<Duration, String> {
-    ::study::parse_duration(text).map_err(|error| error.to_string())
+    ::plan::parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// A limit of response times. It needs its unit: 20 could be meant in milliseconds.

@@ -97,6 +97,6 @@ impl Asked {
 }
 
 /// The study's numbers are bounded far below what fits.
-fn thousandths(cpus: &study::Spanned<f64>) -> u64 {
+fn thousandths(cpus: &plan::Spanned<f64>) -> u64 {
     (cpus.value * 1000.0).round() as u64
 }

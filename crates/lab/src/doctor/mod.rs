@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use measure::finding::Finding;
-use study::EngineSpec;
+use plan::EngineSpec;
 
 pub use asked::Asked;
 pub use reference::doctor_markdown;

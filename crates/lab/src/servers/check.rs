@@ -117,7 +117,7 @@ impl Asking<'_> {
     fn nearest(&self, name: &str) -> Result<Option<String>, LabError> {
         let help = self.run(&[], HELP)?.words;
         let known: Vec<String> = variables(&help).map(plain_name).collect();
-        let near = study::nearest(&plain_name(name), known.iter().map(String::as_str));
+        let near = plan::nearest(&plain_name(name), known.iter().map(String::as_str));
         Ok(near.map(str::to_owned))
     }
 }

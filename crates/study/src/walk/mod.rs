@@ -16,15 +16,13 @@ use toml::de::{DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry};
 use crate::error::{Fault, Faults};
-use crate::key::{self, Key, Kind, Name, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use crate::likely;
+use crate::name::Name;
 use crate::read::{read, type_words};
-use crate::redact::redact_url;
 use crate::setting::MAX_SETTINGS;
-use crate::span::{Origin, Span, Spanned};
-use crate::suggest::shown;
-use crate::value::Value;
 use leaves::{joined, leaves};
+use plan::key::{self, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::{Origin, Span, Spanned, Value, redact_url, shown};
 
 /// A value as the parser gives it.
 type Typed<'v> = TomlSpanned<DeValue<'v>>;

@@ -5,11 +5,12 @@ use toml::de::DeValue;
 
 use super::{Typed, Walk};
 use crate::content::{Axis, EITHER, Entry};
-use crate::key::{Kind, Name, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use crate::likely;
+use crate::name::Name;
 use crate::nesting;
 use crate::source::Source;
-use crate::span::{Origin, Span};
+use plan::key::{Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::{Origin, Span};
 
 /// One override, its key understood as far as that is possible.
 struct Said<'t> {

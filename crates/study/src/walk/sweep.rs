@@ -8,13 +8,11 @@ use super::leaves::leaves;
 use super::{Typed, Walk};
 use crate::content::Axis;
 use crate::error::Fault;
-use crate::key::Name;
 use crate::likely;
+use crate::name::Name;
 use crate::read::{grouped, type_words};
-use crate::span::{Origin, Span, Spanned};
 use crate::study::MAX_TRIALS;
-use crate::suggest::shown;
-use crate::value::Value;
+use plan::{Origin, Span, Spanned, Value, shown};
 
 /// More than any study has; each trial has a value on each.
 const MAX_AXES: usize = 20;

@@ -5,10 +5,10 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::{Typed, Walk};
 use crate::content::Table;
 use crate::error::Fault;
-use crate::key::{Key, Name, word};
+use crate::name::Name;
 use crate::read::{TABLES_EXAMPLE, type_words};
-use crate::span::{Origin, Span, Spanned};
-use crate::suggest::{nearest, shown};
+use plan::key::{Key, word};
+use plan::{Origin, Span, Spanned, nearest, shown};
 
 const MAX_TABLES: usize = 20;
 const MAX_COLUMNS: usize = 30;

@@ -6,10 +6,9 @@ use super::leaves::leaves;
 use super::{Typed, Walk};
 use crate::content::Threshold;
 use crate::error::Fault;
-use crate::key::{BASELINE, Key, word};
 use crate::read::type_words;
-use crate::span::{Origin, Span, Spanned};
-use crate::suggest::shown;
+use plan::key::{BASELINE, Key, word};
+use plan::{Origin, Span, Spanned, shown};
 
 /// More than a reader looks at.
 const MAX_THRESHOLDS: usize = 50;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use client::mysql::{Connection, Error, Target};
 use client::reactor::{Reactor, timeout};
-use study::EngineSpec;
+use plan::EngineSpec;
 
 use super::place;
 use crate::database::Database;
@@ -128,8 +128,8 @@ pub(in crate::doctor) fn planned(
     disk: Option<PathBuf>,
 ) -> Server {
     let engine = match spec.engine {
-        study::Engine::MySql => Engine::MySql,
-        study::Engine::MariaDb | study::Engine::Sqlite => Engine::MariaDb,
+        plan::Engine::MySql => Engine::MySql,
+        plan::Engine::MariaDb | plan::Engine::Sqlite => Engine::MariaDb,
     };
     let version = installed.as_ref().map_or("", |found| &found.version);
     Server {
