@@ -1,5 +1,7 @@
 //! From a study file to the trials that the laboratory runs.
 
+use std::time::Duration;
+
 use client::mysql::StatementProtocol;
 use data::Mode;
 use lab::{EarlyEnd, Lab, Place, Trial};
@@ -14,7 +16,6 @@ use workload::distribution::Distribution;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
-use crate::bench::GRACE;
 use crate::cli::StudyArgs;
 use crate::failure::{Exit, Failure};
 use crate::server;
@@ -23,9 +24,42 @@ use crate::thresholds;
 /// Longest study file that is read: one more byte than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
 /// Connections that load data side by side.
-const LOAD_CONNECTIONS: u32 = 2;
+pub(crate) const LOAD_CONNECTIONS: u32 = 2;
 /// Connections that are opened at once.
-const CONNECT_LIMIT: u32 = 64;
+pub(crate) const CONNECT_LIMIT: u32 = 64;
+/// How long running transactions may take to end after the load's end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How trials are run, besides what a plan says of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Manner {
+    /// What is done to have the data.
+    pub(crate) mode: Option<Mode>,
+    /// Connections that load data side by side.
+    pub(crate) load_connections: u32,
+    /// Connections that are opened at once.
+    pub(crate) connect_limit: u32,
+    /// Worker threads for each server, if the user named a number.
+    pub(crate) workers: Option<u32>,
+    /// Error codes that do not stop the load.
+    pub(crate) ignored_errors: Vec<u32>,
+    /// Whether the workers run under SCHED_BATCH.
+    pub(crate) batch_scheduling: bool,
+}
+
+/// As `dyno run` runs them.
+impl Default for Manner {
+    fn default() -> Self {
+        Self {
+            mode: Some(Mode::Missing),
+            load_connections: LOAD_CONNECTIONS,
+            connect_limit: CONNECT_LIMIT,
+            workers: None,
+            ignored_errors: Vec::new(),
+            batch_scheduling: true,
+        }
+    }
+}
 
 /// A study, and what it means.
 pub(crate) struct Meant {
@@ -93,6 +127,7 @@ impl Meant {
     ) -> Result<Vec<Trial>, Failure> {
         let mut known: Vec<(&ServerSpec, Place)> = Vec::new();
         let mut trials = Vec::new();
+        let manner = Manner::default();
         for planned in &self.plan.trials {
             let server = &planned.server;
             let place = match known.iter().find(|(spec, _)| *spec == server) {
@@ -104,13 +139,18 @@ impl Meant {
                 },
             };
             known.push((server, place.clone()));
-            trials.push(self.trial(planned, place)?);
+            trials.push(self.trial(planned, place, &manner)?);
         }
         Ok(trials)
     }
 
     /// What a trial of the plan means for the laboratory.
-    pub(crate) fn trial(&self, planned: &plan::Trial, place: Place) -> Result<Trial, Failure> {
+    pub(crate) fn trial(
+        &self,
+        planned: &plan::Trial,
+        place: Place,
+        manner: &Manner,
+    ) -> Result<Trial, Failure> {
         let load = &planned.load;
         let workload: WorkloadName = load.workload.parse().map_err(usage)?;
         let distribution: Distribution = load.distribution.parse().map_err(|error| {
@@ -136,8 +176,8 @@ impl Meant {
                 plan::ReplyTime::Kernel => ReplyTime::Kernel,
                 plan::ReplyTime::Program => ReplyTime::Program,
             },
-            mode: Some(Mode::Missing),
-            load_connections: LOAD_CONNECTIONS,
+            mode: manner.mode,
+            load_connections: manner.load_connections,
             preload: load.preload,
             monitors: planned.monitors,
             early: load.until.map(|until| {
@@ -152,18 +192,18 @@ impl Meant {
                 // Known once the engine is.
                 workers: 1,
                 warmup: load.warmup,
-                time: Some(load.longest()),
+                time: load.longest(),
                 events: load.events,
                 pace: pace(load.pace),
                 think: load.think,
                 seed: planned.data.seed,
-                ignored_errors: Vec::new(),
-                batch_scheduling: true,
-                connect_limit: CONNECT_LIMIT,
+                ignored_errors: manner.ignored_errors.clone(),
+                batch_scheduling: manner.batch_scheduling,
+                connect_limit: manner.connect_limit,
                 grace: GRACE,
                 stall_limit: load::STALL_LIMIT,
             },
-            workers: None,
+            workers: manner.workers,
         };
         trial.check()?;
         Ok(trial)

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{Arrivals, Engine, Protocol, ReplyTime, Reset, TlsMode};
+use crate::{Arrivals, Engine, Protocol, ReplyTime, Reset, TlsMode, format_duration, range_words};
 
 /// One option of a trial: a key of a study file, and often an option of `dyno bench`.
 #[derive(Debug)]
@@ -222,7 +222,7 @@ pub static KEYS: &[Key] = &[
     started(optional("server.config", Kind::Settings,
         "Settings of the server's own option file: `config = { innodb_buffer_pool_size = \"256M\" }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.innodb_buffer_pool_size`.")),
 
-    running(bench_as("tls-mode", "How much TLS: disable; preferred (if the server offers it; not verified); required (or no connection; not verified); verify-ca (from a trusted authority); verify-full (and made out to the server's name). [default: preferred; verify-full with --tls-ca]",
+    running(bench_as("tls-mode", "How much TLS. One of disable; preferred (if the server offers it; not verified); required (or no connection; not verified); verify-ca (from a trusted authority); verify-full (and made out to the server's name). [default: preferred; verify-full with --tls-ca]",
         optional("server.tls.mode", Kind::Choice(TlsMode::WORDS),
         "How much TLS, as `--tls-mode`: `disable`, `preferred` (if the server offers it; its certificate is not verified), `required` (or no connection; not verified), `verify-ca` (from a trusted authority) or `verify-full` (and made out to the server's name). Default: `verify-full` with `tls.ca`, else `preferred`."))),
     running(bench_as("", "File of trusted authorities (PEM) instead of the system's.", optional("server.tls.ca", Kind::Path,
@@ -256,7 +256,7 @@ pub static KEYS: &[Key] = &[
     bench_as("", "Load before the measurement, shown but not counted.",
         key("load.warmup", span(ZERO, DAY), "\"10s\"", "Load before the measurement; not counted.")),
     bench_as("", "Length of the measurement (20, 30s, 5m, 1h30m): with --until-ci its minimum, with --find-max that of each step. 0 is no limit, for --events.",
-        key("load.time", span(MILLISECOND, MONTH), "\"60s\"", "Length of the measurement; with `until.ci` its minimum, with `find_max` that of each step.")),
+        key("load.time", span(ZERO, MONTH), "\"60s\"", "Length of the measurement; with `until.ci` its minimum, with `find_max` that of each step. `\"0s\"` is no limit, for `events`.")),
     bench_as("", "End once the result is precise: when half of the 95 % confidence interval of the mean throughput is, two checks in a row, no more than this share of it, like 2%, and the run is steady. Not before --time nor 20s, and not after --max-time.",
         fixed(optional("load.until.ci", Kind::Percent { min: 0.1, max: 50.0 },
         "Ends the measurement once it is precise: as soon as half of the 95 % confidence interval of the mean throughput is no more than this share of it, not before `time` and not after `until.max`. Written as `until = { ci = \"2%\", max = \"30m\" }`."))),
@@ -371,6 +371,36 @@ impl Key {
             Kind::Percent { .. } => "a percentage",
             Kind::Settings => "a table of settings",
             Kind::Tables => "a list of tables",
+        }
+    }
+
+    /// What the key takes, with its range, in Markdown.
+    pub fn range(&self) -> String {
+        let what = self.takes();
+        match &self.kind {
+            Kind::Text { max_chars } => format!("{what}, at most {max_chars} characters"),
+            Kind::Choice(words) => words
+                .iter()
+                .map(|w| format!("`\"{w}\"`"))
+                .collect::<Vec<_>>()
+                .join(" or "),
+            Kind::Name { max_chars } => {
+                format!("{what} on one line, at most {max_chars} characters")
+            }
+            Kind::Url => "an address".into(),
+            Kind::Path => "an absolute path".into(),
+            Kind::Version => "a version".into(),
+            Kind::Boolean | Kind::Settings | Kind::Tables => what.into(),
+            Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
+            Kind::Number { min, max } => format!("{what}, from {min} to {max}"),
+            Kind::Percent { min, max } => format!("{what}, from {min}% to {max}%"),
+            Kind::Duration { min, max } => {
+                format!(
+                    "{what}, from {} to {}",
+                    format_duration(*min),
+                    format_duration(*max)
+                )
+            }
         }
     }
 

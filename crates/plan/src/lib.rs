@@ -10,6 +10,7 @@ mod duration;
 pub mod key;
 mod load;
 mod percent;
+mod range;
 mod redact;
 mod server;
 mod span;
@@ -22,6 +23,7 @@ pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Transaction, Until,
 };
 pub use percent::{format_percent, parse_percent};
+pub use range::{grouped, range_words};
 pub use redact::{Redacted, redact, redact_url};
 pub use server::{Engine, EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use span::{Origin, Span, Spanned};

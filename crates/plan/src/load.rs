@@ -81,7 +81,7 @@ pub struct Load {
     #[serde(with = "text")]
     pub warmup: Duration,
     /// Length of the measurement; with `until` its minimum, with `find_max` that of a
-    /// step.
+    /// step. Zero: no limit; `events` ends it.
     #[serde(with = "text")]
     pub time: Duration,
     /// When the measurement may end.
@@ -98,9 +98,10 @@ pub struct Load {
 }
 
 impl Load {
-    /// The longest that the measurement can take.
-    pub fn longest(&self) -> Duration {
-        self.until.map_or(self.time, |until| until.max)
+    /// The longest that the measurement can take; `None`: until its `events` are done.
+    pub fn longest(&self) -> Option<Duration> {
+        let longest = self.until.map_or(self.time, |until| until.max);
+        (!longest.is_zero()).then_some(longest)
     }
 }
 

@@ -105,14 +105,15 @@ pub struct Trial {
 }
 
 impl Plan {
-    /// The longest time under load: warm-up and measurement of every trial; a search
-    /// for the highest rate counts as one step. Starting
-    /// servers, loading data and preloading it come on top.
+    /// The longest time under load: warm-up and measurement of every trial, as far as it is
+    /// limited; a search for the highest rate counts as one step. Starting servers, loading
+    /// data and preloading it come on top.
     pub fn duration_estimate(&self) -> Duration {
-        let each = self
-            .trials
-            .iter()
-            .map(|t| t.load.warmup.saturating_add(t.load.longest()));
+        let each = self.trials.iter().map(|t| {
+            t.load
+                .warmup
+                .saturating_add(t.load.longest().unwrap_or_default())
+        });
         each.fold(Duration::ZERO, Duration::saturating_add)
     }
 }

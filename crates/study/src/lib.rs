@@ -33,3 +33,4 @@ pub use error::{Location, Problem, StudyError};
 pub use reference::reference_markdown;
 pub use setting::reserved_setting;
 pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study};
+pub use walk::overrides::read_option;

@@ -8,7 +8,7 @@ use crate::error::Fault;
 use crate::name::Name;
 use crate::setting;
 use plan::key::{Key, Kind};
-use plan::{Value, format_duration, nearest, parse_duration, parse_percent, shown};
+use plan::{Value, format_duration, nearest, parse_duration, parse_percent, range_words, shown};
 
 const MAX_PATH_BYTES: usize = 4000;
 const MAX_VERSION_PARTS: usize = 4;
@@ -214,24 +214,6 @@ fn integer(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value,
         Ok(n) if (min..=max).contains(&n) => Ok(Value::Integer(n)),
         _ => Err(out_of_range(key, &n.to_string(), &range_words(min, max))),
     }
-}
-
-/// A range in words, the digits as one would type them.
-pub(crate) fn range_words(min: u64, max: u64) -> String {
-    format!("from {} to {}", grouped(min), grouped(max))
-}
-
-/// Digits in groups of three, as TOML allows them to be typed.
-pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push('_');
-        }
-        out.push(c);
-    }
-    out
 }
 
 fn number(key: &Name, value: &DeValue<'_>, min: f64, max: f64) -> Result<Value, Fault> {

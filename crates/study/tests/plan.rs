@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, engine, labels, plan};
-use plan::{Data, Transaction, Arrivals, Engine, Order, Pace, Protocol, Reset, ServerSpec};
+use plan::{Arrivals, Data, Engine, Order, Pace, Protocol, Reset, ServerSpec, Transaction};
 
 const QUICKSTART: &str = include_str!("../../../studies/quickstart.toml");
 

@@ -116,7 +116,7 @@ impl Walk {
     fn entry(&mut self, name: Name, value: &Typed<'_>, at: Span, into: &mut Entries) {
         if let Some(first) = into.get(name.full()) {
             let fault = Fault::new(
-                format!("`{}` stands twice", name.full()),
+                format!("duplicate key `{}`", name.full()),
                 "keep one of the two",
             );
             return self.faults.add_of_two(first.at, at, fault);

@@ -90,7 +90,7 @@ impl Walk {
     }
 
     fn twice(&mut self, name: &Name, one: Span, other: Span) {
-        let message = format!("`{}` stands twice in this size", name.full());
+        let message = format!("duplicate key `{}` in this size", name.full());
         let fault = Fault::new(message, "keep one of the two");
         self.faults.add_of_two(one, other, fault);
     }

@@ -83,8 +83,8 @@ impl Walk {
                 continue;
             };
             if let Some(first) = columns.iter().find(|c| c.value == column.value) {
-                let message = format!("the column `{}` stands twice", shown(&column));
-                let fault = Fault::new(message, "take one of the two out");
+                let message = format!("duplicate column `{}`", shown(&column));
+                let fault = Fault::new(message, "remove one of the two");
                 self.faults.add_of_two(first.span, column.span, fault);
             }
             columns.push(column);

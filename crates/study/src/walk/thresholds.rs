@@ -25,7 +25,7 @@ impl Walk {
             let first = known.map(|t| &t.column).find(|c| c.value == column);
             match first.map(|first| first.span) {
                 Some(first) => {
-                    let message = format!("the threshold of `{}` stands twice", shown(&column));
+                    let message = format!("duplicate threshold of `{}`", shown(&column));
                     let fault = Fault::new(message, "keep one of the two");
                     self.faults.add_of_two(first, at, fault);
                 }
