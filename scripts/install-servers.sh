@@ -1,11 +1,13 @@
 #!/bin/bash
 # Install what dyno's tests and studies measure. Safe to call again: what is there already is left alone.
 #
-#   scripts/install-servers.sh [all | mariadb | mysql | sysbench]...     (no word means: all = mariadb and mysql)
+#   scripts/install-servers.sh [all | mariadb | mysql | postgres | sysbench]...     (no word means: all = the three servers)
 #
 #   mariadb   Debian's mariadb-server package. No system service is started by it.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with all its libraries in a directory of its own;
 #             nothing on the system changes and root is not needed.
+#   postgres  Debian's postgresql package (PostgreSQL 15 on Debian 12). Run as root, it creates no cluster and starts no
+#             service. The programs are in /usr/lib/postgresql/VERSION/bin.
 #   sysbench  Debian's sysbench package, the tool dyno is compared with.
 #
 # Where MySQL goes: $DYNO_SERVERS/mysql-9.7 if DYNO_SERVERS is set; otherwise /opt/dyno/servers/mysql-9.7 for root
@@ -13,6 +15,9 @@
 # Its programs are PREFIX/bin/{mysqld,mysql,…}; PREFIX/.complete is written last and holds the version.
 set -euo pipefail
 shopt -s nullglob
+
+# Where Debian keeps the server program of each major version.
+POSTGRES='/usr/lib/postgresql/*/bin/postgres'
 
 say() { echo "install-servers: $*"; }
 die() {
@@ -36,9 +41,16 @@ trap 'for path in "${undo[@]}"; do rm -rf "$path"; done' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# apt_install NAME PROGRAM: the package NAME from the system's own archive, unless PROGRAM is there.
+# newest PATTERN: the last path that the pattern matches, if any.
+newest() {
+    local found=($1)
+    echo "${found[-1]-}"
+}
+
+# apt_install NAME PATTERN: the package NAME from the system's own archive, unless a program matches the pattern.
 apt_install() {
-    local package=$1 program=$2 start=$SECONDS root=()
+    local package=$1 program start=$SECONDS root=()
+    program=$(newest "$2")
     if [ -x "$program" ]; then
         say "$package is there: $program"
         return
@@ -59,8 +71,22 @@ apt_install() {
     local apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o Acquire::Retries=3 -o Dpkg::Use-Pty=0)
     "${apt[@]}" update || die "$package: apt-get update failed"
     "${apt[@]}" install -y --no-install-recommends "$package" >/dev/null </dev/null || die "$package: apt-get install failed"
-    [ -x "$program" ] || die "$package: installed, but there is no $program"
+    program=$(newest "$2")
+    [ -x "$program" ] || die "$package: installed, but there is no $2"
     say "$package: installed in $((SECONDS - start)) s: $("$program" --version)"
+}
+
+# install_postgres: Debian's PostgreSQL, without the cluster `main` that its package creates by default.
+install_postgres() {
+    local drop_in=/etc/postgresql-common/createcluster.d/dyno.conf
+    # The package reads these files before it creates a cluster. Removed afterwards: what is installed later is
+    # not for this script to decide.
+    if [ -z "$(newest "$POSTGRES")" ] && [ "$(id -u)" = 0 ]; then
+        undo+=("$drop_in")
+        mkdir -p "${drop_in%/*}"
+        echo 'create_main_cluster = false' >"$drop_in"
+    fi
+    apt_install postgresql "$POSTGRES"
 }
 
 # The Debian archive this system already uses.
@@ -160,12 +186,14 @@ for what in "$@"; do
     case $what in
         mariadb) apt_install mariadb-server /usr/sbin/mariadbd ;;
         mysql) install_mysql ;;
+        postgres) install_postgres ;;
         sysbench) apt_install sysbench /usr/bin/sysbench ;;
         all)
             apt_install mariadb-server /usr/sbin/mariadbd
             install_mysql
+            install_postgres
             ;;
         -h | --help) sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0" ;;
-        *) die "unknown word '$what'; known: all, mariadb, mysql, sysbench" ;;
+        *) die "unknown word '$what'; known: all, mariadb, mysql, postgres, sysbench" ;;
     esac
 done

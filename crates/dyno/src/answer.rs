@@ -1,4 +1,6 @@
-//! Tells what results answer: on the screen, and as files where that was asked for.
+//! Shows what results answer: on the screen, and as files where that is asked for.
+
+use std::path::Path;
 
 use ::report::Answer;
 
@@ -7,34 +9,47 @@ use crate::console::{layout, print, print_json};
 use crate::failure::{Exit, Failure};
 use crate::progress::Screen;
 
-/// Prints an answer, and writes it in all its forms to files of this name.
+/// Prints an answer, and writes it in every format to files of this name.
 pub(crate) fn tell(
     answer: &impl Answer,
     name: &str,
     args: &AnswerArgs,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    let internal = |error: &dyn std::fmt::Display| Failure::new(Exit::Internal, error);
-    let json = || answer.json().map_err(|error| internal(&error));
     match args.json {
-        true => print_json(&json()?)?,
-        false => print(layout().apply(|| answer.text()).trim_end())?,
+        true => print_json(&json(answer)?)?,
+        false => print(answer.text(layout()).trim_end())?,
     }
-    let Some(out) = &args.out else {
-        return Ok(());
-    };
-    let page = answer.html().map_err(|error| internal(&error))?;
-    let forms = [
+    match &args.out {
+        Some(out) => write(answer, name, out, screen),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn json(answer: &impl Answer) -> Result<String, Failure> {
+    let json = answer.json();
+    json.map_err(|error| Failure::new(Exit::Internal, error))
+}
+
+/// Writes an answer in every format to a new directory.
+pub(crate) fn write(
+    answer: &impl Answer,
+    name: &str,
+    out: &Path,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let page = answer.html();
+    let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
+    let formats = [
         ("html", page),
         ("md", answer.markdown()),
         ("csv", answer.csv()),
-        ("json", json()?),
+        ("json", json(answer)?),
     ];
-    let files = forms.map(|(form, text)| (format!("{name}.{form}"), text));
-    let files: Vec<(&str, &str)> = files
-        .iter()
-        .map(|(name, text)| (name.as_str(), text.as_str()))
-        .collect();
+    let files = formats.map(|(format, text)| (format!("{name}.{format}"), text));
+    let files = files
+        .each_ref()
+        .map(|(name, text)| (name.as_str(), text.as_str()));
     store::write_files(out, &files)?;
     let page = out.join(format!("{name}.html"));
     screen.line(&format!("page: {}", page.display()));

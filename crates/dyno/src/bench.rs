@@ -9,7 +9,6 @@ use plan::format_duration;
 
 use crate::as_study;
 use crate::cli::{BenchArgs, PrepareArg};
-use crate::console::layout;
 use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
 use crate::results::{About, Results};
@@ -74,9 +73,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         }
     };
     let judged = results.judge(&thresholds);
-    let text = layout().apply(|| ::report::text::trial(&ran.summary));
-    let text = text + &results.thresholds_as_text();
-    let concluded = results.conclude(&text, args.json);
+    let concluded = results.conclude(&results.as_text(true), args.json);
     // What ended the load says more than what that led to.
     let ended = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
     ended

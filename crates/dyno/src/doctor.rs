@@ -36,11 +36,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     });
     match args.json {
         true => print_json(&json(&findings)?),
-        false => print(
-            layout()
-                .apply(|| report::text::findings(&findings))
-                .trim_end(),
-        ),
+        false => print(report::doctor::sheet(&findings).text(layout()).trim_end()),
     }
 }
 

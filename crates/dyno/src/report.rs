@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use ::report::Report;
+use ::report::{Answer, Report};
+use measure::metric::MonitorPoint;
 use measure::result::RunResult;
+use measure::series::SeriesPoint;
 use store::{ResultDir, StoreError, names};
 
-use crate::cli::ReportArgs;
+use crate::answer;
+use crate::cli::{AnswerArgs, ReportArgs};
+use crate::console::print_json;
 use crate::failure::{Exit, Failure};
 use crate::kept;
 use crate::progress::{Detail, Screen};
@@ -17,46 +21,80 @@ const MOST_NUMBERS: usize = 2_000_000;
 /// So many of each trial at any rate.
 const LEAST_NUMBERS: usize = 2_000;
 
-/// Writes the report of a result again, of all that is whole in it.
+/// Writes the report of a result again, from what is undamaged in it: into the result, unless a
+/// directory or JSON is asked for.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let kept = store::read_kept(&args.result)?;
     kept::damaged(&kept.damaged, &screen);
     let dir = ResultDir::open(&args.result)?;
-    let path = write(&dir, &kept.result, &screen)?;
-    screen.line(&format!("report:  {}", path.display()));
-    Ok(())
+    let AnswerArgs { out, json } = &args.answer;
+    if !json && out.is_none() {
+        let path = write(&dir, &kept.result, &screen)?;
+        screen.line(&format!("report:  {}", path.display()));
+        return Ok(());
+    }
+    let stored = Stored::read(&dir, &kept.result, &screen)?;
+    let report = stored.report(&kept.result);
+    if *json {
+        print_json(&answer::json(&report)?)?;
+    }
+    match out {
+        Some(out) => answer::write(&report, "report", out, &screen),
+        None => Ok(()),
+    }
 }
 
-/// Writes the page and its twins; gives the page's path.
+/// What a report shows besides the result itself.
+struct Stored {
+    series: Vec<Vec<SeriesPoint>>,
+    monitors: Vec<Vec<MonitorPoint>>,
+    study: String,
+}
+
+impl Stored {
+    fn read(dir: &ResultDir, result: &RunResult, screen: &Screen) -> Result<Self, Failure> {
+        let mut series = Vec::new();
+        let mut monitors = Vec::new();
+        let trials = trial_dirs(dir.path(), result)?;
+        let most_numbers = (MOST_NUMBERS / trials.len().max(1)).clamp(LEAST_NUMBERS, MOST_NUMBERS);
+        for trial in trials {
+            let read = store::read_series_within(&trial, most_numbers);
+            series.push(or_none(read, screen));
+            let read = store::read_monitors_within(&trial, most_numbers);
+            monitors.push(or_none(read, screen));
+        }
+        Ok(Self {
+            series,
+            monitors,
+            study: or_none(store::read_study(dir.path()), screen),
+        })
+    }
+
+    fn report<'a>(&'a self, result: &'a RunResult) -> Report<'a> {
+        Report {
+            result,
+            series: &self.series,
+            monitors: &self.monitors,
+            study: Some(&self.study),
+        }
+    }
+}
+
+/// Writes the report into its result, in every format; gives the page's path.
 pub(crate) fn write(
     dir: &ResultDir,
     result: &RunResult,
     screen: &Screen,
 ) -> Result<PathBuf, Failure> {
-    let mut series = Vec::new();
-    let mut monitors = Vec::new();
-    let trials = trial_dirs(dir.path(), result)?;
-    let most_numbers = (MOST_NUMBERS / trials.len().max(1)).clamp(LEAST_NUMBERS, MOST_NUMBERS);
-    for trial in trials {
-        let read = store::read_series_within(&trial, most_numbers);
-        series.push(or_none(read, screen));
-        let read = store::read_monitors_within(&trial, most_numbers);
-        monitors.push(or_none(read, screen));
-    }
-    let study = or_none(store::read_study(dir.path()), screen);
-    let report = Report {
-        result,
-        series: &series,
-        monitors: &monitors,
-        study: Some(&study),
-    };
-    let page = ::report::html::page(&report);
+    let stored = Stored::read(dir, result, screen)?;
+    let report = stored.report(result);
+    let page = report.html();
     let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
     if let Some(xml) = ::report::junit::xml(result) {
         dir.write_report(names::JUNIT, &xml)?;
     }
-    dir.write_report(names::CSV, &::report::csv::results(result))?;
+    dir.write_report(names::CSV, &report.csv())?;
     if !result.design.tables.is_empty() {
         dir.write_report(names::TABLES, &::report::csv::tables(result))?;
     }
@@ -66,7 +104,7 @@ pub(crate) fn write(
     if let Some(csv) = ::report::scale::csv(result) {
         dir.write_report(names::SCALING, &csv)?;
     }
-    dir.write_report(names::MARKDOWN, &::report::markdown::page(&report))?;
+    dir.write_report(names::MARKDOWN, &report.markdown())?;
     Ok(dir.write_report(names::REPORT, &page)?)
 }
 

@@ -168,17 +168,13 @@ impl Results {
         thresholds::outcome(&self.result, undecided)
     }
 
-    /// Whether thresholds were kept, for a terminal; empty without any.
-    pub(crate) fn thresholds_as_text(&self) -> String {
-        layout().apply(|| ::report::text::thresholds(&self.result))
-    }
-
     /// What a terminal shows of it: a screen, or all.
     pub(crate) fn as_text(&self, all: bool) -> String {
-        layout().apply(|| match all {
-            true => ::report::text::study(&self.result),
-            false => ::report::text::summary(&self.result),
-        })
+        let sheet = match all {
+            true => ::report::study::outline(&self.result),
+            false => ::report::summary::sheet(&self.result),
+        };
+        sheet.text(layout())
     }
 
     /// The searches are over: no more trials are planned than were run.

@@ -150,15 +150,18 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>
 
 /// A failure when a threshold was missed, or is undecided where that is to fail.
 pub(crate) fn outcome(result: &RunResult, undecided: UndecidedArg) -> Result<(), Failure> {
-    let misses = ::report::text::misses(result);
+    let misses = ::report::thresholds::misses(result);
     let (failed, remedy) = match undecided {
         UndecidedArg::Fail if misses.is_empty() => (
-            ::report::text::undecided(result),
+            ::report::thresholds::undecided(result),
             Some(
                 "measure longer or repeat more often, or let undecided thresholds pass: --undecided pass",
             ),
         ),
-        UndecidedArg::Fail => ([misses, ::report::text::undecided(result)].concat(), None),
+        UndecidedArg::Fail => (
+            [misses, ::report::thresholds::undecided(result)].concat(),
+            None,
+        ),
         UndecidedArg::Pass => (misses, None),
     };
     if failed.is_empty() {

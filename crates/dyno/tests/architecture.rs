@@ -1,5 +1,5 @@
 //! The house's rules that a compiler does not know: which crate may use which, and
-//! what the README promises.
+//! what the documentation promises.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -38,7 +38,7 @@ const TESTKIT: &str = "testkit";
 /// Where everything comes together.
 const BINARY: &str = "dyno";
 
-/// The exit codes and the words that both the help and the README must hold.
+/// The exit codes and the words that both the help and docs/command-line.md must contain.
 const EXIT_CODES: [(u8, &str); 6] = [
     (0, "done"),
     (1, "threshold failed"),
@@ -152,18 +152,18 @@ fn excuses(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_help_and_the_readme_tell_the_same_exit_codes() {
+fn the_help_and_the_reference_list_the_same_exit_codes() {
     let help = Command::new(env!("CARGO_BIN_EXE_dyno"))
         .arg("--help")
         .output();
     let help = String::from_utf8(help.unwrap().stdout).unwrap();
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/command-line.md")).unwrap();
     for (code, words) in EXIT_CODES {
-        let row = readme
+        let row = page
             .lines()
             .find(|line| line.starts_with(&format!("| {code} |")))
-            .unwrap_or_else(|| panic!("README.md has no exit code {code}"));
+            .unwrap_or_else(|| panic!("docs/command-line.md has no exit code {code}"));
         assert!(row.contains(words), "{row}");
         let number = format!("{code} ");
         let said = help.split(&number).skip(1);

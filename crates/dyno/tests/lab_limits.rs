@@ -3,7 +3,6 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stdout,
     reason = "a test file: its helpers may fail loudly too"
 )]
 
@@ -123,8 +122,7 @@ fn of_nobody(dir: &Path) {
 #[test]
 fn a_user_who_may_not() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can run dyno as somebody else");
-        return;
+        return testkit::skip("only root can run dyno as somebody else");
     }
     let cache = Cache::new();
     of_nobody(cache.path());

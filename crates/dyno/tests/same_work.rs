@@ -46,7 +46,7 @@ fn other_transactions_are_other_work() {
 fn another_rate_is_told_and_compared() {
     let (slow, fast) = (bench("--rate 900"), bench("--rate 1200"));
     let done = compare(&slow, &fast, "").succeeds();
-    let (_, differs) = done.stdout.split_once("What else differs").unwrap();
+    let (_, differs) = done.stdout.split_once("Other differences").unwrap();
     assert!(differs.contains("1200/s poisson"), "{}", done.shown());
 }
 

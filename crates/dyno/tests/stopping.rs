@@ -9,21 +9,13 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connector, StatementProtocol, Target, TlsOptions};
 use common::{Program, Proxy, Running, Status, database, mariadb, wait_until};
-use load::{Barrier, End, Event, LoadSpec, Pace, Stop, Work};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use rustix::process::Signal;
 use testkit::{MariaDb, Server};
-use workload::catalog::Catalog;
-use workload::name::WorkloadName;
-use workload::options::Options;
-use workload::schema::Dialect;
-use workload::user::Shared;
 
 const LOAD: &str =
     "--workload oltp_point_select --tables 1 --rows 200 --threads 3 --warmup 0s --prepare never";
@@ -138,65 +130,6 @@ fn a_server_that_is_away_at_the_end_is_told_of_first_and_its_seconds_are_kept() 
     );
     assert!(trial.measured_s > 5.9 && trial.transactions.count > 0);
     assert!(done.out().join("report.html").exists());
-}
-
-/// As `--events` without `--time` has it, with a limit for a test.
-#[test]
-fn a_load_without_a_limit_of_time_ends_when_everything_is_swallowed() {
-    let server = mariadb();
-    prepared(&server, "swallowed");
-    let proxy = Proxy::start(server.port(), Duration::ZERO);
-    let target = Target::parse(
-        &by_proxy(&proxy, "swallowed"),
-        None,
-        "root",
-        &TlsOptions::default(),
-    );
-    let connector = Arc::new(Connector {
-        target: target.unwrap(),
-        protocol: StatementProtocol::Prepared,
-        stamp_replies: false,
-    });
-    let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
-    let kinds = workload::kinds(name, &options);
-    let work = Work {
-        catalog: &Arc::new(Catalog::new(name, &options, Dialect::Mysql)),
-        kinds: &kinds,
-        users: &Arc::new(Shared::new(name, options, 1, 3).unwrap()),
-    };
-    let spec = LoadSpec {
-        users: 3,
-        workers: 1,
-        warmup: Duration::ZERO,
-        time: None,
-        events: Some(u64::MAX),
-        pace: Pace::Closed,
-        think: Duration::ZERO,
-        seed: 1,
-        ignored_errors: Vec::new(),
-        batch_scheduling: false,
-        connect_limit: 3,
-        stall_limit: Duration::from_secs(2),
-        grace: Duration::from_millis(100),
-    };
-    let mut tell = |event: Event<'_>| {
-        if matches!(event, Event::Second(_)) {
-            proxy.hold();
-        }
-    };
-    let begun = Instant::now();
-    let barrier = Barrier::new(1);
-    let ended = load::run(
-        &spec,
-        &connector,
-        work,
-        &barrier,
-        &Stop::default(),
-        &mut tell,
-    );
-    let end = ended.unwrap().end;
-    assert!(matches!(end, End::ServerLost { .. }), "{end:?}");
-    assert!(begun.elapsed() < SLACK, "{:?}", begun.elapsed());
 }
 
 #[test]

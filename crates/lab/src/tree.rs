@@ -282,7 +282,7 @@ mod tests {
         let point = dir.path().join("tree/point");
         fs::create_dir_all(&point).unwrap();
         let Some(_mounted) = crate::testing::BindMount::new(other.path(), &point) else {
-            return;
+            return testkit::skip("this user may not mount");
         };
         for path in [dir.path().join("tree"), point] {
             let error = remove(&path).unwrap_err().to_string();

@@ -60,8 +60,7 @@ fn ways(server: &Private) -> [Vec<String>; 2] {
 #[test]
 fn other_users_of_this_host_are_refused() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can be somebody else");
-        return;
+        return testkit::skip("only root can be somebody else");
     }
     for engine in BOTH {
         let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());

@@ -30,7 +30,7 @@ fn the_disk_under_a_directory_is_the_one_that_lsblk_names() {
     assert_eq!(place.file_system.as_deref(), Some(told("FSTYPE").as_str()));
     let source = told("SOURCE");
     if !source.starts_with("/dev/") {
-        return;
+        return testkit::skip(&format!("{source} is not a device with disks below it"));
     }
     let source = source.split('[').next().unwrap();
     let lsblk = |options: &[&str], device: &str| {

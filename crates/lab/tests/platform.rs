@@ -91,7 +91,7 @@ fn limited_if_allowed(home: &Home, cpus: f64, keep: &Path) -> Option<Private> {
         Ok(server) => Some(server),
         Err(error @ LabError::NoCpuQuota { .. }) if !rustix::process::geteuid().is_root() => {
             assert!(error.remedy().is_some_and(|remedy| remedy.contains("root")));
-            eprintln!("skipped: {error}");
+            testkit::skip(&error.to_string());
             None
         }
         Err(error) => panic!("{error}"),
@@ -332,13 +332,13 @@ fn a_place_that_is_gone_is_no_error_for_the_sweep() {
 struct Mounted<'a>(&'a Path);
 
 impl<'a> Mounted<'a> {
-    /// `None`, and a word about it, where this user may not mount.
+    /// Records a skipped test and returns `None` where this user may not mount.
     fn new(options: &[&str], point: &'a Path) -> Option<Self> {
         let mounted = Command::new("mount").args(options).arg(point).output();
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self(point));
         }
-        eprintln!("skipped: this user may not mount");
+        testkit::skip("this user may not mount");
         None
     }
 }

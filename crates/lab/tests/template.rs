@@ -20,10 +20,10 @@ use lab::error::LabError;
 use lab::home::{Home, clean_in};
 use lab::servers::{Engine, Installed};
 use lab::template::{self, Template};
+use testkit::SmallDisk;
 use workload::options::Options;
 use workload::rows::Checksum;
 
-use private::disk::SmallDisk;
 use private::{
     BOTH, NEVER, config, contents, empty, entries, installed, kept_home, only_template, open_dir,
     options, processes_below, quietly, start_on, value, wanted,

@@ -1,44 +1,44 @@
-//! A server that hangs or is away.
-
-use std::time::{Duration, Instant};
+//! A server that hangs or cannot be reached.
 
 use measure::slice::{ErrorCount, Second};
 use workload::session::{FailureKind, SessionError};
 
 use crate::spec::LoadSpec;
 
-/// When something last came of a load.
+/// When the server last replied.
 #[derive(Debug)]
-pub(crate) struct Progress(Instant);
+pub(crate) struct Progress {
+    last_ns: u64,
+}
 
 impl Progress {
-    pub(crate) fn new(now: Instant) -> Self {
-        Self(now)
+    pub(crate) fn new(now_ns: u64) -> Self {
+        Self { last_ns: now_ns }
     }
 
-    /// Replies are progress, also refusals that a load does not mind. That the server
-    /// could not be reached again is none.
-    pub(crate) fn saw(&mut self, second: &Second, now: Instant) {
+    /// Every reply is progress, including an error that the load ignores. A failed
+    /// reconnect is not.
+    pub(crate) fn update(&mut self, second: &Second, now_ns: u64) {
         let slice = &second.slice;
-        let answers = |error: &ErrorCount| error.action != "reconnected";
+        let is_reply = |error: &ErrorCount| error.action != "reconnected";
         let has_replies = slice.response.count() + slice.statement_count() > 0;
-        if has_replies || slice.errors.values().any(answers) {
-            self.0 = now;
+        if has_replies || slice.errors.values().any(is_reply) {
+            self.last_ns = now_ns;
         }
     }
 
-    /// Whether nothing has come for `limit`.
-    pub(crate) fn has_none_for(&self, limit: Duration, now: Instant) -> bool {
-        now.saturating_duration_since(self.0) >= limit
+    /// Whether there was no reply for `limit_ns`.
+    pub(crate) fn has_none_for(&self, limit_ns: u64, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.last_ns) >= limit_ns
     }
 }
 
-/// Whether an error is that of a server that is not there, and none of its answers.
-pub(crate) fn is_absence(error: &SessionError) -> bool {
+/// Whether an error means that the server cannot be reached, rather than being its answer.
+pub(crate) fn is_unreachable(error: &SessionError) -> bool {
     error.code == 0 || error.kind == FailureKind::Away
 }
 
-/// What is said of a server from which nothing came for the load's limit.
+/// The error for a server that sent no reply within the load's limit.
 pub(crate) fn stalled_error(spec: &LoadSpec) -> SessionError {
     SessionError {
         kind: FailureKind::Lost,

@@ -1,35 +1,30 @@
-//! What the main thread and the workers of a load tell each other.
+//! State that the main thread and the workers of a load share.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::task::Waker;
+use std::time::Duration;
 
-use client::clock::{monotonic_ns, monotonic_ns_of};
-use client::reactor::Handle;
 use workload::session::SessionError;
 
 use crate::arrivals::{Queue, Take};
 
-/// Where a load is on its way.
+/// The stages of a load, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Stage {
-    /// Connections are opened.
+    /// Connections are being opened.
     Connect,
     /// Transactions run.
     Run,
     /// No new transaction starts.
     Stop,
-    /// Running transactions are dropped.
+    /// Running transactions are cancelled.
     Cancel,
 }
 
 #[derive(Debug)]
 pub(crate) struct Control {
-    /// The zero of the load's clock.
-    origin: Instant,
-    /// The same, by the monotonic clock.
-    origin_ns: u64,
     stage: AtomicU8,
     /// Transactions that may still start.
     tickets: AtomicI64,
@@ -38,21 +33,20 @@ pub(crate) struct Control {
     connected: AtomicU32,
     ended: AtomicU32,
     users: u32,
-    /// Users without a connection, and why the last of them has none.
+    /// How many users have no connection, and the last error of one of them.
     away: Mutex<(u32, Option<SessionError>)>,
     failure: Mutex<Option<SessionError>>,
-    handles: Mutex<Vec<Handle>>,
-    /// For the main thread, when something has happened that may end what it waits for.
-    news: Mutex<()>,
+    /// Wakes every task of each worker.
+    workers: Mutex<Vec<Waker>>,
+    /// Notifies the main thread of what it may be waiting for.
+    notice: Mutex<()>,
     changed: Condvar,
 }
 
 impl Control {
-    /// For a load of so many users, whose clock begins at `origin`.
-    pub(crate) fn new(origin: Instant, users: u32) -> Self {
+    /// For a load of `users` virtual users.
+    pub(crate) fn new(users: u32) -> Self {
         Self {
-            origin,
-            origin_ns: monotonic_ns_of(origin),
             stage: AtomicU8::new(Stage::Connect as u8),
             tickets: AtomicI64::new(i64::MAX),
             arrivals: Mutex::default(),
@@ -61,32 +55,10 @@ impl Control {
             users,
             away: Mutex::default(),
             failure: Mutex::default(),
-            handles: Mutex::default(),
-            news: Mutex::default(),
+            workers: Mutex::default(),
+            notice: Mutex::default(),
             changed: Condvar::new(),
         }
-    }
-
-    /// Nanoseconds on the load's clock.
-    #[inline]
-    pub(crate) fn now_ns(&self) -> u64 {
-        self.since_origin_ns(monotonic_ns())
-    }
-
-    /// The time of the monotonic clock on the load's clock, both in nanoseconds.
-    #[inline]
-    pub(crate) fn since_origin_ns(&self, monotonic_ns: u64) -> u64 {
-        monotonic_ns.saturating_sub(self.origin_ns)
-    }
-
-    /// The time of an instant on the load's clock, in nanoseconds.
-    pub(crate) fn time_ns(&self, instant: Instant) -> u64 {
-        instant.saturating_duration_since(self.origin).as_nanos() as u64
-    }
-
-    /// The instant of a time on the load's clock.
-    pub(crate) fn instant(&self, at_ns: u64) -> Instant {
-        self.origin + Duration::from_nanos(at_ns)
     }
 
     #[inline]
@@ -94,37 +66,38 @@ impl Control {
         self.stage.load(Ordering::Acquire) >= stage as u8
     }
 
-    /// Goes on to `stage`, and has every task see it.
+    /// Advances to `stage` and wakes every task.
     pub(crate) fn advance(&self, stage: Stage) {
         self.stage.fetch_max(stage as u8, Ordering::AcqRel);
-        for handle in lock(&self.handles).iter() {
-            handle.wake_all();
+        for worker in lock(&self.workers).iter() {
+            worker.wake_by_ref();
         }
     }
 
-    pub(crate) fn register(&self, handle: Handle) {
-        lock(&self.handles).push(handle);
+    /// Adds a worker; `wake_all` wakes all its tasks.
+    pub(crate) fn register(&self, wake_all: Waker) {
+        lock(&self.workers).push(wake_all);
     }
 
-    /// From now on transactions start at these arrivals.
+    /// Starts the open loop: from now on transactions start at these arrivals.
     pub(crate) fn open(&self, arrivals: Queue) {
         *lock(&self.arrivals) = Some(arrivals);
     }
 
-    /// What a user that is free at `now_ns` is to do; `None` in a closed loop.
+    /// What a user that is free at `now_ns` does next; `None` in a closed loop.
     pub(crate) fn take_arrival(&self, now_ns: u64) -> Option<Take> {
         lock(&self.arrivals)
             .as_mut()
             .map(|queue| queue.take(now_ns))
     }
 
-    /// Arrivals that are due and were not started; `None` in a closed loop.
+    /// Arrivals that are due at `now_ns` but not started; `None` in a closed loop.
     pub(crate) fn backlog(&self, now_ns: u64) -> Option<u64> {
         let mut arrivals = lock(&self.arrivals);
         arrivals.as_mut().map(|queue| queue.backlog(now_ns))
     }
 
-    /// Lets only `count` more transactions start.
+    /// Allows `count` more transactions to start.
     pub(crate) fn limit(&self, count: u64) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         self.tickets.store(count, Ordering::Relaxed);
@@ -136,20 +109,19 @@ impl Control {
         self.tickets.fetch_sub(1, Ordering::Relaxed) > 0
     }
 
-    /// A user could not go on because of `error`, and tries again; the first time
-    /// `has_left` is true.
-    pub(crate) fn user_is_away(&self, has_left: bool, error: &SessionError) {
+    /// A user has no connection because of `error`; `is_new` on its first report.
+    pub(crate) fn user_is_away(&self, is_new: bool, error: &SessionError) {
         let mut away = lock(&self.away);
-        *away = (away.0 + u32::from(has_left), Some(error.clone()));
+        *away = (away.0 + u32::from(is_new), Some(error.clone()));
     }
 
-    /// One of those goes on.
+    /// Such a user has a working connection again.
     pub(crate) fn user_returned(&self) {
         let mut away = lock(&self.away);
         away.0 = away.0.saturating_sub(1);
     }
 
-    /// How many users cannot go on, if any, and why the last of them cannot.
+    /// How many users have no connection, if any, and the last error of one of them.
     pub(crate) fn users_away(&self) -> Option<(u32, SessionError)> {
         match &*lock(&self.away) {
             (users @ 1.., Some(error)) => Some((*users, error.clone())),
@@ -160,14 +132,14 @@ impl Control {
     /// A user has opened its first connection.
     pub(crate) fn user_connected(&self) {
         if self.connected.fetch_add(1, Ordering::AcqRel) + 1 >= self.users {
-            self.tell_main();
+            self.notify_main();
         }
     }
 
     /// A user has ended.
     pub(crate) fn user_ended(&self) {
         if self.ended.fetch_add(1, Ordering::AcqRel) + 1 >= self.users {
-            self.tell_main();
+            self.notify_main();
         }
     }
 
@@ -187,20 +159,20 @@ impl Control {
     /// Keeps the first error that ends the load.
     pub(crate) fn fail(&self, error: SessionError) {
         lock(&self.failure).get_or_insert(error);
-        self.tell_main();
+        self.notify_main();
     }
 
-    fn tell_main(&self) {
-        // Whoever holds the lock has not begun to wait, and would miss it.
-        drop(lock(&self.news));
+    fn notify_main(&self) {
+        // While the main thread holds the lock it is not waiting yet, and would miss it.
+        drop(lock(&self.notice));
         self.changed.notify_all();
     }
 
-    /// Has the main thread wait until `happened`, for at most `limit`.
+    /// Blocks the main thread until `happened`, for at most `limit`.
     pub(crate) fn wait(&self, limit: Duration, happened: impl Fn() -> bool) {
         let waited = self
             .changed
-            .wait_timeout_while(lock(&self.news), limit, |()| !happened());
+            .wait_timeout_while(lock(&self.notice), limit, |()| !happened());
         drop(waited);
     }
 
@@ -209,7 +181,7 @@ impl Control {
     }
 }
 
-/// A lock whose holder cannot leave it half-changed, so poison means nothing.
+/// Locks a mutex. Poison is ignored: no holder leaves the state half changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

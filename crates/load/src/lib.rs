@@ -1,19 +1,21 @@
 //! The load engine: virtual users as light tasks on a few worker threads.
 //!
-//! [`run`] is the story: open all connections, warm up, measure second by
-//! second, stop on transaction boundaries. It knows no study and no storage; what
-//! it measures goes to its caller as it happens. Several loads share a [`Barrier`]:
-//! they begin together, on one clock.
+//! [`run`] opens all connections, warms up, measures second by second, and stops on
+//! transaction boundaries. It knows no study and no storage: its caller receives each
+//! second as it ends. Loads that share a [`Barrier`] start together, on one clock.
 
 mod absence;
 mod arrivals;
 mod barrier;
+mod clock;
 mod control;
 mod cpu;
 mod cut;
 mod outage;
+mod outcome;
 mod record;
 mod run;
+mod runtime;
 mod shared;
 mod spec;
 mod stop;
@@ -22,6 +24,10 @@ mod user;
 mod worker;
 
 pub use barrier::Barrier;
-pub use run::{Event, LoadError, LoadOutcome, Work, run};
+pub use outcome::{Event, LoadError, LoadOutcome};
+pub use run::{Work, run};
 pub use spec::{Arrivals, End, LoadSpec, Pace, STALL_LIMIT};
 pub use stop::Stop;
+
+#[cfg(test)]
+mod tests;

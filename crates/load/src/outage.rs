@@ -1,4 +1,4 @@
-//! A user without a connection: how long it waits before it tries again.
+//! Backoff: how long a user that lost its connection waits before it reconnects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use workload::session::{FailureKind, SessionError};
 
 use crate::control::Control;
 
-/// The longest wait after the first failed attempt; it doubles with each further one, …
+/// The longest wait after the first failed attempt. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// …up to this, …
+/// The cap of that growth.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// …or to this while the server is known to be restarting: recovery can be measured no
-/// finer than users try to reconnect.
+/// The cap while the server is known to be restarting: recovery can be measured no more
+/// precisely than users try to reconnect.
 const LONGEST_WAIT_FOR_RESTART: Duration = Duration::from_millis(200);
 
-/// How a user's connection fared since its last transaction that succeeded.
+/// The failed attempts of a user since its last successful transaction.
 #[derive(Debug)]
 pub(crate) struct Outage {
     control: Arc<Control>,
-    /// Attempts to go on that were made.
     attempts: u32,
+    /// Whether the user is counted among those without a connection.
     is_away: bool,
 }
 
@@ -35,28 +35,32 @@ impl Outage {
         }
     }
 
-    /// The connection was lost, or could not be opened, because of `error`. Gives how long
-    /// to wait before the next attempt: not at all before the first one.
-    pub(crate) fn lost(&mut self, error: &SessionError, rng: &mut Xoshiro256PlusPlus) -> Duration {
+    /// Counts a connection that was lost, or could not be opened, because of `error`. Returns
+    /// how long to wait before the next attempt: zero before the first one.
+    pub(crate) fn wait_after(
+        &mut self,
+        error: &SessionError,
+        rng: &mut Xoshiro256PlusPlus,
+    ) -> Duration {
         let attempts = self.attempts;
         self.attempts = attempts.saturating_add(1);
         let Some(failed_before) = attempts.checked_sub(1) else {
             return Duration::ZERO;
         };
-        let has_left = !std::mem::replace(&mut self.is_away, true);
-        self.control.user_is_away(has_left, error);
+        let is_new = !std::mem::replace(&mut self.is_away, true);
+        self.control.user_is_away(is_new, error);
         let longest = match error.kind {
             FailureKind::Away => LONGEST_WAIT_FOR_RESTART,
             FailureKind::Lost | FailureKind::Restart | FailureKind::Refused => LONGEST_WAIT,
         };
         let wait = FIRST_WAIT.saturating_mul(1 << failed_before.min(16));
-        // Spread, so that users that lost the server together do not return together.
+        // Jitter, so that users that lost the server together do not return together.
         wait.min(longest).mul_f64(rng.random_range(0.5..=1.0))
     }
 
-    /// A transaction has succeeded.
+    /// A transaction has succeeded: the outage is over.
     #[inline]
-    pub(crate) fn over(&mut self) {
+    pub(crate) fn end(&mut self) {
         if self.attempts > 0 {
             self.attempts = 0;
             if std::mem::take(&mut self.is_away) {
@@ -68,14 +72,12 @@ impl Outage {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use rand::SeedableRng;
 
     use super::*;
 
     fn waits(kinds: &[FailureKind], seed: u64) -> Vec<Duration> {
-        let control = Arc::new(Control::new(Instant::now(), 1));
+        let control = Arc::new(Control::new(1));
         let mut outage = Outage::new(&control);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let error = |kind| SessionError {
@@ -87,7 +89,7 @@ mod tests {
         };
         let kinds = kinds.iter();
         kinds
-            .map(|kind| outage.lost(&error(*kind), &mut rng))
+            .map(|kind| outage.wait_after(&error(*kind), &mut rng))
             .collect()
     }
 
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_transaction_that_succeeds_ends_it() {
-        let control = Arc::new(Control::new(Instant::now(), 1));
+        let control = Arc::new(Control::new(1));
         let mut outage = Outage::new(&control);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let error = SessionError {
@@ -132,12 +134,12 @@ mod tests {
             message: "gone".to_owned(),
             statement: None,
         };
-        outage.lost(&error, &mut rng);
+        outage.wait_after(&error, &mut rng);
         assert_eq!(control.users_away(), None, "it may be back at once");
-        outage.lost(&error, &mut rng);
+        outage.wait_after(&error, &mut rng);
         assert_eq!(control.users_away(), Some((1, error.clone())));
-        outage.over();
+        outage.end();
         assert_eq!(control.users_away(), None);
-        assert_eq!(outage.lost(&error, &mut rng), Duration::ZERO);
+        assert_eq!(outage.wait_after(&error, &mut rng), Duration::ZERO);
     }
 }

@@ -1,99 +1,42 @@
 //! The main thread of a load: its phases, from the first connection to the last.
 
-use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use measure::setup::Unfinished;
 use measure::slice::{Phase, Second};
 use workload::catalog::Catalog;
 use workload::kind::Kind;
-use workload::session::{Connect, SessionError};
+use workload::session::Connect;
 use workload::user::{Shared as UserShared, User};
 
-use crate::absence::{Progress, is_absence, stalled_error};
+use crate::absence::{Progress, is_unreachable, stalled_error};
 use crate::arrivals::Queue;
 use crate::barrier::Barrier;
+use crate::clock::{Clock, ns};
 use crate::control::{Control, Stage};
 use crate::cut::Cutter;
+use crate::outcome::{Event, LoadError, LoadOutcome};
 use crate::record::{KindIndex, Recorder};
+use crate::runtime::{Runtime, Spawn, Threads};
 use crate::spec::{End, LoadSpec, Pace};
 use crate::stop::Stop;
-use crate::worker::{self, Job};
+use crate::worker::WorkerSetup;
 
-const SECOND: Duration = Duration::from_secs(1);
-/// How often the main thread looks for what nothing wakes it for: a request to stop, a
-/// worker that died.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// What a second may be longer than one. After a longer stall of this thread, two are one.
-const LATE_CUT: Duration = Duration::from_millis(100);
-/// How long no transaction may have ended, before users that cannot reconnect mean that
-/// the server is lost and not only they.
-const LOST_AFTER: Duration = Duration::from_secs(1);
-/// How long a cancelled worker may take to end, before it is left behind (a call
-/// into SQLite cannot be dropped).
-const CANCEL_LIMIT: Duration = Duration::from_secs(1);
-
-/// What a load tells while it runs.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// Connections are being opened.
-    Connecting {
-        /// Open so far.
-        open: u32,
-        /// Wanted.
-        users: u32,
-    },
-    /// A second (or the rest of one at a phase's end) is over.
-    Second(&'a Second),
-    /// The load has ended, and waits for running transactions.
-    Draining {
-        /// How many.
-        running: usize,
-    },
-}
-
-/// How a load ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LoadOutcome {
-    /// Why.
-    pub end: End,
-    /// What was running when it did.
-    pub unfinished: Unfinished,
-}
-
-/// A load that did not begin, or one whose own threads failed.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// A connection could not be opened.
-    #[error("{0}")]
-    Connect(SessionError),
-    /// The system gave no thread or event queue, or took it away.
-    #[error("a worker thread failed: {0}")]
-    Worker(#[from] std::io::Error),
-    /// A thread of the load panicked, with these words.
-    #[error("a thread of the load panicked: {0}")]
-    Panicked(String),
-    /// The user asked to stop before the first transaction.
-    #[error("interrupted before the load began")]
-    Interrupted,
-    /// Another load that was to begin with this one could not.
-    #[error("another load could not begin")]
-    Alone,
-}
-
-impl LoadError {
-    /// The error for what a thread that panicked left.
-    #[must_use]
-    pub fn panicked(payload: &(dyn Any + Send)) -> Self {
-        let words = match payload.downcast_ref::<&str>() {
-            Some(words) => Some(*words),
-            None => payload.downcast_ref::<String>().map(String::as_str),
-        };
-        Self::Panicked(words.unwrap_or("without a word").to_owned())
-    }
-}
+const MS_NS: u64 = 1_000_000;
+const SECOND_NS: u64 = 1_000 * MS_NS;
+/// How often the main thread checks for what nothing notifies it of: requests to stop, and
+/// workers that died.
+const POLL_INTERVAL_NS: u64 = 20 * MS_NS;
+/// By how much a cut may be late. After a longer stall of this thread, two seconds become one.
+const LATE_CUT_NS: u64 = 100 * MS_NS;
+/// How long no transaction may have ended before the server counts as lost although not all
+/// users have lost it.
+const LOST_AFTER_NS: u64 = SECOND_NS;
+/// How long a cancelled worker may take to end before it is left behind: a call into SQLite
+/// cannot be interrupted.
+const CANCEL_LIMIT_NS: u64 = SECOND_NS;
 
 /// What virtual users do.
 #[derive(Debug, Clone, Copy)]
@@ -106,13 +49,12 @@ pub struct Work<'a> {
     pub users: &'a Arc<UserShared>,
 }
 
-/// Runs a load: connects, waits for the others of its `barrier`, warms up,
-/// measures, stops. `tell` hears of every second as it ends; `stop` may end the load
-/// before its time.
+/// Runs a load: connects, waits for the other loads of its `barrier`, warms up, measures,
+/// stops. `tell` receives each second as it ends; `stop` may end the load early.
 ///
 /// # Errors
-/// When the load could not begin, or a worker died; what else happens later is in the
-/// outcome.
+/// When the load could not start, or a worker died. Everything else that ends a load is in
+/// its outcome.
 pub fn run<C>(
     spec: &LoadSpec,
     connector: &Arc<C>,
@@ -125,154 +67,154 @@ where
     C: Connect + Send + Sync + 'static,
     C::Session: 'static,
 {
-    let kind_index = Arc::new(KindIndex::new(work.catalog, work.kinds));
-    let spawn = |control, recorder, places: std::ops::Range<u32>| {
-        let seed = spec.seed.wrapping_add(u64::from(places.start));
-        let users = places
-            .map(|index| User::new(work.users, index))
-            .collect::<Result<_, _>>();
-        let job = Job {
-            control,
-            recorder,
-            connector: Arc::clone(connector),
-            catalog: Arc::clone(work.catalog),
-            kinds: Arc::clone(&kind_index),
-            users: users.map_err(std::io::Error::other)?,
-            ignored_errors: spec.ignored_errors.as_slice().into(),
-            think: spec.think,
-            seed,
-            connect_limit: spec.connect_limit.div_ceil(spec.workers),
-            is_open_loop: spec.pace != Pace::Closed,
-            batch_scheduling: spec.batch_scheduling,
-        };
-        std::thread::Builder::new()
-            .name("dyno-worker".to_owned())
-            .spawn(move || worker::work(job))
-    };
-    let connected = Load::start(spec, work.kinds.len(), barrier.origin(), spawn)
-        .and_then(|load| load.connected(stop, tell));
-    let mut load = connected.inspect_err(|_| barrier.break_off())?;
-    let start = load.together(barrier, stop)?;
+    run_on(Threads::new(barrier), spec, connector, work, stop, tell)
+}
+
+/// The same on any runtime.
+pub(crate) fn run_on<C>(
+    runtime: impl Spawn<C>,
+    spec: &LoadSpec,
+    connector: &Arc<C>,
+    work: Work<'_>,
+    stop: &Stop,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<LoadOutcome, LoadError> {
+    let mut load = Load::new(runtime, spec, work.kinds.len());
+    let connected = load
+        .spawn_workers(connector, work)
+        .and_then(|()| load.connect(stop, tell));
+    connected.inspect_err(|_| load.runtime.cancel_start())?;
+    let start_ns = load.start_together(stop)?;
     if spec.warmup.is_zero() {
-        // Before the first transaction, so that there are not a few too many.
-        load.limit();
-        load.begin(start);
+        // Before the first transaction: otherwise a few too many could start.
+        load.limit_events();
+        load.begin(start_ns);
     } else {
-        load.begin(start);
+        load.begin(start_ns);
         load.phase(Phase::Warmup, Some(spec.warmup), stop, tell);
         if load.is_over(stop) {
-            // What is measured from here on would be a moment only.
+            // A measurement from here on would last only a moment.
             return load.stop(stop, tell);
         }
-        load.limit();
+        load.limit_events();
     }
     load.phase(Phase::Measure, spec.time, stop, tell);
     load.stop(stop, tell)
 }
 
-/// A load under way.
-struct Load<'a> {
+/// A running load.
+struct Load<'a, R: Runtime> {
+    runtime: R,
     spec: &'a LoadSpec,
     control: Arc<Control>,
     recorders: Vec<Arc<Recorder>>,
-    threads: Vec<JoinHandle<std::io::Result<()>>>,
-    /// Nothing has come of the load for too long.
-    stalled: bool,
+    /// No statement got a reply for too long.
+    is_stalled: bool,
     /// Why a worker ended before its users did.
-    died: Option<LoadError>,
+    worker_error: Option<LoadError>,
     cutter: Cutter,
-    /// When it began, on the load's clock.
     start_ns: u64,
 }
 
-impl<'a> Load<'a> {
-    /// Starts the workers, each with its share of the users.
-    fn start(
-        spec: &'a LoadSpec,
-        kinds: usize,
-        origin: Instant,
-        spawn: impl Fn(
-            Arc<Control>,
-            Arc<Recorder>,
-            std::ops::Range<u32>,
-        ) -> std::io::Result<JoinHandle<std::io::Result<()>>>,
-    ) -> Result<Self, LoadError> {
-        let mut load = Self {
+impl<'a, R: Runtime> Load<'a, R> {
+    fn new(runtime: R, spec: &'a LoadSpec, kinds: usize) -> Self {
+        let recorders = (0..spec.workers)
+            .map(|worker| Arc::new(Recorder::new(kinds, users_of(spec, worker).len())));
+        Self {
+            runtime,
             spec,
-            control: Arc::new(Control::new(origin, spec.users)),
-            recorders: Vec::new(),
-            threads: Vec::new(),
-            stalled: false,
-            died: None,
+            control: Arc::new(Control::new(spec.users)),
+            recorders: recorders.collect(),
+            is_stalled: false,
+            worker_error: None,
             cutter: Cutter::new(kinds),
             start_ns: 0,
-        };
-        for worker in 0..spec.workers {
-            let share = |worker| {
-                (u64::from(spec.users) * u64::from(worker) / u64::from(spec.workers)) as u32
-            };
-            let places = share(worker)..share(worker + 1);
-            let recorder = Arc::new(Recorder::new(kinds, places.len()));
-            load.recorders.push(Arc::clone(&recorder));
-            let thread = spawn(Arc::clone(&load.control), recorder, places)?;
-            load.threads.push(thread);
         }
-        Ok(load)
     }
 
-    /// Waits until every user has its connection.
-    fn connected(
-        mut self,
-        stop: &Stop,
-        tell: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Self, LoadError> {
-        let mut last = (0, Instant::now());
+    /// Starts the workers, each with its share of the users.
+    fn spawn_workers<C>(&mut self, connector: &Arc<C>, work: Work<'_>) -> Result<(), LoadError>
+    where
+        R: Spawn<C>,
+    {
+        let spec = self.spec;
+        let kinds = Arc::new(KindIndex::new(work.catalog, work.kinds));
+        for (worker, recorder) in (0..).zip(&self.recorders) {
+            let indexes = users_of(spec, worker);
+            let seed = spec.seed.wrapping_add(u64::from(indexes.start));
+            let users = indexes
+                .map(|index| User::new(work.users, index))
+                .collect::<Result<_, _>>();
+            self.runtime.spawn(WorkerSetup {
+                control: Arc::clone(&self.control),
+                recorder: Arc::clone(recorder),
+                connector: Arc::clone(connector),
+                catalog: Arc::clone(work.catalog),
+                kinds: Arc::clone(&kinds),
+                users: users.map_err(std::io::Error::other)?,
+                ignored_errors: spec.ignored_errors.as_slice().into(),
+                think: spec.think,
+                seed,
+                connect_limit: spec.connect_limit.div_ceil(spec.workers),
+                is_open_loop: spec.pace != Pace::Closed,
+                batch_scheduling: spec.batch_scheduling,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Waits until every user is connected.
+    fn connect(&mut self, stop: &Stop, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), LoadError> {
+        let users = self.spec.users;
+        let (mut last_open, mut progress_ns) = (0, self.now_ns());
         loop {
             let open = self.control.connected();
-            tell(Event::Connecting {
-                open,
-                users: self.spec.users,
-            });
-            if open == self.spec.users {
-                return Ok(self);
+            tell(Event::Connecting { open, users });
+            if open == users {
+                return Ok(());
             }
-            if open != last.0 {
-                last = (open, Instant::now());
+            if open != last_open {
+                (last_open, progress_ns) = (open, self.now_ns());
             }
             let refused = self.control.failure().map(LoadError::Connect);
-            let stopped = stop.is_interrupted().then_some(LoadError::Interrupted);
-            let stalled = last.1.elapsed() >= self.spec.stall_limit;
-            let stalled = stalled.then(|| LoadError::Connect(stalled_error(self.spec)));
-            self.look_at_workers();
-            if let Some(error) = refused.or(stopped).or_else(|| self.died.take()).or(stalled) {
+            let interrupted = stop.is_interrupted().then_some(LoadError::Interrupted);
+            let is_stalled = self.now_ns() - progress_ns >= ns(self.spec.stall_limit);
+            let stalled = is_stalled.then(|| LoadError::Connect(stalled_error(self.spec)));
+            self.check_workers();
+            let worker_error = self.worker_error.take();
+            if let Some(error) = refused.or(interrupted).or(worker_error).or(stalled) {
                 return Err(error);
             }
+            let until_ns = self.now_ns() + POLL_INTERVAL_NS;
             let control = &self.control;
-            control.wait(POLL_INTERVAL, || {
+            self.runtime.wait(control, until_ns, || {
                 control.have_all_connected() || control.failure().is_some()
             });
         }
     }
 
-    /// Waits for the loads that are to begin with this one.
-    fn together(&self, barrier: &Barrier, stop: &Stop) -> Result<Instant, LoadError> {
-        barrier.wait(stop).map_err(|_| match stop.is_interrupted() {
+    /// Waits for the loads that start together with this one.
+    fn start_together(&mut self, stop: &Stop) -> Result<u64, LoadError> {
+        let start = self.runtime.start_together(stop);
+        start.map_err(|_| match stop.is_interrupted() {
             true => LoadError::Interrupted,
             false => LoadError::Alone,
         })
     }
 
-    /// Joins the workers that have ended, and keeps the first failure.
-    fn look_at_workers(&mut self) {
-        while let Some(place) = self.threads.iter().position(JoinHandle::is_finished) {
-            let failed = failure_of(self.threads.swap_remove(place));
-            self.died = self.died.take().or(failed);
+    fn now_ns(&self) -> u64 {
+        self.runtime.clock().now_ns()
+    }
+
+    /// Takes the workers that have ended, and keeps the first failure.
+    fn check_workers(&mut self) {
+        while let Some(ended) = self.runtime.take_ended() {
+            self.worker_error = self.worker_error.take().or(ended.err());
         }
     }
 
-    /// Lets the transactions begin; their clock says `start`.
-    fn begin(&mut self, start: Instant) {
-        let start_ns = self.control.time_ns(start);
+    /// Lets transactions start; the first arrivals count from `start_ns`.
+    fn begin(&mut self, start_ns: u64) {
         if let Pace::Open { per_s, arrivals } = self.spec.pace {
             let arrivals = Queue::new(arrivals, per_s, start_ns, self.spec.seed);
             self.control.open(arrivals);
@@ -282,14 +224,14 @@ impl<'a> Load<'a> {
         self.control.advance(Stage::Run);
     }
 
-    /// From now on only so many transactions start.
-    fn limit(&self) {
+    /// Limits the number of transactions that start from now on, if the spec does.
+    fn limit_events(&self) {
         if let Some(events) = self.spec.events {
             self.control.limit(events);
         }
     }
 
-    /// Lets time pass and cuts it into seconds, until the phase is over.
+    /// Cuts the running load into seconds until the phase is over.
     fn phase(
         &mut self,
         phase: Phase,
@@ -297,85 +239,72 @@ impl<'a> Load<'a> {
         stop: &Stop,
         tell: &mut dyn FnMut(Event<'_>),
     ) {
-        let begin = self.control.instant(self.cutter.last_ns());
-        let end = length.map(|length| begin + length);
-        let mut next_cut = begin + SECOND;
-        let mut progress = Progress::new(begin);
+        let begin_ns = self.cutter.last_ns();
+        let end_ns = length.map(|length| begin_ns.saturating_add(ns(length)));
+        let mut next_cut_ns = begin_ns + SECOND_NS;
+        let mut progress = Progress::new(begin_ns);
         loop {
-            let now = Instant::now();
-            let over = end.is_some_and(|end| now >= end) || self.is_over(stop);
+            let now_ns = self.now_ns();
+            let over = end_ns.is_some_and(|end_ns| now_ns >= end_ns) || self.is_over(stop);
+            let is_cut_due = (next_cut_ns..next_cut_ns + LATE_CUT_NS).contains(&now_ns);
             // A phase of no length leaves no trace.
-            if (over && end != Some(begin)) || (now >= next_cut && now < next_cut + LATE_CUT) {
+            if (over && end_ns != Some(begin_ns)) || is_cut_due {
                 let second = self.cut(phase);
                 tell(Event::Second(&second));
-                progress.saw(&second, now);
-                // A limit of time ends the load also where the server hangs.
-                self.stalled = length.is_none() && self.is_stalled(&progress, now);
+                progress.update(&second, now_ns);
+                // A load with a limit of time ends then, even if the server hangs.
+                self.is_stalled = length.is_none() && self.has_stalled(&progress, now_ns);
             }
             if over {
                 return;
             }
-            next_cut = next_boundary(begin, next_cut, now);
-            let wake = end.map_or(next_cut, |end| end.min(next_cut));
-            let pause = wake.saturating_duration_since(Instant::now());
+            next_cut_ns = next_boundary_ns(begin_ns, next_cut_ns, now_ns);
+            let wake_ns = end_ns.map_or(next_cut_ns, |end_ns| end_ns.min(next_cut_ns));
+            let poll_ns = self.now_ns() + POLL_INTERVAL_NS;
             let control = &self.control;
-            control.wait(pause.min(POLL_INTERVAL), || {
+            self.runtime.wait(control, wake_ns.min(poll_ns), || {
                 control.have_all_ended() || control.failure().is_some()
             });
         }
     }
 
     fn is_over(&mut self, stop: &Stop) -> bool {
-        self.look_at_workers();
-        let has_failed = self.died.is_some() || self.control.failure().is_some();
-        stop.is_asked() || has_failed || self.stalled || self.control.have_all_ended()
+        self.check_workers();
+        let has_failed = self.worker_error.is_some() || self.control.failure().is_some();
+        stop.is_asked() || has_failed || self.is_stalled || self.control.have_all_ended()
     }
 
-    /// Whether the server does nothing; a user without work is no sign of that.
-    fn is_stalled(&self, progress: &Progress, now: Instant) -> bool {
-        let limit = self.spec.stall_limit;
-        let now_ns = self.control.time_ns(now);
-        let waits = |start_ns| Duration::from_nanos(now_ns.saturating_sub(start_ns)) >= limit;
-        progress.has_none_for(limit, now) && self.running().any(waits)
+    /// Whether the server has stopped replying. Users without work are no sign of that.
+    fn has_stalled(&self, progress: &Progress, now_ns: u64) -> bool {
+        let limit_ns = ns(self.spec.stall_limit);
+        let waits = |start_ns| now_ns.saturating_sub(start_ns) >= limit_ns;
+        progress.has_none_for(limit_ns, now_ns) && self.running().any(waits)
     }
 
     fn cut(&mut self, phase: Phase) -> Second {
-        let now_ns = self.control.now_ns();
+        let now_ns = self.now_ns();
         let backlog = self.control.backlog(now_ns);
         self.cutter.cut(&self.recorders, phase, now_ns, backlog)
     }
 
-    /// Ends the load on transaction boundaries, or cancels what takes too long.
+    /// Ends the load on transaction boundaries, and cancels what takes too long.
     fn stop(
         mut self,
         stop: &Stop,
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<LoadOutcome, LoadError> {
-        let stopped_ns = self.control.now_ns();
+        let stopped_ns = self.now_ns();
         let lost = self.lost(stopped_ns);
-        let running: Vec<u64> = self.running().collect();
-        let oldest = running.iter().min();
-        let mut unfinished = Unfinished {
-            count: running.len() as u64,
-            oldest_ms: oldest.map(|start_ns| stopped_ns.saturating_sub(*start_ns) as f64 / 1e6),
-            cancelled: 0,
-        };
+        let mut unfinished = self.unfinished(stopped_ns);
         self.control.advance(Stage::Stop);
-        let deadline = Instant::now() + self.spec.grace;
-        while !self.control.have_all_ended() && Instant::now() < deadline {
-            tell(Event::Draining {
-                running: self.running().count(),
-            });
-            let control = &self.control;
-            control.wait(POLL_INTERVAL, || control.have_all_ended());
-        }
+        self.drain(tell);
         unfinished.cancelled = self.running().count() as u64;
         if unfinished.count > 0 {
             let drained = self.cut(Phase::Drain);
             tell(Event::Second(&drained));
         }
         self.cancel();
-        if let Some(error) = self.died.take() {
+        if let Some(error) = self.worker_error.take() {
             return Err(error);
         }
         let end = match self.control.failure() {
@@ -386,63 +315,88 @@ impl<'a> Load<'a> {
         Ok(LoadOutcome { end, unfinished })
     }
 
-    /// Whether the server is away now, at the end of the load.
+    /// The transactions that are running at the load's end.
+    fn unfinished(&self, stopped_ns: u64) -> Unfinished {
+        let oldest_ns = self.running().min();
+        Unfinished {
+            count: self.running().count() as u64,
+            oldest_ms: oldest_ns.map(|start_ns| stopped_ns.saturating_sub(start_ns) as f64 / 1e6),
+            cancelled: 0,
+        }
+    }
+
+    /// Waits for running transactions, within the grace period.
+    fn drain(&mut self, tell: &mut dyn FnMut(Event<'_>)) {
+        let deadline_ns = self.now_ns().saturating_add(ns(self.spec.grace));
+        while !self.control.have_all_ended() && self.now_ns() < deadline_ns {
+            tell(Event::Draining {
+                running: self.running().count(),
+            });
+            let until_ns = self.now_ns() + POLL_INTERVAL_NS;
+            let control = &self.control;
+            self.runtime
+                .wait(control, until_ns, || control.have_all_ended());
+        }
+    }
+
+    /// Whether the server is lost at the end of the load.
     fn lost(&self, now_ns: u64) -> Option<End> {
         let last_ends = self.recorders.iter().map(|recorder| recorder.last_end_ns());
         let at_ns = last_ends.max().unwrap_or(0).max(self.start_ns);
-        let is_silent = now_ns.saturating_sub(at_ns) >= LOST_AFTER.as_nanos() as u64;
+        let is_silent = now_ns.saturating_sub(at_ns) >= LOST_AFTER_NS;
         let away = self.control.users_away();
         let error = match away {
             Some((users, error)) if users == self.spec.users => error,
-            // One that refuses some users may be busy with the others.
-            Some((_, error)) if is_silent && is_absence(&error) => error,
-            _ if self.stalled => stalled_error(self.spec),
+            // A server that rejects some users may be busy with the others.
+            Some((_, error)) if is_silent && is_unreachable(&error) => error,
+            _ if self.is_stalled => stalled_error(self.spec),
             _ => return None,
         };
         Some(End::ServerLost { at_ns, error })
     }
 
+    /// The intended starts of all running transactions.
     fn running(&self) -> impl Iterator<Item = u64> {
         self.recorders
             .iter()
             .flat_map(|recorder| recorder.running())
     }
 
-    /// Has the workers drop what they do, and waits a moment until they have.
+    /// Cancels the workers' tasks, and waits a moment for the workers to end.
     fn cancel(&mut self) {
         self.control.advance(Stage::Cancel);
-        let deadline = Instant::now() + CANCEL_LIMIT;
-        self.look_at_workers();
-        while !self.threads.is_empty() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-            self.look_at_workers();
+        let deadline_ns = self.now_ns() + CANCEL_LIMIT_NS;
+        self.check_workers();
+        while self.runtime.has_workers() && self.now_ns() < deadline_ns {
+            let until_ns = self.now_ns() + MS_NS;
+            self.runtime.wait(&self.control, until_ns, || false);
+            self.check_workers();
         }
-        self.threads.clear();
+        self.runtime.detach_workers();
     }
 }
 
-/// However a load ends, its workers do, too.
-impl Drop for Load<'_> {
+/// However a load ends, its workers end with it.
+impl<R: Runtime> Drop for Load<'_, R> {
     fn drop(&mut self) {
         self.cancel();
     }
 }
 
-/// The end of the second under way, which begins where the one that ends at `next_cut` does
-/// or later: a stall of this thread makes a second longer, and none short.
-fn next_boundary(begin: Instant, next_cut: Instant, now: Instant) -> Instant {
-    if now < next_cut {
-        return next_cut;
-    }
-    let whole_s = now.saturating_duration_since(begin).as_secs();
-    begin + SECOND * u32::try_from(whole_s + 1).unwrap_or(u32::MAX)
+/// The indexes of a worker's users.
+fn users_of(spec: &LoadSpec, worker: u32) -> Range<u32> {
+    let first = |worker| {
+        (u64::from(spec.users) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32
+    };
+    first(worker)..first(worker + 1)
 }
 
-/// Why a thread that has ended did not do so well.
-fn failure_of(ended: JoinHandle<std::io::Result<()>>) -> Option<LoadError> {
-    match ended.join() {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(LoadError::Worker(error)),
-        Err(payload) => Some(LoadError::panicked(&*payload)),
+/// When the next second ends. A stall of this thread makes a second longer, and never one
+/// shorter.
+fn next_boundary_ns(begin_ns: u64, next_cut_ns: u64, now_ns: u64) -> u64 {
+    if now_ns < next_cut_ns {
+        return next_cut_ns;
     }
+    let whole_s = now_ns.saturating_sub(begin_ns) / SECOND_NS;
+    begin_ns + (whole_s + 1) * SECOND_NS
 }

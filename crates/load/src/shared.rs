@@ -1,4 +1,4 @@
-//! What the users of one worker have in common.
+//! State that the users of one worker share.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,36 +12,38 @@ use workload::catalog::Catalog;
 use crate::control::Control;
 use crate::record::{KindIndex, Recorder};
 
-/// What all users of a worker share.
+/// The part that needs no connection.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct Shared<K> {
+    pub(crate) clock: K,
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) kinds: Arc<KindIndex>,
     pub(crate) is_open_loop: bool,
 }
 
-/// The same, and how connections are opened.
+/// A worker as its users see it.
 #[derive(Debug)]
-pub(crate) struct Worker<C> {
-    pub(crate) shared: Rc<Shared>,
+pub(crate) struct Worker<C, K> {
+    pub(crate) shared: Rc<Shared<K>>,
     pub(crate) connector: Arc<C>,
     pub(crate) catalog: Arc<Catalog>,
     /// Limits how many connections are opened at once.
     pub(crate) connecting: Semaphore,
     pub(crate) ignored_errors: Arc<[u32]>,
+    /// Pause after each transaction.
     pub(crate) think: Duration,
-    /// For what need not be the same in each run.
+    /// For the jitter of reconnects; the order in which users draw from it varies.
     pub(crate) rng: RefCell<Xoshiro256PlusPlus>,
 }
 
-impl Shared {
+impl<K> Shared<K> {
     pub(crate) fn ended_guard(&self) -> EndedGuard {
         EndedGuard(Arc::clone(&self.control))
     }
 }
 
-/// Counts a user as ended when it is dropped.
+/// Counts a user as ended when dropped.
 pub(crate) struct EndedGuard(Arc<Control>);
 
 impl Drop for EndedGuard {

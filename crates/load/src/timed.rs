@@ -1,38 +1,39 @@
-//! The session that times each statement by the way.
+//! A session that records the time of each statement.
 
 use std::rc::Rc;
 
 use workload::kind::Kind;
 use workload::session::{Param, Reply, Session, SessionError};
 
+use crate::clock::Clock;
 use crate::shared::Shared;
 
 /// A session whose statements are timed.
 #[derive(Debug)]
-pub(crate) struct Timed<S> {
+pub(crate) struct Timed<S, K> {
     session: S,
-    shared: Rc<Shared>,
-    /// When the last reply was read, unless something else was waited for since. It
-    /// is also when the next statement starts, so the clock is read once for both.
+    shared: Rc<Shared<K>>,
+    /// When the last reply was read, unless the user has waited for something else since.
+    /// The next statement starts then, too, so one reading of the clock serves both.
     read_ns: Option<u64>,
     /// When the last reply of the running transaction arrived.
     arrived_ns: Option<u64>,
 }
 
-/// When a reply was there.
+/// When a reply arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arrival {
-    /// As the kernel stamped it.
+    /// At the kernel's time stamp.
     Stamped(u64),
-    /// The kernel's stamp cannot be true, because a clock was set: when it was read.
+    /// The kernel's time stamp cannot be right, because a clock was set: the time at which
+    /// the reply was read counts.
     Refused,
-    /// There is no stamp: when it was read.
+    /// There is no time stamp: the time at which the reply was read counts.
     Unstamped,
 }
 
 impl Arrival {
-    /// Of a reply that cannot have come before its statement was sent, nor after it
-    /// was read.
+    /// A reply cannot arrive before its statement is sent, nor after it is read.
     #[inline]
     fn of(stamp_ns: Option<u64>, sent_ns: u64, read_ns: u64) -> Self {
         match stamp_ns {
@@ -43,8 +44,8 @@ impl Arrival {
     }
 }
 
-impl<S: Session> Timed<S> {
-    pub(crate) fn new(session: S, shared: &Rc<Shared>) -> Self {
+impl<S: Session, K: Clock> Timed<S, K> {
+    pub(crate) fn new(session: S, shared: &Rc<Shared<K>>) -> Self {
         Self {
             session,
             shared: Rc::clone(shared),
@@ -53,10 +54,10 @@ impl<S: Session> Timed<S> {
         }
     }
 
-    /// The time; right behind a reply, when that was read.
+    /// The current time; directly after a reply, the time at which that was read.
     #[inline]
     pub(crate) fn now_ns(&self) -> u64 {
-        self.read_ns.unwrap_or_else(|| self.shared.control.now_ns())
+        self.read_ns.unwrap_or_else(|| self.shared.clock.now_ns())
     }
 
     /// The end of a transaction: the arrival of its last reply, or now if it had none.
@@ -68,13 +69,13 @@ impl<S: Session> Timed<S> {
         })
     }
 
-    /// Time has passed since the last reply.
+    /// The user has waited for something other than a reply.
     #[inline]
     pub(crate) fn waited(&mut self) {
         self.read_ns = None;
     }
 
-    /// When a statement is sent that is sent now.
+    /// The start of a statement that is sent now.
     #[inline]
     fn sent_ns(&mut self) -> u64 {
         let now_ns = self.now_ns();
@@ -84,10 +85,10 @@ impl<S: Session> Timed<S> {
 
     #[inline]
     fn replied(&mut self, kind: usize, sent_ns: u64, is_done: bool) {
-        let control = &self.shared.control;
-        let read_ns = control.now_ns();
+        let clock = &self.shared.clock;
+        let read_ns = clock.now_ns();
         let monotonic_ns = self.session.reply_arrived_ns();
-        let stamp_ns = monotonic_ns.map(|at_ns| control.since_origin_ns(at_ns));
+        let stamp_ns = monotonic_ns.map(|at_ns| clock.convert_ns(at_ns));
         let arrival = Arrival::of(stamp_ns, sent_ns, read_ns);
         let (arrived_ns, delay_ns) = match arrival {
             Arrival::Stamped(stamp_ns) => (stamp_ns, Some(read_ns - stamp_ns)),
@@ -105,7 +106,7 @@ impl<S: Session> Timed<S> {
     }
 }
 
-impl<S: Session> Session for Timed<S> {
+impl<S: Session, K: Clock> Session for Timed<S, K> {
     async fn execute(
         &mut self,
         statement: u32,

@@ -1,60 +1,59 @@
-//! A virtual user: one connection, one transaction after the other.
+//! A virtual user: one connection that runs one transaction after another.
 
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Instant;
 
-use client::reactor::sleep_until;
 use workload::session::{Connect, FailureKind, Session, SessionError};
 use workload::user::{Done, User};
 
 use crate::arrivals::Take;
+use crate::clock::{Clock, ns};
 use crate::control::Stage;
 use crate::outage::Outage;
 use crate::shared::{Shared, Worker};
 use crate::timed::Timed;
 
-/// The load is over; there is nothing to return.
-struct Over;
+/// The load has ended.
+struct Ended;
 
 /// A virtual user with its connection.
-struct Life<'a, C: Connect> {
-    worker: &'a Worker<C>,
-    /// The user's number on its worker.
-    place: usize,
+struct VirtualUser<'a, C: Connect, K> {
+    worker: &'a Worker<C, K>,
+    /// Its index on its worker.
+    index: usize,
     user: User,
-    session: Timed<C::Session>,
+    session: Timed<C::Session, K>,
     outage: Outage,
-    /// The intended starts of transactions that wait in the user to be sent.
+    /// The intended starts of transactions that `user` has not sent yet.
     unsent: Vec<u64>,
 }
 
-/// Lives until the load ends. `place` is the user's number on its worker.
-pub(crate) async fn live<C: Connect>(worker: Rc<Worker<C>>, place: usize, user: User) {
-    // Counted however the task ends, also when it is dropped.
+/// Runs a user until the load ends. `index` counts the users of one worker.
+pub(crate) async fn run<C: Connect, K: Clock>(worker: Rc<Worker<C, K>>, index: usize, user: User) {
+    // Counts the user however the task ends, even if it is dropped.
     let _ended = worker.shared.ended_guard();
     let Some(session) = open_first(&worker).await else {
         return;
     };
     worker.shared.control.user_connected();
     worker.shared.reached(Stage::Run).await;
-    let mut life = Life {
+    let mut user = VirtualUser {
         worker: &worker,
-        place,
+        index,
         user,
         session,
         outage: Outage::new(&worker.shared.control),
         unsent: Vec::new(),
     };
-    // Over or not: it is the end.
-    let _ = life.run().await;
-    // A server counts who leaves without a word.
-    life.session.close().await;
+    // Both results end the user.
+    let _ = user.run().await;
+    // Servers count connections that are dropped without a goodbye as aborted.
+    user.session.close().await;
 }
 
 /// Opens the connection; a failure ends the load before it begins.
-async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>> {
+async fn open_first<C: Connect, K: Clock>(worker: &Worker<C, K>) -> Option<Timed<C::Session, K>> {
     let _permit = worker.connecting.acquire().await;
     if worker.shared.control.reached(Stage::Stop) {
         return None;
@@ -68,21 +67,22 @@ async fn open_first<C: Connect>(worker: &Worker<C>) -> Option<Timed<C::Session>>
     }
 }
 
-impl<C: Connect> Life<'_, C> {
-    /// One transaction after the other, until the load ends.
-    async fn run(&mut self) -> Result<(), Over> {
+impl<C: Connect, K: Clock> VirtualUser<'_, C, K> {
+    /// Runs transactions until the load ends.
+    async fn run(&mut self) -> Result<(), Ended> {
         while let Some(intended_ns) = self.next_start().await {
             let recorder = &self.worker.shared.recorder;
-            recorder.begin(self.place, intended_ns);
+            recorder.begin(self.index, intended_ns);
             let served = self.serve(intended_ns).await;
-            recorder.idle(self.place);
+            recorder.idle(self.index);
             served?;
             self.think().await;
         }
         self.finish().await
     }
 
-    /// When the next transaction was to start; `None` when no more are to.
+    /// Waits for the next transaction; returns its intended start, or `None` when no further
+    /// one may start.
     async fn next_start(&mut self) -> Option<u64> {
         let shared = &self.worker.shared;
         let intended_ns = match shared.is_open_loop {
@@ -93,7 +93,7 @@ impl<C: Connect> Life<'_, C> {
         (!control.reached(Stage::Stop) && control.take_ticket()).then_some(intended_ns)
     }
 
-    /// Waits for an arrival to start; gives when it was due, or `None` when the load stops.
+    /// Waits for an arrival; returns when it was due, or `None` when the load stops.
     async fn next_arrival(&mut self) -> Option<u64> {
         let shared = &self.worker.shared;
         while !shared.control.reached(Stage::Stop) {
@@ -109,7 +109,7 @@ impl<C: Connect> Life<'_, C> {
                     return Some(due_ns);
                 }
                 Take::Sleep { until_ns } => {
-                    shared.sleep(shared.control.instant(until_ns)).await;
+                    shared.sleep_until(until_ns).await;
                     self.session.waited();
                 }
             }
@@ -120,18 +120,18 @@ impl<C: Connect> Life<'_, C> {
     async fn think(&mut self) {
         let think = self.worker.think;
         if !think.is_zero() {
-            self.worker.shared.sleep(Instant::now() + think).await;
+            self.worker.shared.sleep(ns(think)).await;
             self.session.waited();
         }
     }
 
-    /// Runs one transaction, again and again until it is through.
-    async fn serve(&mut self, intended_ns: u64) -> Result<(), Over> {
+    /// Runs one transaction, and repeats it until it succeeds.
+    async fn serve(&mut self, intended_ns: u64) -> Result<(), Ended> {
         let started_ns = self.session.now_ns();
         loop {
             match self.user.transaction(&mut self.session).await {
                 Ok(done) => {
-                    self.outage.over();
+                    self.outage.end();
                     let end_ns = self.session.end_ns();
                     self.record(intended_ns, started_ns, end_ns, done);
                     return Ok(());
@@ -139,29 +139,29 @@ impl<C: Connect> Life<'_, C> {
                 Err(error) => self.recover(error).await?,
             }
             if self.worker.shared.control.reached(Stage::Stop) {
-                return Err(Over);
+                return Err(Ended);
             }
         }
     }
 
-    /// Sends what still waits in the user: the rows of a bulk insert.
-    async fn finish(&mut self) -> Result<(), Over> {
+    /// Sends what the user has kept back: rows of a bulk insert.
+    async fn finish(&mut self) -> Result<(), Ended> {
         let Some(oldest_ns) = self.unsent.first() else {
             return Ok(());
         };
         let recorder = &self.worker.shared.recorder;
-        recorder.begin(self.place, *oldest_ns);
+        recorder.begin(self.index, *oldest_ns);
         let started_ns = self.session.now_ns();
         while let Err(error) = self.user.finish(&mut self.session).await {
             self.recover(error).await?;
         }
         let end_ns = self.session.end_ns();
         self.record_sent(started_ns, end_ns);
-        recorder.idle(self.place);
+        recorder.idle(self.index);
         Ok(())
     }
 
-    /// Records a transaction, unless it waits in the user to be sent with others.
+    /// Records a transaction, unless the user keeps it to send it with others.
     fn record(&mut self, intended_ns: u64, started_ns: u64, end_ns: u64, done: Done) {
         if self.unsent.is_empty() && self.user.unsent() == 0 {
             self.record_one(intended_ns, started_ns, end_ns, done);
@@ -171,11 +171,11 @@ impl<C: Connect> Life<'_, C> {
         }
     }
 
-    /// Records the transactions that were sent by what began at `started_ns`.
+    /// Records the transactions that were sent between `started_ns` and `end_ns`.
     fn record_sent(&mut self, started_ns: u64, end_ns: u64) {
         let sent = self.unsent.len().saturating_sub(self.user.unsent());
-        for place in 0..sent {
-            self.record_one(self.unsent[place], started_ns, end_ns, Done::default());
+        for intended_ns in &self.unsent[..sent] {
+            self.record_one(*intended_ns, started_ns, end_ns, Done::default());
         }
         self.unsent.drain(..sent);
     }
@@ -191,9 +191,9 @@ impl<C: Connect> Life<'_, C> {
             .transaction(end_ns, response_ns, service_ns, done);
     }
 
-    /// Makes the session fit for another attempt.
-    async fn recover(&mut self, error: SessionError) -> Result<(), Over> {
-        // What the user does not keep to send it again is lost.
+    /// Prepares the session for another attempt.
+    async fn recover(&mut self, error: SessionError) -> Result<(), Ended> {
+        // What the user has not kept is lost.
         let lost = self.unsent.len().saturating_sub(self.user.unsent());
         self.unsent.drain(..lost);
         let recorder = &self.worker.shared.recorder;
@@ -211,7 +211,7 @@ impl<C: Connect> Life<'_, C> {
                 FailureKind::Refused => {
                     recorder.error(&error, "stopped the load");
                     self.worker.shared.control.fail(error);
-                    return Err(Over);
+                    return Err(Ended);
                 }
             }
             match self.session.rollback().await {
@@ -221,17 +221,17 @@ impl<C: Connect> Life<'_, C> {
         }
     }
 
-    /// Opens a new connection, however long the server is away.
-    async fn reconnect(&mut self, error: SessionError) -> Result<(), Over> {
+    /// Opens a new connection, however long that takes.
+    async fn reconnect(&mut self, error: SessionError) -> Result<(), Ended> {
         let (worker, shared) = (self.worker, &self.worker.shared);
         let mut error = error;
         loop {
-            let wait = self.outage.lost(&error, &mut worker.rng.borrow_mut());
+            let wait = self.outage.wait_after(&error, &mut worker.rng.borrow_mut());
             if !wait.is_zero() {
-                shared.sleep(Instant::now() + wait).await;
+                shared.sleep(ns(wait)).await;
             }
             if shared.control.reached(Stage::Stop) {
-                return Err(Over);
+                return Err(Ended);
             }
             let attempt = {
                 let _permit = worker.connecting.acquire().await;
@@ -252,23 +252,26 @@ impl<C: Connect> Life<'_, C> {
     }
 }
 
-impl Shared {
-    /// Waits until the load is at `stage`.
+impl<K: Clock> Shared<K> {
+    /// Waits until the load reaches `stage`.
     async fn reached(&self, stage: Stage) {
-        // Every change of the stage has all tasks polled.
-        poll_fn(|_| {
-            if self.control.reached(stage) {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
+        // A change of the stage wakes every task.
+        poll_fn(|_| match self.control.reached(stage) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         })
         .await;
     }
 
-    /// Waits until `until`, or until the load stops.
-    async fn sleep(&self, until: Instant) {
-        let mut sleep = std::pin::pin!(sleep_until(until));
+    /// Waits for `length_ns`, or until the load stops.
+    async fn sleep(&self, length_ns: u64) {
+        self.sleep_until(self.clock.now_ns().saturating_add(length_ns))
+            .await;
+    }
+
+    /// Waits until `until_ns`, or until the load stops.
+    async fn sleep_until(&self, until_ns: u64) {
+        let mut sleep = std::pin::pin!(self.clock.sleep_until(until_ns));
         poll_fn(|context| {
             if self.control.reached(Stage::Stop) {
                 return Poll::Ready(());

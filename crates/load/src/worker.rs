@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Waker;
 use std::time::Duration;
 
 use client::reactor::{Reactor, Semaphore};
@@ -13,14 +14,15 @@ use workload::catalog::Catalog;
 use workload::session::Connect;
 use workload::user::User;
 
+use crate::clock::Clock;
 use crate::control::{Control, Stage};
 use crate::cpu;
 use crate::record::{KindIndex, Recorder};
 use crate::shared::{Shared, Worker};
 
-/// What one worker is to do.
+/// Everything a worker needs to start.
 #[derive(Debug)]
-pub(crate) struct Job<C> {
+pub(crate) struct WorkerSetup<C> {
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) connector: Arc<C>,
@@ -35,38 +37,56 @@ pub(crate) struct Job<C> {
     pub(crate) batch_scheduling: bool,
 }
 
-/// The thread's whole life.
-pub(crate) fn work<C: Connect + 'static>(job: Job<C>) -> std::io::Result<()>
+impl<C: Connect + 'static> WorkerSetup<C>
 where
     C::Session: 'static,
 {
-    if job.batch_scheduling {
+    /// The tasks of the worker's users.
+    pub(crate) fn into_tasks<K: Clock>(
+        self,
+        clock: K,
+    ) -> impl Iterator<Item = impl Future<Output = ()> + 'static> {
+        let worker = Rc::new(Worker {
+            shared: Rc::new(Shared {
+                clock,
+                control: self.control,
+                recorder: self.recorder,
+                kinds: self.kinds,
+                is_open_loop: self.is_open_loop,
+            }),
+            connector: self.connector,
+            catalog: self.catalog,
+            connecting: Semaphore::new(self.connect_limit as usize),
+            ignored_errors: self.ignored_errors,
+            think: self.think,
+            rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(self.seed)),
+        });
+        let users = self.users.into_iter().enumerate();
+        users.map(move |(index, user)| crate::user::run(Rc::clone(&worker), index, user))
+    }
+}
+
+/// Runs the worker's users on this thread until all have ended or are cancelled.
+pub(crate) fn run<C: Connect + 'static>(
+    setup: WorkerSetup<C>,
+    clock: impl Clock,
+) -> std::io::Result<()>
+where
+    C::Session: 'static,
+{
+    if setup.batch_scheduling {
         cpu::schedule_as_batch();
     }
     let thread = rustix::thread::gettid()
         .as_raw_nonzero()
         .get()
         .unsigned_abs();
-    job.recorder.thread.store(thread, Ordering::Relaxed);
+    setup.recorder.thread.store(thread, Ordering::Relaxed);
     let reactor = Reactor::new()?;
-    let control = Arc::clone(&job.control);
-    control.register(reactor.handle());
-    let worker = Rc::new(Worker {
-        shared: Rc::new(Shared {
-            control: job.control,
-            recorder: job.recorder,
-            kinds: job.kinds,
-            is_open_loop: job.is_open_loop,
-        }),
-        connector: job.connector,
-        catalog: job.catalog,
-        connecting: Semaphore::new(job.connect_limit as usize),
-        ignored_errors: job.ignored_errors,
-        think: job.think,
-        rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(job.seed)),
-    });
-    for (place, user) in job.users.into_iter().enumerate() {
-        reactor.spawn(crate::user::live(Rc::clone(&worker), place, user));
+    let control = Arc::clone(&setup.control);
+    control.register(Waker::from(Arc::new(reactor.handle())));
+    for task in setup.into_tasks(clock) {
+        reactor.spawn(task);
     }
     reactor.run_tasks(|| control.reached(Stage::Cancel))
 }

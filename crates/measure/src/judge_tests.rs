@@ -318,16 +318,19 @@ fn docs_verdicts_md_names_the_thresholds() {
     let rows = [
         ("a worker ran", SATURATED * 100.0),
         ("CPUs busy", CPU_FULL_PCT),
-        (
-            "periods in which a quota of CPU time is used up",
-            QUOTA_USED_PCT,
-        ),
-        ("waits of the response time", WAIT_SHARE * 100.0),
+        ("periods in which a CPU quota is used up", QUOTA_USED_PCT),
+        ("waits, as a share of the response time", WAIT_SHARE * 100.0),
         ("disk busy", DISK_FULL_PCT),
-        ("something waits for IO", IO_PRESSURE_PCT),
-        ("everything waits for IO", IO_STALL_PCT),
-        ("others' CPU is told", OTHERS_SHARE * 100.0),
-        ("others' CPU is most of it", MOST * 100.0),
+        ("some task waits for IO", IO_PRESSURE_PCT),
+        ("all tasks wait for IO", IO_STALL_PCT),
+        (
+            "CPU share of other processes that is reported",
+            OTHERS_SHARE * 100.0,
+        ),
+        (
+            "CPU share of other processes that is most of it",
+            MOST * 100.0,
+        ),
     ];
     let table: Vec<&str> = page
         .lines()

@@ -16,7 +16,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{Part, half_width, student_t};
-use crate::latency::{Latency, TotalLatency};
+use crate::latency::{Buckets, Latency, TotalLatency};
 use crate::summary::ms;
 
 /// Most stretches of time that are kept apart.
@@ -45,7 +45,7 @@ pub struct Range {
 pub(crate) struct Stretches {
     /// Length of each, in seconds.
     length: usize,
-    full: Vec<TotalLatency>,
+    full: Vec<Buckets>,
     /// The one that is being filled, and with how many seconds.
     filling: (TotalLatency, usize),
 }
@@ -71,24 +71,28 @@ impl Stretches {
             return;
         }
         let (full, _) = std::mem::take(&mut self.filling);
-        self.full.push(full);
+        self.full.push(Buckets::of(&full));
     }
 
     /// Adds the rest of a phase, which is too short to be a second, to the last one.
     pub(crate) fn extend(&mut self, rest: &Latency) {
         match (self.filling.1, self.full.last_mut()) {
-            (0, Some(last)) => last.accumulate(rest),
+            (0, Some(last)) => {
+                let mut longer = TotalLatency::default();
+                last.add_to(&mut longer);
+                longer.accumulate(rest);
+                *last = Buckets::of(&longer);
+            }
             _ => self.filling.0.accumulate(rest),
         }
     }
 
     /// Merges neighbours; what is being filled is then half full.
     fn double(&mut self) {
-        let pairs = self.full.chunks(2).filter_map(|pair| {
-            let (first, rest) = pair.split_first()?;
-            let mut both = first.clone();
-            rest.iter().for_each(|other| both.merge(other));
-            Some(both)
+        let pairs = self.full.chunks(2).map(|pair| {
+            let mut both = TotalLatency::default();
+            pair.iter().for_each(|one| one.add_to(&mut both));
+            Buckets::of(&both)
         });
         self.full = pairs.collect();
         self.length *= 2;
@@ -98,7 +102,9 @@ impl Stretches {
     /// milliseconds. `None` when too little was measured.
     pub(crate) fn range_ms(&self, quantile: f64) -> Option<Range> {
         let mut all = self.filling.0.clone();
-        self.full.iter().for_each(|stretch| all.merge(stretch));
+        self.full
+            .iter()
+            .for_each(|stretch| stretch.add_to(&mut all));
         let value_ns = all.quantile_ns(quantile)?;
         let parts: Vec<Part> = self
             .full
@@ -121,7 +127,7 @@ impl Stretches {
 }
 
 /// Transactions of a stretch that took longer, of all of them.
-fn slower(stretch: &TotalLatency, value_ns: u64) -> Part {
+fn slower(stretch: &Buckets, value_ns: u64) -> Part {
     let total = stretch.count_above(value_ns) as f64;
     Part {
         total,
@@ -158,7 +164,10 @@ mod tests {
         assert_eq!(stretches.length, 32);
         assert!(stretches.full.iter().all(|full| full.count() == 3200));
         let mut kept = stretches.filling.0.clone();
-        stretches.full.iter().for_each(|full| kept.merge(full));
+        stretches
+            .full
+            .iter()
+            .for_each(|full| full.add_to(&mut kept));
         assert_eq!(kept, all);
     }
 

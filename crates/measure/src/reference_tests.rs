@@ -16,7 +16,7 @@ fn docs_statistics_md_names_the_limits() {
     let seconds = |count: usize| format!("{count} s");
     let rows = [
         (
-            "share of intervals that hold the truth",
+            "confidence level of intervals",
             percent(interval::CONFIDENCE),
         ),
         (
@@ -24,20 +24,20 @@ fn docs_statistics_md_names_the_limits() {
             seconds(interval::MIN_POINTS),
         ),
         (
-            "transactions slower than a percentile that has a range or is compared, at least",
+            "fewest transactions slower than a percentile that has a range or is compared",
             quantile::FEWEST_SLOWER.to_string(),
         ),
         (
-            "shortest measurement that is judged for steadiness",
+            "shortest measurement that is tested for steady state",
             seconds(steady::MIN_SECONDS),
         ),
         (
-            "shift of the mean that dates the end of a warm-up",
+            "shift of the mean that marks the end of a warm-up",
             percent(steady::MATTERS),
         ),
-        ("drift that is told, at least", percent(steady::DRIFT)),
+        ("smallest drift reported", percent(steady::DRIFT)),
         (
-            "chance of seeing drift where there is none",
+            "probability of reporting drift where there is none",
             percent(steady::CHANCE),
         ),
         (
@@ -49,63 +49,60 @@ fn docs_statistics_md_names_the_limits() {
             change::RESULTS.shortest.to_string(),
         ),
         (
-            "change of level that is told of a trial, at least",
+            "smallest change of level reported for a trial",
             percent(change::MATTERS),
         ),
         (
-            "different sizes for a law of scaling, at least",
+            "fewest sizes for a scalability law",
             scale::MIN_POINTS.to_string(),
         ),
         (
-            "variance that the law has to explain",
+            "least variance that a scalability law must explain",
             percent(scale::LEAST_R_SQUARED),
         ),
         (
-            "chance of refusing a law of scaling that is true",
+            "probability of rejecting a scalability law that holds",
             percent(scale::misfit::CHANCE),
         ),
         (
-            "what a law of scaling may miss a size by, however sure that is",
+            "error at one size that never rejects a scalability law",
             percent(scale::misfit::MATTERS),
         ),
         (
-            "farthest peak that is told, in largest sizes measured",
+            "farthest peak reported, relative to the largest size measured",
             scale::FARTHEST.to_string(),
         ),
         (
-            "Little's law is off in a closed loop, by more than",
+            "deviation from Little's law in a closed loop, more than",
             format!("{} and what its edges allow", percent(little::CLOSED)),
         ),
         (
-            "Little's law is off in an open loop, by more than",
+            "deviation from Little's law in an open loop, more than",
             format!("{} and {} users", percent(little::OPEN), little::OPEN_USERS),
         ),
+        ("smallest difference that matters", percent(compare::LEAST)),
         (
-            "difference between two sides that matters",
-            percent(compare::LEAST),
-        ),
-        (
-            "error rate of a family of comparisons without a difference",
+            "family-wise error rate of comparisons",
             percent(compare::ERROR_RATE),
         ),
         (
-            "share of cases in which the repeats needed give a verdict",
+            "power: share of cases in which the repeats needed yield a verdict",
             percent(compare::POWER),
         ),
         (
-            "repeats needed that are told, at most",
+            "largest number of repeats needed that is reported",
             apart(&compare::MOST_REPEATS.to_string()),
         ),
         (
-            "repeats needed that are told after a single run, at least",
+            "smallest number of repeats needed that is reported after a single run",
             compare::FEWEST_REPEATS.to_string(),
         ),
         (
-            "first look at a trial that ends when sure",
+            "first look at a trial with a target precision",
             seconds(until::FIRST_LOOK),
         ),
         (
-            "interval of a trial that ended when sure, wider by a factor of",
+            "factor that widens the interval of a trial with a target precision",
             until::WIDENING.to_string(),
         ),
     ];

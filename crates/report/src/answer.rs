@@ -1,51 +1,49 @@
-//! What results answer when they are asked, in every form in which it can be read.
+//! A report in every format.
 
 use serde::Serialize;
 
-use crate::figures::Overview;
+use crate::figures::Figures;
 use crate::html::{self, ReportError};
+use crate::markdown;
 use crate::sheet::Sheet;
-use crate::{markdown, text};
+use crate::text::{self, Layout};
 
-/// An answer that was worked out of one result or of several.
+/// Something that dyno reports: one result, or the answer to a question about several.
 pub trait Answer: Serialize {
-    /// Its parts, in the order in which they are read.
+    /// What it says, in reading order.
     fn sheet(&self) -> Sheet;
 
-    /// The same for spreadsheets; nothing is rounded.
+    /// Its numbers for spreadsheets, unrounded.
     fn csv(&self) -> String;
 
-    /// Version of the dyno that measured.
-    fn version(&self) -> &str;
-
-    /// What its figures draw, where it has some.
-    fn figures(&self) -> Option<Overview> {
+    /// The data of its figures; `None` without figures.
+    fn figures(&self) -> Option<Figures> {
         None
     }
 
     /// For a terminal.
-    fn text(&self) -> String {
-        text::sheet(&self.sheet())
+    fn text(&self, layout: Layout) -> String {
+        text::write(&self.sheet(), layout)
     }
 
     /// For where a page cannot be shown.
     fn markdown(&self) -> String {
-        markdown::sheet(&self.sheet())
+        markdown::write(&self.sheet())
     }
 
     /// For programs.
     ///
     /// # Errors
-    /// When it cannot be written down; no input is known that does that.
+    /// When it cannot be serialized; no known input causes that.
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }
 
-    /// As a page that needs nothing else.
+    /// A self-contained page.
     ///
     /// # Errors
-    /// When the page cannot be put together; no input is known that does that.
+    /// When the page cannot be filled in; no known input causes that.
     fn html(&self) -> Result<String, ReportError> {
-        html::sheet(&self.sheet(), self.version(), self.figures().as_ref())
+        html::write(&self.sheet(), self.figures().as_ref())
     }
 }

@@ -1,4 +1,4 @@
-//! What the text and the page both say of a trial.
+//! A trial in words.
 
 use measure::setup::Setup;
 use measure::steady::{MIN_SECONDS, Steady};
@@ -44,6 +44,43 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         facts.push(("Data below", directory.clone()));
     }
     facts
+}
+
+/// The setup in a few lines, for a terminal.
+pub(crate) fn in_short(setup: &Setup) -> String {
+    let counted = |count: u64, noun: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{} {noun}{plural}", number::count(count))
+    };
+    let mut parts = vec![
+        format!("{} on {}", setup.workload, setup.engine),
+        setup.server.clone(),
+        format!("encryption {}", encryption(setup)),
+    ];
+    if setup.instances > 1 {
+        parts.push(format!("{} servers at once, for each", setup.instances));
+    }
+    parts.extend([
+        counted(setup.threads.into(), "virtual user"),
+        counted(setup.workers.into(), "worker"),
+        format!(
+            "{} of {}",
+            counted(setup.tables.into(), "table"),
+            counted(setup.rows, "row")
+        ),
+        format!("keys {}", keys(setup)),
+        format!("seed {}", setup.seed),
+        format!("{} statements", setup.protocol),
+        setup.arrivals.clone(),
+    ]);
+    if setup.think_s > 0.0 {
+        parts.push(format!("think time {}", work::think_time(setup)));
+    }
+    parts.push(format!("warm-up {}", number::seconds(setup.warmup_s)));
+    if !setup.options.is_empty() {
+        parts.push(format!("options {}", setup.options));
+    }
+    format!("{}.", parts.join("; "))
 }
 
 fn warm_up(setup: &Setup) -> String {

@@ -1,56 +1,82 @@
-//! What host and servers were found to be like before the first load.
+//! Findings about hosts and servers.
 
-use measure::finding::{Finding, Level};
+use measure::finding::{self, Finding, Level};
 use measure::result::RunResult;
 
 use crate::grid::{Grid, heads};
+use crate::sheet::{Block, Item, Section, Sheet};
 
-/// What may spoil the numbers, or calls for care.
-pub(crate) fn spoilers(result: &RunResult) -> Vec<Spoiler> {
-    let findings = result.findings.iter();
-    let worst = findings.filter(|finding| finding.level < Level::Note);
-    worst.map(Spoiler::of).collect()
-}
-
-/// A finding that matters, in the words of a report.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Spoiler {
-    /// `spoils` or `careful`.
-    pub(crate) level: String,
-    /// The check, and what was looked at where that is not the host.
-    pub(crate) name: String,
-    pub(crate) seen: String,
-    /// Why it matters, with its source.
-    pub(crate) why: String,
-    pub(crate) mend: Option<String>,
-}
-
-impl Spoiler {
-    fn of(finding: &Finding) -> Self {
-        Self {
-            level: finding.level.to_string(),
-            name: name(finding),
-            seen: finding.seen.clone(),
-            why: why(finding),
-            mend: finding.mend.clone(),
-        }
+/// All findings, the worst first; the last line counts them.
+#[must_use]
+pub fn sheet(findings: &[Finding]) -> Sheet {
+    let of_level = |level| {
+        let such = findings.iter().filter(|finding| finding.level == level);
+        let items: Vec<Item> = such.map(item).collect();
+        (!items.is_empty()).then(|| Section::new(title(level), vec![Block::List(items)]))
+    };
+    let mut sections: Vec<Section> = Level::ALL.into_iter().filter_map(of_level).collect();
+    let of = |level| finding::count(findings, level);
+    let counts = format!(
+        "{} may distort results, {} to consider, {} for information, {} not checked, {} passed",
+        of(Level::Spoils),
+        of(Level::Careful),
+        of(Level::Note),
+        of(Level::Unseen),
+        of(Level::Passed)
+    );
+    sections.push(Section::new("", vec![Block::Words(counts)]));
+    Sheet {
+        title: "Host and servers".to_owned(),
+        sections,
+        ..Sheet::default()
     }
 }
 
-/// The check, and what was looked at where that is not the host.
-pub(crate) fn name(finding: &Finding) -> String {
+/// What may distort results, or should be considered.
+pub(crate) fn distorting(findings: &[Finding]) -> Vec<Item> {
+    let worst = findings
+        .iter()
+        .filter(|finding| finding.level < Level::Note);
+    let items = worst.map(|finding| Item {
+        words: format!("{}: {}", finding.level, finding.seen),
+        ..item(finding)
+    });
+    items.collect()
+}
+
+fn title(level: Level) -> &'static str {
+    match level {
+        Level::Spoils => "May distort results",
+        Level::Careful => "To consider",
+        Level::Note => "For information",
+        Level::Unseen => "Not checked",
+        Level::Passed => "Passed",
+    }
+}
+
+fn item(finding: &Finding) -> Item {
+    let why = match finding.level < Level::Note {
+        true => format!("{} Source: {}.", finding.why, finding.source),
+        false => String::new(),
+    };
+    Item {
+        name: name(finding),
+        words: finding.seen.clone(),
+        why,
+        fix: finding.mend.clone(),
+        ..Item::default()
+    }
+}
+
+/// The check, and its subject unless that is the host.
+fn name(finding: &Finding) -> String {
     match finding.of.as_str() {
         "host" => finding.id.clone(),
         of => format!("{} of {of}", finding.id),
     }
 }
 
-/// Why a finding matters, with its source.
-pub(crate) fn why(finding: &Finding) -> String {
-    format!("{} Source: {}.", finding.why, finding.source)
-}
-
-/// What is to be known besides, and what could not be looked at.
+/// The findings for information, and what could not be checked.
 pub(crate) fn others(result: &RunResult) -> Grid {
     let findings = result.findings.iter();
     let others = findings.filter(|finding| finding.level >= Level::Note);
@@ -59,8 +85,8 @@ pub(crate) fn others(result: &RunResult) -> Grid {
         vec![name(finding), level, finding.seen.clone()]
     });
     Grid {
-        caption: "What else was found of host and servers before the first load, and what could \
-                  not be looked at."
+        caption: "Other findings about host and servers before the first load, and what could not \
+                  be checked."
             .to_owned(),
         heads: heads(["check", "level", "seen"]),
         keys: 1,

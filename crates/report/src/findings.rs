@@ -333,6 +333,7 @@ fn who(told: &[(&Warning, String)], worst: &str, is_same: bool, all: usize) -> S
     let names = distinct(told.iter().map(|(_, name)| name.as_str()));
     let every = names.len() == all && all > 1;
     match (every, is_same) {
+        _ if all == 1 => String::new(),
         (true, true) => "all trials".to_owned(),
         (true, false) => format!("all trials; worst in {worst}"),
         (false, true) => names.join("; "),

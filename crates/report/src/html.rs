@@ -1,15 +1,12 @@
-//! The report as one page that needs nothing else.
+//! Writes a sheet as one page that needs nothing else: no request to any network.
 
 use askama::Template;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::Report;
-use crate::document::Document;
-use crate::figures::{Figures, Overview};
-use crate::section::{self, TrialView};
-use crate::sheet::Sheet;
+use crate::figures::Figures;
+use crate::sheet::{Block, Sheet};
 
 const STYLE: &str = include_str!("../assets/report.css");
 const PLOTLY: &str = include_str!("../assets/plotly-basic.min.js");
@@ -21,103 +18,65 @@ const CHARTS: &str = concat!(
     include_str!("../assets/page.js"),
 );
 
-/// Trials beyond this have their tables of a line each folded away.
-const MOST_OPEN: usize = 16;
-
 /// A report that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The page's template failed.
     #[error("cannot fill in the report: {0}")]
     Template(#[from] askama::Error),
-    /// The figures' numbers could not be written down.
-    #[error("cannot write the numbers of the figures: {0}")]
+    /// The data of the figures could not be serialized.
+    #[error("cannot write the data of the figures: {0}")]
     Data(#[from] serde_json::Error),
 }
 
 #[derive(Template)]
-#[template(path = "report.html")]
+#[template(path = "sheet.html")]
 struct Page<'a> {
-    document: Document<'a>,
+    sheet: &'a Sheet,
     policy: String,
     style: &'static str,
-    plotly: &'static str,
-    charts: &'static str,
-    swept: Option<String>,
-    searched: bool,
-    cpu: bool,
-    trials: Vec<TrialView>,
-    open: bool,
-    overview: String,
-    series: Vec<String>,
-    thinned: Option<String>,
+    figures: Option<FigureData>,
 }
 
-/// The page as HTML: self-contained, with no request to any network.
-///
-/// # Errors
-/// When the page cannot be put together; no input is known that does that.
-pub fn page(report: &Report<'_>) -> Result<String, ReportError> {
-    let figures = Figures::of(report);
-    let sweep = figures.overview.sweep.as_ref();
-    let page = Page {
-        document: Document::of(report),
-        policy: policy(),
-        style: STYLE,
-        plotly: PLOTLY,
-        charts: CHARTS,
-        swept: sweep.map(|sweep| sweep.key.clone()),
-        searched: !report.result.searches.is_empty(),
-        cpu: sweep.is_some_and(|sweep| sweep.cpu),
-        trials: section::trials(report.result),
-        open: report.result.trials.len() <= MOST_OPEN,
-        overview: figures.overview.json()?,
-        series: figures.trials_json()?,
-        thinned: (figures.seconds_per_point > 1).then(|| thinned(figures.seconds_per_point)),
-    };
-    Ok(page.render()?)
+/// What the figures need, as it stands in the page.
+struct FigureData {
+    overview: String,
+    /// For each trial.
+    series: Vec<String>,
+    plotly: &'static str,
+    charts: &'static str,
 }
 
 #[derive(Template)]
-#[template(path = "sheet.html")]
-struct SheetPage<'a> {
-    sheet: &'a Sheet,
-    version: &'a str,
-    policy: String,
-    style: &'static str,
-    plotly: &'static str,
-    charts: &'static str,
-    overview: Option<String>,
+#[template(path = "block.html")]
+struct View<'a> {
+    block: &'a Block,
 }
 
-/// What is said of several results; `overview` is what its figures draw.
-pub(crate) fn sheet(
-    sheet: &Sheet,
-    version: &str,
-    overview: Option<&Overview>,
-) -> Result<String, ReportError> {
-    let page = SheetPage {
+/// The page.
+pub(crate) fn write(sheet: &Sheet, figures: Option<&Figures>) -> Result<String, ReportError> {
+    let page = Page {
         sheet,
-        version,
         policy: policy(),
         style: STYLE,
-        plotly: PLOTLY,
-        charts: CHARTS,
-        overview: overview.map(Overview::json).transpose()?,
+        figures: figures.map(FigureData::of).transpose()?,
     };
     Ok(page.render()?)
 }
 
-fn thinned(factor: usize) -> String {
-    format!(
-        "The series hold more seconds than a page can carry: each point stands for up to {factor} \
-         seconds, with the mean of their rates and the largest of their times. All seconds are in \
-         the files of each trial."
-    )
+impl FigureData {
+    fn of(figures: &Figures) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            overview: figures.overview.json()?,
+            series: figures.trials_json()?,
+            plotly: PLOTLY,
+            charts: CHARTS,
+        })
+    }
 }
 
-/// Nothing may be fetched, and no script runs but the two of this page, known by
-/// their hashes; styles are set by the figures as they draw.
+/// Nothing may be fetched, and the only scripts that run are the page's own two, identified by
+/// their hashes. The figures set styles as they draw.
 fn policy() -> String {
     format!(
         "default-src 'none'; script-src '{}' '{}'; style-src 'unsafe-inline'; img-src data: blob:; \

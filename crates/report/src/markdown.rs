@@ -1,140 +1,92 @@
-//! The report as Markdown, for where a page cannot be shown.
-
-mod sheet;
+//! Writes a sheet as Markdown.
 
 use std::fmt::Write;
 
-use crate::Report;
-use crate::document::Document;
 use crate::grid::Grid;
+use crate::sheet::{Block, Facts, Item, Section, Sheet};
 use crate::text::{steers, visible};
 
-use sheet::section;
-pub(crate) use sheet::sheet;
-
-/// The whole report but its figures.
-#[must_use]
-pub fn page(report: &Report<'_>) -> String {
-    let document = Document::of(report);
-    let result = document.result;
-    let mut text = format!("# {}\n", plain(&result.title));
-    paragraph(
-        &mut text,
-        result
-            .question
-            .as_deref()
-            .map(|question| format!("*{}*", plain(question))),
-    );
-    paragraph(&mut text, Some(plain(&document.lead)));
-    for words in &document.description {
-        paragraph(&mut text, Some(plain(words)));
+/// Everything but the figures.
+pub(crate) fn write(sheet: &Sheet) -> String {
+    let mut text = format!("# {}\n", plain(&sheet.title));
+    if let Some(question) = &sheet.question {
+        let _ = write!(text, "\n*{}*\n", plain(question));
     }
-    not_there(&mut text, &document);
-    warnings(&mut text, &document);
-    spoilers(&mut text, &document);
-
-    heading(&mut text, "Results");
-    for grid in &document.tables {
-        table(&mut text, grid);
+    for words in [&sheet.lead].into_iter().chain(&sheet.description) {
+        paragraph(&mut text, words);
     }
-    for answer in &document.answers {
-        section(&mut text, answer);
-    }
-    if !document.answers.is_empty() {
-        heading(&mut text, "All trials");
-    }
-    table(&mut text, &document.all_trials);
-    if !document.verdicts.rows.is_empty() {
-        heading(&mut text, "What held them back");
-        table(&mut text, &document.verdicts);
-    }
-    if document.kept.is_some() {
-        heading(&mut text, "Thresholds");
-        paragraph(&mut text, document.kept.as_deref().map(plain));
-        table(&mut text, &document.thresholds);
-    }
-    heading(&mut text, "Set-up");
-    facts(&mut text, &document.setup);
-    if !document.data.is_empty() {
-        heading(&mut text, "How the servers got their data");
-        facts(&mut text, &document.data);
-    }
-    heading(&mut text, "Environment");
-    facts(&mut text, &document.environment);
-    if !document.found.rows.is_empty() {
-        table(&mut text, &document.found);
-    }
-    if !document.settings.is_empty() {
-        heading(
-            &mut text,
-            "The servers' settings that are not their defaults",
-        );
-        let settings = document.settings.iter();
-        let settings: Vec<_> = settings.map(|one| (&one.name, &one.value)).collect();
-        facts(&mut text, &settings);
-    }
-    heading(&mut text, "How to run it again");
-    fenced(&mut text, &result.environment.command);
-    if let Some(study) = document.study {
-        paragraph(&mut text, Some("The study file:".to_owned()));
-        fenced(&mut text, study);
+    for part in sheet.notices.iter().chain(&sheet.sections) {
+        section(&mut text, part);
     }
     text
 }
 
-fn not_there(text: &mut String, document: &Document<'_>) {
-    if document.missing.is_none() && document.ended_early.is_empty() {
+fn section(text: &mut String, section: &Section) {
+    if section.is_only_on_page() {
         return;
     }
-    heading(text, "What is not there");
-    paragraph(text, document.missing.as_deref().map(plain));
-    let early = document.ended_early.iter().map(|remark| {
-        let (name, words) = (plain(&remark.name), plain(&remark.words));
-        format!("**{name}** {}: {words}", remark.what)
-    });
-    list(text, early);
-}
-
-fn warnings(text: &mut String, document: &Document<'_>) {
-    if document.warnings.is_empty() {
-        return;
+    if !section.title.is_empty() {
+        let _ = write!(text, "\n## {}\n", plain(&section.title));
     }
-    heading(text, "Before you believe these numbers");
-    let warnings = document.warnings.iter();
-    let warnings =
-        warnings.map(|warning| format!("{} ({})", plain(&warning.text), plain(&warning.trials)));
-    list(text, warnings);
+    blocks(text, &section.blocks);
 }
 
-fn spoilers(text: &mut String, document: &Document<'_>) {
-    if !document.spoilers.is_empty() {
-        heading(text, "What may spoil these numbers");
-        let spoilers = document.spoilers.iter().map(|spoiler| {
-            let (name, seen, why) = (&spoiler.name, &spoiler.seen, &spoiler.why);
-            let mend = spoiler
-                .mend
-                .iter()
-                .map(|mend| format!(" Mend: {}", plain(mend)));
-            format!(
-                "**{}** {}: {}. {}{}",
-                plain(name),
-                spoiler.level,
-                plain(seen),
-                plain(why),
-                mend.collect::<String>()
-            )
-        });
-        list(text, spoilers);
+fn blocks(text: &mut String, all: &[Block]) {
+    for one in all {
+        block(text, one);
     }
 }
 
-fn heading(text: &mut String, title: &str) {
-    let _ = write!(text, "\n## {title}\n");
+fn block(text: &mut String, block: &Block) {
+    match block {
+        Block::Heading(title) => {
+            let _ = write!(text, "\n### {}\n", plain(title));
+        }
+        Block::Words(words) => paragraph(text, words),
+        Block::List(items) => list(text, items.iter().map(item)),
+        Block::Facts(all) => facts(text, all),
+        Block::Table(grid) => table(text, grid),
+        Block::Code { label, code } => {
+            paragraph(text, &format!("{label}:"));
+            fenced(text, code);
+        }
+        Block::Figure(_) => {}
+        Block::Fold {
+            summary,
+            blocks: inside,
+        } => {
+            let _ = write!(text, "\n### {}\n", plain(summary));
+            blocks(text, inside);
+        }
+        Block::Trials { trials, .. } => {
+            if let [only] = trials.as_slice() {
+                blocks(text, &only.blocks);
+            }
+        }
+    }
 }
 
-fn paragraph(text: &mut String, words: Option<String>) {
-    if let Some(words) = words {
-        let _ = write!(text, "\n{words}\n");
+fn item(item: &Item) -> String {
+    let mut parts = Vec::new();
+    if !item.name.is_empty() {
+        parts.push(format!("**{}**", plain(&item.name)));
+    }
+    parts.push(plain(&item.words));
+    if !item.scope.is_empty() {
+        parts.push(format!("({})", plain(&item.scope)));
+    }
+    if !item.why.is_empty() {
+        parts.push(plain(&item.why));
+    }
+    if let Some(fix) = &item.fix {
+        parts.push(format!("Fix: {}", plain(fix)));
+    }
+    parts.join(" ")
+}
+
+fn paragraph(text: &mut String, words: &str) {
+    if !words.is_empty() {
+        let _ = write!(text, "\n{}\n", plain(words));
     }
 }
 
@@ -145,16 +97,15 @@ fn list(text: &mut String, items: impl Iterator<Item = String>) {
     }
 }
 
-fn facts<N: AsRef<str>, V: AsRef<str>>(text: &mut String, facts: &[(N, V)]) {
+fn facts(text: &mut String, facts: &Facts) {
     let items = facts.iter();
-    let items =
-        items.map(|(name, value)| format!("{}: {}", plain(name.as_ref()), plain(value.as_ref())));
+    let items = items.map(|(name, value)| format!("{}: {}", plain(name), plain(value)));
     list(text, items);
 }
 
 /// A column under a group has the group in its head: Markdown spans no columns.
 fn table(text: &mut String, grid: &Grid) {
-    paragraph(text, Some(plain(&grid.caption)));
+    paragraph(text, &grid.caption);
     let heads = grid.flat_heads();
     text.push('\n');
     row(text, &heads);
@@ -167,7 +118,6 @@ fn table(text: &mut String, grid: &Grid) {
         row(text, cells);
     }
 }
-
 fn row(text: &mut String, cells: &[String]) {
     let cells: Vec<String> = cells.iter().map(|cell| plain(cell)).collect();
     let _ = writeln!(text, "| {} |", cells.join(" | "));

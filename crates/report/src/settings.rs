@@ -1,9 +1,10 @@
-//! The servers' settings that are not their defaults.
+//! Server settings that differ from their defaults.
 
 use std::collections::BTreeMap;
 
 use measure::result::RunResult;
 
+use crate::grid::{Grid, heads};
 use crate::list::listed;
 
 /// Settings that each server has for itself.
@@ -34,16 +35,9 @@ pub(crate) fn is_own(name: &str) -> bool {
     OWN.contains(&name)
 }
 
-/// A setting, and all the values that servers had.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
-    pub(crate) name: String,
-    pub(crate) value: String,
-}
-
 /// The settings of all servers of all trials, in order of name, without what each has
 /// for itself.
-pub(crate) fn settings(result: &RunResult) -> Vec<Setting> {
+pub(crate) fn grid(result: &RunResult) -> Grid {
     let instances = result.trials.iter().flat_map(|trial| &trial.instances);
     let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in instances.flat_map(|instance| &instance.settings) {
@@ -54,9 +48,16 @@ pub(crate) fn settings(result: &RunResult) -> Vec<Setting> {
         }
     }
     values.retain(|name, _| !is_own(name));
-    let settings = values.into_iter().map(|(name, values)| Setting {
-        name: name.to_owned(),
-        value: listed(&values),
-    });
-    settings.collect()
+    let rows = values.into_iter();
+    let rows: Vec<Vec<String>> = rows
+        .map(|(name, values)| vec![name.to_owned(), listed(&values)])
+        .collect();
+    Grid {
+        caption: format!("{} server settings differ from their defaults.", rows.len()),
+        heads: heads(["setting", "value"]),
+        keys: 1,
+        words: 1,
+        rows,
+        ..Grid::default()
+    }
 }

@@ -1,36 +1,195 @@
-//! What is said of several results, in the order in which it is read; text, Markdown
-//! and the page write it down.
+//! The one model of everything that dyno reports: a benchmark, a study, a comparison, a rank, a
+//! size, a history. It lists what is said in reading order; one writer for each format writes
+//! any sheet.
 
 use crate::grid::Grid;
+use crate::markdown;
+use crate::text::{self, Layout};
 
-/// A page that is no report of one study.
+/// Names and values.
+pub(crate) type Facts = Vec<(String, String)>;
+
+/// A report in reading order.
 #[derive(Debug, Default)]
 pub struct Sheet {
     pub(crate) title: String,
+    pub(crate) question: Option<String>,
+    /// Version of the dyno that measured.
+    pub(crate) version: String,
+    /// When it was measured; `None` where several results were.
+    pub(crate) started: Option<String>,
     /// The answer, in a sentence or two.
     pub(crate) lead: String,
-    /// What to know before it is believed.
-    pub(crate) cautions: Vec<String>,
+    /// The study's description, by paragraph.
+    pub(crate) description: Vec<String>,
+    /// What to know before the numbers are trusted.
+    pub(crate) notices: Vec<Section>,
     pub(crate) sections: Vec<Section>,
 }
 
-/// A part of a page.
+/// A part of a sheet.
 #[derive(Debug, Default)]
 pub(crate) struct Section {
-    /// Empty where there is nothing to tell apart.
+    /// What the page's contents link to; empty for a section that they leave out.
+    pub(crate) id: &'static str,
+    /// Empty where the sheet has only one section.
     pub(crate) title: String,
-    pub(crate) words: Vec<String>,
-    pub(crate) grids: Vec<Grid>,
-    /// Only on the page.
-    pub(crate) figures: Vec<Place>,
+    pub(crate) blocks: Vec<Block>,
 }
 
-/// Where a figure is drawn.
+/// A piece of a section.
 #[derive(Debug)]
-pub(crate) struct Place {
-    /// As the script knows it.
+pub(crate) enum Block {
+    Heading(String),
+    Words(String),
+    List(Vec<Item>),
+    Facts(Facts),
+    Table(Grid),
+    /// A command or a file, to be copied.
+    Code {
+        label: &'static str,
+        code: String,
+    },
+    /// Only on the page.
+    Figure(Figure),
+    /// Details that the page folds away.
+    Fold {
+        summary: String,
+        blocks: Vec<Block>,
+    },
+    /// Trials, of which the page shows one at a time; other formats have a single one only.
+    Trials {
+        /// About the page's figures; may be empty.
+        note: String,
+        trials: Vec<TrialPart>,
+    },
+}
+
+/// One entry of a list.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// What it is about; empty where the words say that.
+    pub(crate) name: String,
+    pub(crate) words: String,
+    /// Where it applies.
+    pub(crate) scope: String,
+    /// Why it matters.
+    pub(crate) why: String,
+    /// What fixes it.
+    pub(crate) fix: Option<String>,
+}
+
+/// A figure's place on the page.
+#[derive(Debug)]
+pub(crate) struct Figure {
+    /// Its name in the page's script.
     pub(crate) id: &'static str,
-    /// For those who do not see it.
+    /// A description for readers who cannot see it.
     pub(crate) label: String,
     pub(crate) caption: String,
+}
+
+/// One of several trials.
+#[derive(Debug)]
+pub(crate) struct TrialPart {
+    pub(crate) name: String,
+    pub(crate) blocks: Vec<Block>,
+}
+
+impl Sheet {
+    /// For a terminal.
+    #[must_use]
+    pub fn text(&self, layout: Layout) -> String {
+        text::write(self, layout)
+    }
+
+    /// The sections that the page's contents link to.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = &Section> {
+        let sections = self.sections.iter();
+        sections.filter(|section| !section.id.is_empty())
+    }
+
+    /// Everything but the figures.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        markdown::write(self)
+    }
+}
+
+impl Section {
+    /// Without an entry in the contents.
+    pub(crate) fn new(title: impl Into<String>, blocks: Vec<Block>) -> Self {
+        Self {
+            id: "",
+            title: title.into(),
+            blocks,
+        }
+    }
+
+    /// Whether it is empty in formats without figures and without a choice.
+    pub(crate) fn is_only_on_page(&self) -> bool {
+        let only_on_page = |block: &Block| match block {
+            Block::Figure(_) => true,
+            Block::Trials { trials, .. } => trials.len() != 1,
+            _ => false,
+        };
+        self.blocks.iter().all(only_on_page)
+    }
+}
+
+impl Block {
+    pub(crate) fn facts<N: Into<String>>(facts: impl IntoIterator<Item = (N, String)>) -> Self {
+        let facts = facts.into_iter();
+        Self::Facts(facts.map(|(name, value)| (name.into(), value)).collect())
+    }
+
+    pub(crate) fn heading(title: impl Into<String>) -> Self {
+        Self::Heading(title.into())
+    }
+
+    /// Details that the page folds away below their title.
+    pub(crate) fn folded(title: &str, block: Self) -> Self {
+        Self::Fold {
+            summary: title.to_owned(),
+            blocks: vec![block],
+        }
+    }
+
+    /// A block below its title, folded away if there is much of it.
+    pub(crate) fn titled(title: &str, block: Self, is_much: bool) -> Vec<Self> {
+        match is_much {
+            true => vec![Self::folded(title, block)],
+            false => vec![Self::heading(title), block],
+        }
+    }
+}
+
+impl Item {
+    /// An entry that is only words.
+    pub(crate) fn words(words: impl Into<String>) -> Self {
+        Self {
+            words: words.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// What to know before the numbers are trusted; `None` of nothing.
+pub(crate) fn cautions(cautions: &[String]) -> Option<Section> {
+    let items = cautions.iter().map(Item::words).collect();
+    (!cautions.is_empty()).then(|| Section {
+        id: "warnings",
+        ..Section::new("Before you trust these numbers", vec![Block::List(items)])
+    })
+}
+
+/// A block for each paragraph.
+pub(crate) fn words(paragraphs: impl IntoIterator<Item = String>) -> impl Iterator<Item = Block> {
+    paragraphs.into_iter().map(Block::Words)
+}
+
+/// A block for each table that has rows.
+pub(crate) fn tables(grids: impl IntoIterator<Item = Grid>) -> impl Iterator<Item = Block> {
+    let grids = grids.into_iter().filter(|grid| !grid.rows.is_empty());
+    grids.map(Block::Table)
 }

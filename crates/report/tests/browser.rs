@@ -18,7 +18,7 @@ use common::scale_up::{Left, STUDY, incomplete, scale_up, with_variants};
 use common::search::{FOUND, searched};
 use measure::series::SeriesPoint;
 use measure::slice::Phase;
-use report::Report;
+use report::{Answer, Report};
 
 /// Writes the page of a study and its twins.
 fn write(dir: &Path, name: &str, left: &Left) {
@@ -31,8 +31,8 @@ fn write(dir: &Path, name: &str, left: &Left) {
     let dir = dir.join(name);
     std::fs::create_dir_all(&dir).unwrap();
     let keep = |file: &str, text: &str| std::fs::write(dir.join(file), text).unwrap();
-    keep("report.html", &report::html::page(&report).unwrap());
-    keep("report.md", &report::markdown::page(&report));
+    keep("report.html", &report.html().unwrap());
+    keep("report.md", &report.markdown());
     keep("results.csv", &report::csv::results(&left.result));
     keep("tables.csv", &report::csv::tables(&left.result));
 }

@@ -8,14 +8,15 @@
 
 mod common;
 
-use common::golden;
 use common::made::{Made, made};
+use common::{golden, outline};
 use measure::finding::{Finding, Level};
 use measure::result::{RunResult, Table};
 use measure::setup::Outcome;
 use measure::warning::Warning;
 use report::Answer;
 use report::compare::{Meant, Side, SideBySide};
+use report::text::Layout;
 
 /// Threads, throughput and latency of hardware and virtual machine, as the paper has them.
 const PAPER: [(&str, [f64; 2], [f64; 2]); 4] = [
@@ -108,7 +109,7 @@ fn column(both: &SideBySide, name: &str) -> Vec<String> {
 
 /// The text on one line.
 fn unwrapped(both: &SideBySide) -> String {
-    let text = both.text();
+    let text = both.text(Layout::DEFAULT);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -116,8 +117,8 @@ fn unwrapped(both: &SideBySide) -> String {
 fn variants_of_a_study_have_verdicts() {
     let study = study(5);
     let both = variants(&study);
-    golden("compare.txt", &both.text());
-    let text = both.text();
+    golden("compare.txt", &both.text(Layout::DEFAULT));
+    let text = both.text(Layout::DEFAULT);
     let row = |name: &str| -> Vec<&str> {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap();
         let cells = line[name.len()..].split("  ").map(str::trim);
@@ -138,7 +139,7 @@ fn variants_of_a_study_have_verdicts() {
     for said in [
         "Throughput: slower at 4 of 4 points by 4.24 to 5.86 %; -4.92 % (",
         "95th percentile: slower at 4 of 4 points by 2.63 to 7.89 %",
-        "Nothing that dyno looks at.",
+        "None in what dyno records.",
     ] {
         assert!(words.contains(said), "{said}\n{text}");
     }
@@ -181,7 +182,7 @@ fn variants_of_a_study_have_verdicts() {
 #[test]
 fn results_of_different_times_get_no_verdict() {
     let both = compare(&platform(0, 5), &platform(1, 5));
-    golden("compare_apart.txt", &both.text());
+    golden("compare_apart.txt", &both.text(Layout::DEFAULT));
     assert!(
         column(&both, "decision")
             .iter()
@@ -214,7 +215,7 @@ fn results_of_different_times_get_no_verdict() {
 fn the_papers_own_delta_is_shown_where_a_study_asks_for_it() {
     let mut study = study(5);
     study.design.delta_as_in = Some("Virtualizing MySQL".into());
-    let text = variants(&study).text();
+    let text = variants(&study).text(Layout::DEFAULT);
     for (name, values) in [
         ("tps change %", ["-4.69", "-4.24", "-4.86", "-5.86"]),
         (
@@ -305,10 +306,14 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
         "VM: 9 of 12 planned trials were run",
         "Throughput: -4.84 % (-5.31 to -4.36) on average; no verdict: not interleaved.",
     ] {
-        assert!(words.contains(said), "{said}\n{}", both.text());
+        assert!(
+            words.contains(said),
+            "{said}\n{}",
+            both.text(Layout::DEFAULT)
+        );
     }
     assert!(words.contains("one side has no trial with this number"));
-    let line = both.text();
+    let line = both.text(Layout::DEFAULT);
     let line = line
         .lines()
         .find(|line| line.starts_with("VM tps"))
@@ -422,9 +427,9 @@ fn what_else_differs_is_listed() {
         meant("innodb_flush_log_at_trx_commit", None, Some("1")),
     ];
     let both = SideBySide::of(&side("HW", &hardware), &side("VM", &machine), &meant);
-    let text = both.text();
-    let (meant, besides) = text.split_once("What else differs\n").unwrap();
-    let (_, meant) = meant.split_once("What was meant to differ\n").unwrap();
+    let text = both.text(Layout::DEFAULT);
+    let (meant, besides) = text.split_once("Other differences\n").unwrap();
+    let (_, meant) = meant.split_once("Intended differences\n").unwrap();
     assert!(meant.contains("innodb_buffer_pool_size") && !meant.contains("io_capacity"));
     let flush = meant.lines().find(|line| line.contains("trx_commit"));
     let flush: Vec<&str> = flush.unwrap().split_whitespace().collect();
@@ -498,11 +503,7 @@ fn variants_of_one_study_are_compared_in_pairs() {
         monitors: &[],
         study: None,
     };
-    for text in [
-        report::text::study(&result),
-        report::markdown::page(&report),
-        report::html::page(&report).unwrap(),
-    ] {
+    for text in [outline(&result), report.markdown(), report.html().unwrap()] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
             "xfs against ext4",
@@ -540,7 +541,7 @@ fn more_variants_are_held_against_the_first() {
     for (trial, name) in result.trials.iter_mut().zip(names) {
         trial.point = vec![("variant".into(), name.into())];
     }
-    let text = report::text::study(&result);
+    let text = outline(&result);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "The variants against ext4",
@@ -552,7 +553,7 @@ fn more_variants_are_held_against_the_first() {
         assert!(text.contains(words), "{words}\n{text}");
     }
     result.trials.retain(|trial| trial.point[0].1 == "ext4");
-    assert!(!report::text::study(&result).contains("against ext4"));
+    assert!(!outline(&result).contains("against ext4"));
 }
 
 #[test]
@@ -567,7 +568,7 @@ fn hostile_words_stay_words_in_a_comparison() {
     let both = SideBySide::of(&side("HW", &one), &side(bad, &other), &[]);
     let html = both.html().unwrap();
     assert!(!html.contains("<img") && html.matches("</script>").count() == 3);
-    assert!(!both.text().contains('\u{1b}'));
+    assert!(!both.text(Layout::DEFAULT).contains('\u{1b}'));
 }
 
 #[test]

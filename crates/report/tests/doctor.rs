@@ -7,10 +7,12 @@
 
 mod common;
 
+use common::outline;
 use measure::finding::{Finding, Level};
 use measure::result::RunResult;
 use measure::series::SeriesPoint;
-use report::Report;
+use report::text::Layout;
+use report::{Answer, Report};
 
 fn finding(id: &str, of: &str, level: Level, seen: &str, mend: Option<&str>) -> Finding {
     Finding {
@@ -69,7 +71,10 @@ fn findings() -> Vec<Finding> {
 
 #[test]
 fn the_text_is_as_it_was() {
-    common::golden("doctor.txt", &report::text::findings(&findings()));
+    common::golden(
+        "doctor.txt",
+        &report::doctor::sheet(&findings()).text(Layout::DEFAULT),
+    );
 }
 
 fn whole<'a>(result: &'a RunResult, series: &'a [Vec<SeriesPoint>]) -> Report<'a> {
@@ -84,23 +89,23 @@ fn whole<'a>(result: &'a RunResult, series: &'a [Vec<SeriesPoint>]) -> Report<'a
 #[test]
 fn a_report_shows_what_may_spoil_its_numbers() {
     let (mut result, series) = common::study(&[4]);
-    let title = "What may spoil these numbers";
-    let page = report::html::page(&whole(&result, &series)).unwrap();
+    let title = "Conditions that may distort the results";
+    let page = whole(&result, &series).html().unwrap();
     assert!(!page.contains(title), "there is nothing to show");
-    assert!(!report::text::study(&result).contains(title));
+    assert!(!outline(&result).contains(title));
     result.findings = findings();
     // Whatever a host calls itself is shown as it is.
     result.findings[1].seen = "<b>always|*".into();
-    let page = report::html::page(&whole(&result, &series)).unwrap();
-    let markdown = report::markdown::page(&whole(&result, &series));
-    let text = report::text::study(&result);
+    let page = whole(&result, &series).html().unwrap();
+    let markdown = whole(&result, &series).markdown();
+    let text = outline(&result);
     for words in [&page, &markdown, &text] {
         assert!(words.contains(title) && words.contains("commit-flush"));
     }
     assert!(page.contains("&#60;b&#62;always|*") && !page.contains("<b>always"));
     assert!(markdown.contains("\\<b\\>always\\|\\*"), "{markdown}");
     assert!(
-        text.contains("careful  transparent-huge-pages: <b>always|*"),
+        text.contains("transparent-huge-pages: careful: <b>always|*"),
         "{text}"
     );
     assert!(markdown.contains("| virtualisation | note |"), "{markdown}");

@@ -12,18 +12,18 @@ use std::time::Instant;
 
 use common::scale_up::{Left, STUDY, scale_up};
 use measure::metric::bracketed;
-use report::Report;
+use report::{Answer, Report};
 
 /// The size of the page, and how long it took.
 fn page(left: &Left) -> usize {
     let start = Instant::now();
-    let page = report::html::page(&Report {
+    let report = Report {
         result: &left.result,
         series: &left.series,
         monitors: &left.monitors,
         study: Some(STUDY),
-    })
-    .unwrap();
+    };
+    let page = report.html().unwrap();
     let written = start.elapsed();
     println!(
         "{} trials: {} bytes in {written:?}",

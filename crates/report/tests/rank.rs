@@ -13,6 +13,7 @@ use measure::result::RunResult;
 use measure::setup::Outcome;
 use report::Answer;
 use report::rank::{Entrant, RankError, Ranking};
+use report::text::Layout;
 
 /// A device that was measured three times with so many servers at once.
 fn device(title: &str, points: &[(&str, f64, f64)]) -> RunResult {
@@ -111,7 +112,7 @@ fn places(ranking: &Ranking) -> Vec<String> {
 
 /// The text on one line.
 fn unwrapped(ranking: &Ranking) -> String {
-    let text = ranking.text();
+    let text = ranking.text(Layout::DEFAULT);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -131,7 +132,7 @@ fn boards_are_by_category_and_servers_and_ties_share_their_rank() {
             "hybrid 16 1 false X-IO ISE 860",
         ]
     );
-    let text = ranking.text();
+    let text = ranking.text(Layout::DEFAULT);
     golden("rank.txt", &text);
     for words in [
         "668.6",
@@ -173,7 +174,11 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
     }
     let all = [("", "threads", result)];
     let best = rank(&all, &[]).unwrap();
-    assert!(best.text().contains("threads=16"), "{}", best.text());
+    assert!(
+        best.text(Layout::DEFAULT).contains("threads=16"),
+        "{}",
+        best.text(Layout::DEFAULT)
+    );
     assert!(unwrapped(&best).contains("leaves out what differs from run to run"));
     for key in ["threads", "load.threads"] {
         let chosen = rank(&all, &[(key, "32")]).unwrap();
@@ -259,7 +264,11 @@ fn without_intervals_nothing_is_told_apart() {
             .count(),
         2
     );
-    assert!(ranking.text().contains("Too little was measured of"));
+    assert!(
+        ranking
+            .text(Layout::DEFAULT)
+            .contains("Too little was measured of")
+    );
 }
 
 #[test]
@@ -268,7 +277,7 @@ fn hostile_words_stay_words_on_a_board() {
     let all = [("", bad, device(bad, &[("1", 100.0, 1.0)]))];
     let ranking = rank(&all, &[]).unwrap();
     assert!(!ranking.html().unwrap().contains("<img"));
-    assert!(!ranking.text().contains('\u{1b}'));
+    assert!(!ranking.text(Layout::DEFAULT).contains('\u{1b}'));
     assert!(ranking.markdown().contains("\\<img src=x\\>\\|"));
 }
 

@@ -11,36 +11,35 @@
 
 mod common;
 
-use common::golden;
 use common::scale_up::{STUDY, incomplete};
+use common::{golden, outline};
 use measure::change::LevelChange;
 use measure::setup::Outcome;
 use measure::slice::Phase;
 use measure::threshold::{Baseline, Judged, Threshold, judge};
 use measure::warning::Warning;
-use report::Report;
-use report::html::page;
+use report::{Answer, Report};
 
 #[test]
 fn text_of_one_trial() {
-    golden("trial.txt", &report::text::trial(&common::trial(24).0));
+    golden("trial.txt", &outline(&common::study(&[24]).0));
 }
 
 #[test]
 fn text_of_a_study() {
-    golden("study.txt", &report::text::study(&incomplete().result));
+    golden("study.txt", &outline(&incomplete().result));
 }
 
 #[test]
 fn markdown_of_a_study() {
     let left = incomplete();
-    let markdown = report::markdown::page(&Report {
+    let report = Report {
         result: &left.result,
         series: &[],
         monitors: &[],
         study: Some(STUDY),
-    });
-    golden("study.md", &markdown);
+    };
+    golden("study.md", &report.markdown());
 }
 
 #[test]
@@ -69,7 +68,10 @@ fn judged() -> measure::result::RunResult {
 #[test]
 fn thresholds_are_in_every_form_of_the_report() {
     let result = judged();
-    golden("thresholds.txt", &report::text::thresholds(&result));
+    let text = outline(&result);
+    let (_, thresholds) = text.split_once("\nThresholds\n").unwrap();
+    let (thresholds, _) = thresholds.split_once("\nWarnings\n").unwrap();
+    golden("thresholds.txt", thresholds);
     golden("junit.xml", &report::junit::xml(&result).unwrap());
     let report = Report {
         result: &result,
@@ -77,16 +79,12 @@ fn thresholds_are_in_every_form_of_the_report() {
         monitors: &[],
         study: None,
     };
-    for text in [
-        report::text::study(&result),
-        report::markdown::page(&report),
-        page(&report).unwrap(),
-    ] {
+    for text in [outline(&result), report.markdown(), report.html().unwrap()] {
         assert!(text.contains("6 of 8 thresholds were missed."), "{text}");
         assert!(text.contains("the baseline has no such point"), "{text}");
     }
     let (without, _) = common::study(&[1]);
-    assert_eq!(report::text::thresholds(&without), "");
+    assert!(!outline(&without).contains("Thresholds"));
     assert_eq!(report::junit::xml(&without), None);
 }
 
@@ -112,11 +110,7 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
         study: None,
     };
     let range = result.thresholds[2].range.unwrap();
-    for text in [
-        report::text::study(&result),
-        report::markdown::page(&report),
-        page(&report).unwrap(),
-    ] {
+    for text in [outline(&result), report.markdown(), report.html().unwrap()] {
         let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
             "1 of 3 thresholds were missed, 1 is undecided: the limit lies within the interval",
@@ -155,7 +149,7 @@ fn a_paired_ratio_is_told_with_its_interval() {
     }
     let threshold = Threshold::parse_line("tps >= baseline").unwrap();
     result.thresholds = judge(&[threshold], &result.trials, Baseline::Variant("base"));
-    let told = report::text::undecided(&result);
+    let told = report::thresholds::undecided(&result);
     let [told] = told.as_slice() else {
         panic!("{told:?}")
     };
@@ -163,7 +157,7 @@ fn a_paired_ratio_is_told_with_its_interval() {
         told.contains("99.7 % of the limit (90.7–109.7 %) over 2 pairs"),
         "{told}"
     );
-    assert_eq!(report::text::misses(&result), [""; 0]);
+    assert_eq!(report::thresholds::misses(&result), [""; 0]);
 }
 
 #[test]
@@ -190,15 +184,15 @@ fn a_change_of_level_is_told_and_marked() {
     result.trials[0]
         .warnings
         .push(Warning::LevelChanged { changes });
-    let html = page(&Report {
+    let report = Report {
         result: &result,
         series: &series,
         monitors: &[],
         study: None,
-    })
-    .unwrap();
+    };
+    let html = report.html().unwrap();
     assert!(html.contains("\"changes\":[[43.0,812.0,640.0]]"));
-    for text in [html, report::text::study(&result)] {
+    for text in [html, outline(&result)] {
         assert!(text.contains("43 s from 812 to 640"), "{text}");
     }
 }
@@ -206,13 +200,13 @@ fn a_change_of_level_is_told_and_marked() {
 #[test]
 fn a_page_needs_no_network() {
     let (result, series) = common::study(&[1, 2, 4, 8, 16, 24]);
-    let html = page(&Report {
+    let report = Report {
         result: &result,
         series: &series,
         monitors: &[],
         study: Some("title = \"How many?\"\n"),
-    })
-    .unwrap();
+    };
+    let html = report.html().unwrap();
     if let Some(path) = std::env::var_os("REPORT_OUT") {
         std::fs::write(path, &html).unwrap();
     }
@@ -246,7 +240,7 @@ fn one_trial_has_no_sweep_figure() {
         monitors: &[],
         study: None,
     };
-    let html = page(&report).unwrap();
+    let html = report.html().unwrap();
     assert!(!html.contains("id=\"sweep-tps\"") && html.contains("id=\"curves\""));
 }
 
@@ -260,7 +254,7 @@ fn no_trial_at_all_is_said() {
         monitors: &[],
         study: None,
     };
-    assert!(page(&report).unwrap().contains("No trial has ended yet."));
+    assert!(report.html().unwrap().contains("No trial has ended yet."));
 }
 
 #[test]
@@ -283,7 +277,7 @@ fn hostile_words_are_inert() {
         monitors: &[],
         study: Some(bad),
     };
-    let html = page(&report).unwrap();
+    let html = report.html().unwrap();
     assert!(!html.contains("<img"));
     // The overview, two trials, the library and our own.
     assert_eq!(html.matches("</script>").count(), 5);
@@ -312,6 +306,6 @@ fn too_many_points_are_thinned_and_it_is_said() {
         monitors: &[],
         study: None,
     };
-    let html = page(&report).unwrap();
+    let html = report.html().unwrap();
     assert!(html.contains("200,010 seconds") && html.contains("up to 2 seconds"));
 }

@@ -8,9 +8,9 @@
 mod common;
 
 use common::made::{Made, made};
+use common::outline;
 use measure::result::RunResult;
-use report::Report;
-use report::html::page;
+use report::{Answer, Report};
 
 /// Throughput by users by the law of which the numbers are: λ = 100, σ = 0.05, κ = 0.002.
 fn by_law(users: u32) -> f64 {
@@ -49,11 +49,7 @@ fn reports(result: &RunResult) -> [String; 3] {
         monitors: &[],
         study: None,
     };
-    [
-        report::text::study(result),
-        report::markdown::page(&report),
-        page(&report).unwrap(),
-    ]
+    [outline(result), report.markdown(), report.html().unwrap()]
 }
 
 /// The peak of the law is at √(0.95 / 0.002) = 21.8 users.
@@ -61,7 +57,7 @@ fn reports(result: &RunResult) -> [String; 3] {
 fn the_law_and_its_peak_are_in_every_form_of_the_report() {
     let result = study(&SIZES, 3, by_law);
     for text in reports(&result) {
-        assert!(text.contains("How far it scales"), "{text}");
+        assert!(text.contains("Scalability"), "{text}");
         assert!(text.contains("highest with 21.") || text.contains("highest with 22."));
         assert!(text.contains("Gustafson") && text.contains("Amdahl"));
     }
@@ -99,7 +95,7 @@ fn a_law_that_tells_nothing_is_refused_with_its_reason() {
             900.0
         }
     });
-    let text = report::text::study(&jumps);
+    let text = outline(&jumps);
     assert!(text.contains("No law of scaling is shown"), "{text}");
 }
 
@@ -110,7 +106,7 @@ fn what_grows_in_proportion_is_said_to_and_costs_nothing_below_0() {
         let held_back = if users < 8 { 0.99 } else { 1.0 };
         100.0 * f64::from(users) * held_back
     });
-    let text = report::text::study(&result);
+    let text = outline(&result);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("It grows in proportion: neither"), "{text}");
     let csv = report::scale::csv(&result).unwrap();
@@ -126,7 +122,7 @@ fn what_grows_in_proportion_is_said_to_and_costs_nothing_below_0() {
 #[test]
 fn what_grows_by_more_than_in_proportion_has_no_law() {
     let result = study(&SIZES, 1, |users| 100.0 * f64::from(users).powf(1.2));
-    let text = report::text::study(&result);
+    let text = outline(&result);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         text.contains("No law of scaling is shown: throughput grows by more than in proportion"),
@@ -149,7 +145,7 @@ fn each_variant_scales_in_its_own_way() {
     }
     result.trials.append(&mut other.trials);
     result.design.axes = vec!["variant".into(), "load.threads".into()];
-    let text = report::text::study(&result);
+    let text = outline(&result);
     assert!(text.contains("plain: Throughput is highest"), "{text}");
     assert!(text.contains("tuned: No law of scaling is shown"), "{text}");
 }
@@ -162,8 +158,8 @@ fn what_is_no_size_or_no_closed_loop_has_no_such_section() {
     }
     let (other, _) = common::study(&[1, 8]);
     for result in [open, other] {
-        let text = report::text::study(&result);
-        assert!(!text.contains("How far it scales"), "{text}");
+        let text = outline(&result);
+        assert!(!text.contains("Scalability"), "{text}");
         assert_eq!(report::scale::csv(&result), None);
     }
 }

@@ -8,10 +8,10 @@
 
 mod common;
 
-use common::golden;
 use common::search::{FOUND, searched};
+use common::{golden, outline};
 use measure::find_max::{Doubt, SearchEnd};
-use report::Report;
+use report::{Answer, Report};
 
 /// The words of a text on one line, with plain spaces.
 fn flat(text: &str) -> String {
@@ -20,7 +20,7 @@ fn flat(text: &str) -> String {
 }
 
 fn text(ends: &[(&str, SearchEnd)]) -> String {
-    flat(&report::text::study(&searched(ends).result))
+    flat(&outline(&searched(ends).result))
 }
 
 #[test]
@@ -36,12 +36,12 @@ fn the_answer_comes_first_in_every_form() {
                   766.8 and 802.6 transactions per second: at the lower one p99 was 18.50 ms, at \
                   the higher one p99 was 30.00 ms. The lower one is 77 % of the 1,000 that the \
                   closed loop did with 8 users.";
-    let page = report::html::page(&report).unwrap();
+    let page = report.html().unwrap();
     let (_, lead) = page.split_once("<p class=\"lead\">").unwrap();
     assert!(flat(lead).starts_with(answer), "{}", &lead[..600]);
     let text = text(&[("1000", FOUND)]);
     assert!(text.starts_with(answer), "{text}");
-    for text in [text, flat(&report::markdown::page(&report)), flat(&page)] {
+    for text in [text, flat(&report.markdown()), flat(&page)] {
         assert!(text.contains(answer), "{text}");
         for said in [
             "Response times begin to climb at 700.0 transactions per second (the knee of the \
@@ -124,7 +124,7 @@ fn what_may_be_luck_is_said_with_the_answer() {
             step.doubts = of_step.map(|(_, doubt)| *doubt).collect();
         }
         let csv = report::search::csv(&left.result).unwrap();
-        (flat(&report::text::study(&left.result)), csv)
+        (flat(&outline(&left.result)), csv)
     };
     let (none, _) = said(&[]);
     assert!(
@@ -151,7 +151,7 @@ fn what_may_be_luck_is_said_with_the_answer() {
     let mut slow = searched(&[("1000", SearchEnd::NoRate { failed_per_s: 7.0 })]);
     slow.result.searches[0].steps[0].rate_per_s = 7.0;
     slow.result.searches[0].steps[0].doubts = vec![Doubt::FewSlower];
-    let slow = flat(&report::text::study(&slow.result));
+    let slow = flat(&outline(&slow.result));
     assert!(slow.contains("give load.time 157 s or more"), "{slow}");
     let both = [766.8, 802.6].map(|rate| (rate, Doubt::Short));
     let (short, _) = said(&both);

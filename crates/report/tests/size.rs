@@ -14,6 +14,7 @@ use measure::result::RunResult;
 use measure::setup::Outcome;
 use report::Answer;
 use report::size::{Question, SizeError, Sizing};
+use report::text::Layout;
 
 /// Throughput and response time by number of instances. Throughput with one and with six is
 /// the paper's; the rest only has the shape that it tells of.
@@ -60,7 +61,7 @@ fn question(efficiency: Option<f64>) -> Question<'static> {
 }
 
 fn unwrapped(sizing: &Sizing) -> String {
-    let text = sizing.text();
+    let text = sizing.text(Layout::DEFAULT);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -72,7 +73,7 @@ fn it_is_the_papers_plan() {
         ..question(Some(0.9))
     };
     let sizing = Sizing::of(&server(&PAPER, 1), &question).unwrap();
-    golden("size.txt", &sizing.text());
+    golden("size.txt", &sizing.text(Layout::DEFAULT));
     assert!(unwrapped(&sizing).contains(
         "17,000 transactions per second need 4 servers of 6 instances each, instead of 9 servers \
          of one instance: 56 % saved. They cost 48,000 instead of 108,000. As many with 4 \
@@ -233,5 +234,5 @@ fn hostile_words_stay_words_in_a_plan() {
     let sizing = Sizing::of(&result, &question(Some(0.9))).unwrap();
     let html = sizing.html().unwrap();
     assert!(!html.contains("<img") && html.matches("</script>").count() == 3);
-    assert!(!sizing.text().contains('\u{1b}'));
+    assert!(!sizing.text(Layout::DEFAULT).contains('\u{1b}'));
 }

@@ -6,18 +6,22 @@
 
 mod common;
 
-use common::golden;
 use common::made::{Made, made};
 use common::scale_up::incomplete;
+use common::{golden, outline};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::verdict::{Bound, Verdict};
 use measure::warning::Warning;
-use report::text::{Layout, study, summary};
+use report::summary;
+use report::text::Layout;
 
 #[test]
 fn summary_of_a_study() {
-    golden("summary.txt", &summary(&incomplete().result));
+    golden(
+        "summary.txt",
+        &summary::sheet(&incomplete().result).text(Layout::DEFAULT),
+    );
 }
 
 /// 40 points, 3 trials each, all with a verdict and several warnings, some failed.
@@ -78,7 +82,7 @@ fn many_trials_are_at_most_a_screen() {
             width,
             ..Layout::DEFAULT
         };
-        let text = layout.apply(|| summary(&result));
+        let text = summary::sheet(&result).text(layout);
         assert!(text.lines().count() <= lines, "{text}");
         for said in [
             "80 of 120 trials: CPU-bound",
@@ -91,7 +95,7 @@ fn many_trials_are_at_most_a_screen() {
         }
     }
     // All of it is a trial a line and more.
-    assert!(study(&result).lines().count() > 240);
+    assert!(outline(&result).lines().count() > 240);
 }
 
 #[test]
@@ -101,7 +105,10 @@ fn what_no_variant_has_is_refused_once() {
     for trial in &mut result.trials {
         trial.outcome = Outcome::Completed;
     }
-    for text in [summary(&result), study(&result)] {
+    for text in [
+        summary::sheet(&result).text(Layout::DEFAULT),
+        outline(&result),
+    ] {
         assert_eq!(text.matches("No law of scaling").count(), 1, "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Real servers for tests: private, unprivileged, gone with the test.
+//! Support for tests: real servers, which are private, unprivileged, and gone with the test; small disks; skipped tests.
 //!
 //! ```no_run
 //! let server = testkit::MariaDb::start(&["--max-connections=500"]);
@@ -19,12 +19,16 @@
     reason = "test support: the panic is the test's failure message"
 )]
 
+mod disk;
 mod engine;
 mod server;
+mod skip;
 mod tls;
 
+pub use disk::SmallDisk;
 pub use engine::Engine;
 pub use server::{Builder, Server};
+pub use skip::skip;
 
 /// MariaDB, from the system's package.
 #[derive(Debug)]

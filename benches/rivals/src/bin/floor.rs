@@ -244,7 +244,7 @@ fn main() -> Result<(), Failure> {
             .as_ref()
             .is_some_and(|ring| ring.numbers != numbers)
         {
-            return Err("the server numbers statements differently on each connection".into());
+            return Err(format!("the server numbers statements differently on each connection: {:?}, {numbers:?}", shared_ring.map(|ring| ring.numbers)).into());
         }
         // What this changes is rolled back.
         let types = types(&load, &numbers)?;

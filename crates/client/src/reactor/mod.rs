@@ -16,7 +16,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use mio::Token;
@@ -79,16 +79,22 @@ pub(crate) fn permit_to_knock() -> impl Future<Output = Permit> {
     Inner::current().knocking.acquire()
 }
 
-/// Wakes a loop from another thread.
+/// Wakes every task of a loop from any thread: as a [`Waker`], or by its own method.
 #[derive(Debug, Clone)]
 pub struct Handle {
     ready: Arc<ReadyQueue>,
 }
 
 impl Handle {
-    /// Has every task of the loop polled once, so that it sees what has changed.
+    /// Wakes every task, so that it checks again what it waits for.
     pub fn wake_all(&self) {
         self.ready.wake_all();
+    }
+}
+
+impl Wake for Handle {
+    fn wake(self: Arc<Self>) {
+        self.wake_all();
     }
 }
 

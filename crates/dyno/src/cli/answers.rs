@@ -9,19 +9,20 @@ use super::value::{above_zero, key_value, share};
 /// In which form the answer is wanted.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// Also write the answer as a page, Markdown, CSV and JSON to a directory, which must be
-    /// new.
+    /// Write it as a page, Markdown, CSV and JSON to this directory, which must be new.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Print the answer as JSON on stdout.
+    /// Print it as JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The result directory.
+    /// The result directory; its report is written into it, unless --out or --json is given.
     pub(crate) result: PathBuf,
+    #[command(flatten)]
+    pub(crate) answer: AnswerArgs,
 }
 
 #[derive(Debug, Args)]

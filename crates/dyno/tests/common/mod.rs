@@ -16,7 +16,6 @@
 )]
 
 mod cache;
-mod disk;
 mod made;
 mod program;
 mod proxy;
@@ -27,15 +26,15 @@ mod tables;
 mod terminal;
 
 pub use cache::{Cache, Process, entries, port_in};
-pub use disk::SmallDisk;
 pub use made::keep;
-pub use program::{Finished, Program, Running};
+pub use program::{Finished, Program, Running, cache};
 pub use proxy::Proxy;
 pub use servers::{LAZY_DISK, database, mariadb, mysql, server_checksum};
 pub use status::{Delta, Status};
 pub use sysbench::{SysbenchRun, sysbench};
 pub use tables::{Table, csv, is_rounded, tables};
 pub use terminal::Terminal;
+pub use testkit::SmallDisk;
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,6 @@
 //! What the tests of private servers share.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-pub(crate) mod disk;
 pub(crate) mod killed;
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Loads on scripted sessions: what a server would answer is a function of the test.
+//! Loads on scripted servers, whose answers are a function of the test.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -17,7 +17,7 @@ use workload::catalog::{Catalog, Kind};
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
-use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
+use workload::session::{Connect, Param, Reply, Session, SessionError};
 use workload::user::Shared;
 
 /// Longer than any test may take.
@@ -40,10 +40,6 @@ pub struct Scripted(Arc<dyn Fn(Asked) -> Answer + Send + Sync>);
 impl Scripted {
     pub fn new(script: impl Fn(Asked) -> Answer + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self(Arc::new(script)))
-    }
-
-    pub fn answer(&self, asked: Asked) -> Answer {
-        (self.0)(asked)
     }
 
     /// Every statement takes this long.
@@ -71,16 +67,6 @@ pub fn after(delay: Duration, answer: Result<Reply, SessionError>) -> Answer {
 /// No answer, ever.
 pub fn never() -> Answer {
     Box::pin(std::future::pending())
-}
-
-pub fn error(kind: FailureKind, message: &str) -> SessionError {
-    SessionError {
-        kind,
-        code: 0,
-        sqlstate: None,
-        message: message.to_owned(),
-        statement: None,
-    }
 }
 
 impl Connect for Scripted {
@@ -130,33 +116,18 @@ pub fn drive(
     server: &Arc<Scripted>,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<LoadOutcome, LoadError> {
-    drive_with(
-        WorkloadName::OltpPointSelect,
-        spec,
-        server,
-        &Stop::default(),
-        tell,
-    )
-}
-
-pub fn drive_with(
-    name: WorkloadName,
-    spec: &LoadSpec,
-    server: &Arc<Scripted>,
-    stop: &Stop,
-    tell: &mut dyn FnMut(Event<'_>),
-) -> Result<LoadOutcome, LoadError> {
-    let options = Options::default();
+    let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
     let kinds = workload::kinds(name, &options);
     let work = Work {
         catalog: &Arc::new(Catalog::new(name, &options, Dialect::Mysql)),
         kinds: &kinds,
         users: &Arc::new(Shared::new(name, options, spec.seed, spec.users).unwrap()),
     };
-    run(spec, server, work, &Barrier::new(1), stop, tell)
+    let (barrier, stop) = (Barrier::new(1), Stop::default());
+    run(spec, server, work, &barrier, &stop, tell)
 }
 
-/// Drives a load to its end; gives the seconds of its measurement.
+/// Drives a load to its end; returns the seconds of its measurement.
 pub fn measured(spec: &LoadSpec, server: &Arc<Scripted>) -> (LoadOutcome, Vec<Second>) {
     let mut seconds = Vec::new();
     let ended = drive(spec, server, &mut |event| {

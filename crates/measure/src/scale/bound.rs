@@ -5,7 +5,8 @@
 //! than chance allows (Bates and Watts, *Nonlinear Regression Analysis and Its Applications*,
 //! 1988, chapter 6).
 
-use super::{Point, universal_law};
+use super::Point;
+use super::laws::universal_law;
 use crate::interval::student_t;
 
 /// Halvings of an interval, to 12 digits.

@@ -17,7 +17,7 @@ use measure::result::RunResult;
 use serde::Serialize;
 
 use crate::answer::Answer;
-use crate::figures::Overview;
+use crate::figures::Figures;
 use crate::keys;
 use crate::sheet::{Section, Sheet};
 use differences::Difference;
@@ -136,12 +136,8 @@ impl Answer for SideBySide {
         show::csv(self)
     }
 
-    fn version(&self) -> &str {
-        &self.merged.environment.dyno_version
-    }
-
-    fn figures(&self) -> Option<Overview> {
-        Some(Overview::of_two(&self.merged, self.names()))
+    fn figures(&self) -> Option<Figures> {
+        Some(Figures::of_two(&self.merged, self.names()))
     }
 }
 

@@ -9,48 +9,53 @@ use crate::csv::Csv;
 use crate::grid::{Grid, heads};
 use crate::list::distinct;
 use crate::number;
-use crate::sheet::{Place, Section, Sheet};
+use crate::sheet::{self, Block, Figure, Section, Sheet};
 
 pub(super) fn sheet(both: &SideBySide) -> Sheet {
-    let mut sections = vec![Section {
-        // The page has that title already.
-        title: String::new(),
-        figures: figures(both),
-        ..section(both)
-    }];
+    let mut blocks = blocks(both);
+    blocks.extend(figures(both).into_iter().map(Block::Figure));
+    let mut sections = vec![Section::new("", blocks)];
     sections.extend(differing(
-        "What was meant to differ",
+        "Intended differences",
         "What the study sets differently for the two.",
         both,
         &both.meant,
     ));
-    sections.extend(differing(
-        "What else differs",
-        "Any of this may be the reason for a difference, too.",
-        both,
-        &both.besides,
-    ));
-    if both.besides.is_empty() {
-        sections.push(Section {
-            title: "What else differs".to_owned(),
-            words: vec!["Nothing that dyno looks at.".to_owned()],
-            ..Section::default()
-        });
-    }
+    let nothing = || {
+        let words = "None in what dyno records.".to_owned();
+        Section::new(OTHERS, vec![Block::Words(words)])
+    };
+    sections.push(
+        differing(
+            OTHERS,
+            "Any of these may also cause a difference.",
+            both,
+            &both.besides,
+        )
+        .unwrap_or_else(nothing),
+    );
     Sheet {
-        title: format!("{} against {}", both.new, both.base),
+        title: title(both),
+        version: both.merged.environment.dyno_version.clone(),
         lead: words::lead(both),
-        cautions: both.cautions.clone(),
+        notices: sheet::cautions(&both.cautions).into_iter().collect(),
         sections,
+        ..Sheet::default()
     }
+}
+
+/// What differs without being intended.
+const OTHERS: &str = "Other differences";
+
+fn title(both: &SideBySide) -> String {
+    format!("{} against {}", both.new, both.base)
 }
 
 /// Two variants in the report of their study: the answer in words, too.
 pub(super) fn answer(both: &SideBySide) -> Section {
-    Section {
-        words: vec![words::found(both)],
-        ..section(both)
-    }
+    let mut answer = vec![Block::Words(words::found(both))];
+    answer.extend(blocks(both));
+    Section::new(title(both), answer)
 }
 
 /// Several variants in the report of their study, each against the first.
@@ -69,34 +74,28 @@ pub(super) fn answers(all: &[SideBySide]) -> Section {
         rows.map(|row| [vec![both.new.clone()], row].concat())
     });
     let numbers = all.iter().flat_map(numbers);
-    Section {
-        title: format!("The variants against {base}"),
-        words,
-        grids: vec![Grid {
-            caption: format!(
-                "What each number shows. Change is the variant relative to {base}, {}. {}",
-                methods(numbers),
-                rule(all)
-            ),
-            keys: 2 + usize::from(named),
-            words: 1,
-            heads: heads(titles),
-            rows: rows.collect(),
-            ..Grid::default()
-        }],
-        ..Section::default()
-    }
+    let grid = Grid {
+        caption: format!(
+            "What each number shows. Change is the variant relative to {base}, {}. {}",
+            methods(numbers),
+            rule(all)
+        ),
+        keys: 2 + usize::from(named),
+        words: 1,
+        heads: heads(titles),
+        rows: rows.collect(),
+        ..Grid::default()
+    };
+    let mut blocks: Vec<Block> = sheet::words(words).collect();
+    blocks.push(Block::Table(grid));
+    Section::new(format!("The variants against {base}"), blocks)
 }
 
 /// Both sides by point, and what each number shows.
-fn section(both: &SideBySide) -> Section {
+fn blocks(both: &SideBySide) -> Vec<Block> {
     let mut grids = table::grids(both);
     grids.push(verdicts(both));
-    Section {
-        title: format!("{} against {}", both.new, both.base),
-        grids,
-        ..Section::default()
-    }
+    grids.into_iter().map(Block::Table).collect()
 }
 
 /// How verdicts are reached; nothing where there is none.
@@ -199,7 +198,7 @@ fn differing(
         vec![
             match difference.of {
                 Of::Environment => "host".to_owned(),
-                Of::Setup => "set-up".to_owned(),
+                Of::Setup => "setup".to_owned(),
                 Of::Setting => "server".to_owned(),
             },
             difference.name.clone(),
@@ -207,22 +206,19 @@ fn differing(
             difference.new.clone(),
         ]
     });
-    (!differences.is_empty()).then(|| Section {
-        title: title.to_owned(),
-        grids: vec![Grid {
-            caption: caption.to_owned(),
-            heads: heads(["of", "what", &both.base, &both.new]),
-            keys: 2,
-            words: 2,
-            rows: rows.collect(),
-            ..Grid::default()
-        }],
-        ..Section::default()
-    })
+    let grid = || Grid {
+        caption: caption.to_owned(),
+        heads: heads(["of", "what", &both.base, &both.new]),
+        keys: 2,
+        words: 2,
+        rows: rows.collect(),
+        ..Grid::default()
+    };
+    (!differences.is_empty()).then(|| Section::new(title, vec![Block::Table(grid())]))
 }
 
-fn figures(both: &SideBySide) -> Vec<Place> {
-    let place = |id, what: &str, caption: &str| Place {
+fn figures(both: &SideBySide) -> Vec<Figure> {
+    let place = |id, what: &str, caption: &str| Figure {
         id,
         label: format!("{what} of both sides; the values are in the tables."),
         caption: caption.to_owned(),

@@ -1,4 +1,4 @@
-//! The numbers of the figures, as JSON inside the page.
+//! The data of the figures, as JSON inside the page.
 
 mod curves;
 mod pack;
@@ -20,21 +20,18 @@ use searches::Search;
 use sweep::Sweep;
 use trial::Trial;
 
-/// Everything that the figures draw.
+/// The data of all figures of a page.
 #[derive(Debug)]
-pub(crate) struct Figures {
+pub struct Figures {
     pub(crate) overview: Overview,
     /// Of each trial; apart, so that a browser reads only those that are looked at.
     trials: Vec<Trial>,
-    /// How many seconds one point of a series stands for, at most.
-    pub(crate) seconds_per_point: usize,
 }
 
-/// What the figures of the study draw.
+/// The data of the figures of a whole result.
 #[derive(Debug, Serialize)]
-pub struct Overview {
-    /// Not of a search, whose steps are no sweep.
-    pub(crate) sweep: Option<Sweep>,
+pub(crate) struct Overview {
+    sweep: Option<Sweep>,
     searches: Vec<Search>,
     scale: Option<Scale>,
     curves: Vec<Curve>,
@@ -45,14 +42,22 @@ pub struct Overview {
     best: usize,
 }
 
+/// The sweep that is drawn: none of a search, whose steps are no sweep.
+pub(crate) fn sweep(result: &RunResult) -> Option<Sweep> {
+    sweep::sweep(result).filter(|_| result.searches.is_empty())
+}
+
+/// The most seconds that a point of a trial's figures stands for.
+pub(crate) fn seconds_per_point(report: &Report<'_>) -> usize {
+    let series = report.series.iter();
+    let read = series.map(|points| thin::seconds_per_point(points)).max();
+    thin::factor(report.series, report.monitors) * read.unwrap_or(1)
+}
+
 impl Figures {
+    /// Of one result with the series of its trials.
     pub(crate) fn of(report: &Report<'_>) -> Self {
         let factor = thin::factor(report.series, report.monitors);
-        let read = report
-            .series
-            .iter()
-            .map(|points| thin::seconds_per_point(points))
-            .max();
         let result = report.result;
         let trials = result.trials.iter().enumerate().map(|(place, trial)| {
             let series = report.series.get(place).map_or(&[][..], Vec::as_slice);
@@ -62,7 +67,25 @@ impl Figures {
         Self {
             trials: trials.collect(),
             overview: Overview::of(result),
-            seconds_per_point: factor * read.unwrap_or(1),
+        }
+    }
+
+    /// Of a result without its trials.
+    pub(crate) fn overview_of(result: &RunResult) -> Self {
+        Self {
+            overview: Overview::of(result),
+            trials: Vec::new(),
+        }
+    }
+
+    /// Of a result that compares two variants, without its trials.
+    pub(crate) fn of_two(result: &RunResult, variants: [&str; 2]) -> Self {
+        Self {
+            overview: Overview {
+                curves: curves_of_two(result, variants),
+                ..Overview::of(result)
+            },
+            trials: Vec::new(),
         }
     }
 
@@ -73,25 +96,17 @@ impl Figures {
 }
 
 impl Overview {
-    pub(crate) fn of(result: &RunResult) -> Self {
+    fn of(result: &RunResult) -> Self {
         let trials = result.trials.iter();
         let names = trials.map(|trial| keys::trial_name(trial, result));
         Self {
-            sweep: sweep::sweep(result).filter(|_| result.searches.is_empty()),
+            sweep: sweep(result),
             searches: searches::searches(result),
             scale: scale::scale(result),
             curves: curves(result),
             cpu: sweep::CPU,
             names: names.collect(),
             best: findings::best_trial(result),
-        }
-    }
-
-    /// Of a result whose two variants are held against each other.
-    pub(crate) fn of_two(result: &RunResult, variants: [&str; 2]) -> Self {
-        Self {
-            curves: curves_of_two(result, variants),
-            ..Self::of(result)
         }
     }
 

@@ -151,10 +151,6 @@ impl Answer for History {
     fn csv(&self) -> String {
         show::csv(self)
     }
-
-    fn version(&self) -> &str {
-        &self.version
-    }
 }
 
 fn started<'a>(run: &Run<'a>) -> &'a str {

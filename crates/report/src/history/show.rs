@@ -7,7 +7,7 @@ use crate::cell::RANGES;
 use crate::csv::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
-use crate::sheet::{Section, Sheet};
+use crate::sheet::{self, Block, Section, Sheet};
 
 /// What the cells of all grids are.
 const CELLS: &str = "Oldest first. ± is half of a 95 % confidence interval, over the n trials \
@@ -16,15 +16,15 @@ const CELLS: &str = "Oldest first. ± is half of a 95 % confidence interval, ove
                      change at most 2 % show one.";
 
 pub(super) fn sheet(history: &History) -> Sheet {
+    let mut blocks = vec![Block::Words(format!("{CELLS} {RANGES}"))];
+    blocks.extend(history.courses.iter().map(grid).map(Block::Table));
     Sheet {
         title: "History".to_owned(),
+        version: history.version.clone(),
         lead: lead(history),
-        cautions: history.cautions.clone(),
-        sections: vec![Section {
-            words: vec![format!("{CELLS} {RANGES}")],
-            grids: history.courses.iter().map(grid).collect(),
-            ..Section::default()
-        }],
+        notices: sheet::cautions(&history.cautions).into_iter().collect(),
+        sections: vec![Section::new("", blocks)],
+        ..Sheet::default()
     }
 }
 

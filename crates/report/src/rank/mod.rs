@@ -112,8 +112,4 @@ impl Answer for Ranking {
     fn csv(&self) -> String {
         show::csv(self)
     }
-
-    fn version(&self) -> &str {
-        &self.version
-    }
 }

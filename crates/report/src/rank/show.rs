@@ -6,7 +6,7 @@ use crate::cell::RANGES;
 use crate::csv::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
-use crate::sheet::{Section, Sheet};
+use crate::sheet::{self, Block, Section, Sheet};
 
 /// What the cells of all boards are.
 const CELLS: &str = "Ranked by mean throughput. ± is half of a 95 % confidence interval, over the n \
@@ -19,15 +19,15 @@ pub(super) fn sheet(ranking: &Ranking) -> Sheet {
     let boards = &ranking.boards;
     let mut cautions = repeats(boards);
     cautions.extend(ranking.cautions.iter().cloned());
+    let mut blocks = vec![Block::Words(format!("{CELLS} {RANGES}"))];
+    blocks.extend(boards.iter().map(grid).map(Block::Table));
     Sheet {
         title: "Leader board".to_owned(),
+        version: ranking.version.clone(),
         lead: lead(boards),
-        cautions,
-        sections: vec![Section {
-            words: vec![format!("{CELLS} {RANGES}")],
-            grids: boards.iter().map(grid).collect(),
-            ..Section::default()
-        }],
+        notices: sheet::cautions(&cautions).into_iter().collect(),
+        sections: vec![Section::new("", blocks)],
+        ..Sheet::default()
     }
 }
 

@@ -6,26 +6,25 @@ use measure::scale::{Misfit, Peak, Scaling, Serial};
 use super::{Ladder, Scale};
 use crate::grid::{Grid, heads};
 use crate::number;
-use crate::sheet::{Place, Section};
+use crate::sheet::{self, Block, Figure, Section};
 
 pub(super) fn section(scale: &Scale) -> Section {
     let fitted = || scale.ladders.iter().filter(|ladder| ladder.law.is_ok());
-    let mut grids = Vec::new();
-    grids.extend((fitted().count() > 0).then(|| laws(scale)));
-    grids.extend(fitted().filter_map(|ladder| steps(ladder, scale)));
-    Section {
-        title: "How far it scales".to_owned(),
-        words: answers(scale),
-        figures: (fitted().count() > 0)
-            .then(|| figure(scale))
-            .into_iter()
-            .collect(),
-        grids,
+    let mut blocks: Vec<Block> = sheet::words(answers(scale)).collect();
+    if fitted().count() > 0 {
+        blocks.push(Block::Figure(figure(scale)));
+        blocks.push(Block::Table(laws(scale)));
     }
+    blocks.extend(
+        fitted()
+            .filter_map(|ladder| steps(ladder, scale))
+            .map(Block::Table),
+    );
+    Section::new("Scalability", blocks)
 }
 
-fn figure(scale: &Scale) -> Place {
-    Place {
+fn figure(scale: &Scale) -> Figure {
+    Figure {
         id: "scale",
         label: format!(
             "Line chart of throughput against {}, as measured and by the laws of scaling; its \

@@ -12,7 +12,7 @@ use measure::steady::MIN_SECONDS;
 use crate::grid::{Grid, heads};
 use crate::keys;
 use crate::number;
-use crate::sheet::{Place, Section};
+use crate::sheet::{self, Block, Figure, Section};
 
 pub use csv::csv;
 
@@ -25,19 +25,26 @@ pub(crate) fn lead(result: &RunResult) -> Option<String> {
 pub(crate) fn section(result: &RunResult) -> Option<Section> {
     let searches = result.searches.as_slice();
     let first = searches.first()?;
-    let mut grids = Vec::new();
+    let mut blocks: Vec<Block> =
+        sheet::words(searches.iter().map(|search| words::of(search, result))).collect();
+    blocks.push(Block::Figure(figure(first)));
     if searches.len() > 1 {
-        grids.push(found(result));
+        blocks.push(Block::Table(found(result)));
     }
-    grids.extend(searches.iter().map(|search| steps(search, result)));
-    Some(Section {
-        title: "The highest rate under a limit".to_owned(),
-        words: searches
+    blocks.extend(
+        searches
             .iter()
-            .map(|search| words::of(search, result))
-            .collect(),
-        grids,
-        figures: vec![figure(first)],
+            .map(|search| Block::Table(steps(search, result))),
+    );
+    Some(Section::new("The highest rate under a limit", blocks))
+}
+
+/// Of one search its steps; of several what each found.
+pub(crate) fn first_table(section: Section) -> Option<Grid> {
+    let mut blocks = section.blocks.into_iter();
+    blocks.find_map(|block| match block {
+        Block::Table(grid) => Some(grid),
+        _ => None,
     })
 }
 
@@ -176,9 +183,9 @@ fn row(step: &Step) -> Vec<String> {
     ]
 }
 
-fn figure(search: &FoundMax) -> Place {
+fn figure(search: &FoundMax) -> Figure {
     let heading = column::heading(&search.column);
-    Place {
+    Figure {
         id: "searches",
         label: format!(
             "Line chart of the response time ({heading}) against throughput; its values are in the \

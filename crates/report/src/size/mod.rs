@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::answer::Answer;
 use crate::doubts::doubts;
-use crate::figures::Overview;
+use crate::figures::Figures;
 use crate::point::{self, NoSuchKey};
 use crate::sheet::Sheet;
 use crate::{findings, keys};
@@ -153,12 +153,8 @@ impl Answer for Sizing {
         show::csv(self)
     }
 
-    fn version(&self) -> &str {
-        &self.measured.environment.dyno_version
-    }
-
-    fn figures(&self) -> Option<Overview> {
-        Some(Overview::of(&self.measured))
+    fn figures(&self) -> Option<Figures> {
+        Some(Figures::overview_of(&self.measured))
     }
 }
 

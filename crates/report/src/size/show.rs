@@ -9,7 +9,7 @@ use crate::csv::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
 use crate::scale::share;
-use crate::sheet::{Place, Section, Sheet};
+use crate::sheet::{self, Block, Figure, Section, Sheet};
 
 /// What the cells of the table are.
 const CELLS: &str = "For each number of instances on a server: what all of them gave together, and \
@@ -20,16 +20,16 @@ const CELLS: &str = "For each number of instances on a server: what all of them 
                      with one instance each.";
 
 pub(super) fn sheet(sizing: &Sizing) -> Sheet {
+    let mut blocks: Vec<Block> = sheet::words(words(sizing)).collect();
+    blocks.push(Block::Table(grid(sizing)));
+    blocks.extend(figures(sizing).into_iter().map(Block::Figure));
     Sheet {
         title: format!("Servers for {} tps", typed(sizing.need_per_s)),
+        version: sizing.measured.environment.dyno_version.clone(),
         lead: lead(sizing),
-        cautions: sizing.cautions.clone(),
-        sections: vec![Section {
-            words: words(sizing),
-            grids: vec![grid(sizing)],
-            figures: figures(sizing),
-            ..Section::default()
-        }],
+        notices: sheet::cautions(&sizing.cautions).into_iter().collect(),
+        sections: vec![Section::new("", blocks)],
+        ..Sheet::default()
     }
 }
 
@@ -227,8 +227,8 @@ fn servers_cell(choice: &Choice) -> String {
     }
 }
 
-fn figures(sizing: &Sizing) -> Vec<Place> {
-    let place = |id, what: &str, caption: &str| Place {
+fn figures(sizing: &Sizing) -> Vec<Figure> {
+    let place = |id, what: &str, caption: &str| Figure {
         id,
         label: format!("{what} by the number of instances; the values are in the table."),
         caption: caption.to_owned(),

@@ -1,6 +1,4 @@
-//! What a terminal can show: how wide it is, and whether only ASCII.
-
-use std::cell::Cell;
+//! What a terminal can show.
 
 /// How text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,21 +15,4 @@ impl Layout {
         width: 88,
         ascii: false,
     };
-
-    /// Makes every text of this module that `make` asks for in this layout.
-    pub fn apply<T>(self, make: impl FnOnce() -> T) -> T {
-        let before = LAYOUT.replace(self);
-        let made = make();
-        LAYOUT.set(before);
-        made
-    }
-
-    /// The layout that is in force.
-    pub(super) fn current() -> Self {
-        LAYOUT.get()
-    }
-}
-
-thread_local! {
-    static LAYOUT: Cell<Layout> = const { Cell::new(Layout::DEFAULT) };
 }

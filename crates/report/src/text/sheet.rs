@@ -1,36 +1,128 @@
-//! What is said of several results, on a terminal.
+//! Writes a sheet for a terminal: notices last, next to the prompt.
 
 use std::fmt::Write;
 
+use super::layout::Layout;
 use super::table::grid;
-use super::wrap::wrap;
-use crate::sheet::{Section, Sheet};
+use super::wrap::{plain, wrap};
+use crate::sheet::{Block, Item, Section, Sheet};
 
-/// The answer, what to know before it is believed, and the tables.
-pub(crate) fn sheet(sheet: &Sheet) -> String {
-    let mut text = wrap("", &sheet.lead);
-    text.push('\n');
-    for part in &sheet.sections {
-        text.push_str(&section(part));
+/// Everything but the title, which repeats what was asked, and the figures.
+pub(crate) fn write(sheet: &Sheet, layout: Layout) -> String {
+    let mut writer = Writer {
+        text: String::new(),
+        layout,
+        follows_title: false,
+    };
+    for words in [&sheet.lead].into_iter().chain(&sheet.description) {
+        writer.paragraph(words);
     }
-    for (place, caution) in sheet.cautions.iter().enumerate() {
-        let gap = if place == 0 { "\n" } else { "" };
-        let _ = writeln!(text, "{gap}{}", wrap("Note: ", caution));
+    for section in sheet.sections.iter().chain(&sheet.notices) {
+        writer.section(section);
     }
-    text
+    writer.text
 }
 
-/// One part, with an empty line before each piece.
-pub(crate) fn section(section: &Section) -> String {
-    let mut text = String::new();
-    if !section.title.is_empty() {
-        let _ = write!(text, "\n{}\n", wrap("", &section.title));
+struct Writer {
+    text: String,
+    layout: Layout,
+    follows_title: bool,
+}
+
+impl Writer {
+    fn section(&mut self, section: &Section) {
+        if section.is_only_on_page() {
+            return;
+        }
+        self.paragraph(&section.title);
+        self.follows_title = !section.title.is_empty();
+        self.blocks(&section.blocks);
     }
-    for words in &section.words {
-        let _ = write!(text, "\n{}\n", wrap("", words));
+
+    fn blocks(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            self.block(block);
+            self.follows_title = matches!(block, Block::Heading(_));
+        }
     }
-    for table in &section.grids {
-        let _ = write!(text, "\n{}\n{}", wrap("", &table.caption), grid(table, 0));
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Heading(words) | Block::Words(words) => self.paragraph(words),
+            Block::List(items) => {
+                // A list stands right below its title.
+                if !self.follows_title {
+                    self.gap();
+                }
+                for item in items {
+                    self.item(item);
+                }
+            }
+            Block::Facts(facts) => {
+                self.gap();
+                for (name, value) in facts {
+                    self.line(&format!("{name}: "), value);
+                }
+            }
+            Block::Table(table) => {
+                self.paragraph(&table.caption);
+                if table.caption.is_empty() {
+                    self.gap();
+                }
+                self.text.push_str(&grid(table, self.layout));
+            }
+            Block::Code { label, code } => {
+                self.paragraph(&format!("{label}:"));
+                for line in code.lines() {
+                    let _ = writeln!(self.text, "    {}", plain(line, self.layout));
+                }
+            }
+            Block::Figure(_) => {}
+            Block::Fold { summary, blocks } => {
+                self.paragraph(summary);
+                self.blocks(blocks);
+            }
+            Block::Trials { trials, .. } => {
+                if let [only] = trials.as_slice() {
+                    self.blocks(&only.blocks);
+                }
+            }
+        }
     }
-    text
+
+    fn item(&mut self, item: &Item) {
+        let mut words = item.words.clone();
+        if !item.name.is_empty() {
+            words = format!("{}: {words}", item.name);
+        }
+        if !item.scope.is_empty() {
+            let _ = write!(words, " ({})", item.scope);
+        }
+        self.line("- ", &words);
+        if !item.why.is_empty() {
+            self.line("  why: ", &item.why);
+        }
+        // A command stays in one piece, to be copied.
+        if let Some(fix) = &item.fix {
+            let _ = writeln!(self.text, "  fix: {}", plain(fix, self.layout));
+        }
+    }
+
+    fn line(&mut self, start: &str, words: &str) {
+        let _ = writeln!(self.text, "{}", wrap(start, words, self.layout));
+    }
+
+    /// With an empty line before it; of no words nothing.
+    fn paragraph(&mut self, words: &str) {
+        if !words.is_empty() {
+            self.gap();
+            self.line("", words);
+        }
+    }
+
+    fn gap(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
 }

@@ -3,16 +3,16 @@
 use super::layout::Layout;
 use super::visible::{ascii, visible};
 
-/// Breaks a text between words; what follows the first line stands under its
-/// beginning.
-pub(crate) fn wrap(start: &str, text: &str) -> String {
-    let start = plain(start);
-    let width = Layout::current().width;
+/// Breaks a text between words; further lines are indented by the width of `start`, up to four
+/// columns.
+pub(super) fn wrap(start: &str, text: &str, layout: Layout) -> String {
+    let start = plain(start, layout);
+    let width = layout.width;
     let margin = " ".repeat(start.chars().count().min(4));
     let mut column = start.chars().count();
     let mut lines = start;
     let mut fresh = true;
-    for word in plain(text).split_whitespace() {
+    for word in plain(text, layout).split_whitespace() {
         let length = word.chars().count();
         if !fresh && column + 1 + length > width {
             lines.push('\n');
@@ -29,11 +29,11 @@ pub(crate) fn wrap(start: &str, text: &str) -> String {
     lines
 }
 
-/// One line that a terminal shows as it is: a server's words may hold anything.
-pub(crate) fn plain(text: &str) -> String {
+/// One line without anything that a terminal would obey: a server's words may hold anything.
+pub(super) fn plain(text: &str, layout: Layout) -> String {
     let one_line = text.replace(['\n', '\r', '\t'], " ");
     let shown = visible(&one_line);
-    match Layout::current().ascii {
+    match layout.ascii {
         true => ascii(&shown).into_owned(),
         false => shown.into_owned(),
     }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_servers_words_cannot_steer_the_terminal() {
-        let text = wrap("Error: ", "\u{1b}[2J\u{7}gone\r\nover");
+        let text = wrap("Error: ", "\u{1b}[2J\u{7}gone\r\nover", Layout::DEFAULT);
         assert_eq!(text, r"Error: \u{1b}[2J\u{7}gone over");
     }
 
@@ -56,13 +56,13 @@ mod tests {
                 width,
                 ..Layout::DEFAULT
             };
-            let text = layout.apply(|| wrap("Warning: ", &"word ".repeat(60)));
+            let text = wrap("Warning: ", &"word ".repeat(60), layout);
             let longest = text.lines().map(|line| line.chars().count()).max();
             assert!(longest.is_some_and(|longest| longest <= width && longest > width - 5));
             let mut rest = text.lines().skip(1);
             assert!(rest.all(|line| line.starts_with("    word")), "{text}");
         }
-        let after = wrap("", &"word ".repeat(60));
+        let after = wrap("", &"word ".repeat(60), Layout::DEFAULT);
         assert!(after.lines().next().is_some_and(|line| line.len() > 80));
     }
 
@@ -72,7 +72,7 @@ mod tests {
             width: 60,
             ascii: true,
         };
-        let text = layout.apply(|| wrap("", "5,634 ± 84 of λ…"));
+        let text = wrap("", "5,634 ± 84 of λ…", layout);
         assert_eq!(text, "5,634 +/- 84 of lambda...");
     }
 }

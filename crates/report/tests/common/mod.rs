@@ -15,6 +15,7 @@ use measure::setup::{
 };
 use measure::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use measure::summary::TrialSummary;
+use report::text::Layout;
 
 /// Holds a text against the one that is kept; `UPDATE_GOLDEN=1` keeps it.
 pub(crate) fn golden(name: &str, text: &str) {
@@ -24,6 +25,11 @@ pub(crate) fn golden(name: &str, text: &str) {
     }
     let kept = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text, kept, "{name} changed; UPDATE_GOLDEN=1 accepts it");
+}
+
+/// All that a terminal shows of a result.
+pub(crate) fn outline(result: &RunResult) -> String {
+    report::study::outline(result).text(Layout::DEFAULT)
 }
 
 fn kinds() -> Vec<StatementKind> {

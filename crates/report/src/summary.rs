@@ -1,39 +1,41 @@
 //! A whole study on one screen: a line for each point, and what the trials have in common. The
 //! report has the rest.
 
+use measure::finding::Level;
 use measure::result::RunResult;
 use measure::summary::{TrialSummary, counted};
 
-use super::table::grid;
-use super::wrap::wrap;
 use crate::cell::Cell;
-use crate::document::answers;
 use crate::findings::{self, Remark};
 use crate::grid::{Grid, heads};
 use crate::keys;
 use crate::number;
 use crate::point::{self, Point};
 use crate::search;
+use crate::sheet::{Block, Item, Section, Sheet};
+use crate::study;
 use crate::thresholds;
 
 /// Points that have a line of their own.
 const MOST_POINTS: usize = 12;
-/// Kinds of warnings, and trials that ended early, that are told one by one.
-const MOST_TOLD: usize = 2;
-/// What stands before the further lines of a text.
-const MARGIN: &str = "    ";
+/// Kinds of warnings, and trials that ended early, that are listed one by one.
+const MOST_LISTED: usize = 2;
 /// Characters of a warning or an error that are shown.
 const MOST_CHARS: usize = 120;
 
 /// The result in a sentence, its points, and verdicts, failures and warnings by their number.
 #[must_use]
-pub fn summary(result: &RunResult) -> String {
+pub fn sheet(result: &RunResult) -> Sheet {
     let lead = findings::lead(result);
-    let mut text = wrap("", &lead) + "\n\n";
-    text.push_str(&numbers(result));
-    let answers = answers(result).into_iter();
-    let mut lines: Vec<String> = answers.flat_map(|answer| answer.words).collect();
-    lines.retain(|words| *words != lead);
+    let mut blocks = numbers(result);
+    let answers = study::answers(result).into_iter();
+    let words = answers.flat_map(|answer| answer.blocks);
+    let mut lines: Vec<String> = words
+        .filter_map(|block| match block {
+            Block::Words(words) if words != lead => Some(words),
+            _ => None,
+        })
+        .collect();
     lines.extend(verdicts(result));
     lines.extend(thresholds::lead(result));
     let early = findings::ended_early(result);
@@ -48,42 +50,47 @@ pub fn summary(result: &RunResult) -> String {
         format!("Warning, {}: {}", of_trials(count, all), cut(&warning.text))
     });
     lines.extend(shortened(warnings, "kinds of warnings"));
-    let spoilers = result.findings.iter();
-    let spoilers = spoilers.filter(|finding| finding.level < measure::finding::Level::Note);
-    match spoilers.count() {
-        0 => {}
-        1 => lines.push("1 thing on this host or its servers may spoil these numbers.".to_owned()),
-        several => lines.push(format!(
-            "{several} things on this host or its servers may spoil these numbers."
+    lines.extend(distorting(result));
+    lines.push("The report has every trial, verdict and warning; so has --verbose.".to_owned());
+    blocks.push(Block::List(lines.into_iter().map(Item::words).collect()));
+    Sheet {
+        sections: vec![Section::new("", blocks)],
+        notices: Vec::new(),
+        ..study::frame(result)
+    }
+}
+
+/// How many findings may distort the results.
+fn distorting(result: &RunResult) -> Option<String> {
+    let findings = result.findings.iter();
+    match findings
+        .filter(|finding| finding.level < Level::Note)
+        .count()
+    {
+        0 => None,
+        1 => Some("1 condition of this host or its servers may distort the results.".to_owned()),
+        several => Some(format!(
+            "{several} conditions of this host or its servers may distort the results."
         )),
     }
-    lines.push("The report has every trial, verdict and warning; so has --verbose.".to_owned());
-    for line in lines {
-        text.push_str(&hanging(&line));
-    }
-    text
 }
 
 /// A line for each point, or for each step or search of a search.
-fn numbers(result: &RunResult) -> String {
+fn numbers(result: &RunResult) -> Vec<Block> {
     let mut table = match search::section(result) {
-        Some(found) => match found.grids.into_iter().next() {
+        Some(found) => match search::first_table(found) {
             Some(table) => table,
-            None => return String::new(),
+            None => return Vec::new(),
         },
         None => points(result),
     };
     let more = table.rows.len().saturating_sub(MOST_POINTS);
     table.rows.truncate(MOST_POINTS);
-    let mut text = String::new();
-    if !table.caption.is_empty() {
-        text.push_str(&(wrap("", &table.caption) + "\n"));
-    }
-    text.push_str(&grid(&table, 0));
+    let mut blocks = vec![Block::Table(table)];
     if more > 0 {
-        text.push_str(&format!("and {more} more, in the report\n"));
+        blocks.push(Block::Words(format!("and {more} more, in the report")));
     }
-    text + "\n"
+    blocks
 }
 
 fn points(result: &RunResult) -> Grid {
@@ -179,8 +186,8 @@ fn ended(remark: &Remark) -> String {
 
 /// The first few, and how many more there are.
 fn shortened(all: impl ExactSizeIterator<Item = String>, what: &str) -> Vec<String> {
-    let more = all.len().saturating_sub(MOST_TOLD);
-    let mut told: Vec<String> = all.take(MOST_TOLD).collect();
+    let more = all.len().saturating_sub(MOST_LISTED);
+    let mut told: Vec<String> = all.take(MOST_LISTED).collect();
     if more > 0 {
         told.push(format!("and {more} more {what}"));
     }
@@ -200,9 +207,4 @@ fn cut(text: &str) -> String {
         true => text.chars().take(MOST_CHARS).chain(['…']).collect(),
         false => text.to_owned(),
     }
-}
-
-/// One line; what does not fit follows under it, indented.
-fn hanging(line: &str) -> String {
-    wrap(MARGIN, line)[MARGIN.len()..].to_owned() + "\n"
 }

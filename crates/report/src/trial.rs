@@ -1,61 +1,32 @@
-//! What the page says of one trial.
+//! One trial.
 
 use measure::metric::{Metric, MetricSummary, bracketed, split};
-use measure::result::RunResult;
 use measure::setup::Outcome;
-use measure::summary::{LatencySummary, TrialSummary};
+use measure::summary::{LatencySummary, Rate, TrialSummary};
 
 use crate::column;
 use crate::describe::{self, Facts};
 use crate::grid::{Grid, heads};
-use crate::keys;
 use crate::number;
+use crate::sheet::{Block, tables};
 
-/// One trial's section.
-#[derive(Debug)]
-pub(crate) struct TrialView {
-    /// Its place among the trials, from 1.
-    pub(crate) place: usize,
-    pub(crate) name: String,
-    /// How it ended, unless at its limit.
-    pub(crate) outcome: Option<String>,
-    /// What bound it, and the evidence.
-    pub(crate) verdict: Option<(String, String)>,
-    pub(crate) facts: Facts,
-    pub(crate) grids: Vec<Grid>,
-    /// Tables for those who look closer.
-    pub(crate) folded: Vec<(&'static str, Grid)>,
-}
-
-/// A section for each trial.
-pub(crate) fn trials(result: &RunResult) -> Vec<TrialView> {
-    let view = |(place, trial): (usize, &TrialSummary)| TrialView {
-        place: place + 1,
-        name: keys::trial_name(trial, result),
-        outcome: (trial.outcome != Outcome::Completed).then(|| trial.outcome.to_string()),
-        verdict: trial
-            .verdict
-            .as_ref()
-            .map(|verdict| (verdict.bound.to_string(), verdict.evidence.clone())),
-        facts: facts(trial),
-        grids: [
-            times(trial),
-            instances(trial),
-            statements(trial),
-            errors(trial),
-        ]
-        .into_iter()
-        .filter(|grid| !grid.rows.is_empty())
-        .collect(),
-        folded: [
-            ("What the monitors saw", metrics(trial)),
-            ("What they saw of each server", metrics_by_server(trial)),
-        ]
-        .into_iter()
-        .filter(|(_, grid)| !grid.rows.is_empty())
-        .collect(),
-    };
-    result.trials.iter().enumerate().map(view).collect()
+/// What every format says of a trial.
+pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
+    let mut blocks = vec![Block::facts(facts(trial))];
+    blocks.extend(tables([
+        times(trial),
+        instances(trial),
+        statements(trial),
+        errors(trial),
+    ]));
+    let details = [
+        ("Metrics", metrics(trial)),
+        ("Metrics of each server", metrics_by_server(trial)),
+    ];
+    for (summary, grid) in details {
+        blocks.extend(tables([grid]).map(|table| Block::folded(summary, table)));
+    }
+    blocks
 }
 
 fn times(trial: &TrialSummary) -> Grid {
@@ -67,8 +38,7 @@ fn times(trial: &TrialSummary) -> Grid {
         row("Service", trial.service_ms),
     ];
     Grid {
-        caption: "Times of transactions, in milliseconds. In brackets where p95 and p99 lie with \
-                  95 % confidence."
+        caption: "Transaction times in milliseconds. In parentheses: 95 % confidence interval."
             .to_owned(),
         heads: heads([
             "", "mean", "σ", "min", "p50", "p75", "p90", "p95", "p99", "p99.9", "max",
@@ -90,7 +60,7 @@ fn all_times(times: LatencySummary) -> Vec<String> {
 }
 
 /// Each server's part, where there are several.
-pub(crate) fn instances(trial: &TrialSummary) -> Grid {
+fn instances(trial: &TrialSummary) -> Grid {
     let all = trial.instances.as_slice();
     let early = all.iter().any(|one| one.outcome != Outcome::Completed);
     let rows = all.iter().filter(|_| all.len() > 1).map(|instance| {
@@ -151,7 +121,8 @@ fn statements(trial: &TrialSummary) -> Grid {
         ]
     });
     Grid {
-        caption: "Statements, from sending to the whole reply, in milliseconds.".to_owned(),
+        caption: "Statements. Times in milliseconds, from sending to the complete reply."
+            .to_owned(),
         heads: heads([
             "statement",
             "class",
@@ -183,10 +154,10 @@ fn errors(trial: &TrialSummary) -> Grid {
         ]
     });
     Grid {
-        caption: "Errors, with the first message of each in the server's words. A transaction \
-                  that was restarted, as after a deadlock, did not fail."
+        caption: "Errors, with the first server message of each. A restarted transaction, as \
+                  after a deadlock, did not fail."
             .to_owned(),
-        heads: heads(["code", "count", "the load", "message"]),
+        heads: heads(["code", "count", "action", "message"]),
         keys: 1,
         words: 2,
         rows: rows.collect(),
@@ -194,8 +165,8 @@ fn errors(trial: &TrialSummary) -> Grid {
     }
 }
 
-/// The metrics of the host and of all servers together; those of each core are in a
-/// figure, those of each server in a table of their own.
+/// The metrics of the host and of all servers together; a figure has those of each core, another
+/// table those of each server.
 fn metrics(trial: &TrialSummary) -> Grid {
     let shown = trial.metrics.iter().filter(|(name, _)| {
         let (plain, of) = split(name);
@@ -216,8 +187,8 @@ fn metrics(trial: &TrialSummary) -> Grid {
         ]
     });
     Grid {
-        caption: "What the monitors saw while it was measured: the mean over that time, and the \
-                  lowest and highest of its seconds."
+        caption: "Metrics during the measurement: the mean, and the minimum and maximum of its \
+                  seconds."
             .to_owned(),
         heads: heads(["metric", "unit", "mean", "min", "max"]),
         keys: 1,
@@ -255,7 +226,7 @@ fn metrics_by_server(trial: &TrialSummary) -> Grid {
     let mut titles = vec!["metric".to_owned(), "unit".to_owned(), "all".to_owned()];
     titles.extend(servers.iter().map(|server| format!("server {server}")));
     Grid {
-        caption: "Means of each server's own metrics.".to_owned(),
+        caption: "Mean of each server's metrics during the measurement.".to_owned(),
         heads: heads(titles),
         keys: 1,
         rows: if servers.len() > 1 {
@@ -268,28 +239,32 @@ fn metrics_by_server(trial: &TrialSummary) -> Grid {
 }
 
 fn facts(trial: &TrialSummary) -> Facts {
-    let statements = format!(
-        "{} ({}/s): {} reads, {} writes, {} others",
-        number::count(trial.statements.count),
-        number::estimate(trial.statements.per_s),
-        number::count(trial.reads),
-        number::count(trial.writes),
-        number::count(trial.others)
+    let mut facts = Facts::new();
+    if trial.outcome != Outcome::Completed {
+        facts.push(("Ended early", trial.outcome.to_string()));
+    }
+    facts.extend(
+        trial
+            .verdict
+            .as_ref()
+            .map(|verdict| ("Verdict", verdict.to_string())),
     );
-    let mut facts = vec![
+    facts.extend([
         ("Measured", number::seconds(trial.measured_s)),
+        ("Transactions", rate(trial.transactions)),
         (
-            "Transactions",
+            "Statements",
             format!(
-                "{} ({}/s)",
-                number::count(trial.transactions.count),
-                number::estimate(trial.transactions.per_s)
+                "{}: {} reads, {} writes, {} others",
+                rate(trial.statements),
+                number::count(trial.reads),
+                number::count(trial.writes),
+                number::count(trial.others)
             ),
         ),
-        ("Statements", statements),
         ("Generator", describe::generator(trial)),
-    ];
-    facts.extend(trial.started_at.clone().map(|time| ("Started at", time)));
+    ]);
+    facts.extend(trial.started_at.clone().map(|time| ("Started", time)));
     facts.extend(describe::unseen(trial).map(|unseen| ("Server", unseen)));
     facts.extend(describe::steady(trial).map(|steady| ("Steady", steady)));
     facts.extend(describe::little(trial).map(|little| ("Little's law", little)));
@@ -300,8 +275,19 @@ fn facts(trial: &TrialSummary) -> Facts {
     if trial.reconnects > 0 {
         facts.push(("Reconnects", number::count(trial.reconnects)));
     }
-    if let Some(unfinished) = describe::unfinished(trial) {
-        facts.push(("Unfinished", unfinished));
-    }
+    facts.extend(describe::unfinished(trial).map(|unfinished| ("Unfinished", unfinished)));
     facts
+}
+
+/// `100,235 (1,671 ± 8/s, ± 0.5 %)`.
+fn rate(rate: Rate) -> String {
+    let relative = rate.per_s.and_then(|per_s| per_s.relative());
+    let relative = relative.map_or(String::new(), |share| {
+        format!(", ± {}", number::percent(share))
+    });
+    format!(
+        "{} ({}/s{relative})",
+        number::count(rate.count),
+        number::estimate(rate.per_s)
+    )
 }

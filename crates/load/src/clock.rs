@@ -1,0 +1,64 @@
+//! The clock of a load. Everything in the engine that reads the time or waits for it does so
+//! through [`Clock`], which tests implement with simulated time. The calls are statically
+//! dispatched: a statement pays for its clock readings and nothing else.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use client::clock::{monotonic_ns, monotonic_ns_of};
+
+/// A clock and its timers. Times are nanoseconds since the clock's origin.
+pub(crate) trait Clock: Clone + 'static {
+    /// The current time.
+    fn now_ns(&self) -> u64;
+
+    /// Converts a time of the system's monotonic clock, in nanoseconds.
+    fn convert_ns(&self, monotonic_ns: u64) -> u64;
+
+    /// Completes at `at_ns`.
+    fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()>;
+}
+
+/// The system's monotonic clock, and the timers of the thread's event loop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SystemClock {
+    origin: Instant,
+    /// The same, on the monotonic clock.
+    origin_ns: u64,
+}
+
+impl SystemClock {
+    /// A clock that reads 0 at `origin`.
+    pub(crate) fn new(origin: Instant) -> Self {
+        Self {
+            origin,
+            origin_ns: monotonic_ns_of(origin),
+        }
+    }
+
+    /// The time of `instant`, in nanoseconds.
+    pub(crate) fn time_ns(&self, instant: Instant) -> u64 {
+        ns(instant.saturating_duration_since(self.origin))
+    }
+}
+
+impl Clock for SystemClock {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.convert_ns(monotonic_ns())
+    }
+
+    #[inline]
+    fn convert_ns(&self, monotonic_ns: u64) -> u64 {
+        monotonic_ns.saturating_sub(self.origin_ns)
+    }
+
+    fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()> {
+        client::reactor::sleep_until(self.origin + Duration::from_nanos(at_ns))
+    }
+}
+
+/// A duration in nanoseconds; those beyond 584 years are cut to that.
+pub(crate) fn ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,69 @@
+//! What a load reports to its caller: events while it runs, then its outcome or its error.
+
+use std::any::Any;
+
+use measure::setup::Unfinished;
+use measure::slice::Second;
+use workload::session::SessionError;
+
+use crate::spec::End;
+
+/// An event of a running load.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Connections are being opened.
+    Connecting {
+        /// Open so far.
+        open: u32,
+        /// Wanted.
+        users: u32,
+    },
+    /// A second has ended, or the rest of one at the end of a phase.
+    Second(&'a Second),
+    /// The load has ended and waits for running transactions.
+    Draining {
+        /// How many.
+        running: usize,
+    },
+}
+
+/// How a load ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadOutcome {
+    /// Why.
+    pub end: End,
+    /// The transactions that were running then.
+    pub unfinished: Unfinished,
+}
+
+/// Why a load did not start, or how its own threads failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A connection could not be opened.
+    #[error("{0}")]
+    Connect(SessionError),
+    /// The system refused a thread or an event queue, or the event queue failed.
+    #[error("a worker thread failed: {0}")]
+    Worker(#[from] std::io::Error),
+    /// A thread of the load panicked with this message.
+    #[error("a thread of the load panicked: {0}")]
+    Panicked(String),
+    /// The user interrupted it before the first transaction.
+    #[error("interrupted before the load began")]
+    Interrupted,
+    /// Another load that was to start with this one could not.
+    #[error("another load could not begin")]
+    Alone,
+}
+
+impl LoadError {
+    /// The error for the payload of a panic.
+    #[must_use]
+    pub fn panicked(payload: &(dyn Any + Send)) -> Self {
+        let message = match payload.downcast_ref::<&str>() {
+            Some(message) => Some(*message),
+            None => payload.downcast_ref::<String>().map(String::as_str),
+        };
+        Self::Panicked(message.unwrap_or("no message").to_owned())
+    }
+}

@@ -1,0 +1,337 @@
+//! How loads end: on a transaction boundary, with a server that hangs, cancelled.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use workload::session::FailureKind;
+
+use super::script::{Answer, Asked, Entry, Scripted, done, fails};
+use super::*;
+use crate::End;
+
+const SERVICE: u64 = 2 * MS;
+/// How often the main thread checks whether it is to stop.
+const POLL: u64 = 20 * MS;
+/// The statements of a read-write transaction.
+const STATEMENTS: usize = 20;
+
+/// A server that replies for a while, and then never again.
+fn hanging_from(at_ns: u64) -> Scripted {
+    Scripted::answering(&simulation(), move |request| match request.at_ns >= at_ns {
+        true => Answer::Never,
+        false => done(SERVICE),
+    })
+}
+
+fn limited_by_events() -> LoadSpec {
+    LoadSpec {
+        time: None,
+        events: Some(1_000_000),
+        ..spec()
+    }
+}
+
+/// Calls for a stop when the simulated time is `at_ns`.
+fn at(server: &Scripted, at_ns: u64, ask: fn(&Stop)) -> impl FnMut(&Event<'_>, &Stop) + use<> {
+    let simulation = server.simulation().clone();
+    move |event, stop| {
+        if matches!(event, Event::Second(_)) && simulation.now_ns() >= at_ns {
+            ask(stop);
+        }
+    }
+}
+
+fn of_connection(log: &[Entry], connection: u32) -> Vec<Asked> {
+    let requests = log.iter().map(|entry| entry.request);
+    let own = requests.filter(|request| request.connection == connection);
+    own.map(|request| request.asked).collect()
+}
+
+#[test]
+fn a_load_stops_on_transaction_boundaries() {
+    let server = Scripted::answering(&simulation(), |request| {
+        done(SERVICE + u64::from(request.number % 7) * MS / 10)
+    });
+    let spec = LoadSpec {
+        users: 5,
+        workers: 2,
+        time: Some(Duration::from_secs(3)),
+        ..spec()
+    };
+    let name = WorkloadName::OltpReadWrite;
+    let driven = drive_workload(name, &spec, &server, &Stop::default(), |_, _| {});
+    let log = server.log();
+    for connection in 0..5 {
+        let requests = of_connection(&log, connection);
+        let [Asked::Connection, statements @ .., Asked::Close] = &requests[..] else {
+            panic!("{requests:?}");
+        };
+        assert!(statements.iter().all(|asked| *asked == Asked::Statement));
+        assert_eq!(statements.len() % STATEMENTS, 0, "{}", statements.len());
+    }
+    let outcome = driven.outcome();
+    assert_eq!(outcome.end, End::Completed);
+    assert_eq!(
+        (outcome.unfinished.count, outcome.unfinished.cancelled),
+        (5, 0)
+    );
+    let oldest_ms = outcome.unfinished.oldest_ms.unwrap();
+    assert!(oldest_ms > 0.0 && oldest_ms < 60.0, "{oldest_ms}");
+    // They end in the drain, and count neither as measured nor as nothing.
+    assert_eq!(driven.total(Phase::Drain).response.count(), 5);
+    let all = driven.measured().response.count() + 5;
+    assert_eq!(
+        all as usize * STATEMENTS,
+        times(&server, Asked::Statement).len()
+    );
+}
+
+#[test]
+fn the_time_is_kept_while_the_server_hangs() {
+    let server = hanging_from(SECOND);
+    let spec = LoadSpec {
+        time: Some(Duration::from_secs(2)),
+        ..spec()
+    };
+    let driven = drive(&spec, &server);
+    let outcome = driven.outcome();
+    assert_eq!(outcome.end, End::Completed);
+    assert_eq!(
+        (outcome.unfinished.count, outcome.unfinished.cancelled),
+        (4, 4)
+    );
+    // The end of the load, and the grace that running transactions have.
+    let limit = START + 2 * SECOND + 5 * SECOND;
+    assert!((limit..limit + POLL).contains(&driven.ended_ns));
+    // The connections of dropped tasks are closed without a goodbye.
+    assert!(times(&server, Asked::Close).is_empty());
+}
+
+#[test]
+fn a_load_without_a_time_limit_ends_when_the_server_hangs() {
+    let server = hanging_from(SECOND);
+    let spec = LoadSpec {
+        grace: Duration::from_millis(50),
+        ..limited_by_events()
+    };
+    let driven = drive(&spec, &server);
+    let End::ServerLost { at_ns, error } = &driven.outcome().end else {
+        panic!("{:?}", driven.outcome());
+    };
+    assert!((SECOND..SECOND + 2 * SERVICE).contains(at_ns), "{at_ns}");
+    assert_eq!(error.message, "no reply for 60 s");
+    assert_eq!(driven.outcome().unfinished.cancelled, 4);
+    let limit = SECOND + 60 * SECOND;
+    assert!((limit..limit + 2 * SECOND).contains(&driven.ended_ns));
+}
+
+#[test]
+fn a_slow_server_is_waited_for() {
+    let server = Scripted::answering(&simulation(), |_| done(59 * SECOND));
+    let spec = LoadSpec {
+        events: Some(40),
+        ..limited_by_events()
+    };
+    let driven = drive(&spec, &server);
+    assert_eq!(driven.outcome().end, End::Completed);
+    assert_eq!(driven.measured().response.count(), 40);
+}
+
+/// Errors that the load ignores are replies: the server does not hang.
+#[test]
+fn a_server_that_only_refuses_is_not_lost() {
+    let server = Scripted::answering(&simulation(), |request| match request.number {
+        0..1000 => Answer::After(SECOND, Err(script::error(FailureKind::Refused, 1290))),
+        _ => done(SERVICE),
+    });
+    let spec = LoadSpec {
+        ignored_errors: vec![1290],
+        events: Some(50),
+        ..limited_by_events()
+    };
+    let driven = drive(&spec, &server);
+    assert_eq!(driven.outcome().end, End::Completed);
+}
+
+#[test]
+fn an_interrupt_ends_the_load_within_a_poll_interval() {
+    let server = Scripted::answering(&simulation(), |_| done(SERVICE));
+    let driven = drive_until(
+        &spec(),
+        &server,
+        &Stop::default(),
+        at(&server, 3 * SECOND, Stop::interrupt),
+    );
+    assert_eq!(driven.outcome().end, End::Interrupted);
+    let limit = START + 3 * SECOND + POLL + SERVICE;
+    assert!(driven.ended_ns <= limit, "{}", driven.ended_ns);
+}
+
+#[test]
+fn a_load_that_has_measured_enough_is_complete() {
+    let server = Scripted::answering(&simulation(), |_| done(SERVICE));
+    let driven = drive_until(
+        &spec(),
+        &server,
+        &Stop::default(),
+        at(&server, 3 * SECOND, Stop::enough),
+    );
+    assert_eq!(driven.outcome().end, End::Completed);
+    assert!(driven.ended_ns <= START + 3 * SECOND + POLL + SERVICE);
+}
+
+#[test]
+fn an_interrupt_in_the_warm_up_measures_nothing() {
+    let server = Scripted::answering(&simulation(), |_| done(SERVICE));
+    let spec = LoadSpec {
+        warmup: Duration::from_secs(100),
+        ..spec()
+    };
+    let driven = drive_until(
+        &spec,
+        &server,
+        &Stop::default(),
+        at(&server, 2 * SECOND, Stop::interrupt),
+    );
+    assert_eq!(driven.outcome().end, End::Interrupted);
+    assert!(driven.phase(Phase::Measure).is_empty());
+    assert!(driven.total(Phase::Warmup).response.count() > 0);
+}
+
+#[test]
+fn an_interrupt_cancels_what_a_hung_server_keeps() {
+    let server = hanging_from(SECOND);
+    let driven = drive_until(
+        &spec(),
+        &server,
+        &Stop::default(),
+        at(&server, 2 * SECOND, Stop::interrupt),
+    );
+    assert_eq!(driven.outcome().end, End::Interrupted);
+    assert_eq!(driven.outcome().unfinished.cancelled, 4);
+    let limit = START + 2 * SECOND + 5 * SECOND;
+    assert!(driven.ended_ns <= limit + 2 * POLL, "{}", driven.ended_ns);
+}
+
+/// A call into an engine in process cannot be dropped.
+#[test]
+fn a_worker_that_hangs_in_a_call_is_left_behind() {
+    let simulation = simulation();
+    let blocking = simulation.clone();
+    let server = Scripted::answering(&simulation, move |request| {
+        if request.number == 100 {
+            blocking.block_worker(1000 * SECOND);
+        }
+        done(SERVICE)
+    });
+    let spec = LoadSpec {
+        workers: 2,
+        time: Some(Duration::from_secs(2)),
+        ..spec()
+    };
+    let driven = drive(&spec, &server);
+    let outcome = driven.outcome();
+    assert_eq!(outcome.end, End::Completed);
+    // The two users of the worker that is blocked.
+    assert_eq!(
+        (outcome.unfinished.count, outcome.unfinished.cancelled),
+        (4, 2)
+    );
+    let limit = START + 2 * SECOND + 5 * SECOND + SECOND;
+    assert!((limit..limit + POLL).contains(&driven.ended_ns));
+    // What the other worker did was counted, in every second.
+    let seconds = driven.phase(Phase::Measure);
+    assert!(
+        seconds
+            .iter()
+            .all(|second| second.slice.response.count() > 900)
+    );
+}
+
+#[test]
+fn users_that_wait_end_with_the_load() {
+    let long = Duration::from_secs(1000);
+    let thinking = LoadSpec {
+        think: long,
+        ..spec()
+    };
+    let idle = LoadSpec {
+        pace: Pace::Open {
+            per_s: 0.001,
+            arrivals: crate::Arrivals::Constant,
+        },
+        ..spec()
+    };
+    for spec in [thinking, idle] {
+        let spec = LoadSpec {
+            time: Some(Duration::from_secs(2)),
+            ..spec
+        };
+        let server = Scripted::answering(&simulation(), |_| done(SERVICE));
+        let driven = drive(&spec, &server);
+        assert_eq!(driven.ended_ns, START + 2 * SECOND);
+        assert_eq!(driven.outcome().unfinished.count, 0);
+        assert_eq!(times(&server, Asked::Close).len(), 4);
+    }
+}
+
+#[test]
+fn a_user_that_waits_to_reconnect_ends_with_the_load() {
+    let server = Scripted::new(&simulation(), |request| match request.asked {
+        Asked::Connection if request.at_ns > SECOND => fails(FailureKind::Lost, 0),
+        Asked::Statement if request.at_ns > SECOND => fails(FailureKind::Lost, 0),
+        Asked::Statement => done(SERVICE),
+        Asked::Connection | Asked::Rollback | Asked::Close => done(0),
+    });
+    let spec = LoadSpec {
+        time: Some(Duration::from_secs(30)),
+        ..spec()
+    };
+    let driven = drive(&spec, &server);
+    assert_eq!(driven.ended_ns, START + 30 * SECOND);
+    // Its transaction is unfinished, but nothing had to be cancelled.
+    let unfinished = &driven.outcome().unfinished;
+    assert_eq!((unfinished.count, unfinished.cancelled), (4, 0));
+}
+
+/// Rows of a bulk insert, of which 26,000 and more are one statement.
+fn bulk(server: &Scripted, events: u64) -> (End, u64) {
+    let spec = LoadSpec {
+        users: 1,
+        events: Some(events),
+        ..limited_by_events()
+    };
+    let name = WorkloadName::BulkInsert;
+    let driven = drive_workload(name, &spec, server, &Stop::default(), |_, _| {});
+    let counts = driven.seconds.iter().map(|s| s.slice.response.count());
+    (driven.outcome().end.clone(), counts.sum())
+}
+
+#[test]
+fn rows_of_a_bulk_insert_count_once_the_server_has_them() {
+    let server = Scripted::answering(&simulation(), |_| done(SERVICE));
+    assert_eq!(bulk(&server, 100_000), (End::Completed, 100_000));
+    let statements = times(&server, Asked::Statement).len();
+    assert!((2..10).contains(&statements), "{statements}");
+    // The second statement is lost, and with it its rows; the others are there.
+    let server = Scripted::answering(&simulation(), |request| match request.number {
+        1 => fails(FailureKind::Lost, 0),
+        _ => done(SERVICE),
+    });
+    let (end, rows) = bulk(&server, 100_000);
+    assert_eq!(end, End::Completed);
+    assert!((60_000..80_000).contains(&rows), "{rows}");
+}
+
+#[test]
+fn rows_whose_last_statement_is_lost_do_not_count() {
+    let attempts = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&attempts);
+    let server = Scripted::answering(&simulation(), move |_| {
+        counted.set(counted.get() + 1);
+        fails(FailureKind::Lost, 0)
+    });
+    assert_eq!(bulk(&server, 100), (End::Completed, 0));
+    assert!(attempts.get() > 0);
+}

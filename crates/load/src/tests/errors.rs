@@ -1,0 +1,146 @@
+//! Errors that end a load, and those that do not.
+
+use std::time::Duration;
+
+use workload::session::FailureKind;
+
+use super::script::{Answer, Asked, Scripted, done, error, fails};
+use super::*;
+use crate::End;
+
+const SERVICE: u64 = 2 * MS;
+const DEADLOCK: u32 = 1213;
+const DUPLICATE: u32 = 1062;
+
+/// Every fifth statement fails like this, after its service time.
+fn failing(kind: FailureKind, code: u32) -> Scripted {
+    Scripted::answering(&simulation(), move |request| {
+        match request.number % 5 == 4 {
+            true => Answer::After(SERVICE, Err(error(kind, code))),
+            false => done(SERVICE),
+        }
+    })
+}
+
+fn two_seconds() -> LoadSpec {
+    LoadSpec {
+        time: Some(Duration::from_secs(2)),
+        ..spec()
+    }
+}
+
+#[test]
+fn a_deadlock_restarts_the_transaction_within_its_response_time() {
+    let server = failing(FailureKind::Restart, DEADLOCK);
+    let driven = drive(&two_seconds(), &server);
+    assert_eq!(driven.outcome().end, End::Completed);
+    let total = driven.measured();
+    let statements = u64::from(u32::try_from(times(&server, Asked::Statement).len()).unwrap());
+    // Those that are running at the end are drained.
+    assert!(statements - total.response.count() - total.restarts() <= 4);
+    assert_eq!(total.restarts(), total.errors[&DEADLOCK].count);
+    assert!(total.restarts() >= 4 * 1000 / 5 - 4);
+    assert_eq!(total.reconnects, 0);
+    // A failed statement has no time of its own, but its transaction has both.
+    assert_eq!(total.statement_count(), total.response.count());
+    let longest = total.response.max_ns().unwrap();
+    assert!(longest >= 2 * SERVICE, "{longest}");
+    assert!(total.statements[0].max_ns().unwrap() < 2 * SERVICE);
+    let rollbacks = times(&server, Asked::Rollback).len() as u64;
+    assert!(rollbacks >= total.restarts());
+}
+
+#[test]
+fn an_ignored_error_is_counted_and_the_load_goes_on() {
+    let server = failing(FailureKind::Refused, DUPLICATE);
+    let spec = LoadSpec {
+        ignored_errors: vec![1, DUPLICATE],
+        ..two_seconds()
+    };
+    let driven = drive(&spec, &server);
+    assert_eq!(driven.outcome().end, End::Completed);
+    let total = driven.measured();
+    assert_eq!(total.errors[&DUPLICATE].action, "ignored");
+    assert_eq!(total.restarts(), 0);
+    assert!(total.response.count() > 3000);
+}
+
+#[test]
+fn any_other_refusal_ends_the_load_at_once() {
+    let at = 50;
+    let server = Scripted::answering(&simulation(), move |request| match request.number == at {
+        true => fails(FailureKind::Refused, DUPLICATE),
+        false => done(SERVICE),
+    });
+    let spec = LoadSpec {
+        ignored_errors: vec![1],
+        ..two_seconds()
+    };
+    let driven = drive(&spec, &server);
+    let expected = End::Failed(error(FailureKind::Refused, DUPLICATE));
+    assert_eq!(driven.outcome().end, expected);
+    let failed_ns = server.requests(Asked::Statement)[at as usize].request.at_ns;
+    // The main thread was notified; it did not have to poll.
+    assert_eq!(driven.ended_ns, failed_ns + SERVICE);
+    let total = driven.measured();
+    assert_eq!(total.errors[&DUPLICATE].action, "stopped the load");
+    assert_eq!(driven.outcome().unfinished.cancelled, 0);
+}
+
+#[test]
+fn the_first_connection_that_fails_ends_the_load_before_it_begins() {
+    let server = Scripted::new(&simulation(), |request| match request.number {
+        2 => fails(FailureKind::Refused, 1045),
+        _ => done(3 * MS),
+    });
+    let spec = LoadSpec {
+        users: 10,
+        connect_limit: 1,
+        ..two_seconds()
+    };
+    let driven = drive(&spec, &server);
+    let Err(LoadError::Connect(failed)) = &driven.ended else {
+        panic!("{:?}", driven.ended);
+    };
+    assert_eq!(failed.code, 1045);
+    assert!(times(&server, Asked::Statement).is_empty());
+    assert!(driven.seconds.is_empty());
+    assert!(server.simulation().is_start_cancelled());
+    // At most one further connection was begun before the failure was noticed.
+    assert!(times(&server, Asked::Connection).len() <= 4);
+}
+
+#[test]
+fn connections_that_never_open_end_the_load_at_the_stall_limit() {
+    let server = Scripted::new(&simulation(), |request| match request.number {
+        0 => done(20 * SECOND),
+        _ => Answer::Never,
+    });
+    let driven = drive(&two_seconds(), &server);
+    let Err(LoadError::Connect(failed)) = &driven.ended else {
+        panic!("{:?}", driven.ended);
+    };
+    assert_eq!(failed.message, "no reply for 60 s");
+    // Each connection that opens restarts the limit.
+    let limit = START + (20 + 60) * SECOND;
+    assert!((limit..limit + 40 * MS).contains(&driven.ended_ns));
+}
+
+#[test]
+fn an_interrupt_while_connecting_is_no_failure() {
+    let server = Scripted::new(&simulation(), |_| Answer::Never);
+    let driven = drive_until(&two_seconds(), &server, &Stop::default(), |_, stop| {
+        stop.interrupt();
+    });
+    assert!(matches!(driven.ended, Err(LoadError::Interrupted)));
+    assert!(server.simulation().is_start_cancelled());
+}
+
+#[test]
+fn a_load_does_not_start_without_the_others() {
+    let server = Scripted::answering(&simulation(), |_| done(SERVICE));
+    server.simulation().fail_others();
+    let driven = drive(&two_seconds(), &server);
+    assert!(matches!(driven.ended, Err(LoadError::Alone)));
+    assert!(times(&server, Asked::Statement).is_empty());
+}

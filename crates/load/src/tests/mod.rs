@@ -1,0 +1,146 @@
+//! Whole loads on scripted servers, in simulated time.
+
+mod ends;
+mod errors;
+mod open_loop;
+mod properties;
+mod reconnect;
+mod script;
+mod seconds;
+mod simulation;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use measure::slice::{Phase, Second, Slice};
+use workload::catalog::Catalog;
+use workload::name::WorkloadName;
+use workload::options::Options;
+use workload::schema::Dialect;
+use workload::user::Shared;
+
+use crate::clock::Clock;
+use crate::run::{Work, run_on};
+use crate::{Event, LoadError, LoadOutcome, LoadSpec, Pace, Stop};
+use script::{Asked, Scripted};
+use simulation::Simulation;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+/// When the clock of a simulation starts.
+const START: u64 = 7 * MS;
+
+/// Four users in a closed loop, for an hour.
+fn spec() -> LoadSpec {
+    LoadSpec {
+        users: 4,
+        workers: 1,
+        warmup: Duration::ZERO,
+        time: Some(Duration::from_secs(3600)),
+        events: None,
+        pace: Pace::Closed,
+        think: Duration::ZERO,
+        seed: 1,
+        ignored_errors: Vec::new(),
+        batch_scheduling: false,
+        connect_limit: 4,
+        stall_limit: Duration::from_secs(60),
+        grace: Duration::from_secs(5),
+    }
+}
+
+fn simulation() -> Simulation {
+    Simulation::new(START)
+}
+
+/// A load that has ended.
+struct Driven {
+    ended: Result<LoadOutcome, LoadError>,
+    seconds: Vec<Second>,
+    ended_ns: u64,
+}
+
+impl Driven {
+    fn outcome(&self) -> &LoadOutcome {
+        self.ended.as_ref().unwrap()
+    }
+
+    fn phase(&self, phase: Phase) -> Vec<&Second> {
+        let seconds = self.seconds.iter();
+        seconds.filter(|second| second.phase == phase).collect()
+    }
+
+    /// Everything that a phase recorded.
+    fn total(&self, phase: Phase) -> Slice {
+        let seconds = self.phase(phase);
+        let kinds = seconds.first().map_or(0, |s| s.slice.statements.len());
+        let mut total = Slice::new(kinds);
+        seconds.iter().for_each(|second| total.merge(&second.slice));
+        total
+    }
+
+    fn measured(&self) -> Slice {
+        self.total(Phase::Measure)
+    }
+}
+
+/// Point selects: one statement for each transaction.
+fn drive(spec: &LoadSpec, server: &Scripted) -> Driven {
+    drive_until(spec, server, &Stop::default(), |_, _| {})
+}
+
+/// The same; `on_event` may use the stop.
+fn drive_until(
+    spec: &LoadSpec,
+    server: &Scripted,
+    stop: &Stop,
+    on_event: impl FnMut(&Event<'_>, &Stop),
+) -> Driven {
+    let name = WorkloadName::OltpPointSelect;
+    drive_workload(name, spec, server, stop, on_event)
+}
+
+#[expect(
+    clippy::arc_with_non_send_sync,
+    reason = "the engine takes an Arc; a simulation has one thread"
+)]
+fn drive_workload(
+    name: WorkloadName,
+    spec: &LoadSpec,
+    server: &Scripted,
+    stop: &Stop,
+    mut on_event: impl FnMut(&Event<'_>, &Stop),
+) -> Driven {
+    let options = Options::default();
+    let kinds = workload::kinds(name, &options);
+    let work = Work {
+        catalog: &Arc::new(Catalog::new(name, &options, Dialect::Mysql)),
+        kinds: &kinds,
+        users: &Arc::new(Shared::new(name, options, spec.seed, spec.users).unwrap()),
+    };
+    let mut seconds = Vec::new();
+    let mut tell = |event: Event<'_>| {
+        on_event(&event, stop);
+        if let Event::Second(second) = event {
+            seconds.push(second.clone());
+        }
+    };
+    let runtime = server.simulation().clone();
+    let connector = Arc::new(server.clone());
+    let ended = run_on(runtime, spec, &connector, work, stop, &mut tell);
+    Driven {
+        ended,
+        seconds,
+        ended_ns: server.simulation().now_ns(),
+    }
+}
+
+/// When the requests of one kind were made.
+fn times(server: &Scripted, asked: Asked) -> Vec<u64> {
+    let requests = server.requests(asked).into_iter();
+    requests.map(|entry| entry.request.at_ns).collect()
+}
+
+fn gaps(times: &[u64]) -> Vec<u64> {
+    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}

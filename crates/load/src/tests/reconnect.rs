@@ -1,0 +1,263 @@
+//! Users that lose their connections: backoff, and servers that are lost.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use workload::session::FailureKind;
+
+use super::script::{Answer, Asked, Request, Scripted, done, fails};
+use super::*;
+use crate::{End, LoadSpec};
+
+const SERVICE: u64 = 2 * MS;
+
+/// A server that is gone for a while, in nanoseconds on the clock.
+fn away(gone: std::ops::Range<u64>, kind: FailureKind) -> impl Fn(Request) -> Answer {
+    move |request| match request.asked {
+        Asked::Close => done(0),
+        _ if gone.contains(&request.at_ns) => fails(kind, 0),
+        Asked::Statement => done(SERVICE),
+        Asked::Connection | Asked::Rollback => done(0),
+    }
+}
+
+fn one_user(time_s: u64) -> LoadSpec {
+    LoadSpec {
+        users: 1,
+        time: Some(Duration::from_secs(time_s)),
+        ..spec()
+    }
+}
+
+/// The waits between the attempts to reconnect of a user whose server never comes back.
+fn waits(kind: FailureKind, seed: u64) -> Vec<u64> {
+    let server = Scripted::new(&simulation(), away(SECOND..u64::MAX, kind));
+    let spec = LoadSpec {
+        seed,
+        ..one_user(120)
+    };
+    let driven = drive(&spec, &server);
+    assert!(matches!(driven.outcome().end, End::ServerLost { .. }));
+    let attempts = times(&server, Asked::Connection);
+    let first = attempts[1];
+    // The first attempt to reconnect does not wait.
+    assert!((SECOND..SECOND + SERVICE).contains(&first), "{first}");
+    let errors = &driven.measured().errors[&0];
+    assert_eq!(errors.count, attempts.len() as u64);
+    assert_eq!(errors.action, "reconnected");
+    gaps(&attempts[1..])
+}
+
+#[test]
+fn waits_grow_with_jitter_up_to_5_s() {
+    let waits = waits(FailureKind::Lost, 1);
+    let caps_ms = [100, 200, 400, 800, 1600, 3200].into_iter();
+    for (wait, cap_ms) in waits.iter().zip(caps_ms.chain(std::iter::repeat(5000))) {
+        let cap = cap_ms * MS;
+        assert!((cap / 2..=cap).contains(wait), "{wait} of {cap}: {waits:?}");
+    }
+    assert!(waits.len() > 20, "{waits:?}");
+    let capped: BTreeSet<_> = waits[6..].iter().collect();
+    assert_eq!(capped.len(), waits.len() - 6, "no jitter: {waits:?}");
+    assert_ne!(waits, self::waits(FailureKind::Lost, 2));
+    assert_eq!(waits, self::waits(FailureKind::Lost, 1));
+}
+
+#[test]
+fn a_server_known_to_restart_is_tried_at_least_every_200_ms() {
+    let waits = waits(FailureKind::Away, 1);
+    assert!((50 * MS..=100 * MS).contains(&waits[0]), "{waits:?}");
+    for wait in &waits[1..] {
+        assert!((100 * MS..=200 * MS).contains(wait), "{waits:?}");
+    }
+    assert!(waits.len() > 500, "{}", waits.len());
+}
+
+#[test]
+fn users_that_lose_the_server_together_do_not_return_together() {
+    let script = away(SECOND..2 * SECOND, FailureKind::Lost);
+    let server = Scripted::new(&simulation(), script);
+    let spec = LoadSpec {
+        users: 64,
+        workers: 3,
+        connect_limit: 64,
+        ..one_user(20)
+    };
+    let driven = drive(&spec, &server);
+    assert_eq!(driven.outcome().end, End::Completed);
+    assert_eq!(driven.measured().reconnects, 64);
+    let connections = server.requests(Asked::Connection);
+    let accepted = connections[64..]
+        .iter()
+        .filter(|entry| entry.replied.unwrap().1);
+    let returned: BTreeSet<_> = accepted.map(|entry| entry.request.at_ns).collect();
+    assert!(returned.len() > 60, "{}", returned.len());
+}
+
+#[test]
+fn a_server_that_restarts_is_used_again_within_200_ms() {
+    let back = 900 * MS;
+    let server = Scripted::new(&simulation(), away(300 * MS..back, FailureKind::Away));
+    let driven = drive(
+        &LoadSpec {
+            time: Some(Duration::from_secs(3)),
+            ..spec()
+        },
+        &server,
+    );
+    assert_eq!(driven.outcome().end, End::Completed);
+    assert_eq!(driven.measured().reconnects, 4);
+    let statements = server.requests(Asked::Statement);
+    for connection in 0..4 {
+        let mut after = statements
+            .iter()
+            .filter(|entry| entry.request.at_ns >= back && entry.request.connection >= 4);
+        let first = after.nth(connection).unwrap().request.at_ns;
+        assert!(first <= back + 200 * MS, "{first}");
+    }
+}
+
+/// A transaction takes as long as its user waited for the server.
+#[test]
+fn the_response_time_includes_the_outage() {
+    let server = Scripted::new(&simulation(), away(SECOND..10 * SECOND, FailureKind::Away));
+    let driven = drive(&one_user(15), &server);
+    let longest = driven.measured().response.max_ns().unwrap();
+    assert!((8900 * MS..9300 * MS).contains(&longest), "{longest}");
+}
+
+#[test]
+fn after_a_success_the_next_outage_starts_with_no_wait() {
+    // Every tenth statement is lost, so each loss comes after successes.
+    let server = Scripted::answering(&simulation(), |request| match request.number % 10 == 9 {
+        true => fails(FailureKind::Lost, 2013),
+        false => done(SERVICE),
+    });
+    let driven = drive(&one_user(1), &server);
+    let lost = server.requests(Asked::Statement).into_iter();
+    let lost = lost.filter(|entry| entry.replied.is_some_and(|(_, is_ok)| !is_ok));
+    let lost: Vec<u64> = lost.map(|entry| entry.request.at_ns).collect();
+    assert!(lost.len() > 50, "{lost:?}");
+    assert_eq!(times(&server, Asked::Connection)[1..], lost);
+    assert_eq!(driven.measured().errors[&2013].count, lost.len() as u64);
+}
+
+#[test]
+fn connections_that_never_work_are_opened_less_and_less_often() {
+    let server = Scripted::answering(&simulation(), |_| fails(FailureKind::Lost, 0));
+    let spec = LoadSpec {
+        time: Some(Duration::from_secs(3)),
+        ..spec()
+    };
+    let driven = drive(&spec, &server);
+    let End::ServerLost { error, .. } = &driven.outcome().end else {
+        panic!("{:?}", driven.outcome());
+    };
+    assert_eq!(error.message, "Lost 0");
+    // The first one, one at once, and those after waits of 50 ms, 100 ms, 200 ms and so on.
+    let connections = times(&server, Asked::Connection).len();
+    assert!((4 * 5..=4 * 9).contains(&connections), "{connections}");
+}
+
+#[test]
+fn no_more_than_the_limit_reconnect_at_once() {
+    let server = Scripted::new(&simulation(), |request| match request.asked {
+        Asked::Connection => done(10 * MS),
+        Asked::Statement if request.at_ns > SECOND && request.connection < 20 => {
+            fails(FailureKind::Lost, 0)
+        }
+        Asked::Statement => done(SERVICE),
+        Asked::Rollback | Asked::Close => done(0),
+    });
+    let spec = LoadSpec {
+        users: 20,
+        workers: 2,
+        connect_limit: 4,
+        ..one_user(5)
+    };
+    let driven = drive(&spec, &server);
+    assert_eq!(driven.measured().reconnects, 20);
+    let opened = server.requests(Asked::Connection);
+    assert_eq!(opened.len(), 40);
+    for entry in &opened {
+        let at_ns = entry.request.at_ns;
+        let open = opened
+            .iter()
+            .filter(|other| (other.request.at_ns..other.replied.unwrap().0).contains(&at_ns));
+        let count = open.count();
+        assert!(count <= 4, "{count} at {at_ns}");
+    }
+}
+
+#[test]
+fn a_rollback_that_loses_the_connection_reconnects() {
+    let server = Scripted::new(&simulation(), |request| match request.asked {
+        Asked::Statement if request.number == 3 => fails(FailureKind::Restart, 1213),
+        Asked::Rollback => fails(FailureKind::Lost, 2013),
+        Asked::Statement => done(SERVICE),
+        Asked::Connection | Asked::Close => done(0),
+    });
+    let driven = drive(&one_user(1), &server);
+    let total = driven.measured();
+    assert_eq!(total.errors[&1213].action, "restarted");
+    assert_eq!(total.errors[&2013].action, "reconnected");
+    assert_eq!((total.reconnects, total.error_count()), (1, 2));
+    assert_eq!(driven.outcome().end, End::Completed);
+}
+
+#[test]
+fn a_server_that_is_away_at_the_end_is_lost() {
+    for kind in [FailureKind::Lost, FailureKind::Away] {
+        let gone = 600 * MS;
+        let server = Scripted::new(&simulation(), away(gone..u64::MAX, kind));
+        let spec = LoadSpec {
+            time: Some(Duration::from_secs(2)),
+            ..spec()
+        };
+        let driven = drive(&spec, &server);
+        let End::ServerLost { at_ns, error } = &driven.outcome().end else {
+            panic!("{:?}", driven.outcome());
+        };
+        // When the last transaction ended.
+        assert!((gone - SERVICE..gone + SERVICE).contains(at_ns), "{at_ns}");
+        assert_eq!(error.kind, kind);
+        assert_eq!(driven.outcome().unfinished.cancelled, 0);
+    }
+}
+
+#[test]
+fn one_user_that_cannot_return_is_no_lost_server() {
+    let lost = Cell::new(false);
+    let server = Scripted::new(&simulation(), move |request| match request.asked {
+        Asked::Statement if request.number == 10 => {
+            lost.set(true);
+            fails(FailureKind::Lost, 1927)
+        }
+        Asked::Connection if lost.get() => fails(FailureKind::Lost, 1040),
+        Asked::Statement => done(SERVICE),
+        Asked::Connection | Asked::Rollback | Asked::Close => done(0),
+    });
+    let spec = LoadSpec {
+        time: Some(Duration::from_secs(2)),
+        ..spec()
+    };
+    let driven = drive(&spec, &server);
+    assert_eq!(driven.outcome().end, End::Completed);
+    assert_eq!(driven.measured().reconnects, 0);
+}
+
+#[test]
+fn a_load_without_a_time_limit_ends_when_the_server_stays_away() {
+    let server = Scripted::new(&simulation(), away(SECOND..u64::MAX, FailureKind::Away));
+    let spec = LoadSpec {
+        time: None,
+        events: Some(1_000_000),
+        ..spec()
+    };
+    let driven = drive(&spec, &server);
+    assert!(matches!(driven.outcome().end, End::ServerLost { .. }));
+    let limit = SECOND + 60 * SECOND;
+    let slack = 2 * SECOND;
+    assert!((limit..limit + slack).contains(&driven.ended_ns));
+}

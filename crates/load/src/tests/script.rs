@@ -1,0 +1,218 @@
+//! A server that answers as a script says, and what a load asked of it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use workload::catalog::{Catalog, Kind};
+use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
+
+use super::simulation::Simulation;
+use crate::clock::Clock;
+
+/// What a load asks of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Connection,
+    Statement,
+    Rollback,
+    Close,
+}
+
+/// A request to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) at_ns: u64,
+    pub(crate) asked: Asked,
+    /// Counts the connections from 0.
+    pub(crate) connection: u32,
+    /// How many requests of its kind came before it, on any connection.
+    pub(crate) number: u32,
+}
+
+/// What the server does about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Replies after so many nanoseconds.
+    After(u64, Result<Reply, SessionError>),
+    /// Never replies.
+    Never,
+}
+
+/// A reply without error, after so many nanoseconds.
+pub(crate) fn done(after_ns: u64) -> Answer {
+    Answer::After(after_ns, Ok(Reply::default()))
+}
+
+/// An error at once.
+pub(crate) fn fails(kind: FailureKind, code: u32) -> Answer {
+    Answer::After(0, Err(error(kind, code)))
+}
+
+pub(crate) fn error(kind: FailureKind, code: u32) -> SessionError {
+    SessionError {
+        kind,
+        code,
+        sqlstate: None,
+        message: format!("{kind:?} {code}"),
+        statement: None,
+    }
+}
+
+/// What has become of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) request: Request,
+    /// When the reply came, and whether it was no error; absent if none came.
+    pub(crate) replied: Option<(u64, bool)>,
+}
+
+pub(crate) struct Server {
+    simulation: Simulation,
+    script: Box<dyn Fn(Request) -> Answer>,
+    connections: Cell<u32>,
+    /// Requests of each kind so far.
+    counts: RefCell<[u32; 4]>,
+    log: RefCell<Vec<Entry>>,
+    /// How long after its arrival a reply is stamped: what a clock that was set adds.
+    stamp_offset_ns: Cell<Option<i64>>,
+}
+
+/// Opens connections to a scripted server.
+#[derive(Clone)]
+pub(crate) struct Scripted(Rc<Server>);
+
+impl Scripted {
+    /// A server that accepts connections at once, and answers statements as `script` says.
+    pub(crate) fn answering(
+        simulation: &Simulation,
+        script: impl Fn(Request) -> Answer + 'static,
+    ) -> Self {
+        Self::new(simulation, move |request| match request.asked {
+            Asked::Statement => script(request),
+            Asked::Connection | Asked::Rollback | Asked::Close => done(0),
+        })
+    }
+
+    pub(crate) fn new(
+        simulation: &Simulation,
+        script: impl Fn(Request) -> Answer + 'static,
+    ) -> Self {
+        Self(Rc::new(Server {
+            simulation: simulation.clone(),
+            script: Box::new(script),
+            connections: Cell::new(0),
+            counts: RefCell::default(),
+            log: RefCell::default(),
+            stamp_offset_ns: Cell::new(None),
+        }))
+    }
+
+    /// Stamps the arrival of each reply, so much after it came (or before).
+    pub(crate) fn stamp_replies(&self, offset_ns: i64) {
+        self.0.stamp_offset_ns.set(Some(offset_ns));
+    }
+
+    pub(crate) fn simulation(&self) -> &Simulation {
+        &self.0.simulation
+    }
+
+    /// All requests in their order.
+    pub(crate) fn log(&self) -> Vec<Entry> {
+        self.0.log.borrow().clone()
+    }
+
+    /// The requests of one kind.
+    pub(crate) fn requests(&self, asked: Asked) -> Vec<Entry> {
+        let mut log = self.log();
+        log.retain(|entry| entry.request.asked == asked);
+        log
+    }
+
+    async fn ask(&self, asked: Asked, connection: u32) -> Result<Reply, SessionError> {
+        let (request, place) = self.receive(asked, connection);
+        match (self.0.script)(request) {
+            Answer::After(after_ns, reply) => {
+                let clock = &self.0.simulation;
+                clock.sleep_until(request.at_ns + after_ns).await;
+                let replied = (clock.now_ns(), reply.is_ok());
+                self.0.log.borrow_mut()[place].replied = Some(replied);
+                reply
+            }
+            Answer::Never => std::future::pending().await,
+        }
+    }
+
+    fn receive(&self, asked: Asked, connection: u32) -> (Request, usize) {
+        let count = &mut self.0.counts.borrow_mut()[asked as usize];
+        let request = Request {
+            at_ns: self.0.simulation.now_ns(),
+            asked,
+            connection,
+            number: *count,
+        };
+        *count += 1;
+        let mut log = self.0.log.borrow_mut();
+        log.push(Entry {
+            request,
+            replied: None,
+        });
+        (request, log.len() - 1)
+    }
+}
+
+pub(crate) struct Connection {
+    server: Scripted,
+    number: u32,
+    arrived_ns: Option<u64>,
+}
+
+impl Connect for Scripted {
+    type Session = Connection;
+
+    async fn connect(&self, _: &Arc<Catalog>) -> Result<Connection, SessionError> {
+        let number = self.0.connections.replace(self.0.connections.get() + 1);
+        self.ask(Asked::Connection, number).await?;
+        Ok(Connection {
+            server: self.clone(),
+            number,
+            arrived_ns: None,
+        })
+    }
+}
+
+impl Connection {
+    async fn statement(&mut self) -> Result<Reply, SessionError> {
+        let reply = self.server.ask(Asked::Statement, self.number).await;
+        let server = &self.server.0;
+        let offset_ns = server.stamp_offset_ns.get();
+        self.arrived_ns =
+            offset_ns.map(|offset_ns| server.simulation.now_ns().saturating_add_signed(offset_ns));
+        reply
+    }
+}
+
+impl Session for Connection {
+    async fn execute(&mut self, _: u32, _: &[Param<'_>]) -> Result<Reply, SessionError> {
+        self.statement().await
+    }
+
+    async fn query(&mut self, _: Kind, _: &str) -> Result<Reply, SessionError> {
+        self.statement().await
+    }
+
+    async fn rollback(&mut self) -> Result<(), SessionError> {
+        self.server
+            .ask(Asked::Rollback, self.number)
+            .await
+            .map(drop)
+    }
+
+    fn reply_arrived_ns(&self) -> Option<u64> {
+        self.arrived_ns
+    }
+
+    async fn close(self) {
+        let _ = self.server.ask(Asked::Close, self.number).await;
+    }
+}

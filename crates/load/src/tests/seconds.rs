@@ -1,0 +1,229 @@
+//! What a load records, and how it is cut into seconds: phases, limits, pauses, time stamps.
+
+use std::time::Duration;
+
+use super::script::{Asked, Scripted, done};
+use super::*;
+use crate::End;
+
+fn taking(service_ns: u64) -> Scripted {
+    Scripted::answering(&simulation(), move |_| done(service_ns))
+}
+
+fn lengths_ms(seconds: &[&Second]) -> Vec<u64> {
+    seconds
+        .iter()
+        .map(|second| second.length_ns() / MS)
+        .collect()
+}
+
+#[test]
+fn the_seconds_of_all_workers_are_merged() {
+    let spec = LoadSpec {
+        users: 8,
+        workers: 4,
+        time: Some(Duration::from_millis(3500)),
+        ..spec()
+    };
+    let driven = drive(&spec, &taking(10 * MS));
+    let seconds = driven.phase(Phase::Measure);
+    assert_eq!(lengths_ms(&seconds), [1000, 1000, 1000, 500]);
+    assert!(
+        seconds
+            .windows(2)
+            .all(|pair| pair[0].end_ns == pair[1].start_ns)
+    );
+    let counts: Vec<u64> = seconds.iter().map(|s| s.slice.response.count()).collect();
+    assert_eq!(counts, [800, 800, 800, 400]);
+    let total = driven.measured();
+    assert_eq!(total.statement_count(), 2800);
+    assert_eq!(total.response.sum_ns(), u128::from(2800 * 10 * MS));
+    // A closed loop has neither lateness nor backlog, and one time for each transaction.
+    assert_eq!((total.service.count(), total.lateness.count()), (0, 0));
+    assert_eq!(seconds[0].backlog, None);
+}
+
+#[test]
+fn a_main_thread_that_is_late_makes_one_long_second_and_none_that_is_empty() {
+    let server = taking(10 * MS);
+    let spec = LoadSpec {
+        time: Some(Duration::from_secs(6)),
+        ..spec()
+    };
+    let simulation = server.simulation();
+    let mut told = 0;
+    let driven = drive_until(&spec, &server, &Stop::default(), |event, _| {
+        if let Event::Second(_) = event {
+            told += 1;
+            if told == 1 {
+                simulation.run_until(simulation.now_ns() + 2700 * MS, || false);
+            }
+        }
+    });
+    let seconds = driven.phase(Phase::Measure);
+    assert_eq!(lengths_ms(&seconds), [1000, 3000, 1000, 1000]);
+    let total = driven.measured();
+    assert_eq!(total.response.count(), 4 * 600);
+}
+
+#[test]
+fn a_short_delay_of_the_main_thread_shifts_a_cut_but_not_the_next() {
+    let server = taking(10 * MS);
+    let spec = LoadSpec {
+        time: Some(Duration::from_secs(3)),
+        ..spec()
+    };
+    let simulation = server.simulation();
+    let driven = drive_until(&spec, &server, &Stop::default(), |event, _| {
+        if let Event::Second(second) = event
+            && second.start_ns == START
+        {
+            simulation.run_until(simulation.now_ns() + 1050 * MS, || false);
+        }
+    });
+    let seconds = driven.phase(Phase::Measure);
+    assert_eq!(lengths_ms(&seconds), [1000, 1050, 950]);
+}
+
+#[test]
+fn the_warm_up_is_a_phase_of_its_own() {
+    let spec = LoadSpec {
+        warmup: Duration::from_millis(1500),
+        time: Some(Duration::from_secs(2)),
+        ..spec()
+    };
+    let driven = drive(&spec, &taking(10 * MS));
+    assert_eq!(lengths_ms(&driven.phase(Phase::Warmup)), [1000, 500]);
+    assert_eq!(lengths_ms(&driven.phase(Phase::Measure)), [1000, 1000]);
+    assert_eq!(driven.total(Phase::Warmup).response.count(), 600);
+    assert_eq!(driven.measured().response.count(), 800);
+}
+
+#[test]
+fn the_limit_of_events_is_exact_and_ends_the_measurement() {
+    for (workers, warmup_ms) in [(1, 0), (3, 0), (1, 50), (3, 50)] {
+        let spec = LoadSpec {
+            users: 7,
+            workers,
+            connect_limit: 7,
+            warmup: Duration::from_millis(warmup_ms),
+            time: None,
+            events: Some(1000),
+            ..spec()
+        };
+        let server = taking(10 * MS);
+        let driven = drive(&spec, &server);
+        assert_eq!(driven.outcome().end, End::Completed);
+        let statements = server.requests(Asked::Statement);
+        let counted = driven.measured().response.count();
+        // A transaction of the warm-up may end in the measurement.
+        assert!((1000..=1007).contains(&counted), "{counted}");
+        let last = statements.iter().filter_map(|entry| entry.replied).max();
+        // The main thread was notified of the last end.
+        assert_eq!(driven.ended_ns, last.unwrap().0);
+        if warmup_ms == 0 {
+            assert_eq!((statements.len(), counted), (1000, 1000));
+        }
+    }
+}
+
+#[test]
+fn fewer_events_than_users_leave_the_others_idle() {
+    let spec = LoadSpec {
+        time: None,
+        events: Some(3),
+        ..spec()
+    };
+    let driven = drive(&spec, &taking(10 * MS));
+    assert_eq!(driven.measured().response.count(), 3);
+    assert_eq!(driven.outcome().end, End::Completed);
+    assert_eq!(driven.ended_ns, START + 10 * MS);
+}
+
+#[test]
+fn users_think_after_each_transaction_and_their_response_time_does_not_include_it() {
+    let spec = LoadSpec {
+        users: 1,
+        think: Duration::from_millis(90),
+        time: Some(Duration::from_millis(1950)),
+        ..spec()
+    };
+    let server = taking(10 * MS);
+    let driven = drive(&spec, &server);
+    let starts = times(&server, Asked::Statement);
+    assert_eq!(starts.len(), 20);
+    assert!(gaps(&starts).iter().all(|gap| *gap == 100 * MS));
+    assert_eq!(
+        driven.measured().response.sum_ns(),
+        u128::from(20 * 10 * MS)
+    );
+    // The end of the load ends the pause.
+    assert_eq!(driven.ended_ns, START + 1950 * MS);
+}
+
+#[test]
+fn connections_are_opened_a_few_at_a_time_and_transactions_start_together() {
+    let spec = LoadSpec {
+        users: 20,
+        workers: 2,
+        connect_limit: 4,
+        time: Some(Duration::from_secs(1)),
+        ..spec()
+    };
+    let server = Scripted::new(&simulation(), |request| match request.asked {
+        Asked::Connection => done(100 * MS),
+        Asked::Statement => done(10 * MS),
+        Asked::Rollback | Asked::Close => done(0),
+    });
+    let mut open = Vec::new();
+    let driven = drive_until(&spec, &server, &Stop::default(), |event, _| {
+        if let Event::Connecting { open: so_far, .. } = event {
+            open.push(*so_far);
+        }
+    });
+    open.dedup();
+    assert_eq!(open, [0, 4, 8, 12, 16, 20]);
+    let opened = times(&server, Asked::Connection);
+    let waves = opened.chunks(4).map(|wave| (wave[0], wave[3]));
+    for (wave, number) in waves.zip(0..) {
+        assert_eq!(wave, (START + number * 100 * MS, START + number * 100 * MS));
+    }
+    let first = times(&server, Asked::Statement);
+    assert!(first[..20].iter().all(|at_ns| *at_ns == START + 500 * MS));
+    assert_eq!(driven.phase(Phase::Measure)[0].start_ns, START + 500 * MS);
+}
+
+#[test]
+fn a_reply_ends_when_it_arrived_and_the_rest_is_the_generators_delay() {
+    let server = taking(10 * MS);
+    server.stamp_replies(-(MS as i64));
+    let spec = LoadSpec {
+        users: 1,
+        time: Some(Duration::from_secs(1)),
+        ..spec()
+    };
+    let driven = drive(&spec, &server);
+    let total = driven.measured();
+    assert_eq!(total.response.count(), 100);
+    assert_eq!(total.response.sum_ns(), u128::from(100 * 9 * MS));
+    assert_eq!(total.delay.sum_ns(), u128::from(100 * MS));
+    assert_eq!(total.refused_stamps, 0);
+}
+
+#[test]
+fn a_time_stamp_that_cannot_be_right_is_refused() {
+    // Before the statement was sent, and after the reply was read.
+    for offset_ns in [-(11 * MS as i64), 1] {
+        let server = taking(10 * MS);
+        server.stamp_replies(offset_ns);
+        let spec = LoadSpec {
+            users: 1,
+            time: Some(Duration::from_secs(1)),
+            ..spec()
+        };
+        let driven = drive(&spec, &server);
+        let total = driven.measured();
+        assert_eq!(total.response.sum_ns(), u128::from(100 * 10 * MS));
+        assert_eq!((total.refused_stamps, total.delay.count()), (100, 0));
+    }
+}

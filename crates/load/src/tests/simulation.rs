@@ -1,0 +1,308 @@
+//! A runtime in simulated time: all workers run on one thread, and the clock jumps to the next
+//! event whenever no task can run. A load of hours takes milliseconds, and the same seed
+//! always gives the same run.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+
+use workload::session::Connect;
+
+use crate::barrier::Broken;
+use crate::clock::Clock;
+use crate::control::{Control, Stage, lock};
+use crate::outcome::LoadError;
+use crate::runtime::{Runtime, Spawn};
+use crate::stop::Stop;
+use crate::worker::WorkerSetup;
+
+/// Polls without any time passing, after which a test is stuck.
+const POLLS_PER_INSTANT: u32 = 1_000_000;
+
+/// The runtime, and a handle to it for scripts and tests.
+#[derive(Clone)]
+pub(crate) struct Simulation(Rc<State>);
+
+struct State {
+    now_ns: Cell<u64>,
+    /// By time, then in the order in which they were set.
+    timers: RefCell<BTreeMap<(u64, u64), Waker>>,
+    timers_set: Cell<u64>,
+    ready: Arc<Ready>,
+    tasks: RefCell<Vec<Task>>,
+    workers: RefCell<Vec<Worker>>,
+    /// The worker whose task is being polled.
+    running: Cell<usize>,
+    others_failed: Cell<bool>,
+    start_cancelled: Cell<bool>,
+}
+
+struct Task {
+    worker: usize,
+    /// Absent while it runs, and once it has ended.
+    future: Option<Pin<Box<dyn Future<Output = ()>>>>,
+}
+
+struct Worker {
+    control: Arc<Control>,
+    /// Its thread is blocked until then.
+    blocked_until_ns: u64,
+    tasks: usize,
+    is_taken: bool,
+}
+
+/// The tasks that were woken, in order.
+#[derive(Default)]
+struct Ready(Mutex<VecDeque<usize>>);
+
+struct TaskWaker {
+    task: usize,
+    ready: Arc<Ready>,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        lock(&self.ready.0).push_back(self.task);
+    }
+}
+
+/// Wakes all tasks of one worker.
+struct WorkerWaker {
+    tasks: Vec<usize>,
+    ready: Arc<Ready>,
+}
+
+impl Wake for WorkerWaker {
+    fn wake(self: Arc<Self>) {
+        lock(&self.ready.0).extend(&self.tasks);
+    }
+}
+
+impl Simulation {
+    /// The clock starts at `now_ns`.
+    pub(crate) fn new(now_ns: u64) -> Self {
+        Self(Rc::new(State {
+            now_ns: Cell::new(now_ns),
+            timers: RefCell::default(),
+            timers_set: Cell::new(0),
+            ready: Arc::default(),
+            tasks: RefCell::default(),
+            workers: RefCell::default(),
+            running: Cell::new(0),
+            others_failed: Cell::new(false),
+            start_cancelled: Cell::new(false),
+        }))
+    }
+
+    /// Lets the loads that were to start together with this one fail.
+    pub(crate) fn fail_others(&self) {
+        self.0.others_failed.set(true);
+    }
+
+    /// Whether the load has told the others that it cannot start.
+    pub(crate) fn is_start_cancelled(&self) -> bool {
+        self.0.start_cancelled.get()
+    }
+
+    /// Blocks the thread of the worker whose task is running, as a long call does: from its
+    /// next wait on, none of its tasks runs before `length_ns` have passed.
+    pub(crate) fn block_worker(&self, length_ns: u64) {
+        let mut workers = self.0.workers.borrow_mut();
+        workers[self.0.running.get()].blocked_until_ns = self.now_ns() + length_ns;
+    }
+
+    /// Runs the workers until `until_ns`, or until something `happened`.
+    pub(crate) fn run_until(&self, until_ns: u64, happened: impl Fn() -> bool) {
+        loop {
+            self.run_ready();
+            if happened() || self.now_ns() >= until_ns {
+                return;
+            }
+            let next_ns = self.next_event_ns().unwrap_or(until_ns).min(until_ns);
+            self.0.now_ns.set(next_ns.max(self.now_ns()));
+            self.fire_timers();
+        }
+    }
+
+    fn run_ready(&self) {
+        self.drop_cancelled();
+        let mut polls = 0;
+        while let Some(task) = self.take_ready() {
+            self.poll(task);
+            polls += 1;
+            assert!(polls < POLLS_PER_INSTANT, "time stands still");
+        }
+    }
+
+    /// The first task in the queue whose worker is not blocked.
+    fn take_ready(&self) -> Option<usize> {
+        let mut ready = lock(&self.0.ready.0);
+        let (tasks, workers) = (self.0.tasks.borrow(), self.0.workers.borrow());
+        let can_run = |task: &usize| workers[tasks[*task].worker].blocked_until_ns <= self.now_ns();
+        let place = ready.iter().position(can_run)?;
+        ready.remove(place)
+    }
+
+    fn poll(&self, task: usize) {
+        // It leaves its place while it runs: what it does may look at the tasks.
+        let (worker, future) = {
+            let entry = &mut self.0.tasks.borrow_mut()[task];
+            (entry.worker, entry.future.take())
+        };
+        let Some(mut future) = future else { return };
+        let ready = Arc::clone(&self.0.ready);
+        let waker = Waker::from(Arc::new(TaskWaker { task, ready }));
+        self.0.running.set(worker);
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Pending => self.0.tasks.borrow_mut()[task].future = Some(future),
+            Poll::Ready(()) => self.0.workers.borrow_mut()[worker].tasks -= 1,
+        }
+    }
+
+    /// A worker notices that it was cancelled once its thread is not blocked.
+    fn drop_cancelled(&self) {
+        let mut cancelled = Vec::new();
+        for (index, worker) in self.0.workers.borrow_mut().iter_mut().enumerate() {
+            let is_free = worker.blocked_until_ns <= self.now_ns();
+            if is_free && worker.control.reached(Stage::Cancel) {
+                worker.tasks = 0;
+                cancelled.push(index);
+            }
+        }
+        let mut tasks = self.0.tasks.borrow_mut();
+        let cancelled = tasks
+            .iter_mut()
+            .filter(|task| cancelled.contains(&task.worker));
+        let dropped: Vec<_> = cancelled.map(|task| task.future.take()).collect();
+        drop(tasks);
+        drop(dropped);
+    }
+
+    /// The next timer, or the end of a worker's block.
+    fn next_event_ns(&self) -> Option<u64> {
+        let timer = self
+            .0
+            .timers
+            .borrow()
+            .keys()
+            .next()
+            .map(|(at_ns, _)| *at_ns);
+        let workers = self.0.workers.borrow();
+        let blocks = workers.iter().map(|worker| worker.blocked_until_ns);
+        let unblocked = blocks.filter(|at_ns| *at_ns > self.now_ns()).min();
+        timer.into_iter().chain(unblocked).min()
+    }
+
+    fn fire_timers(&self) {
+        let later = self
+            .0
+            .timers
+            .borrow_mut()
+            .split_off(&(self.now_ns() + 1, 0));
+        for waker in self.0.timers.replace(later).into_values() {
+            waker.wake();
+        }
+    }
+}
+
+impl Clock for Simulation {
+    fn now_ns(&self) -> u64 {
+        self.0.now_ns.get()
+    }
+
+    fn convert_ns(&self, monotonic_ns: u64) -> u64 {
+        monotonic_ns
+    }
+
+    async fn sleep_until(&self, at_ns: u64) {
+        let mut is_set = false;
+        std::future::poll_fn(|context| {
+            if self.now_ns() >= at_ns {
+                return Poll::Ready(());
+            }
+            if !std::mem::replace(&mut is_set, true) {
+                let number = self.0.timers_set.get();
+                self.0.timers_set.set(number + 1);
+                let mut timers = self.0.timers.borrow_mut();
+                timers.insert((at_ns, number), context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl Runtime for Simulation {
+    type Clock = Self;
+
+    fn clock(&self) -> &Self {
+        self
+    }
+
+    fn wait(&mut self, _: &Control, until_ns: u64, happened: impl Fn() -> bool) {
+        self.run_until(until_ns, happened);
+    }
+
+    fn start_together(&mut self, stop: &Stop) -> Result<u64, Broken> {
+        match stop.is_interrupted() || self.0.others_failed.get() {
+            true => Err(Broken),
+            false => Ok(self.now_ns()),
+        }
+    }
+
+    fn cancel_start(&mut self) {
+        self.0.start_cancelled.set(true);
+    }
+
+    fn take_ended(&mut self) -> Option<Result<(), LoadError>> {
+        let mut workers = self.0.workers.borrow_mut();
+        let ended = workers
+            .iter_mut()
+            .find(|worker| worker.tasks == 0 && !worker.is_taken)?;
+        ended.is_taken = true;
+        Some(Ok(()))
+    }
+
+    fn has_workers(&self) -> bool {
+        let workers = self.0.workers.borrow();
+        workers.iter().any(|worker| !worker.is_taken)
+    }
+
+    fn detach_workers(&mut self) {
+        for worker in self.0.workers.borrow_mut().iter_mut() {
+            worker.is_taken = true;
+        }
+    }
+}
+
+impl<C: Connect + 'static> Spawn<C> for Simulation
+where
+    C::Session: 'static,
+{
+    fn spawn(&mut self, setup: WorkerSetup<C>) -> std::io::Result<()> {
+        let control = Arc::clone(&setup.control);
+        let worker = self.0.workers.borrow().len();
+        let mut tasks = self.0.tasks.borrow_mut();
+        let first = tasks.len();
+        tasks.extend(setup.into_tasks(self.clone()).map(|future| Task {
+            worker,
+            future: Some(Box::pin(future)),
+        }));
+        let waker = Waker::from(Arc::new(WorkerWaker {
+            tasks: (first..tasks.len()).collect(),
+            ready: Arc::clone(&self.0.ready),
+        }));
+        waker.wake_by_ref();
+        self.0.workers.borrow_mut().push(Worker {
+            control: Arc::clone(&control),
+            blocked_until_ns: 0,
+            tasks: tasks.len() - first,
+            is_taken: false,
+        });
+        control.register(waker);
+        Ok(())
+    }
+}

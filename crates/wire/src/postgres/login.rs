@@ -1,0 +1,167 @@
+//! From the first byte to the first ReadyForQuery: TLS, startup, authentication.
+
+use md5::{Digest, Md5};
+
+use super::message::{self, Message, put_text};
+use super::read::Fields;
+use super::{ProtocolError, ServerError};
+
+pub use super::error::{may_be_postgres, not_postgres};
+
+const PROTOCOL_3_0: u32 = 3 << 16;
+/// A number that no version of the protocol has.
+const SSL_REQUEST: u32 = 1234 << 16 | 5679;
+/// What the server answers to the request if it goes on under TLS.
+pub const TLS_ACCEPTED: u8 = b'S';
+/// And if it does not.
+pub const TLS_REFUSED: u8 = b'N';
+
+/// Asks the server to go on under TLS; it answers with one byte.
+pub fn request_tls(out: &mut Vec<u8>) {
+    message::write_untyped(out, |out| {
+        out.extend_from_slice(&SSL_REQUEST.to_be_bytes());
+    });
+}
+
+/// Begins the connection with these parameters (`user`, `database`, …).
+pub fn start(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
+    message::write_untyped(out, |out| {
+        out.extend_from_slice(&PROTOCOL_3_0.to_be_bytes());
+        for (name, value) in parameters {
+            put_text(out, name);
+            put_text(out, value);
+        }
+        out.push(0);
+    });
+}
+
+/// Answers a request for a password: with the password itself, or with its [`md5_proof`].
+pub fn password(out: &mut Vec<u8>, password: &str) {
+    message::write(out, b'p', |out| put_text(out, password));
+}
+
+/// Begins a SASL exchange.
+pub fn sasl_first(out: &mut Vec<u8>, mechanism: &str, data: &[u8]) {
+    message::write(out, b'p', |out| {
+        put_text(out, mechanism);
+        let length = i32::try_from(data.len()).unwrap_or(i32::MAX);
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(data);
+    });
+}
+
+/// Continues a SASL exchange.
+pub fn sasl_next(out: &mut Vec<u8>, data: &[u8]) {
+    message::write(out, b'p', |out| out.extend_from_slice(data));
+}
+
+/// The answer to an md5 request, which does not show the password.
+#[must_use]
+pub fn md5_proof(user: &str, password: &str, salt: [u8; 4]) -> String {
+    let stored = md5_hex(&[password.as_bytes(), user.as_bytes()]);
+    format!("md5{}", md5_hex(&[stored.as_bytes(), &salt]))
+}
+
+fn md5_hex(parts: &[&[u8]]) -> String {
+    let mut hash = Md5::new();
+    parts.iter().for_each(|part| hash.update(part));
+    let digest = hash.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the server says between the startup and the first ReadyForQuery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// It requests an authentication, or is satisfied.
+    Authentication(Authentication),
+    /// It reports a setting (`server_version`, …).
+    Parameter {
+        /// The setting's name.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// The process that serves this connection.
+    Backend {
+        /// Its process ID, for `pg_terminate_backend`.
+        pid: u32,
+    },
+    /// The connection is open.
+    Ready,
+    /// Refused.
+    Refused(Box<ServerError>),
+    /// Something that changes nothing here: a notice, an offer of an older protocol.
+    Other,
+}
+
+/// What the server requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authentication {
+    /// Nothing more.
+    Ok,
+    /// The password itself.
+    Cleartext,
+    /// A proof with this salt.
+    Md5([u8; 4]),
+    /// SASL by one of these mechanisms.
+    Sasl(Vec<String>),
+    /// The next step of a SASL exchange.
+    SaslContinue(Vec<u8>),
+    /// The last step of a SASL exchange.
+    SaslFinal(Vec<u8>),
+}
+
+impl Next {
+    /// Parses a message of the login.
+    ///
+    /// # Errors
+    /// When it does not belong there, or is malformed.
+    pub fn parse(message: &Message) -> Result<Self, ProtocolError> {
+        let payload = message.payload.as_slice();
+        Ok(match message.kind {
+            b'R' => Self::Authentication(Authentication::parse(payload)?),
+            b'E' => Self::Refused(Box::new(ServerError::parse(payload)?)),
+            b'S' => {
+                let mut fields = Fields::new(payload, "parameter status");
+                let (name, value) = (fields.text()?, fields.text()?);
+                Self::Parameter { name, value }
+            }
+            b'K' => {
+                let pid = Fields::new(payload, "backend key").u32()?;
+                Self::Backend { pid }
+            }
+            b'Z' => Self::Ready,
+            b'N' | b'v' => Self::Other,
+            kind => return Err(ProtocolError::unexpected(kind, "during the login")),
+        })
+    }
+}
+
+impl Authentication {
+    fn parse(payload: &[u8]) -> Result<Self, ProtocolError> {
+        let mut fields = Fields::new(payload, "authentication request");
+        let unknown = |name: &str| Err(ProtocolError::UnknownMethod(name.to_owned()));
+        Ok(match fields.u32()? {
+            0 => Self::Ok,
+            2 => return unknown("Kerberos"),
+            3 => Self::Cleartext,
+            5 => Self::Md5(fields.array()?),
+            7 => return unknown("GSSAPI"),
+            9 => return unknown("SSPI"),
+            10 => Self::Sasl(mechanisms(fields)?),
+            11 => Self::SaslContinue(fields.rest().to_vec()),
+            12 => Self::SaslFinal(fields.rest().to_vec()),
+            number => return unknown(&format!("method {number}")),
+        })
+    }
+}
+
+fn mechanisms(mut fields: Fields<'_>) -> Result<Vec<String>, ProtocolError> {
+    let mut names = Vec::new();
+    loop {
+        match fields.text()? {
+            name if name.is_empty() => return Ok(names),
+            name => names.push(name),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+use super::super::message;
+use super::*;
+
+/// Type and payload.
+type Sent<'a> = (u8, &'a [u8]);
+
+fn stream(messages: &[Sent<'_>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (kind, payload) in messages {
+        message::write(&mut out, *kind, |out| out.extend_from_slice(payload));
+    }
+    out
+}
+
+fn reader(expected: Expected) -> ReplyReader {
+    let mut reader = ReplyReader::default();
+    reader.expect(expected);
+    reader
+}
+
+/// The reply must be the same however the stream is cut.
+#[track_caller]
+fn read_in_pieces(expected: Expected, bytes: &[u8]) -> (Reply, TransactionStatus) {
+    let mut whole = reader(expected);
+    let reply = whole.feed(bytes).unwrap().unwrap();
+    for size in 1..bytes.len() {
+        let mut reader = reader(expected);
+        let mut replies = bytes.chunks(size).map(|piece| reader.feed(piece).unwrap());
+        let last = replies.by_ref().find_map(|reply| reply).unwrap();
+        assert_eq!(last, reply, "cut every {size} bytes");
+        assert!(replies.all(|more| more.is_none()));
+        assert_eq!(reader.status, whole.status, "cut every {size} bytes");
+    }
+    (reply, whole.status)
+}
+
+fn done(rows: u64, affected: u64) -> Reply {
+    Reply::Done(Done { rows, affected })
+}
+
+const BOUND: Sent<'static> = (b'2', b"");
+const ROW: Sent<'static> = (b'D', b"\0\x01\0\0\0\x01x");
+const SELECTED: Sent<'static> = (b'C', b"SELECT 2\0");
+const IDLE: Sent<'static> = (b'Z', b"I");
+const NOTICE: Sent<'static> = (b'N', b"SNOTICE\0Mhello\0\0");
+const DEADLOCK: Sent<'static> = (b'E', b"SERROR\0VERROR\0C40P01\0Mdeadlock detected\0\0");
+const KILLED: Sent<'static> = (b'E', b"SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0");
+
+#[test]
+fn rows_are_counted() {
+    let bytes = stream(&[BOUND, ROW, ROW, SELECTED, IDLE]);
+    let read = read_in_pieces(Expected::Execution, &bytes);
+    assert_eq!(read, (done(2, 0), TransactionStatus::Idle));
+    let bytes = stream(&[(b'T', b"\0\0"), ROW, SELECTED, (b'Z', b"T")]);
+    let read = read_in_pieces(Expected::Query, &bytes);
+    assert_eq!(read, (done(1, 0), TransactionStatus::Open));
+}
+
+#[test]
+fn changed_rows_are_counted_by_the_tag() {
+    for (tag, rows) in [
+        ("INSERT 0 3", 3),
+        ("UPDATE 18446744073709551615", u64::MAX),
+        ("UPDATE 99999999999999999999", 0),
+        ("DELETE 0", 0),
+        ("MERGE 7", 7),
+        ("COPY 500000", 500_000),
+        ("SELECT 9", 0),
+        ("FETCH 9", 0),
+        ("MOVE 9", 0),
+        ("COMMIT", 0),
+        ("CREATE TABLE", 0),
+        ("DROP INDEX", 0),
+        ("", 0),
+    ] {
+        let tag = format!("{tag}\0");
+        let bytes = stream(&[BOUND, (b'C', tag.as_bytes()), IDLE]);
+        let (reply, _) = read_in_pieces(Expected::Execution, &bytes);
+        assert_eq!(reply, done(0, rows), "{tag}");
+    }
+}
+
+#[test]
+fn several_statements_in_one_query_are_one_reply() {
+    let update: Sent<'static> = (b'C', b"UPDATE 2\0");
+    let bytes = stream(&[update, (b'T', b"\0\0"), ROW, SELECTED, NOTICE, update, IDLE]);
+    assert_eq!(read_in_pieces(Expected::Query, &bytes).0, done(1, 4));
+}
+
+#[test]
+fn notices_and_settings_may_come_at_any_time() {
+    let setting: Sent<'static> = (b'S', b"TimeZone\0UTC\0");
+    let bytes = stream(&[
+        NOTICE, BOUND, setting, ROW, NOTICE, ROW, SELECTED, setting, IDLE, NOTICE,
+    ]);
+    assert_eq!(read_in_pieces(Expected::Execution, &bytes).0, done(2, 0));
+}
+
+#[test]
+fn a_prepared_statement_has_the_types_of_its_parameters() {
+    let types: Sent<'static> = (b't', b"\0\x02\0\0\0\x17\0\0\x04\x13");
+    for description in [(b'T', &b"\0\0"[..]), (b'n', b"")] {
+        let bytes = stream(&[(b'1', b""), types, description, IDLE]);
+        let (reply, _) = read_in_pieces(Expected::Preparation, &bytes);
+        assert_eq!(reply, Reply::Prepared(vec![23, 1043]));
+    }
+}
+
+#[test]
+fn an_error_is_the_reply_wherever_it_comes() {
+    for before in [&[][..], &[BOUND], &[BOUND, ROW]] {
+        let bytes = stream(&[before, &[DEADLOCK, (b'Z', b"E")]].concat());
+        let (reply, status) = read_in_pieces(Expected::Execution, &bytes);
+        let Reply::Refused(error) = reply else {
+            panic!("{reply:?}")
+        };
+        assert_eq!((error.sqlstate(), error.is_fatal), ("40P01", false));
+        assert_eq!(status, TransactionStatus::Failed);
+    }
+}
+
+#[test]
+fn a_fatal_error_needs_no_end() {
+    let bytes = stream(&[BOUND, ROW, KILLED]);
+    let (reply, _) = read_in_pieces(Expected::Execution, &bytes);
+    assert!(matches!(reply, Reply::Refused(error) if error.sqlstate() == "57P01"));
+}
+
+#[test]
+fn what_the_server_said_before_it_closed_is_kept() {
+    let bytes = stream(&[BOUND, SELECTED, IDLE, KILLED]);
+    for size in 1..=bytes.len() {
+        let mut reader = reader(Expected::Execution);
+        let replies: Vec<_> = bytes
+            .chunks(size)
+            .filter_map(|piece| reader.feed(piece).unwrap())
+            .collect();
+        assert_eq!(replies, [done(0, 0)]);
+        assert_eq!(reader.take_last_words().unwrap().sqlstate(), "57P01");
+    }
+}
+
+#[test]
+fn a_reader_reads_one_reply_after_another() {
+    let bytes = stream(&[BOUND, ROW, SELECTED, IDLE]);
+    let mut reader = ReplyReader::default();
+    for _ in 0..3 {
+        reader.expect_execution();
+        assert_eq!(reader.feed(&bytes).unwrap(), Some(done(1, 0)));
+        reader.expect_execution();
+        assert_eq!(reader.feed(&bytes[..9]).unwrap(), None);
+        assert_eq!(reader.feed(&bytes[9..]).unwrap(), Some(done(1, 0)));
+    }
+    // A message may begin behind one reply and end before the next.
+    let notice = stream(&[NOTICE]);
+    reader.expect_execution();
+    let first = reader.feed(&[&bytes[..], &notice[..7]].concat()).unwrap();
+    assert_eq!(first, Some(done(1, 0)));
+    reader.expect_execution();
+    let second = reader.feed(&[&notice[7..], &bytes[..]].concat()).unwrap();
+    assert_eq!(second, Some(done(1, 0)));
+}
+
+#[test]
+fn what_is_out_of_place_is_refused() {
+    let cases: [(Expected, &[Sent<'_>]); 9] = [
+        (Expected::Execution, &[BOUND, SELECTED, IDLE, IDLE]),
+        (Expected::Execution, &[BOUND, SELECTED, IDLE, BOUND]),
+        (Expected::Execution, &[IDLE]),
+        (Expected::Execution, &[ROW]),
+        (Expected::Execution, &[BOUND, IDLE]),
+        (Expected::Execution, &[(b'G', b"\0\0\0")]),
+        (Expected::Query, &[ROW]),
+        (Expected::Preparation, &[SELECTED]),
+        (Expected::Copied, &[ROW]),
+    ];
+    for (expected, messages) in cases {
+        let bytes = stream(messages);
+        let error = reader(expected).feed(&bytes).unwrap_err();
+        assert!(matches!(error, ProtocolError::Unexpected { .. }), "{error}");
+    }
+}
+
+#[test]
+fn lengths_are_bounded() {
+    for length in [0_u32, 3, 0x8000_0000, u32::MAX] {
+        let bytes = [&b"C"[..], &length.to_be_bytes()].concat();
+        let error = reader(Expected::Query).feed(&bytes).unwrap_err();
+        assert_eq!(error, ProtocolError::InvalidLength(length));
+    }
+    let bytes = [&b"E"[..], &(2_u32 << 20).to_be_bytes()].concat();
+    let error = reader(Expected::Query).feed(&bytes).unwrap_err();
+    assert!(matches!(error, ProtocolError::TooLong { .. }), "{error}");
+}

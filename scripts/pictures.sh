@@ -1,0 +1,32 @@
+#!/bin/bash
+# Make the pictures of the README from a real run: docs/images/terminal.svg and docs/images/report.png.
+#
+#   scripts/pictures.sh [STUDY]     (default: studies/quickstart.toml)
+#
+# Builds dyno, runs the study, and takes a picture of the report in the browser of the tests. Takes about a minute;
+# the machine should be quiet. Needs pngquant. DYNO names a dyno that is already built.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+study=${1:-studies/quickstart.toml}
+command -v pngquant >/dev/null || {
+    echo "pictures: pngquant is missing: apt-get install pngquant" >&2
+    exit 1
+}
+scripts/install-browser.sh
+if [ -z "${DYNO:-}" ]; then
+    cargo build --release --locked -p dyno
+    DYNO=target/release/dyno
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+{
+    echo "\$ dyno run $study"
+    "$DYNO" run "$study" --out "$work/result" 2>&1
+} | sed "s|$work/result|results/$(basename "$study" .toml)|" | fold -s -w 90 >"$work/terminal.txt"
+cat "$work/terminal.txt"
+mkdir -p docs/images
+node crates/report/browser/pictures.mjs "$work/terminal.txt" "$work/result/report.html" docs/images
+pngquant --force --skip-if-larger --strip --speed 1 --output docs/images/report.png 32 docs/images/report.png
+ls -l docs/images
