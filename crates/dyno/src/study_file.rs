@@ -9,7 +9,6 @@ use load::{Arrivals, LoadSpec, Pace};
 use measure::column::full_name;
 use measure::ended::Until;
 use measure::result::{Design, Table};
-use measure::setup::ReplyTime;
 use plan::{Engine, LoginSpec, Plan, ServerSpec, ServerUrl};
 use study::Study;
 use workload::distribution::Distribution;
@@ -172,10 +171,7 @@ impl Meant {
                 plan::Protocol::Prepared => StatementProtocol::Prepared,
                 plan::Protocol::Text => StatementProtocol::Text,
             },
-            reply_time: match load.reply_time {
-                plan::ReplyTime::Kernel => ReplyTime::Kernel,
-                plan::ReplyTime::Program => ReplyTime::Program,
-            },
+            reply_time: load.reply_time,
             mode: manner.mode,
             load_connections: manner.load_connections,
             preload: load.preload,

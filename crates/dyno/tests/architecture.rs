@@ -19,7 +19,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("study", &["plan"]),
     ("workload", &[]),
     ("wire", &[]),
-    ("measure", &[]),
+    ("measure", &["plan"]),
     ("client", &["wire", "workload"]),
     ("data", &["client", "workload"]),
     ("load", &["client", "measure", "workload"]),

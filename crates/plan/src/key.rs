@@ -24,6 +24,31 @@ pub struct Key {
     pub doc: &'static str,
     /// Its option of `dyno bench`, if it has one.
     pub flag: Option<Flag>,
+    /// What it changes of the work that is done; empty for settings, such as the number of
+    /// virtual users, whose effect is what comparisons are for.
+    pub work: &'static [Work],
+}
+
+/// What has to be equal in two trials for their numbers to be comparable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the sections of a study explain them")]
+pub enum Work {
+    Workload,
+    Options,
+    Tables,
+    Rows,
+    KeysDrawn,
+    Distribution,
+    Protocol,
+    Arrivals,
+    ThinkTime,
+}
+
+impl Work {
+    /// Whether the key of this dotted name changes it.
+    pub fn is_changed_by(self, key: &str) -> bool {
+        Key::find(key).is_some_and(|key| key.work.contains(&self))
+    }
 }
 
 /// How `dyno bench` spells a key.
@@ -143,6 +168,7 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'stati
         needs: Needs::Nothing,
         doc,
         flag: None,
+        work: &[],
     }
 }
 
@@ -183,6 +209,16 @@ const fn bench_as(name: &'static str, help: &'static str, key: Key) -> Key {
         flag: Some(Flag { name, help }),
         ..key
     }
+}
+
+/// Part of the work that comparisons require to be equal.
+const fn work(work: &'static [Work], key: Key) -> Key {
+    Key { work, ..key }
+}
+
+/// An option of tables or transactions.
+const fn option(key: Key) -> Key {
+    work(&[Work::Options], bench(key))
 }
 
 const fn count(min: u64, max: u64) -> Kind {
@@ -240,15 +276,15 @@ pub static KEYS: &[Key] = &[
         key("server.enable_cleartext_plugin", Kind::Boolean, "false",
         "As `--enable-cleartext-plugin`: sends the password in clear text (`mysql_clear_password`) without verifying the server."))),
 
-    bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…")),
-    bench(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table.")),
+    work(&[Work::Tables], bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…"))),
+    work(&[Work::Rows, Work::KeysDrawn], bench(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."))),
     bench(key("data.seed", count(0, u64::MAX), "1", "Seed of every random choice: the same seed, the same rows and statements.")),
-    bench(key("data.auto_inc", Kind::Boolean, "true", "Whether the server numbers new rows; otherwise virtual users do.")),
-    bench(key("data.create_secondary", Kind::Boolean, "true", "Whether column `k` is indexed.")),
-    bench(key("data.secondary", Kind::Boolean, "false", "A secondary index on `id` in place of the primary key.")),
-    bench(key("data.storage_engine", Kind::Name { max_chars: 64 }, "\"innodb\"", "Storage engine of new tables; not for SQLite.")),
+    option(key("data.auto_inc", Kind::Boolean, "true", "Whether the server numbers new rows; otherwise virtual users do.")),
+    option(key("data.create_secondary", Kind::Boolean, "true", "Whether column `k` is indexed.")),
+    option(key("data.secondary", Kind::Boolean, "false", "A secondary index on `id` in place of the primary key.")),
+    option(key("data.storage_engine", Kind::Name { max_chars: 64 }, "\"innodb\"", "Storage engine of new tables; not for SQLite.")),
 
-    bench(key("load.workload", NAME, "\"oltp_read_write\"", "What one transaction does.")),
+    work(&[Work::Workload], bench(key("load.workload", NAME, "\"oltp_read_write\"", "What one transaction does."))),
     bench_as("", "Virtual users, each with one connection; several numbers (1,4,16) run one after the other.",
         key(THREADS, count(1, 100_000), "1", "Virtual users of each server: connections, each waiting for every reply.")),
     key("load.preload", Kind::Boolean, "false",
@@ -275,24 +311,24 @@ pub static KEYS: &[Key] = &[
     bench_as("", "End after this many transactions, if --time has not ended the measurement before. 0 is no limit.",
         optional("load.events", count(1, 1_000_000_000_000),
         "Ends the measurement after this many transactions, if `time` has not ended it before.")),
-    bench_as("", "Open loop: this many transactions arrive each second, whether or not a virtual user is free.",
+    work(&[Work::Arrivals], bench_as("", "Open loop: this many transactions arrive each second, whether or not a virtual user is free.",
         optional("load.rate", Kind::Number { min: 0.001, max: 10_000_000.0 },
-        "Transactions that arrive per second, whether or not a virtual user is free (open loop). Without it each virtual user starts its next transaction when the last one ends (closed loop).")),
-    bench_as("", "How the arrivals of --rate are spaced: at random, like independent users, or evenly. [default: poisson]",
+        "Transactions that arrive per second, whether or not a virtual user is free (open loop). Without it each virtual user starts its next transaction when the last one ends (closed loop)."))),
+    work(&[Work::Arrivals], bench_as("", "How the arrivals of --rate are spaced: at random, like independent users, or evenly. [default: poisson]",
         needs(Needs::Rate, optional("load.arrivals", Kind::Choice(Arrivals::WORDS),
-        "How arrivals of the open loop are spaced: `poisson` (random, like independent users; the default with `rate`) or `constant`. Needs `rate`."))),
-    bench_as("", "How rows are chosen: uniform, special, gaussian, pareto, zipfian; with parameters like special:pct=1,res=75 or zipfian:exp=0.99.",
-        key("load.distribution", NAME, "\"special\"", "How transactions choose their rows.")),
-    bench_as("", "Highest key that transactions choose; more than --rows makes lookups miss. [default: --rows]",
+        "How arrivals of the open loop are spaced: `poisson` (random, like independent users; the default with `rate`) or `constant`. Needs `rate`.")))),
+    work(&[Work::Distribution], bench_as("", "How rows are chosen: uniform, special, gaussian, pareto, zipfian; with parameters like special:pct=1,res=75 or zipfian:exp=0.99.",
+        key("load.distribution", NAME, "\"special\"", "How transactions choose their rows."))),
+    work(&[Work::KeysDrawn], bench_as("", "Highest key that transactions choose; more than --rows makes lookups miss. [default: --rows]",
         optional("load.key_range", count(1, MAX_ROWS),
-        "Highest key that transactions choose; default: `data.rows`. More than that makes lookups miss, less makes some of the rows hot.")),
-    bench_as("", "Prepared statements, or the whole text each time.",
+        "Highest key that transactions choose; default: `data.rows`. More than that makes lookups miss, less makes some of the rows hot."))),
+    work(&[Work::Protocol], bench_as("", "Prepared statements, or the whole text each time.",
         key("load.protocol", Kind::Choice(Protocol::WORDS), "\"prepared\"",
-        "How statements are sent: `prepared` (once for each connection, then by number) or as `text` each time.")),
+        "How statements are sent: `prepared` (once for each connection, then by number) or as `text` each time."))),
     bench_as("", "When a reply counts as received: when it arrived, as the kernel stamped it (over TCP), or when dyno has read it.",
         key("load.reply_time", Kind::Choice(ReplyTime::WORDS), "\"kernel\"",
         "When a reply counts as received: `kernel` (when its last bytes reached this host, as the kernel stamped them; over TCP, with or without TLS) or `program` (when dyno has read them, as other load generators do; always so over a Unix socket and with SQLite).")),
-    bench(key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction.")),
+    work(&[Work::ThinkTime], bench(key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."))),
     fixed(key("load.repeats", count(1, 1000), "1",
         "How many trials each point of the study has. Every point runs once before any runs again.")),
     fixed(optional("load.order", Kind::Choice(&["random", "written"]),
@@ -300,20 +336,20 @@ pub static KEYS: &[Key] = &[
     fixed(key("load.order_seed", count(0, u64::MAX), "1",
         "Seed of the random order: the same seed, the same order.")),
 
-    bench(key("transaction.point_selects", TIMES, "10", "`SELECT`s of one row.")),
-    bench(key("transaction.range_selects", Kind::Boolean, "true", "Whether there are the four kinds of range `SELECT` at all.")),
-    bench(key("transaction.simple_ranges", TIMES, "1", "Plain range `SELECT`s.")),
-    bench(key("transaction.sum_ranges", TIMES, "1", "Range `SELECT`s with `SUM()`.")),
-    bench(key("transaction.order_ranges", TIMES, "1", "Range `SELECT`s with `ORDER BY`.")),
-    bench(key("transaction.distinct_ranges", TIMES, "1", "Range `SELECT`s with `DISTINCT`.")),
-    bench(key("transaction.range_size", count(1, MAX_ROWS), "100", "Rows of a range `SELECT`.")),
-    bench(key("transaction.index_updates", TIMES, "1", "`UPDATE`s of the indexed column.")),
-    bench(key("transaction.non_index_updates", TIMES, "1", "`UPDATE`s of another column.")),
-    bench(key("transaction.delete_inserts", TIMES, "1", "Pairs of `DELETE` and `INSERT`.")),
-    bench(key("transaction.skip_trx", Kind::Boolean, "false", "No `BEGIN` and `COMMIT`: each statement is its own transaction.")),
-    bench(key("transaction.random_points", count(1, 10_000), "10", "Keys of a `select_random_points`.")),
-    bench(key("transaction.number_of_ranges", count(1, 10_000), "10", "Ranges of a `select_random_ranges`.")),
-    bench(key("transaction.delta", count(0, MAX_ROWS), "5", "Width of a range of `select_random_ranges`.")),
+    option(key("transaction.point_selects", TIMES, "10", "`SELECT`s of one row.")),
+    option(key("transaction.range_selects", Kind::Boolean, "true", "Whether there are the four kinds of range `SELECT` at all.")),
+    option(key("transaction.simple_ranges", TIMES, "1", "Plain range `SELECT`s.")),
+    option(key("transaction.sum_ranges", TIMES, "1", "Range `SELECT`s with `SUM()`.")),
+    option(key("transaction.order_ranges", TIMES, "1", "Range `SELECT`s with `ORDER BY`.")),
+    option(key("transaction.distinct_ranges", TIMES, "1", "Range `SELECT`s with `DISTINCT`.")),
+    option(key("transaction.range_size", count(1, MAX_ROWS), "100", "Rows of a range `SELECT`.")),
+    option(key("transaction.index_updates", TIMES, "1", "`UPDATE`s of the indexed column.")),
+    option(key("transaction.non_index_updates", TIMES, "1", "`UPDATE`s of another column.")),
+    option(key("transaction.delete_inserts", TIMES, "1", "Pairs of `DELETE` and `INSERT`.")),
+    option(key("transaction.skip_trx", Kind::Boolean, "false", "No `BEGIN` and `COMMIT`: each statement is its own transaction.")),
+    option(key("transaction.random_points", count(1, 10_000), "10", "Keys of a `select_random_points`.")),
+    option(key("transaction.number_of_ranges", count(1, 10_000), "10", "Ranges of a `select_random_ranges`.")),
+    option(key("transaction.delta", count(0, MAX_ROWS), "5", "Width of a range of `select_random_ranges`.")),
 
     key("topology.instances", count(1, 64), "1",
         "Servers that run at once, each with its own data and its own load; all loads begin together."),
@@ -442,6 +478,7 @@ pub fn is_group(name: &str) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use std::collections::BTreeSet;
 
@@ -458,6 +495,21 @@ mod tests {
             KEYS.iter()
                 .all(|key| key.section().is_empty() || is_section(key.section()))
         );
+    }
+
+    #[test]
+    fn what_comparisons_require_to_be_equal_follows_from_the_list() {
+        assert!(Work::Options.is_changed_by("transaction.skip_trx"));
+        assert!(Work::Options.is_changed_by("data.secondary"));
+        assert!(!Work::Options.is_changed_by("data.rows"));
+        assert!(
+            Work::Rows.is_changed_by("data.rows") && Work::KeysDrawn.is_changed_by("data.rows")
+        );
+        assert!(Work::KeysDrawn.is_changed_by("load.key_range"));
+        let transaction = KEYS.iter().filter(|key| key.section() == "transaction");
+        assert!(transaction.clone().count() > 10);
+        assert!(transaction.clone().all(|key| key.work == [Work::Options]));
+        assert!(Key::find(THREADS).unwrap().work.is_empty());
     }
 
     #[test]
