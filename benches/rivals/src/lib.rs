@@ -3,18 +3,17 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 
 use wire::mysql::command::{self, Value};
 use wire::mysql::handshake::{Greeting, Login, Next};
 use wire::mysql::packet::{Gatherer, Message};
 use wire::mysql::reply::{Reply, ReplyReader};
-use workload::catalog::Catalog;
+use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
 use workload::session::Param;
-use workload::user::Shared;
+use workload::virtual_user::Workload;
 
 pub type Failure = Box<dyn std::error::Error>;
 
@@ -30,9 +29,7 @@ pub struct Load {
     pub users: u32,
     pub seconds: f64,
     pub threads: usize,
-    pub catalog: Arc<Catalog>,
-    pub shared: Arc<Shared>,
-    pub kinds: Vec<workload::kind::Kind>,
+    pub workload: BuiltIn,
 }
 
 impl Load {
@@ -61,9 +58,7 @@ impl Load {
             users,
             seconds: seconds.parse()?,
             threads,
-            catalog: Arc::new(Catalog::new(workload, &options, Dialect::Mysql)),
-            kinds: workload::kinds(workload, &options),
-            shared: Arc::new(Shared::new(workload, options, 1, users)?),
+            workload: BuiltIn::new(workload, &options, Dialect::Mysql, 1, users)?,
         })
     }
 }
@@ -106,7 +101,7 @@ impl Conn {
             reader: ReplyReader::new(capabilities),
         };
         let mut numbers = Vec::new();
-        for statement in &load.catalog.statements {
+        for statement in &load.workload.catalog().statements {
             out.clear();
             command::prepare(&mut out, &statement.sql);
             conn.reader.expect_prepared();

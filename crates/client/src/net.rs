@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,6 +23,21 @@ pub enum Address {
     Tcp(Vec<SocketAddr>),
     /// A Unix socket.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// The addresses of a host.
+    ///
+    /// # Errors
+    /// In the system's words, when it has none.
+    pub(crate) fn resolve(host: &str, port: u16) -> std::result::Result<Self, String> {
+        let found = (host, port).to_socket_addrs();
+        let addresses: Vec<_> = found.map_err(|error| error.to_string())?.collect();
+        match addresses.is_empty() {
+            true => Err("it has no address".to_owned()),
+            false => Ok(Self::Tcp(addresses)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -108,6 +123,12 @@ impl Stream {
         Some(format!("{version:?} {suite:?}").replace('_', "-"))
     }
 
+    /// The server's certificate (DER), where there is TLS.
+    pub(crate) fn peer_certificate(&self) -> Option<&[u8]> {
+        let certificates = self.tls.as_ref()?.peer_certificates()?;
+        certificates.first().map(AsRef::as_ref)
+    }
+
     /// Goes on under TLS.
     ///
     /// # Errors
@@ -188,19 +209,11 @@ impl Stream {
     pub fn poll_receive<R>(
         &mut self,
         context: &Context<'_>,
-        mut take: impl FnMut(&[u8]) -> Option<R>,
+        take: impl FnMut(&[u8]) -> Option<R>,
     ) -> Poll<Result<Option<R>>> {
         match &mut self.tls {
             None => self.socket.poll_receive(context, take),
-            Some(tls) => match drain_plaintext(tls, &mut take)? {
-                None => {
-                    // What TLS itself has to answer (key updates) goes out before the next
-                    // write, as RFC 8446 asks.
-                    let drain = |tls: &mut _| drain_plaintext(tls, &mut take);
-                    poll_receive_tls(&self.socket, tls, context, drain)
-                }
-                given => Poll::Ready(Ok(given)),
-            },
+            Some(tls) => poll_plaintext(&self.socket, tls, context, take),
         }
     }
 }
@@ -240,6 +253,33 @@ async fn flush_tls(socket: &Socket, tls: &mut rustls::ClientConnection) -> Resul
         tls.write_tls(&mut out)?;
     }
     socket.write_all(&out).await
+}
+
+/// Hands on what TLS has decrypted before, or reads the socket once.
+fn poll_plaintext<R>(
+    socket: &Socket,
+    tls: &mut rustls::ClientConnection,
+    context: &Context<'_>,
+    mut take: impl FnMut(&[u8]) -> Option<R>,
+) -> Poll<Result<Option<R>>> {
+    let mut has_taken = false;
+    let mut take = |bytes: &[u8]| {
+        has_taken = true;
+        take(bytes)
+    };
+    let polled = match drain_plaintext(tls, &mut take) {
+        // What TLS itself has to answer (key updates) goes out before the next
+        // write, as RFC 8446 asks.
+        Ok(None) => poll_receive_tls(socket, tls, context, |tls| drain_plaintext(tls, &mut take)),
+        given => Poll::Ready(given),
+    };
+    match polled {
+        // The peer's last words count before its end, which the next call reports.
+        Poll::Ready(Err(error)) if has_taken && error.kind() == ErrorKind::UnexpectedEof => {
+            Poll::Ready(Ok(None))
+        }
+        polled => polled,
+    }
 }
 
 /// Reads the socket once; `drain` takes what TLS has decrypted, until it gave something.

@@ -19,7 +19,7 @@ use client::mysql::{Connector, MysqlSession, StatementProtocol, Target};
 use client::net::{Address, Stream};
 use common::{account, closed, open, run};
 use testkit::MariaDb;
-use workload::catalog::{Catalog, Kind, Statement};
+use workload::catalog::{Catalog, Class};
 use workload::session::{Connect, Session};
 
 /// The kernel may turn stamps on a moment after it was asked to.
@@ -68,12 +68,9 @@ async fn session(target: Target, stamp_replies: bool) -> MysqlSession {
         protocol: StatementProtocol::Prepared,
         stamp_replies,
     };
-    let catalog = Catalog {
-        statements: vec![Statement {
-            kind: Kind::PointSelect,
-            sql: "SELECT 1".to_owned(),
-        }],
-    };
+    let mut catalog = Catalog::default();
+    let label = catalog.labels.intern("select", Class::Read);
+    catalog.add(label, "SELECT 1".to_owned());
     connector.connect(&Arc::new(catalog)).await.unwrap()
 }
 

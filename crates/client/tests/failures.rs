@@ -14,7 +14,7 @@ use client::mysql::{Connector, MysqlSession, StatementProtocol};
 use client::reactor::Reactor;
 use common::{accepting, account, root, run};
 use testkit::{MariaDb, MySql, Server};
-use workload::catalog::{Catalog, Kind, Statement};
+use workload::catalog::{Catalog, Class, Label};
 use workload::session::{Connect, FailureKind, Param, Session, SessionError};
 
 fn both(options: &[&str]) -> [Server; 2] {
@@ -34,12 +34,10 @@ fn connector(server: &Server, user: &str) -> Connector {
 }
 
 async fn session(server: &Server, user: &str) -> MysqlSession {
-    let catalog = Arc::new(Catalog {
-        statements: vec![Statement {
-            kind: Kind::IndexUpdate,
-            sql: "UPDATE t SET k = k + 1 WHERE id = ?".to_owned(),
-        }],
-    });
+    let mut catalog = Catalog::default();
+    let label = catalog.labels.intern("update", Class::Write);
+    catalog.add(label, "UPDATE t SET k = k + 1 WHERE id = ?".to_owned());
+    let catalog = Arc::new(catalog);
     connector(server, user).connect(&catalog).await.unwrap()
 }
 
@@ -93,7 +91,7 @@ fn a_connection_that_is_killed_between_statements_is_lost() {
             wait_until_gone(&server);
             assert_lost(
                 &session
-                    .query(Kind::PointSelect, "SELECT 1")
+                    .query(Label::default(), "SELECT 1")
                     .await
                     .unwrap_err(),
             );
@@ -117,11 +115,11 @@ fn a_connection_that_is_killed_in_a_statement_is_lost() {
                 let mut session = session(&server, "victim").await;
                 // MySQL may let the interrupted function return before it closes.
                 let sql = "SELECT sleep(1000) UNION ALL SELECT sleep(1000)";
-                let killed = session.query(Kind::PointSelect, sql).await;
+                let killed = session.query(Label::default(), sql).await;
                 let error = match killed {
                     Err(error) => error,
                     Ok(_) => session
-                        .query(Kind::PointSelect, "SELECT 1")
+                        .query(Label::default(), "SELECT 1")
                         .await
                         .unwrap_err(),
                 };
@@ -147,13 +145,13 @@ fn a_statement_that_is_killed_is_refused_and_the_connection_goes_on() {
                 // More rows than anybody counts.
                 let tables: Vec<_> = (0..40).map(|number| format!("t AS t{number}")).collect();
                 let sql = format!("SELECT STRAIGHT_JOIN COUNT(*) FROM {}", tables.join(", "));
-                let error = session.query(Kind::PointSelect, &sql).await.unwrap_err();
+                let error = session.query(Label::default(), &sql).await.unwrap_err();
                 assert_eq!(
                     (error.kind, error.code),
                     (FailureKind::Refused, 1317),
                     "{error}"
                 );
-                session.query(Kind::PointSelect, "SELECT 1").await.unwrap();
+                session.query(Label::default(), "SELECT 1").await.unwrap();
             });
         });
     }
@@ -166,13 +164,13 @@ fn a_connection_that_idled_too_long_is_lost() {
         run(async {
             let mut session = session(&server, "victim").await;
             session
-                .query(Kind::PointSelect, "SET wait_timeout = 1")
+                .query(Label::default(), "SET wait_timeout = 1")
                 .await
                 .unwrap();
             wait_until_gone(&server);
             assert_lost(
                 &session
-                    .query(Kind::PointSelect, "SELECT 1")
+                    .query(Label::default(), "SELECT 1")
                     .await
                     .unwrap_err(),
             );
@@ -190,7 +188,7 @@ fn a_server_that_dies_takes_its_connections() {
             server.kill();
             assert_lost(
                 &session
-                    .query(Kind::PointSelect, "SELECT 1")
+                    .query(Label::default(), "SELECT 1")
                     .await
                     .unwrap_err(),
             );
@@ -213,7 +211,7 @@ fn of_two_that_wait_for_each_other_one_runs_again() {
                     session(&server, "victim").await,
                 ];
                 for (session, id) in sessions.iter_mut().zip(1..) {
-                    session.query(Kind::Begin, "BEGIN").await.unwrap();
+                    session.query(Label::default(), "BEGIN").await.unwrap();
                     let done = session.execute(0, &[Param::Int(id)]).await.unwrap();
                     assert_eq!(done.affected, 1);
                 }
@@ -264,7 +262,7 @@ fn who_waits_too_long_for_a_lock_runs_again() {
                 session(&server, "victim").await,
             );
             for session in [&mut one, &mut two] {
-                session.query(Kind::Begin, "BEGIN").await.unwrap();
+                session.query(Label::default(), "BEGIN").await.unwrap();
             }
             one.execute(0, &[Param::Int(1)]).await.unwrap();
             let error = two.execute(0, &[Param::Int(1)]).await.unwrap_err();

@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 
 use client::mysql::{Connection, Error, Target, unless_hung};
 use client::reactor::{Reactor, sleep_until, timeout, unless};
-use workload::options::Options;
-use workload::rows::{Checksum, DataSpec, TableRows};
-use workload::schema::{self, Dialect, table_name};
+use workload::rows::{Checksum, TableRows};
+use workload::schema::{Dialect, TableSpec, drop_table, table_name};
 
 use crate::lock;
-use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, Spec};
+use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, mark_loading, mark_ready};
 use crate::parts::{PART_ROWS, Part, Queue};
 use crate::sessions::{self, Session};
 use crate::state::{self, Found};
@@ -46,7 +45,7 @@ pub fn prepare_mysql(
         interrupted: listener.interrupted,
         stall_limit: wanted.stall_limit,
     };
-    let spec = Spec::wanted(wanted);
+    let spec = wanted.workload.table_spec(wanted.options, wanted.seed);
     let tables = wanted.workload.tables(wanted.options, wanted.users);
     let mut first = heed.run(Connection::open(target))?;
     heed.run(lock::take(&mut first, lock::WAIT_LIMIT, listener.tell))?;
@@ -57,7 +56,7 @@ pub fn prepare_mysql(
         return Ok(todo.prepared);
     }
     heed.run(first.run(CREATE_MARKER))?;
-    let loading = Rc::new(Loading::new(wanted, spec, &todo.missing));
+    let loading = Rc::new(Loading::new(spec, &todo.missing));
     let connections = wanted
         .connections
         .clamp(1, loading.parts(todo.missing.len()));
@@ -107,7 +106,7 @@ impl Heed<'_> {
 async fn inspect(
     connection: &mut Connection,
     tables: u32,
-    spec: &Spec,
+    spec: &TableSpec,
 ) -> Result<Vec<Found>, PrepareError> {
     let mut columns: HashMap<String, Vec<String>> = HashMap::new();
     let listing = "SELECT table_name, column_name FROM information_schema.columns \
@@ -161,9 +160,7 @@ async fn highest_id(connection: &mut Connection, name: &str) -> Result<Option<u6
 
 /// What the connections of a load share.
 struct Loading {
-    options: Options,
-    data: DataSpec,
-    spec: Spec,
+    spec: TableSpec,
     queue: RefCell<Queue>,
     uses_load_data: Cell<bool>,
     rows: Cell<u64>,
@@ -175,14 +172,8 @@ struct Loading {
 }
 
 impl Loading {
-    fn new(wanted: &Wanted<'_>, spec: Spec, missing: &[u32]) -> Self {
+    fn new(spec: TableSpec, missing: &[u32]) -> Self {
         Self {
-            options: wanted.options.clone(),
-            data: DataSpec {
-                seed: wanted.seed,
-                rows: wanted.options.rows,
-                distribution: wanted.options.distribution,
-            },
             queue: RefCell::new(Queue::new(missing, spec.rows)),
             spec,
             uses_load_data: Cell::new(true),
@@ -294,16 +285,14 @@ impl Loading {
     }
 
     async fn create(&self, connection: &mut Connection, table: u32) -> Result<(), PrepareError> {
-        connection.run(&self.spec.mark_loading(table)).await?;
-        connection.run(&schema::drop_table(table)).await?;
-        if self.spec.is_bulk() {
-            let sql = schema::create_bulk_table(Dialect::Mysql, table);
-            connection.run(&sql).await?;
-            return self.finish(connection, table, Checksum::default()).await;
-        }
-        let sql = schema::create_table(Dialect::Mysql, &self.options, table);
+        connection.run(&mark_loading(&self.spec, table)).await?;
+        connection.run(&drop_table(table)).await?;
+        let sql = self.spec.create(Dialect::Mysql, table);
         connection.run(&sql).await?;
-        Ok(())
+        if self.spec.rows > 0 {
+            return Ok(());
+        }
+        self.finish(connection, table, Checksum::default()).await
     }
 
     async fn load_part(
@@ -311,7 +300,7 @@ impl Loading {
         connection: &mut Connection,
         part: &Part,
     ) -> Result<(), PrepareError> {
-        let rows = TableRows::new(&self.data, part.table)?;
+        let rows = self.spec.table_rows(part.table)?;
         let checksum = if self.uses_load_data.get() {
             match self.load_data(connection, part, &rows).await {
                 Err(PrepareError::Mysql(error)) if is_load_data_refused(&error) => {
@@ -337,14 +326,11 @@ impl Loading {
         table: u32,
         checksum: Checksum,
     ) -> Result<(), PrepareError> {
-        if !self.spec.is_bulk() {
-            for sql in schema::create_indexes(Dialect::Mysql, &self.options, table) {
-                connection.run(&sql).await?;
-            }
+        for sql in self.spec.finish(Dialect::Mysql, table) {
+            connection.run(&sql).await?;
         }
-        connection
-            .run(&self.spec.mark_ready(table, checksum))
-            .await?;
+        let sql = mark_ready(&self.spec, table, checksum);
+        connection.run(&sql).await?;
         self.indexed.set(self.indexed.get() + 1);
         Ok(())
     }

@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering;
 
 use client::sqlite::{SqliteTarget, session_error};
 use rusqlite::{Connection, OptionalExtension, params};
-use workload::rows::{Checksum, DataSpec, TableRows};
-use workload::schema::{self, Dialect, table_name};
+use workload::rows::{Checksum, TableRows};
+use workload::schema::{Dialect, TableSpec, drop_table, table_name};
 
-use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, Spec};
+use crate::marker::{CREATE_MARKER, MARKER_TABLE, Mark, mark_loading, mark_ready};
 use crate::parts::PART_ROWS;
 use crate::state::{self, Found, Todo};
 use crate::{Listener, PrepareError, Prepared, Progress, Wanted};
@@ -23,7 +23,7 @@ pub fn prepare_sqlite(
     listener: Listener<'_>,
 ) -> Result<Prepared, PrepareError> {
     let connection = target.open().map_err(failed("opening the database"))?;
-    let spec = Spec::wanted(wanted);
+    let spec = wanted.workload.table_spec(wanted.options, wanted.seed);
     let tables = wanted.workload.tables(wanted.options, wanted.users);
     let found: Vec<Found> = (1..=tables)
         .map(|table| inspect(&connection, table, &spec))
@@ -45,7 +45,7 @@ pub fn prepare_sqlite(
             });
             listener.interrupted.load(Ordering::Relaxed)
         };
-        build(&connection, *table, &spec, wanted, &mut tell)?;
+        build(&connection, *table, &spec, &mut tell)?;
     }
     Ok(prepared)
 }
@@ -54,7 +54,7 @@ fn failed(statement: &str) -> impl FnOnce(rusqlite::Error) -> PrepareError {
     move |error| PrepareError::Sqlite(session_error(&error, Some(statement)))
 }
 
-fn inspect(connection: &Connection, table: u32, spec: &Spec) -> rusqlite::Result<Found> {
+fn inspect(connection: &Connection, table: u32, spec: &TableSpec) -> rusqlite::Result<Found> {
     let name = table_name(table);
     let mut listing = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let columns: Vec<String> = listing
@@ -102,42 +102,28 @@ fn inspect(connection: &Connection, table: u32, spec: &Spec) -> rusqlite::Result
 fn build(
     connection: &Connection,
     table: u32,
-    spec: &Spec,
-    wanted: &Wanted<'_>,
+    spec: &TableSpec,
     tell: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), PrepareError> {
     let run = |sql: &str| connection.execute_batch(sql).map_err(failed(sql));
-    run(&spec.mark_loading(table))?;
-    run(&schema::drop_table(table))?;
-    if spec.is_bulk() {
-        run(&schema::create_bulk_table(Dialect::Sqlite, table))?;
-        return run(&spec.mark_ready(table, Checksum::default()));
-    }
-    run(&schema::create_table(
-        Dialect::Sqlite,
-        wanted.options,
-        table,
-    ))?;
-    let data = DataSpec {
-        seed: wanted.seed,
-        rows: wanted.options.rows,
-        distribution: wanted.options.distribution,
-    };
-    let rows = TableRows::new(&data, table)?;
+    run(&mark_loading(spec, table))?;
+    run(&drop_table(table))?;
+    run(&spec.create(Dialect::Sqlite, table))?;
+    let rows = spec.table_rows(table)?;
     let mut checksum = Checksum::default();
     let mut next = 1;
-    while next <= data.rows {
-        let last = data.rows.min(next + PART_ROWS - 1);
+    while next <= spec.rows {
+        let last = spec.rows.min(next + PART_ROWS - 1);
         insert(connection, table, &rows, next..=last, &mut checksum)?;
         next = last + 1;
         if tell(last) {
             return Err(PrepareError::Interrupted);
         }
     }
-    for sql in schema::create_indexes(Dialect::Sqlite, wanted.options, table) {
+    for sql in spec.finish(Dialect::Sqlite, table) {
         run(&sql)?;
     }
-    run(&spec.mark_ready(table, checksum))
+    run(&mark_ready(spec, table, checksum))
 }
 
 fn insert(

@@ -1,13 +1,13 @@
 //! What is in the database, and what that means for the load.
 
 use workload::options::Options;
-use workload::schema::table_name;
+use workload::schema::{TableSpec, table_name};
 
-use crate::marker::{Mark, Spec};
+use crate::marker::Mark;
 use crate::{Mode, PrepareError, Prepared, Progress, Wanted};
 
 /// What was found under a table's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Found {
     Nothing,
     Table {
@@ -41,7 +41,7 @@ pub(crate) struct Todo {
 pub(crate) fn plan(
     found: &[Found],
     wanted: &Wanted<'_>,
-    spec: &Spec,
+    spec: &TableSpec,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Todo, PrepareError> {
     let mut missing = Vec::new();
@@ -64,16 +64,12 @@ pub(crate) fn plan(
     Ok(Todo { missing, prepared })
 }
 
-/// The columns of sysbench's tables.
-const OLTP_COLUMNS: [&str; 4] = ["id", "k", "c", "pad"];
-const BULK_COLUMNS: [&str; 2] = ["id", "k"];
-
 /// Decides about table number `table`. A table that dyno did not make is never
 /// dropped if it has other columns.
 fn decide(
     found: &Found,
     table: u32,
-    wanted: &Spec,
+    wanted: &TableSpec,
     options: &Options,
     mode: Mode,
 ) -> Result<Action, PrepareError> {
@@ -87,11 +83,12 @@ fn decide(
     };
     let name = table_name(table);
     check_columns(&name, columns, wanted)?;
-    if mode == Mode::Always || (wanted.is_bulk() && mark.is_some()) {
+    let begins_empty = wanted.rows == 0;
+    if mode == Mode::Always || (begins_empty && mark.is_some()) {
         return Ok(Action::Build { note: None });
     }
-    if wanted.is_bulk() {
-        return Err(foreign_bulk_table(&name));
+    if begins_empty {
+        return Err(foreign_table(&name));
     }
     match mark {
         Some(mark) if !mark.ready => Ok(Action::Build {
@@ -107,22 +104,18 @@ fn decide(
     }
 }
 
-/// A bulk load begins with empty tables; this one may hold what somebody needs.
-fn foreign_bulk_table(name: &str) -> PrepareError {
+/// A load that begins with empty tables drops what is there, which somebody may need.
+fn foreign_table(name: &str) -> PrepareError {
     PrepareError::Unfit {
         problem: format!(
-            "the table {name} was not made by dyno, and bulk_insert would have to drop it"
+            "the table {name} was not made by dyno, and the workload would have to drop it"
         ),
         remedy: "use another database, or --prepare always to drop it".to_owned(),
     }
 }
 
-fn check_columns(name: &str, columns: &[String], wanted: &Spec) -> Result<(), PrepareError> {
-    let expected: &[&str] = if wanted.is_bulk() {
-        &BULK_COLUMNS
-    } else {
-        &OLTP_COLUMNS
-    };
+fn check_columns(name: &str, columns: &[String], wanted: &TableSpec) -> Result<(), PrepareError> {
+    let expected = wanted.columns();
     if columns
         .iter()
         .map(|column| column.to_lowercase())
@@ -140,8 +133,8 @@ fn check_columns(name: &str, columns: &[String], wanted: &Spec) -> Result<(), Pr
     })
 }
 
-fn keep_ours(name: &str, mark: &Mark, wanted: &Spec) -> Result<Action, PrepareError> {
-    if mark.spec.same_shape(wanted) {
+fn keep_ours(name: &str, mark: &Mark, wanted: &TableSpec) -> Result<Action, PrepareError> {
+    if mark.spec.has_form_of(wanted) {
         let note = (mark.spec != *wanted).then(|| {
             format!(
                 "{name} was loaded with seed {}; its rows are used as they are",
@@ -153,8 +146,8 @@ fn keep_ours(name: &str, mark: &Mark, wanted: &Spec) -> Result<Action, PrepareEr
     Err(PrepareError::Unfit {
         problem: format!(
             "the table {name} was loaded with {}, but the load asks for {}",
-            mark.spec.shown(),
-            wanted.shown()
+            mark.spec.describe(),
+            wanted.describe()
         ),
         remedy: "use the same options, or --prepare always to build it anew".to_owned(),
     })
@@ -183,19 +176,21 @@ fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Action
 
 #[cfg(test)]
 mod tests {
+    use workload::name::WorkloadName;
+
     use super::*;
 
-    fn spec(rows: u64, seed: u64) -> Spec {
+    fn spec(rows: u64, seed: u64) -> TableSpec {
         let options = Options {
             rows,
             ..Options::default()
         };
-        Spec::of(&options, seed, false)
+        WorkloadName::OltpReadWrite.table_spec(&options, seed)
     }
 
-    fn table(highest_id: u64, mark: Option<(Spec, bool)>) -> Found {
+    fn table(highest_id: u64, mark: Option<(TableSpec, bool)>) -> Found {
         Found::Table {
-            columns: OLTP_COLUMNS.map(str::to_owned).to_vec(),
+            columns: ["id", "k", "c", "pad"].map(str::to_owned).to_vec(),
             highest_id: Some(highest_id),
             mark: mark.map(|(spec, ready)| Mark { spec, ready }),
         }
@@ -263,9 +258,9 @@ mod tests {
     #[test]
     fn a_bulk_table_is_dropped_only_if_it_is_dynos_or_the_user_says_so() {
         let options = Options::default();
-        let spec = Spec::of(&options, 1, true);
+        let spec = WorkloadName::BulkInsert.table_spec(&options, 1);
         let mut found = Found::Table {
-            columns: BULK_COLUMNS.map(str::to_owned).to_vec(),
+            columns: ["id", "k"].map(str::to_owned).to_vec(),
             highest_id: Some(5),
             mark: None,
         };

@@ -9,7 +9,6 @@ use measure::finding::{Finding, Level};
 use measure::result::{Disk, Environment, Place, RunResult};
 use measure::summary::TrialSummary;
 use plan::{EngineSpec, Reset};
-use workload::name::WorkloadName;
 
 use crate::failure::{Exit, Failure};
 
@@ -143,8 +142,8 @@ fn handed_on(trial: &Trial) -> Option<impl PartialEq> {
         return None;
     };
     let directory = spec.directory.as_ref().map(|directory| &directory.value);
-    // Bulk inserts begin with empty tables, whatever rows are wanted.
-    let has_rows = trial.workload != WorkloadName::BulkInsert;
+    // Tables that begin empty do so whatever rows are wanted.
+    let has_rows = !trial.workload.begins_empty();
     let rows = has_rows.then_some((trial.options.tables, trial.options.rows, trial.seed));
     (spec.reset == Reset::None).then_some((spec.engine, directory, trial.instances, rows))
 }

@@ -217,8 +217,8 @@ fn one_repeat_has_no_interval_over_repeats() {
     });
     for (command, words) in [
         ("compare", "no verdict from a single run"),
-        ("rank", "leaves out what differs from run to run"),
-        ("size", "does not hold what varies from one run to the next"),
+        ("rank", "excludes run-to-run variation"),
+        ("size", "excludes run-to-run variation"),
     ] {
         let done = folder.run(command).succeeds();
         let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

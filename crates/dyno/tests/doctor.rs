@@ -107,7 +107,7 @@ fn a_server_with_bad_settings_is_told_what_is_wrong() {
     assert_eq!(bad(&findings, &url), expected, "{}", found.shown());
     let text = doctor("").arg(&url).run().succeeds().stdout;
     assert!(
-        text.contains("mend: SET GLOBAL innodb_flush_log_at_trx_commit = 1;"),
+        text.contains("fix: SET GLOBAL innodb_flush_log_at_trx_commit = 1;"),
         "{text}"
     );
 }

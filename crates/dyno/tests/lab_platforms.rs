@@ -146,7 +146,7 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
     assert_eq!(
         meant.rows,
         [
-            ["setup", "CPUs of each server", "2 at most", "0.2 at most"],
+            ["setup", "CPUs per server", "at most 2", "at most 0.2"],
             ["server", "sync_binlog", "default", "1"],
         ]
     );

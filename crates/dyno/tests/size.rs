@@ -132,6 +132,6 @@ fn what_cannot_be_sized_is_refused_with_its_reason() {
     );
     fails(
         "--need 1 --efficiency 0.9 --point instances=5",
-        &["no trial gave a throughput that counts at instances=5"],
+        &["no trial has a valid throughput at instances=5"],
     );
 }

@@ -47,11 +47,31 @@ fn the_first_study_gives_a_curve_and_a_report() {
     }
     let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
     let first = result.trials[0].started_at.as_ref().unwrap();
-    assert!(page.contains(first) && page.contains("not judged"));
+    assert!(page.contains(first) && page.contains("not assessed"));
     assert!(page.contains("threads=8") && !page.contains("src=\"http"));
     let kept = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
     assert!(kept.contains("load.time=1s") && kept.contains("[sweep]"));
     assert_eq!(store::trial_dirs(&done.out()).unwrap().len(), 4);
+    a_report_has_the_formats_of_other_answers(&done.out());
+}
+
+/// In a directory of its own, and as JSON; the result is left as it is.
+fn a_report_has_the_formats_of_other_answers(result: &Path) {
+    let page = result.join("report.html");
+    std::fs::remove_file(&page).unwrap();
+    let report = Program::new().arg("report").os_arg(result);
+    let done = report.args("--json --out formats").run().succeeds();
+    let read = |name: &str| std::fs::read_to_string(done.dir().join("formats").join(name)).unwrap();
+    let stored = std::fs::read_to_string(result.join("result.json")).unwrap();
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(json(&done.stdout), json(&stored));
+    assert_eq!(json(&read("report.json")), json(&stored));
+    let csv = std::fs::read_to_string(result.join("results.csv")).unwrap();
+    assert_eq!(read("report.csv"), csv);
+    let markdown = std::fs::read_to_string(result.join("report.md")).unwrap();
+    assert_eq!(read("report.md"), markdown);
+    assert!(read("report.html").contains("id=\"series-4\""));
+    assert!(!page.exists());
 }
 
 #[test]

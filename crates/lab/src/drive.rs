@@ -8,10 +8,9 @@ use std::thread::Scope;
 
 use client::mysql::Connector;
 use client::sqlite::SqliteConnector;
-use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop, Work};
+use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop};
 use measure::setup::ReplyTime;
-use workload::catalog::Catalog;
-use workload::user::Shared;
+use workload::built_in::BuiltIn;
 
 use crate::database::Database;
 use crate::failure::{Cause, Failure};
@@ -81,33 +80,31 @@ impl<'a> Load<'a> {
         'a: 'scope,
     {
         let trial = self.trial;
-        let kinds = workload::kinds(trial.workload, &trial.options);
-        let catalog = Catalog::new(trial.workload, &trial.options, self.database.dialect());
         // Users of different servers are different users.
         let spec = LoadSpec {
             workers: trial.workers(self.database),
             seed: trial.load.seed.wrapping_add(self.place as u64),
             ..trial.load.clone()
         };
-        let shared = Shared::new(trial.workload, trial.options.clone(), spec.seed, spec.users)
-            .map_err(|error| Failure::new(Cause::Usage, error))?;
-        let (catalog, shared) = (Arc::new(catalog), Arc::new(shared));
+        let workload = BuiltIn::new(
+            trial.workload,
+            &trial.options,
+            self.database.dialect(),
+            spec.seed,
+            spec.users,
+        )
+        .map_err(|error| Failure::new(Cause::Usage, error))?;
         std::thread::Builder::new()
             .name(format!("dyno-load-{}", self.place + 1))
             .spawn_scoped(scope, move || {
-                let work = Work {
-                    catalog: &catalog,
-                    kinds: &kinds,
-                    users: &shared,
-                };
-                let ended = to_its_end(|| self.run(&spec, work));
+                let ended = to_its_end(|| self.run(&spec, &workload));
                 self.tell(LoadNews::Ended(ended));
             })
             .map(drop)
             .map_err(|error| Failure::new(Cause::Internal, error))
     }
 
-    fn run(&self, spec: &LoadSpec, work: Work<'_>) -> Result<LoadOutcome, LoadError> {
+    fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
         let mut tell = |event: Event<'_>| {
             self.tell(match event {
                 Event::Connecting { open, .. } => LoadNews::Connecting(open),
@@ -122,13 +119,27 @@ impl<'a> Load<'a> {
                     protocol: self.trial.protocol,
                     stamp_replies: self.trial.reply_time == ReplyTime::Kernel,
                 });
-                load::run(spec, &connector, work, self.barrier, self.stop, &mut tell)
+                load::run(
+                    spec,
+                    &connector,
+                    workload,
+                    self.barrier,
+                    self.stop,
+                    &mut tell,
+                )
             }
             Database::Sqlite(target) => {
                 let connector = Arc::new(SqliteConnector {
                     target: Arc::clone(target),
                 });
-                load::run(spec, &connector, work, self.barrier, self.stop, &mut tell)
+                load::run(
+                    spec,
+                    &connector,
+                    workload,
+                    self.barrier,
+                    self.stop,
+                    &mut tell,
+                )
             }
         }
     }

@@ -12,6 +12,7 @@ use measure::setup::{
 use measure::summary::TrialSummary;
 use plan::EngineSpec;
 use plan::FindMax;
+use workload::label;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
@@ -171,8 +172,8 @@ impl Trial {
     /// # Errors
     /// What is wrong.
     pub fn check(&self) -> Result<(), Failure> {
-        self.options
-            .validate_for(self.workload)
+        self.workload
+            .validate(&self.options)
             .map_err(|error| Failure::new(Cause::Usage, error))
     }
 
@@ -200,13 +201,11 @@ impl Trial {
         }
     }
 
-    /// The kinds of its statements, as they are stored.
+    /// The labels of its statements, as they are stored.
     #[must_use]
     pub fn statement_kinds(&self) -> Vec<StatementKind> {
-        workload::kinds(self.workload, &self.options)
-            .into_iter()
-            .map(stored_kind)
-            .collect()
+        let labels = self.workload.labels(&self.options);
+        labels.iter().map(stored).collect()
     }
 
     /// What it is to be driven with, as far as that is known before its server is.
@@ -320,13 +319,13 @@ fn options_text(options: &Options) -> String {
     pairs.join(", ")
 }
 
-fn stored_kind(kind: workload::kind::Kind) -> StatementKind {
+fn stored((name, class): (&str, label::Class)) -> StatementKind {
     StatementKind {
-        name: kind.name().to_owned(),
-        class: match kind.class() {
-            workload::kind::Class::Read => Class::Read,
-            workload::kind::Class::Write => Class::Write,
-            workload::kind::Class::Other => Class::Other,
+        name: name.to_owned(),
+        class: match class {
+            label::Class::Read => Class::Read,
+            label::Class::Write => Class::Write,
+            label::Class::Other => Class::Other,
         },
     }
 }

@@ -14,16 +14,16 @@ use crate::record::Recorder;
 pub(crate) struct Cutter {
     /// Goes round: given to a recorder for the slice that it has.
     spare: Slice,
-    kinds: usize,
+    labels: usize,
     last_ns: u64,
     cpu: Vec<Option<CpuTime>>,
 }
 
 impl Cutter {
-    pub(crate) fn new(kinds: usize) -> Self {
+    pub(crate) fn new(labels: usize) -> Self {
         Self {
-            spare: Slice::new(kinds),
-            kinds,
+            spare: Slice::new(labels),
+            labels,
             last_ns: 0,
             cpu: Vec::new(),
         }
@@ -48,7 +48,7 @@ impl Cutter {
         now_ns: u64,
         backlog: Option<u64>,
     ) -> Second {
-        let mut merged = Slice::new(self.kinds);
+        let mut merged = Slice::new(self.labels);
         for recorder in recorders {
             recorder.exchange(&mut self.spare);
             merged.merge(&self.spare);

@@ -25,7 +25,7 @@ mod worker;
 
 pub use barrier::Barrier;
 pub use outcome::{Event, LoadError, LoadOutcome};
-pub use run::{Work, run};
+pub use run::run;
 pub use spec::{Arrivals, End, LoadSpec, Pace, STALL_LIMIT};
 pub use stop::Stop;
 

@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use measure::slice::{ErrorCount, Slice};
-use workload::catalog::{Catalog, Kind};
+use workload::label::Label;
 use workload::session::SessionError;
-use workload::user::Done;
+use workload::virtual_user::Done;
 
 use crate::control::lock;
 
@@ -25,9 +25,9 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(kinds: usize, users: usize) -> Self {
+    pub(crate) fn new(labels: usize, users: usize) -> Self {
         Self {
-            slice: Mutex::new(Slice::new(kinds)),
+            slice: Mutex::new(Slice::new(labels)),
             running: (0..users).map(|_| AtomicU64::new(0)).collect(),
             last_end_ns: AtomicU64::new(0),
             thread: AtomicU32::new(0),
@@ -101,9 +101,9 @@ impl Recorder {
 
     /// A statement got its reply, which was read `delay_ns` after it had arrived.
     #[inline]
-    pub(crate) fn statement(&self, kind: usize, duration_ns: u64, delay_ns: Option<u64>) {
+    pub(crate) fn statement(&self, label: Label, duration_ns: u64, delay_ns: Option<u64>) {
         let mut slice = lock(&self.slice);
-        slice.statements[kind].record(duration_ns);
+        slice.statements[label.index()].record(duration_ns);
         if let Some(delay_ns) = delay_ns {
             slice.delay.record(delay_ns);
         }
@@ -112,39 +112,5 @@ impl Recorder {
     /// A reply's stamp could not be true.
     pub(crate) fn refused_stamp(&self) {
         lock(&self.slice).refused_stamps += 1;
-    }
-}
-
-/// Where each statement's time is recorded.
-#[derive(Debug)]
-pub(crate) struct KindIndex {
-    kinds: Vec<Kind>,
-    by_statement: Vec<u8>,
-}
-
-impl KindIndex {
-    pub(crate) fn new(catalog: &Catalog, kinds: &[Kind]) -> Self {
-        let mut index = Self {
-            kinds: kinds.to_vec(),
-            by_statement: Vec::new(),
-        };
-        let statements = catalog.statements.iter();
-        index.by_statement = statements
-            .map(|statement| index.of(statement.kind) as u8)
-            .collect();
-        index
-    }
-
-    /// The place of a statement of the catalog.
-    pub(crate) fn of_statement(&self, statement: u32) -> usize {
-        usize::from(self.by_statement[statement as usize])
-    }
-
-    /// The place of a kind; every kind that a workload sends is in its list.
-    pub(crate) fn of(&self, kind: Kind) -> usize {
-        self.kinds
-            .iter()
-            .position(|known| *known == kind)
-            .unwrap_or(0)
     }
 }

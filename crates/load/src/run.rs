@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use measure::setup::Unfinished;
 use measure::slice::{Phase, Second};
-use workload::catalog::Catalog;
-use workload::kind::Kind;
 use workload::session::Connect;
-use workload::user::{Shared as UserShared, User};
+use workload::virtual_user::Workload;
 
 use crate::absence::{Progress, is_unreachable, stalled_error};
 use crate::arrivals::Queue;
@@ -18,7 +16,7 @@ use crate::clock::{Clock, ns};
 use crate::control::{Control, Stage};
 use crate::cut::Cutter;
 use crate::outcome::{Event, LoadError, LoadOutcome};
-use crate::record::{KindIndex, Recorder};
+use crate::record::Recorder;
 use crate::runtime::{Runtime, Spawn, Threads};
 use crate::spec::{End, LoadSpec, Pace};
 use crate::stop::Stop;
@@ -38,27 +36,16 @@ const LOST_AFTER_NS: u64 = SECOND_NS;
 /// cannot be interrupted.
 const CANCEL_LIMIT_NS: u64 = SECOND_NS;
 
-/// What virtual users do.
-#[derive(Debug, Clone, Copy)]
-pub struct Work<'a> {
-    /// All statements.
-    pub catalog: &'a Arc<Catalog>,
-    /// Their kinds, in the order of [`Second`]'s.
-    pub kinds: &'a [Kind],
-    /// What all users share.
-    pub users: &'a Arc<UserShared>,
-}
-
 /// Runs a load: connects, waits for the other loads of its `barrier`, warms up, measures,
 /// stops. `tell` receives each second as it ends; `stop` may end the load early.
 ///
 /// # Errors
 /// When the load could not start, or a worker died. Everything else that ends a load is in
 /// its outcome.
-pub fn run<C>(
+pub fn run<C, W>(
     spec: &LoadSpec,
     connector: &Arc<C>,
-    work: Work<'_>,
+    workload: &W,
     barrier: &Barrier,
     stop: &Stop,
     tell: &mut dyn FnMut(Event<'_>),
@@ -66,22 +53,23 @@ pub fn run<C>(
 where
     C: Connect + Send + Sync + 'static,
     C::Session: 'static,
+    W: Workload,
 {
-    run_on(Threads::new(barrier), spec, connector, work, stop, tell)
+    run_on(Threads::new(barrier), spec, connector, workload, stop, tell)
 }
 
 /// The same on any runtime.
-pub(crate) fn run_on<C>(
-    runtime: impl Spawn<C>,
+pub(crate) fn run_on<C, W: Workload>(
+    runtime: impl Spawn<C, W::User>,
     spec: &LoadSpec,
     connector: &Arc<C>,
-    work: Work<'_>,
+    workload: &W,
     stop: &Stop,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<LoadOutcome, LoadError> {
-    let mut load = Load::new(runtime, spec, work.kinds.len());
+    let mut load = Load::new(runtime, spec, workload.catalog().labels.count());
     let connected = load
-        .spawn_workers(connector, work)
+        .spawn_workers(connector, workload)
         .and_then(|()| load.connect(stop, tell));
     connected.inspect_err(|_| load.runtime.cancel_start())?;
     let start_ns = load.start_together(stop)?;
@@ -117,9 +105,9 @@ struct Load<'a, R: Runtime> {
 }
 
 impl<'a, R: Runtime> Load<'a, R> {
-    fn new(runtime: R, spec: &'a LoadSpec, kinds: usize) -> Self {
+    fn new(runtime: R, spec: &'a LoadSpec, labels: usize) -> Self {
         let recorders = (0..spec.workers)
-            .map(|worker| Arc::new(Recorder::new(kinds, users_of(spec, worker).len())));
+            .map(|worker| Arc::new(Recorder::new(labels, users_of(spec, worker).len())));
         Self {
             runtime,
             spec,
@@ -127,30 +115,29 @@ impl<'a, R: Runtime> Load<'a, R> {
             recorders: recorders.collect(),
             is_stalled: false,
             worker_error: None,
-            cutter: Cutter::new(kinds),
+            cutter: Cutter::new(labels),
             start_ns: 0,
         }
     }
 
     /// Starts the workers, each with its share of the users.
-    fn spawn_workers<C>(&mut self, connector: &Arc<C>, work: Work<'_>) -> Result<(), LoadError>
+    fn spawn_workers<C, W>(&mut self, connector: &Arc<C>, workload: &W) -> Result<(), LoadError>
     where
-        R: Spawn<C>,
+        R: Spawn<C, W::User>,
+        W: Workload,
     {
         let spec = self.spec;
-        let kinds = Arc::new(KindIndex::new(work.catalog, work.kinds));
         for (worker, recorder) in (0..).zip(&self.recorders) {
             let indexes = users_of(spec, worker);
             let seed = spec.seed.wrapping_add(u64::from(indexes.start));
             let users = indexes
-                .map(|index| User::new(work.users, index))
+                .map(|index| workload.user(index))
                 .collect::<Result<_, _>>();
             self.runtime.spawn(WorkerSetup {
                 control: Arc::clone(&self.control),
                 recorder: Arc::clone(recorder),
                 connector: Arc::clone(connector),
-                catalog: Arc::clone(work.catalog),
-                kinds: Arc::clone(&kinds),
+                catalog: Arc::clone(workload.catalog()),
                 users: users.map_err(std::io::Error::other)?,
                 ignored_errors: spec.ignored_errors.as_slice().into(),
                 think: spec.think,

@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use workload::session::Connect;
+use workload::virtual_user::VirtualUser;
 
 use crate::barrier::{Barrier, Broken};
 use crate::clock::{Clock, SystemClock};
@@ -42,13 +43,13 @@ pub(crate) trait Runtime {
     fn detach_workers(&mut self);
 }
 
-/// A runtime whose workers can use connections of `C`.
-pub(crate) trait Spawn<C>: Runtime {
+/// A runtime whose workers can run users of `U` on connections of `C`.
+pub(crate) trait Spawn<C, U>: Runtime {
     /// Starts a worker.
     ///
     /// # Errors
     /// When the system refuses a thread.
-    fn spawn(&mut self, setup: WorkerSetup<C>) -> std::io::Result<()>;
+    fn spawn(&mut self, setup: WorkerSetup<C, U>) -> std::io::Result<()>;
 }
 
 /// A thread for each worker, on the system's clock.
@@ -107,12 +108,13 @@ impl Runtime for Threads<'_> {
     }
 }
 
-impl<C> Spawn<C> for Threads<'_>
+impl<C, U> Spawn<C, U> for Threads<'_>
 where
     C: Connect + Send + Sync + 'static,
     C::Session: 'static,
+    U: VirtualUser + Send + 'static,
 {
-    fn spawn(&mut self, setup: WorkerSetup<C>) -> std::io::Result<()> {
+    fn spawn(&mut self, setup: WorkerSetup<C, U>) -> std::io::Result<()> {
         let clock = self.clock;
         let thread = std::thread::Builder::new()
             .name("dyno-worker".to_owned())

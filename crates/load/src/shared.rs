@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
 
 use crate::control::Control;
-use crate::record::{KindIndex, Recorder};
+use crate::record::Recorder;
 
 /// The part that needs no connection.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Shared<K> {
     pub(crate) clock: K,
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
-    pub(crate) kinds: Arc<KindIndex>,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) is_open_loop: bool,
 }
 
@@ -27,7 +27,6 @@ pub(crate) struct Shared<K> {
 pub(crate) struct Worker<C, K> {
     pub(crate) shared: Rc<Shared<K>>,
     pub(crate) connector: Arc<C>,
-    pub(crate) catalog: Arc<Catalog>,
     /// Limits how many connections are opened at once.
     pub(crate) connecting: Semaphore,
     pub(crate) ignored_errors: Arc<[u32]>,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use workload::kind::Kind;
+use workload::label::Label;
 use workload::session::{Param, Reply, Session, SessionError};
 
 use crate::clock::Clock;
@@ -84,7 +84,7 @@ impl<S: Session, K: Clock> Timed<S, K> {
     }
 
     #[inline]
-    fn replied(&mut self, kind: usize, sent_ns: u64, is_done: bool) {
+    fn replied(&mut self, label: Label, sent_ns: u64, is_done: bool) {
         let clock = &self.shared.clock;
         let read_ns = clock.now_ns();
         let monotonic_ns = self.session.reply_arrived_ns();
@@ -98,7 +98,7 @@ impl<S: Session, K: Clock> Timed<S, K> {
         self.arrived_ns = Some(arrived_ns);
         let recorder = &self.shared.recorder;
         if is_done {
-            recorder.statement(kind, arrived_ns - sent_ns, delay_ns);
+            recorder.statement(label, arrived_ns - sent_ns, delay_ns);
         }
         if arrival == Arrival::Refused {
             recorder.refused_stamp();
@@ -112,18 +112,17 @@ impl<S: Session, K: Clock> Session for Timed<S, K> {
         statement: u32,
         params: &[Param<'_>],
     ) -> Result<Reply, SessionError> {
-        let kind = self.shared.kinds.of_statement(statement);
+        let label = self.shared.catalog.statements[statement as usize].label;
         let sent_ns = self.sent_ns();
         let reply = self.session.execute(statement, params).await;
-        self.replied(kind, sent_ns, reply.is_ok());
+        self.replied(label, sent_ns, reply.is_ok());
         reply
     }
 
-    async fn query(&mut self, kind: Kind, sql: &str) -> Result<Reply, SessionError> {
-        let place = self.shared.kinds.of(kind);
+    async fn query(&mut self, label: Label, sql: &str) -> Result<Reply, SessionError> {
         let sent_ns = self.sent_ns();
-        let reply = self.session.query(kind, sql).await;
-        self.replied(place, sent_ns, reply.is_ok());
+        let reply = self.session.query(label, sql).await;
+        self.replied(label, sent_ns, reply.is_ok());
         reply
     }
 

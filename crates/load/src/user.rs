@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use workload::session::{Connect, FailureKind, Session, SessionError};
-use workload::user::{Done, User};
+use workload::virtual_user::{Done, VirtualUser};
 
 use crate::arrivals::Take;
 use crate::clock::{Clock, ns};
@@ -18,11 +18,11 @@ use crate::timed::Timed;
 struct Ended;
 
 /// A virtual user with its connection.
-struct VirtualUser<'a, C: Connect, K> {
+struct ConnectedUser<'a, C: Connect, K, U> {
     worker: &'a Worker<C, K>,
     /// Its index on its worker.
     index: usize,
-    user: User,
+    user: U,
     session: Timed<C::Session, K>,
     outage: Outage,
     /// The intended starts of transactions that `user` has not sent yet.
@@ -30,7 +30,12 @@ struct VirtualUser<'a, C: Connect, K> {
 }
 
 /// Runs a user until the load ends. `index` counts the users of one worker.
-pub(crate) async fn run<C: Connect, K: Clock>(worker: Rc<Worker<C, K>>, index: usize, user: User) {
+pub(crate) async fn run<C, K, U>(worker: Rc<Worker<C, K>>, index: usize, user: U)
+where
+    C: Connect,
+    K: Clock,
+    U: VirtualUser,
+{
     // Counts the user however the task ends, even if it is dropped.
     let _ended = worker.shared.ended_guard();
     let Some(session) = open_first(&worker).await else {
@@ -38,7 +43,7 @@ pub(crate) async fn run<C: Connect, K: Clock>(worker: Rc<Worker<C, K>>, index: u
     };
     worker.shared.control.user_connected();
     worker.shared.reached(Stage::Run).await;
-    let mut user = VirtualUser {
+    let mut user = ConnectedUser {
         worker: &worker,
         index,
         user,
@@ -58,7 +63,7 @@ async fn open_first<C: Connect, K: Clock>(worker: &Worker<C, K>) -> Option<Timed
     if worker.shared.control.reached(Stage::Stop) {
         return None;
     }
-    match worker.connector.connect(&worker.catalog).await {
+    match worker.connector.connect(&worker.shared.catalog).await {
         Ok(session) => Some(Timed::new(session, &worker.shared)),
         Err(error) => {
             worker.shared.control.fail(error);
@@ -67,7 +72,7 @@ async fn open_first<C: Connect, K: Clock>(worker: &Worker<C, K>) -> Option<Timed
     }
 }
 
-impl<C: Connect, K: Clock> VirtualUser<'_, C, K> {
+impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Runs transactions until the load ends.
     async fn run(&mut self) -> Result<(), Ended> {
         while let Some(intended_ns) = self.next_start().await {
@@ -235,7 +240,7 @@ impl<C: Connect, K: Clock> VirtualUser<'_, C, K> {
             }
             let attempt = {
                 let _permit = worker.connecting.acquire().await;
-                worker.connector.connect(&worker.catalog).await
+                worker.connector.connect(&worker.shared.catalog).await
             };
             match attempt {
                 Ok(fresh) => {

@@ -12,23 +12,22 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
 use workload::session::Connect;
-use workload::user::User;
+use workload::virtual_user::VirtualUser;
 
 use crate::clock::Clock;
 use crate::control::{Control, Stage};
 use crate::cpu;
-use crate::record::{KindIndex, Recorder};
+use crate::record::Recorder;
 use crate::shared::{Shared, Worker};
 
 /// Everything a worker needs to start.
 #[derive(Debug)]
-pub(crate) struct WorkerSetup<C> {
+pub(crate) struct WorkerSetup<C, U> {
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) connector: Arc<C>,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) kinds: Arc<KindIndex>,
-    pub(crate) users: Vec<User>,
+    pub(crate) users: Vec<U>,
     pub(crate) ignored_errors: Arc<[u32]>,
     pub(crate) think: Duration,
     pub(crate) seed: u64,
@@ -37,9 +36,11 @@ pub(crate) struct WorkerSetup<C> {
     pub(crate) batch_scheduling: bool,
 }
 
-impl<C: Connect + 'static> WorkerSetup<C>
+impl<C, U> WorkerSetup<C, U>
 where
+    C: Connect + 'static,
     C::Session: 'static,
+    U: VirtualUser + 'static,
 {
     /// The tasks of the worker's users.
     pub(crate) fn into_tasks<K: Clock>(
@@ -51,11 +52,10 @@ where
                 clock,
                 control: self.control,
                 recorder: self.recorder,
-                kinds: self.kinds,
+                catalog: self.catalog,
                 is_open_loop: self.is_open_loop,
             }),
             connector: self.connector,
-            catalog: self.catalog,
             connecting: Semaphore::new(self.connect_limit as usize),
             ignored_errors: self.ignored_errors,
             think: self.think,
@@ -67,12 +67,11 @@ where
 }
 
 /// Runs the worker's users on this thread until all have ended or are cancelled.
-pub(crate) fn run<C: Connect + 'static>(
-    setup: WorkerSetup<C>,
-    clock: impl Clock,
-) -> std::io::Result<()>
+pub(crate) fn run<C, U>(setup: WorkerSetup<C, U>, clock: impl Clock) -> std::io::Result<()>
 where
+    C: Connect + 'static,
     C::Session: 'static,
+    U: VirtualUser + 'static,
 {
     if setup.batch_scheduling {
         cpu::schedule_as_batch();

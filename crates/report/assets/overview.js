@@ -82,7 +82,7 @@ function searches() {
     add(s.curve, s.column, 0);
     add(s.held, "highest rate that held", 2, mark(2, "diamond", 11));
     add(s.knee, "knee", 3, mark(3, "circle-open", 17));
-    add(s.overloaded, "more arrived than was done", 1, mark(1, "x-thin-open", 9));
+    add(s.overloaded, "arrivals exceeded throughput", 1, mark(1, "x-thin-open", 9));
   });
   const limits = found.filter((s, i) => found.findIndex((other) => other.limit === s.limit) === i);
   for (const { limit } of limits) {

@@ -2,7 +2,7 @@
 
 const OPEN = ["CPU", "Disks"]; // shown before one asks
 const PANEL = 92, GAP = 20, FRAME = 60; // heights in pixels: a panel, between two, around all
-const TIME = "seconds from the start of the load";
+const TIME = "time since the start of the load, s";
 
 let shown = null; // the trial whose figures are there
 let range = null; // its zoom

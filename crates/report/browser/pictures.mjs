@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
 const [terminal, report, images] = process.argv.slice(2);
-const PAGE_WIDTH_PX = 900, MOST_HEIGHT_PX = 1500;
+const PAGE_WIDTH_PX = 900, MOST_HEIGHT_PX = 1800;
 const LINE_PX = 18, CHARACTER_PX = 7.8, MARGIN_PX = 20, BAR_PX = 28;
 
 const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::number;
 
 /// What people have to know of a column that may have ranges.
-pub(crate) const RANGES: &str = "Parentheses hold between which values the percentile of a single \
-                                 trial lies, with 95 % confidence.";
+pub(crate) const RANGES: &str = "In parentheses: 95 % confidence interval of a single trial's \
+                                 percentile.";
 
 /// A number, how sure it is, and how many trials it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

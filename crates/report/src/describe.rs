@@ -18,15 +18,18 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Engine", setup.engine.clone()),
         ("Server", setup.server.clone()),
         ("Encryption", encryption(setup).to_owned()),
-        ("Servers at once", number::count(setup.instances.into())),
-        ("Virtual users of each", number::count(setup.threads.into())),
+        ("Servers", number::count(setup.instances.into())),
         (
-            "Generator's workers of each",
+            "Virtual users per server",
+            number::count(setup.threads.into()),
+        ),
+        (
+            "Generator workers per server",
             number::count(setup.workers.into()),
         ),
         ("Tables", number::count(setup.tables.into())),
-        ("Rows in each table", number::count(setup.rows)),
-        ("Keys drawn", keys(setup)),
+        ("Rows per table", number::count(setup.rows)),
+        ("Key distribution", keys(setup)),
         ("Statements", setup.protocol.to_string()),
         ("Replies timed by", format!("the {}", setup.reply_time)),
         ("Arrivals", setup.arrivals.clone()),
@@ -36,12 +39,9 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Measurement", limit(setup)),
     ];
     if let Some(directory) = &setup.directory {
-        let cpus = setup.cpus.map(|cpus| format!("{cpus} at most"));
-        facts.push((
-            "CPUs of each server",
-            cpus.unwrap_or_else(|| "all".to_owned()),
-        ));
-        facts.push(("Data below", directory.clone()));
+        let cpus = setup.cpus.map(|cpus| format!("at most {cpus}"));
+        facts.push(("CPUs per server", cpus.unwrap_or_else(|| "all".to_owned())));
+        facts.push(("Data directory", directory.clone()));
     }
     facts
 }
@@ -85,7 +85,7 @@ pub(crate) fn in_short(setup: &Setup) -> String {
 
 fn warm_up(setup: &Setup) -> String {
     let preload = if setup.preload {
-        ", after every table and index was read once"
+        ", after reading every table and index once"
     } else {
         ""
     };
@@ -135,36 +135,39 @@ pub(crate) fn generator(summary: &TrialSummary) -> String {
             workers => format!("the busiest of {workers} workers"),
         };
         parts.push(format!(
-            "{which} ran for {} of the time",
+            "{which} ran {} of the time",
             number::percent(running)
         ));
     }
     if let Some(waiting) = most(|busy| busy.waiting) {
-        parts.push(format!("waited for a CPU for {}", number::percent(waiting)));
+        parts.push(format!(
+            "waited for a CPU {} of the time",
+            number::percent(waiting)
+        ));
     }
     if let Some(p99) = generator.lateness_p99_ms {
         let max = number::maybe(generator.lateness_max_ms);
         parts.push(format!(
-            "noticed arrivals late by {} ms (p99), {max} ms at most",
+            "noticed arrivals {} ms late (p99; maximum {max} ms)",
             number::value(p99)
         ));
     }
     if let Some(delay_ms) = generator.delay_ms {
         parts.push(format!(
-            "read replies {} ms after their arrival ({} ms p99)",
+            "read replies {} ms after their arrival (p99 {} ms)",
             number::value(delay_ms.mean.value),
             number::value(delay_ms.p99)
         ));
     }
     if generator.refused_stamps > 0 {
         parts.push(format!(
-            "refused the time stamps of {} replies, because a clock was set",
+            "rejected the time stamps of {} replies because a clock was set",
             number::count(generator.refused_stamps)
         ));
     }
     if let (Some(peak), Some(end)) = (generator.backlog_peak, generator.backlog_end) {
         parts.push(format!(
-            "backlog {} at most, {} at the end",
+            "maximum backlog {}, {} at the end",
             number::count(peak),
             number::count(end)
         ));
@@ -185,10 +188,10 @@ pub(crate) fn unseen(summary: &TrialSummary) -> Option<String> {
 /// when nothing was measured.
 pub(crate) fn steady(summary: &TrialSummary) -> Option<String> {
     match summary.steady {
-        Some(Steady::From { s }) => Some(format!("from {} on", number::seconds(s))),
+        Some(Steady::From { s }) => Some(format!("from {}", number::seconds(s))),
         Some(Steady::Never { reason }) => Some(format!("never: {reason}")),
         None if (0.0..MIN_SECONDS as f64).contains(&summary.measured_s) => Some(format!(
-            "not judged: that takes a measurement of at least {MIN_SECONDS} s"
+            "not assessed: requires a measurement of at least {MIN_SECONDS} s"
         )),
         None => None,
     }

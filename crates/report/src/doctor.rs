@@ -38,7 +38,7 @@ pub(crate) fn distorting(findings: &[Finding]) -> Vec<Item> {
         .iter()
         .filter(|finding| finding.level < Level::Note);
     let items = worst.map(|finding| Item {
-        words: format!("{}: {}", finding.level, finding.seen),
+        words: format!("{}: {}.", finding.level, finding.seen.trim_end_matches('.')),
         ..item(finding)
     });
     items.collect()

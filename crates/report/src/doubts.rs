@@ -37,10 +37,7 @@ fn warned(trials: &[&TrialSummary]) -> Option<String> {
     });
     let told = told.collect::<Vec<_>>().join(", ");
     (count > 0).then(|| {
-        format!(
-            "{count} of {all} trials carry warnings: {told}. The report of the result explains \
-             them."
-        )
+        format!("{count} of {all} trials carry warnings: {told}. Its report explains them.")
     })
 }
 
@@ -51,11 +48,11 @@ fn spoilt(result: &RunResult) -> Option<String> {
     let ids = distinct(spoils.map(|finding| finding.id.as_str()));
     (!ids.is_empty()).then(|| {
         format!(
-            "{} {} measurements: {}. The report of the result says how to mend it.",
+            "{} {} measurements: {}. Its report says how to fix them.",
             ids.len(),
             match ids.len() {
-                1 => "check found what spoils",
-                _ => "checks found what spoils",
+                1 => "check found conditions that distort",
+                _ => "checks found conditions that distort",
             },
             ids.join(", ")
         )
@@ -66,8 +63,8 @@ fn spoilt(result: &RunResult) -> Option<String> {
 pub(crate) fn at_a_rate<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Option<String> {
     let mut trials = trials.into_iter();
     trials.any(|trial| trial.setup.arrivals != CLOSED_LOOP).then(|| {
-        "Some trials were driven at a rate of their own, which is then their throughput: look at \
-         their response times."
+        "Some trials had a fixed arrival rate, which determines their throughput: compare their \
+         response times."
             .to_owned()
     })
 }

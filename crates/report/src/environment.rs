@@ -36,11 +36,11 @@ pub(crate) fn facts(environment: &Environment) -> Vec<(String, String)> {
         ("dyno", Some(dyno_version.clone())),
         ("Started", Some(started.clone())),
         ("Host", hostname.clone()),
-        ("Virtualisation", virtualisation.clone()),
+        ("Virtualization", virtualisation.clone()),
         ("System", os.clone()),
         ("Kernel", kernel.clone()),
         ("CPU", cpu_model.clone()),
-        ("CPUs for dyno", number(cores)),
+        ("CPUs available to dyno", number(cores)),
         (
             "Threads, cores, sockets",
             topology([cpu_threads, cpu_cores, cpu_sockets]),
@@ -113,7 +113,14 @@ fn disk_words(disk: &Disk) -> String {
     let mut parts = vec![name.clone()];
     parts.extend(model.clone());
     parts.extend(bytes.map(number::bytes));
-    parts.extend(rotational.map(|turns| if turns { "turning" } else { "not turning" }.to_owned()));
+    parts.extend(rotational.map(|turns| {
+        if turns {
+            "rotational"
+        } else {
+            "non-rotational"
+        }
+        .to_owned()
+    }));
     parts.extend(
         scheduler
             .as_ref()

@@ -20,23 +20,22 @@ use crate::search;
 /// The result in a few sentences.
 pub(crate) fn lead(result: &RunResult) -> String {
     if result.trials.is_empty() {
-        return "No trial has ended yet.".to_owned();
+        return "No trial has finished yet.".to_owned();
     }
     if let Some(found) = search::lead(result) {
         return found;
     }
     let points = points(result);
     let Some(best) = best(&points) else {
-        return "No trial gave a number that counts: all failed.".to_owned();
+        return "No valid results: all trials failed.".to_owned();
     };
     let mean = Cell::of(&best.trials, "response_ms.mean");
     if mean.estimate.is_none() {
-        return "No transaction ended while it was measured.".to_owned();
+        return "No transactions completed during the measurement.".to_owned();
     }
     let p99 = Cell::of(&best.trials, "response_ms.p99");
     let numbers = format!(
-        "{} transactions per second, with a mean response time of {} ms and a 99th percentile of \
-         {} ms",
+        "{} transactions per second, mean response time {} ms, 99th percentile {} ms",
         number::estimate(best.tps.estimate),
         number::estimate(mean.estimate),
         p99.shown()
@@ -44,10 +43,10 @@ pub(crate) fn lead(result: &RunResult) -> String {
     let mut text = match (points.as_slice(), best.trials.first()) {
         ([_], Some(first)) => {
             let setup = &first.setup;
-            format!("{} gave {numbers} under {}.", setup.engine, setup.workload)
+            format!("{} under {}: {numbers}.", setup.engine, setup.workload)
         }
         _ => format!(
-            "Of {} points, the most throughput was at {}: {numbers}.{}",
+            "Of {} points, throughput was highest at {}: {numbers}.{}",
             points.len(),
             best.name,
             compared(best, &points)
@@ -55,7 +54,7 @@ pub(crate) fn lead(result: &RunResult) -> String {
     };
     text.push_str(&bound_at(best));
     if best.tps.n > 1 {
-        text.push_str(&format!(" The numbers are means of {} trials.", best.tps.n));
+        text.push_str(&format!(" Values are means of {} trials.", best.tps.n));
     }
     // A number stays on a line with its error and its unit.
     text.replace(" ± ", "\u{a0}±\u{a0}")
@@ -121,7 +120,12 @@ fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     if near.len() > MOST {
         text.push_str(&format!(" and {} others", near.len() - MOST));
     }
-    (!near.is_empty()).then(|| format!("not clearly more than at {text}: the intervals overlap"))
+    (!near.is_empty()).then(|| {
+        format!(
+            "not clearly more than at {text}: their confidence \
+                                        intervals overlap"
+        )
+    })
 }
 
 /// Whether two intervals overlap; without intervals nothing is claimed.
@@ -145,7 +149,7 @@ fn bound_at(best: &Point<'_>) -> String {
         .collect();
     bounds.dedup();
     match bounds.as_slice() {
-        [Bound::Nothing] => " No bottleneck was identified there.".to_owned(),
+        [Bound::Nothing] => " No bottleneck was identified.".to_owned(),
         [bound] => format!(" That point was {}.", in_sentence(*bound)),
         _ => String::new(),
     }
@@ -186,9 +190,9 @@ pub(crate) fn ended_early(result: &RunResult) -> Vec<Remark> {
         let words = match &trial.outcome {
             Outcome::Completed => return None,
             Outcome::Interrupted if is_replaced(trial, result) => {
-                "it is in no number, for others of its point ran to their end"
+                "excluded, because other trials of its point completed"
             }
-            Outcome::Interrupted => "what was measured until then counts",
+            Outcome::Interrupted => "what was measured until then is included",
             Outcome::Stopped { error } | Outcome::ServerLost { error, .. } => error.as_str(),
             Outcome::Failed { reason } => reason.as_str(),
         };
@@ -238,9 +242,7 @@ fn remark(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> 
 /// The trials that were planned and are not there, and what to do.
 pub(crate) fn missing(result: &RunResult) -> Option<String> {
     let absent = absent(result)?;
-    Some(format!(
-        "{absent}. dyno run --resume goes on with the first of them."
-    ))
+    Some(format!("{absent}. To run them: dyno run STUDY --resume."))
 }
 
 /// The trials that were planned and are not there.
@@ -279,7 +281,7 @@ pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
     let early = early.map(|remark| match remark.what == interrupted {
         true => format!("{} was {interrupted}: {}.", remark.name, remark.words),
         false => format!(
-            "{} {}, and is in no number: {}",
+            "{} {}, and is excluded: {}",
             remark.name, remark.what, remark.words
         ),
     });

@@ -27,15 +27,15 @@ pub(crate) fn facts(result: &RunResult) -> Facts {
             facts.push((name(how), took(how, &such)));
         }
     }
-    facts.extend(settled(&resets).map(|text| ("On disk, out of the page cache", text)));
+    facts.extend(settled(&resets).map(|text| ("Flushed and dropped from the page cache", text)));
     facts.extend(saved(&resets).map(|text| ("Time saved by templates", text)));
     let sizes = distinct(resets.iter().map(|reset| number::bytes(reset.bytes)));
     let checksums = distinct(resets.iter().filter_map(|reset| reset.checksum.clone()));
     if !sizes.is_empty() {
-        facts.push(("Data of one server", listed(&sizes)));
+        facts.push(("Data per server", listed(&sizes)));
     }
     if !checksums.is_empty() {
-        facts.push(("Checksum of the rows", listed(&checksums)));
+        facts.push(("Row checksum", listed(&checksums)));
     }
     facts
 }
@@ -44,18 +44,18 @@ fn name(how: ResetHow) -> &'static str {
     match how {
         ResetHow::Copied => "Copied from a template",
         ResetHow::BuiltAndCopied => "Template built, then copied",
-        ResetHow::Rebuilt => "Built anew",
-        ResetHow::Kept => "Kept as it was",
-        ResetHow::Found => "Not ours",
+        ResetHow::Rebuilt => "Rebuilt",
+        ResetHow::Kept => "Kept",
+        ResetHow::Found => "Existing server",
     }
 }
 
 fn took(how: ResetHow, resets: &[&Reset]) -> String {
     let trials = trials(resets.len());
     match how {
-        ResetHow::Kept => format!("{trials}: the data as the trial before left it"),
+        ResetHow::Kept => format!("{trials}: the data left by the previous trial"),
         ResetHow::Found => {
-            format!("{trials}: a server that was there; rows that were missing were loaded")
+            format!("{trials}: the server was running already; missing rows were loaded")
         }
         _ => {
             let times: Vec<f64> = resets.iter().map(|reset| reset.took_s).collect();
@@ -82,8 +82,8 @@ fn durations(trials: &str, times: &[f64]) -> String {
     let most = times.iter().copied().fold(0.0, f64::max);
     let (mean, most) = (number::duration(mean), number::duration(most));
     match times.len() {
-        1 => format!("{trials}, in {mean} for all its servers"),
-        _ => format!("{trials}, in {mean} each for all its servers, {most} at most"),
+        1 => format!("{trials}, {mean} for all its servers"),
+        _ => format!("{trials}, {mean} on average for all servers of a trial, at most {most}"),
     }
 }
 

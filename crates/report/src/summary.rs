@@ -51,7 +51,7 @@ pub fn sheet(result: &RunResult) -> Sheet {
     });
     lines.extend(shortened(warnings, "kinds of warnings"));
     lines.extend(distorting(result));
-    lines.push("The report has every trial, verdict and warning; so has --verbose.".to_owned());
+    lines.push("The report and --verbose show every trial, verdict and warning.".to_owned());
     blocks.push(Block::List(lines.into_iter().map(Item::words).collect()));
     Sheet {
         sections: vec![Section::new("", blocks)],

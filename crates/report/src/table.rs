@@ -134,17 +134,16 @@ impl PaperTable {
         };
         let cells = match self.n {
             Some(1) => {
-                "One trial for each cell; ± is half of the 95 % confidence interval of a mean, \
-                 from its own seconds."
+                "One trial per cell. ±: half width of the mean's 95 % confidence interval, from \
+                 the seconds within the trial."
                     .to_owned()
             }
             Some(n) => format!(
-                "Each cell is the mean over n = {n} trials, ± half of its 95 % confidence interval \
+                "Means over n = {n} trials. ±: half width of the 95 % confidence interval \
                  (Student's t over the trials)."
             ),
-            None => "Each cell is the mean over the n trials of its point, ± half of its 95 % \
-                     confidence interval (Student's t over the trials; of a single one from \
-                     its own seconds)."
+            None => "Means over the n trials of each point. ±: half width of the 95 % confidence \
+                     interval (Student's t over the trials; for a single trial, from its seconds)."
                 .to_owned(),
         };
         let mut cells_of_all = self.rows.iter().flat_map(|row| row.cells.iter().flatten());

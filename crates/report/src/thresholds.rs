@@ -32,7 +32,7 @@ pub(crate) fn lead(result: &RunResult) -> Option<String> {
 
 /// What a verdict needs that is undecided.
 const WHY_UNDECIDED: &str =
-    "the limit lies within the interval of what was found; more repeats would narrow it";
+    "the limit lies within the confidence interval; more repeats would narrow it";
 
 /// A row for each threshold at each point: missed, undecided, kept.
 pub(crate) fn grid(result: &RunResult) -> Grid {
@@ -51,11 +51,11 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
     });
     Grid {
         caption:
-            "Thresholds: the mean over the n trials of each point, and its limit. ± is half of \
-                  the 95 % interval; parentheses hold that of a percentile. Both are over the \
-                  trials where there are several, else within the one, from which another may \
-                  differ by more. Against a variant of the same study, the interval of the \
-                  ratio within each block decides."
+            "Thresholds: the mean over the n trials of each point, and the limit. ±: half width \
+             of the 95 % confidence interval; in parentheses: that of a percentile. Both are over \
+             the trials, or within the trial where there is only one; a repeat may differ by \
+             more. Against a variant of the same study, the interval of the ratio within each \
+             block decides."
                 .to_owned(),
         heads: heads(["point", "threshold", "found", "limit", "n", ""]),
         keys: 2,
@@ -142,13 +142,14 @@ pub(crate) fn reason(judgement: &Judgement) -> Option<String> {
     };
     let reason = match (&judgement.judged, judgement.paired) {
         (Judged::Kept, _) => return None,
-        (Judged::NotMeasured, _) => format!("{column} was not measured; it has to be {condition}"),
+        (Judged::NotMeasured, _) => format!("{column} was not measured; it must be {condition}"),
         (Judged::NoBaseline { reason }, _) => {
-            format!("{column} is {value}, and has to be {condition}: {reason}")
+            format!("{column} is {value}, and must be {condition}: {reason}")
         }
         (Judged::Missed, _) => format!("{column} is {value}, which is not {condition_with_limit}"),
         (Judged::Undecided, None) => format!(
-            "{column} is {value}: {condition_with_limit} is undecided, the limit is within the interval"
+            "{column} is {value}: {condition_with_limit} is undecided; the limit is within the \
+             confidence interval"
         ),
         (Judged::Undecided, Some(paired)) => format!(
             "{column} is {value}: {condition_with_limit} is undecided, {}",

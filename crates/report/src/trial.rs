@@ -262,6 +262,14 @@ fn facts(trial: &TrialSummary) -> Facts {
                 number::count(trial.others)
             ),
         ),
+        (
+            "Errors",
+            format!(
+                "{}, and {} restarts",
+                number::count(trial.failures()),
+                number::count(trial.restarts())
+            ),
+        ),
         ("Generator", describe::generator(trial)),
     ]);
     facts.extend(trial.started_at.clone().map(|time| ("Started", time)));

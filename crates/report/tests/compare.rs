@@ -302,7 +302,7 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
     let words = unwrapped(&both);
     for said in [
         "VM has no trials at threads=16.",
-        "VM: threads=4, repeat 1 failed, and is in no number: no memory",
+        "VM: threads=4, repeat 1 failed, and is excluded: no memory",
         "VM: 9 of 12 planned trials were run",
         "Throughput: -4.84 % (-5.31 to -4.36) on average; no verdict: not interleaved.",
     ] {
@@ -341,9 +341,10 @@ fn single_runs_have_a_change_and_no_verdict() {
     );
     let words = unwrapped(&both);
     for said in [
-        "Throughput: -4.92 % on average; no verdict from a single run: repeat each at least 5 times.",
+        "Throughput: -4.92 % on average; no verdict from a single run: repeat each at least 5 \
+         times.",
         "no verdict from a single run: repeat each at least 5 times",
-        "does not show how much runs differ",
+        "says nothing about run-to-run variation",
         "tps change % -4.69 -4.24 -4.86 -5.86",
     ] {
         assert!(words.contains(said), "{said}\n{words}");
@@ -438,7 +439,7 @@ fn what_else_differs_is_listed() {
         ["server", "innodb_flush_log_at_trx_commit", "default", "1"]
     );
     for word in [
-        "Virtualisation",
+        "Virtualization",
         "KVM",
         "innodb_io_capacity",
         "Warm-up",
@@ -544,7 +545,7 @@ fn more_variants_are_held_against_the_first() {
     let text = outline(&result);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
-        "The variants against ext4",
+        "Variants against ext4",
         "btrfs against ext4. Throughput: equivalent (within ±2 %).",
         "xfs against ext4. Throughput: slower by 9.96 %.",
         "dyno compare RESULT --base 'ext4' --new NAME",
@@ -593,8 +594,8 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
     let text = unwrapped(&compare(&hardware, &machine));
     for words in [
         "HW: 2 of 8 trials carry warnings: no warm-up (2), generator saturated (1).",
-        "VM: 1 check found what spoils measurements: governor.",
-        "arrived at a rate, which is then their throughput",
+        "VM: 1 check found conditions that distort measurements: governor.",
+        "had a fixed arrival rate, which determines their throughput",
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }

@@ -179,7 +179,7 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
         "{}",
         best.text(Layout::DEFAULT)
     );
-    assert!(unwrapped(&best).contains("leaves out what differs from run to run"));
+    assert!(unwrapped(&best).contains("excludes run-to-run variation"));
     for key in ["threads", "load.threads"] {
         let chosen = rank(&all, &[(key, "32")]).unwrap();
         assert!(chosen.csv().contains(",1100,"), "{}", chosen.csv());
@@ -192,7 +192,7 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
     let error = rank(&all, &[("threads", "64")]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "no result has a trial that counts at threads=64"
+        "no result has a valid trial at threads=64"
     );
 }
 
@@ -239,7 +239,7 @@ fn what_failed_or_is_missing_is_said_and_in_no_number() {
     }
     let text = unwrapped(&rank(&all, &[]).unwrap());
     for words in [
-        "m500: instances=1, repeat 1 failed, and is in no number: the disk is full",
+        "m500: instances=1, repeat 1 failed, and is excluded: the disk is full",
         "other: 3 of 5 planned trials were run: trials 4 to 5 are missing.",
         "An older card (slow) is not ranked: none of its trials gave a number",
     ] {
@@ -306,11 +306,11 @@ fn points_of_different_work_are_no_rivals() {
     let error = rank(&both, &[]).unwrap_err().to_string();
     assert!(
         error.starts_with(
-            "small and large are not ranked by the same work: rows in each table: 1,000 / 2,000"
+            "small and large ran different workloads: rows in each table: 1,000 / 2,000"
         ),
         "{error}"
     );
     let forced = rank_or_force(&both, &[], true).unwrap();
-    assert!(unwrapped(&forced).contains("not ranked by the same work"));
+    assert!(unwrapped(&forced).contains("ran different workloads"));
     assert!(rank(&both, &[("rows", "2000")]).is_ok());
 }

@@ -113,7 +113,8 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {
         let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
-            "1 of 3 thresholds were missed, 1 is undecided: the limit lies within the interval",
+            "1 of 3 thresholds were missed, 1 is undecided: the limit lies within the confidence \
+             interval",
             "undecided, within its interval",
             "kept, fewer than 10 transactions were slower",
             &format!("({:.3}–{:.3})", range.low, range.high),
@@ -130,7 +131,7 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
     let skipped = xml.lines().find(|line| line.contains("<skipped")).unwrap();
     for words in [
         &format!(" ± {half:.0}: &gt;= {limit} is undecided"),
-        "within the interval",
+        "within the confidence interval",
     ] {
         assert!(skipped.contains(words), "{words}: {skipped}");
     }
@@ -254,7 +255,12 @@ fn no_trial_at_all_is_said() {
         monitors: &[],
         study: None,
     };
-    assert!(report.html().unwrap().contains("No trial has ended yet."));
+    assert!(
+        report
+            .html()
+            .unwrap()
+            .contains("No trial has finished yet.")
+    );
 }
 
 #[test]

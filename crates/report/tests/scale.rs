@@ -96,7 +96,7 @@ fn a_law_that_tells_nothing_is_refused_with_its_reason() {
         }
     });
     let text = outline(&jumps);
-    assert!(text.contains("No law of scaling is shown"), "{text}");
+    assert!(text.contains("No scalability law is shown"), "{text}");
 }
 
 #[test]
@@ -108,7 +108,10 @@ fn what_grows_in_proportion_is_said_to_and_costs_nothing_below_0() {
     });
     let text = outline(&result);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("It grows in proportion: neither"), "{text}");
+    assert!(
+        text.contains("It scales linearly, with no measurable contention"),
+        "{text}"
+    );
     let csv = report::scale::csv(&result).unwrap();
     for cost in [
         ",usl,contention,,0,",
@@ -125,7 +128,7 @@ fn what_grows_by_more_than_in_proportion_has_no_law() {
     let text = outline(&result);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        text.contains("No law of scaling is shown: throughput grows by more than in proportion"),
+        text.contains("No scalability law is shown: throughput grows by more than in proportion"),
         "{text}"
     );
 }
@@ -147,7 +150,10 @@ fn each_variant_scales_in_its_own_way() {
     result.design.axes = vec!["variant".into(), "load.threads".into()];
     let text = outline(&result);
     assert!(text.contains("plain: Throughput is highest"), "{text}");
-    assert!(text.contains("tuned: No law of scaling is shown"), "{text}");
+    assert!(
+        text.contains("tuned: No scalability law is shown"),
+        "{text}"
+    );
 }
 
 #[test]

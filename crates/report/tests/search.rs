@@ -34,8 +34,7 @@ fn the_answer_comes_first_in_every_form() {
     };
     let answer = "The highest rate that keeps 99 % of the response times below 20 ms is between \
                   766.8 and 802.6 transactions per second: at the lower one p99 was 18.50 ms, at \
-                  the higher one p99 was 30.00 ms. The lower one is 77 % of the 1,000 that the \
-                  closed loop did with 8 users.";
+                  the higher one p99 was 30.00 ms. The lower one is 77 % of the 1,000 in a closed loop with 8 users.";
     let page = report.html().unwrap();
     let (_, lead) = page.split_once("<p class=\"lead\">").unwrap();
     assert!(flat(lead).starts_with(answer), "{}", &lead[..600]);
@@ -85,18 +84,17 @@ fn it_is_said_how_a_search_ended() {
     for (end, said) in [
         (
             none,
-            "No rate keeps 99 % of the response times below 20 ms: even at 840.0 transactions per \
-             second more arrived than was done.",
+            "No rate keeps 99 % of the response times below 20 ms: even at 840.0 transactions \
+             per second, arrivals exceeded throughput.",
         ),
         (
             out(Some(700.0), None),
-            "is above 700.0 transactions per second, where p99 was 12.00 ms; no rate that was \
-             tried broke the limit.",
+            "is above 700.0 transactions per second, where p99 was 12.00 ms; no tested rate exceeded the limit.",
         ),
-        (out(Some(700.0), None), "because it may have no more"),
+        (out(Some(700.0), None), "at its maximum number of steps"),
         (
             out(None, Some(802.6)),
-            "No rate that was tried keeps 99 % of the response times below 20 ms: at 802.6 \
+            "No tested rate keeps 99 % of the response times below 20 ms: at 802.6 \
              transactions per second, the lowest, p99 was 30.00 ms.",
         ),
         (
@@ -105,8 +103,7 @@ fn it_is_said_how_a_search_ended() {
         ),
         (
             stopped(None, None),
-            "Which rate keeps 99 % of the response times below 20 ms is not known. The search did \
-             not come to its end: the server died.",
+            "Which rate keeps 99 % of the response times below 20 ms is not known. The search did not finish: the server died.",
         ),
     ] {
         let text = text(&[("1000", end)]);
@@ -140,8 +137,8 @@ fn what_may_be_luck_is_said_with_the_answer() {
     );
     let (few, _) = said(&[(766.8, Doubt::FewSlower)]);
     for words in [
-        "did with 8 users. Caution: At 766.8 per second fewer than 10 transactions were slower \
-         than p99, so it hangs on a handful of them: give load.time 7 s or more.",
+        "with 8 users. Caution: At 766.8 per second fewer than 10 transactions were slower \
+         than p99, so it rests on a handful of them: set load.time to 7 s or more.",
         "held, in a longer trial, few slower",
         "Few slower: fewer than 10 transactions were slower",
     ] {
@@ -152,11 +149,11 @@ fn what_may_be_luck_is_said_with_the_answer() {
     slow.result.searches[0].steps[0].rate_per_s = 7.0;
     slow.result.searches[0].steps[0].doubts = vec![Doubt::FewSlower];
     let slow = flat(&outline(&slow.result));
-    assert!(slow.contains("give load.time 157 s or more"), "{slow}");
+    assert!(slow.contains("set load.time to 157 s or more"), "{slow}");
     let both = [766.8, 802.6].map(|rate| (rate, Doubt::Short));
     let (short, _) = said(&both);
     assert!(
-        short.contains("Caution: At both rates less than 20 s were measured, too little to see"),
+        short.contains("Caution: At both rates less than 20 s were measured, too short to detect"),
         "{short}"
     );
 }

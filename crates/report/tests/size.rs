@@ -76,8 +76,7 @@ fn it_is_the_papers_plan() {
     golden("size.txt", &sizing.text(Layout::DEFAULT));
     assert!(unwrapped(&sizing).contains(
         "17,000 transactions per second need 4 servers of 6 instances each, instead of 9 servers \
-         of one instance: 56 % saved. They cost 48,000 instead of 108,000. As many with 4 \
-         instances each have less to spare and answer in 12.20 instead of 16.80 ms."
+         of one instance: 56 % saved. They cost 48,000 instead of 108,000. As many servers with 4 instances each have less headroom and a mean response time of 12.20 instead of 16.80 ms."
     ));
     assert!(unwrapped(&sizing).contains("17,000 / (5,700 × 0.9) = 3.31, rounded up to 4"));
     let csv = sizing.csv();
@@ -196,7 +195,7 @@ fn what_is_not_there_is_told() {
     let text = unwrapped(&Sizing::of(&result, &question(Some(0.9))).unwrap());
     for words in [
         "What sharing a server saves is not known: one instance alone was not measured.",
-        "instances=1 failed, and is in no number: the server died",
+        "instances=1 failed, and is excluded: the server died",
         "8 of 9 planned trials were run: trial 9 is missing.",
         "With 8 at once the load was open",
         "One trial each with 2, 3, 4, 5, 6, 7, 8 at once",

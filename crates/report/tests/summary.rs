@@ -88,7 +88,7 @@ fn many_trials_are_at_most_a_screen() {
             "80 of 120 trials: CPU-bound",
             "all 120 trials:",
             "and 28 more",
-            "The report",
+            "The report and --verbose",
         ] {
             let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(one_line.contains(said), "{said}\n{text}");
@@ -109,6 +109,6 @@ fn what_no_variant_has_is_refused_once() {
         summary::sheet(&result).text(Layout::DEFAULT),
         outline(&result),
     ] {
-        assert_eq!(text.matches("No law of scaling").count(), 1, "{text}");
+        assert_eq!(text.matches("No scalability law").count(), 1, "{text}");
     }
 }

@@ -21,12 +21,14 @@
 
 mod disk;
 mod engine;
+mod postgres;
 mod server;
 mod skip;
 mod tls;
 
 pub use disk::SmallDisk;
 pub use engine::Engine;
+pub use postgres::{Postgres, PostgresBuilder, PostgresServer};
 pub use server::{Builder, Server};
 pub use skip::skip;
 

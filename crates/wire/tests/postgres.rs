@@ -348,6 +348,28 @@ proptest! {
         let _ = Scram::new("n", ChannelBinding::Unsupported).prove("p", &bytes);
     }
 
+    /// A reply in which one byte is wrong is read alike in pieces and at once; bytes behind its
+    /// end are seen only if they come with it.
+    #[test]
+    fn damage_is_seen_however_the_stream_is_cut(
+        parts in vec(part(), 0..4),
+        at: prop::sample::Index,
+        byte: u8,
+        lengths in vec(1..40_usize, 1..6),
+    ) {
+        let mut bytes = query_reply(&parts);
+        *at.get_mut(&mut bytes) = byte;
+        let mut whole = ReplyReader::default();
+        whole.expect_query();
+        let at_once = whole.feed(&bytes);
+        let mut cut = ReplyReader::default();
+        cut.expect_query();
+        let mut pieces = common::pieces(&bytes, &lengths).into_iter().map(|piece| cut.feed(piece));
+        let in_pieces = pieces.find(|fed| !matches!(fed, Ok(None))).unwrap_or(Ok(None));
+        let is_behind = at_once.is_err() && matches!(in_pieces, Ok(Some(_)));
+        prop_assert!(at_once == in_pieces || is_behind, "{:?} and {:?}", at_once, in_pieces);
+    }
+
     #[test]
     fn md5_is_the_oracles(user in "\\PC{0,20}", password in "\\PC{0,20}", salt: [u8; 4]) {
         let oracle = postgres_protocol::authentication::md5_hash(user.as_bytes(), password.as_bytes(), salt);
@@ -450,7 +472,7 @@ fn an_error_has_the_servers_fields() {
     assert_eq!((error.sqlstate(), error.is_fatal), ("3D000", true));
     assert_eq!(
         error.to_string(),
-        "database \"x\" does not exist (SQLSTATE 3D000); detail: more; hint: try this"
+        "database \"x\" does not exist; detail: more; hint: try this (SQLSTATE 3D000)"
     );
     // The oracle reads the same.
     let mut buffer = BytesMut::from(&bytes[..]);

@@ -1,23 +1,23 @@
-//! What a virtual user does: the OLTP transactions, deterministic rows, random
-//! distributions. Pure: generic over [`session::Session`], never a socket.
+//! What a virtual user does: transactions, deterministic rows, random distributions.
+//! Pure: generic over [`session::Session`], never a socket.
 //!
-//! In the order of use: [`name`] says which workload, [`options`] how much of
-//! each statement, [`schema`] and [`rows`] make its tables, [`catalog`] its
-//! statements, [`user`] sends them.
+//! [`virtual_user`] has the traits of a workload. [`name`] is the table of those that
+//! are built in, [`built_in`] the type that runs any of them, [`options`] what can be
+//! chosen. [`schema`] and [`rows`] make the tables, [`catalog`] holds the statements.
 
+pub mod built_in;
+pub mod bulk_insert;
 pub mod catalog;
 pub mod distribution;
-pub mod kind;
+pub mod label;
 pub mod name;
+pub mod oltp;
 pub mod options;
 pub mod rows;
 pub mod schema;
 pub mod session;
-pub mod user;
+pub mod virtual_user;
 
+mod dialect;
 mod digits;
 mod random;
-mod sql;
-mod step;
-
-pub use step::kinds;

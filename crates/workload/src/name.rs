@@ -5,7 +5,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::options::Options;
+use crate::bulk_insert;
+use crate::label::Labels;
+use crate::oltp;
+use crate::oltp::transaction::{self, Step};
+use crate::options::{Options, OptionsError};
+use crate::schema::TableSpec;
 
 /// A workload that dyno has built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,59 +66,174 @@ impl WorkloadName {
         WorkloadName::BulkInsert,
     ];
 
-    /// The name that a study or the command line gives.
+    /// The name in a study or on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            WorkloadName::OltpReadWrite => "oltp_read_write",
-            WorkloadName::OltpReadOnly => "oltp_read_only",
-            WorkloadName::OltpWriteOnly => "oltp_write_only",
-            WorkloadName::OltpPointSelect => "oltp_point_select",
-            WorkloadName::OltpUpdateIndex => "oltp_update_index",
-            WorkloadName::OltpUpdateNonIndex => "oltp_update_non_index",
-            WorkloadName::OltpInsert => "oltp_insert",
-            WorkloadName::OltpDelete => "oltp_delete",
-            WorkloadName::SelectRandomPoints => "select_random_points",
-            WorkloadName::SelectRandomRanges => "select_random_ranges",
-            WorkloadName::BulkInsert => "bulk_insert",
-        }
+        self.definition().name
     }
 
     /// What a transaction is, in one line.
     pub fn summary(self) -> &'static str {
-        match self {
-            WorkloadName::OltpReadWrite => {
-                "10 point selects, 4 ranges, 2 updates, a delete and an insert"
-            }
-            WorkloadName::OltpReadOnly => "10 point selects and 4 ranges",
-            WorkloadName::OltpWriteOnly => "2 updates, a delete and an insert",
-            WorkloadName::OltpPointSelect => "one select by primary key",
-            WorkloadName::OltpUpdateIndex => "one update of an indexed column",
-            WorkloadName::OltpUpdateNonIndex => "one update of a column without an index",
-            WorkloadName::OltpInsert => "one insert",
-            WorkloadName::OltpDelete => "one delete by primary key",
-            WorkloadName::SelectRandomPoints => "one select of 10 values of a secondary index",
-            WorkloadName::SelectRandomRanges => "one count over 10 ranges of a secondary index",
-            WorkloadName::BulkInsert => "one row of a multi-row insert, a table for each user",
-        }
+        self.definition().summary
     }
 
-    /// Whether it changes rows.
-    pub fn writes(self) -> bool {
-        !matches!(
-            self,
-            WorkloadName::OltpReadOnly
-                | WorkloadName::OltpPointSelect
-                | WorkloadName::SelectRandomPoints
-                | WorkloadName::SelectRandomRanges
-        )
+    /// Checks the options, and that they make a transaction of this workload.
+    ///
+    /// # Errors
+    /// The first option that is wrong, or what the workload lacks.
+    pub fn validate(self, options: &Options) -> Result<(), OptionsError> {
+        options.validate()?;
+        let (workload, tables) = (self.name(), options.tables);
+        if self.definition().has_one_table && tables > 1 {
+            return Err(OptionsError::OneTable { workload, tables });
+        }
+        match self.body() {
+            Body::Oltp(steps) if oltp::is_empty(steps, options) => {
+                Err(OptionsError::NoStatements { workload })
+            }
+            Body::Oltp(_) | Body::BulkInsert => Ok(()),
+        }
     }
 
     /// How many tables it uses: bulk inserts give each user its own.
     pub fn tables(self, options: &Options, users: u32) -> u32 {
-        match self {
-            WorkloadName::BulkInsert => users,
-            _ => options.tables,
+        match self.body() {
+            Body::Oltp(_) => options.tables,
+            Body::BulkInsert => users,
         }
+    }
+
+    /// What its tables are loaded with.
+    pub fn table_spec(self, options: &Options, seed: u64) -> TableSpec {
+        let begins_empty = self.begins_empty();
+        TableSpec {
+            seed,
+            rows: if begins_empty { 0 } else { options.rows },
+            distribution: options.distribution,
+            auto_inc: options.auto_inc,
+            secondary: options.secondary,
+            create_secondary: options.create_secondary,
+            storage_engine: options.storage_engine.clone(),
+            bulk: begins_empty,
+        }
+    }
+
+    /// Whether its tables have no rows before the first transaction.
+    pub fn begins_empty(self) -> bool {
+        matches!(self.body(), Body::BulkInsert)
+    }
+
+    /// The labels of its statements, in the order in which a transaction runs them.
+    pub fn labels(self, options: &Options) -> Labels {
+        match self.body() {
+            Body::Oltp(steps) => oltp::labels(steps, options),
+            Body::BulkInsert => bulk_insert::labels(),
+        }
+    }
+
+    /// How many statements each connection prepares.
+    pub fn statement_count(self, options: &Options) -> u64 {
+        match self.body() {
+            Body::Oltp(steps) => oltp::statement_count(steps, options),
+            Body::BulkInsert => 0,
+        }
+    }
+
+    pub(crate) fn body(self) -> Body {
+        self.definition().body
+    }
+
+    fn definition(self) -> &'static Definition {
+        &DEFINITIONS[self as usize]
+    }
+}
+
+/// What a workload does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Body {
+    /// The steps of an OLTP transaction.
+    Oltp(&'static [Step]),
+    /// Bulk inserts.
+    BulkInsert,
+}
+
+/// All that makes a workload.
+#[derive(Debug)]
+struct Definition {
+    name: &'static str,
+    summary: &'static str,
+    has_one_table: bool,
+    body: Body,
+}
+
+/// The workloads, in the order of [`WorkloadName`].
+static DEFINITIONS: [Definition; WorkloadName::ALL.len()] = [
+    oltp(
+        "oltp_read_write",
+        "10 point selects, 4 ranges, 2 updates, a delete and an insert",
+        &transaction::READ_WRITE,
+    ),
+    oltp(
+        "oltp_read_only",
+        "10 point selects and 4 ranges",
+        &transaction::READ_ONLY,
+    ),
+    oltp(
+        "oltp_write_only",
+        "2 updates, a delete and an insert",
+        &transaction::WRITE_ONLY,
+    ),
+    oltp(
+        "oltp_point_select",
+        "one select by primary key",
+        &transaction::POINT_SELECT,
+    ),
+    oltp(
+        "oltp_update_index",
+        "one update of an indexed column",
+        &transaction::UPDATE_INDEX,
+    ),
+    oltp(
+        "oltp_update_non_index",
+        "one update of a column without an index",
+        &transaction::UPDATE_NON_INDEX,
+    ),
+    oltp("oltp_insert", "one insert", &transaction::INSERT),
+    oltp(
+        "oltp_delete",
+        "one delete by primary key",
+        &transaction::DELETE,
+    ),
+    on_one_table(oltp(
+        "select_random_points",
+        "one select of 10 values of a secondary index",
+        &transaction::RANDOM_POINTS,
+    )),
+    on_one_table(oltp(
+        "select_random_ranges",
+        "one count over 10 ranges of a secondary index",
+        &transaction::RANDOM_RANGES,
+    )),
+    Definition {
+        name: "bulk_insert",
+        summary: "one row of a multi-row insert, a table for each user",
+        has_one_table: false,
+        body: Body::BulkInsert,
+    },
+];
+
+const fn oltp(name: &'static str, summary: &'static str, steps: &'static [Step]) -> Definition {
+    Definition {
+        name,
+        summary,
+        has_one_table: false,
+        body: Body::Oltp(steps),
+    }
+}
+
+const fn on_one_table(definition: Definition) -> Definition {
+    Definition {
+        has_one_table: true,
+        ..definition
     }
 }
 
@@ -169,9 +289,33 @@ mod tests {
     fn names_round_trip() {
         for name in WorkloadName::ALL {
             assert_eq!(name.to_string().parse(), Ok(name));
+            assert_eq!(WorkloadName::ALL[name as usize], name);
         }
         let json = serde_json::to_string(&WorkloadName::OltpDelete).unwrap();
         assert_eq!(json, "\"oltp_delete\"");
+    }
+
+    #[test]
+    fn the_defaults_are_valid_for_every_workload() {
+        for workload in WorkloadName::ALL {
+            assert_eq!(workload.validate(&Options::default()), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_transaction_without_statements_is_refused() {
+        let options = Options {
+            index_updates: 0,
+            tables: 2,
+            ..Options::default()
+        };
+        assert!(WorkloadName::OltpUpdateIndex.validate(&options).is_err());
+        assert!(WorkloadName::OltpReadWrite.validate(&options).is_ok());
+        let error = WorkloadName::SelectRandomPoints.validate(&options);
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "select_random_points works on one table; tables is 2"
+        );
     }
 
     #[test]

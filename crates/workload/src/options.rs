@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::{Distribution, DistributionError};
-use crate::name::WorkloadName;
-use crate::step;
 
 /// The most tables.
 pub const MAX_TABLES: u32 = 100_000;
@@ -117,19 +115,19 @@ pub enum OptionsError {
     /// The distribution's parameters make none.
     #[error(transparent)]
     Distribution(#[from] DistributionError),
-    /// The workload knows one table only.
+    /// The workload uses one table only.
     #[error("{workload} works on one table; tables is {tables}")]
     OneTable {
-        /// The workload.
-        workload: WorkloadName,
+        /// The workload's name.
+        workload: &'static str,
         /// What `tables` is.
         tables: u32,
     },
     /// A transaction would do nothing, for ever and at once.
     #[error("a transaction of {workload} has no statement with these options")]
     NoStatements {
-        /// The workload.
-        workload: WorkloadName,
+        /// The workload's name.
+        workload: &'static str,
     },
 }
 
@@ -155,23 +153,6 @@ impl Options {
             return Err(OptionsError::StorageEngine(name.clone()));
         }
         Ok(self.distribution.validate()?)
-    }
-
-    /// Checks every option, and that they make a transaction of `workload`.
-    pub fn validate_for(&self, workload: WorkloadName) -> Result<(), OptionsError> {
-        self.validate()?;
-        let one_table = matches!(
-            workload,
-            WorkloadName::SelectRandomPoints | WorkloadName::SelectRandomRanges
-        );
-        if one_table && self.tables > 1 {
-            let tables = self.tables;
-            return Err(OptionsError::OneTable { workload, tables });
-        }
-        if step::steps(workload, self).is_empty() {
-            return Err(OptionsError::NoStatements { workload });
-        }
-        Ok(())
     }
 
     /// What is not as it is by default in transactions and tables, each with its value:
@@ -263,13 +244,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_valid_for_every_workload() {
-        for workload in WorkloadName::ALL {
-            assert_eq!(Options::default().validate_for(workload), Ok(()));
-        }
-    }
-
-    #[test]
     fn a_bad_number_is_named_with_its_bounds() {
         let options = Options {
             tables: 0,
@@ -289,22 +263,6 @@ mod tests {
             ..Options::default()
         };
         assert!(options.validate().is_err());
-    }
-
-    #[test]
-    fn a_transaction_without_statements_is_refused() {
-        let options = Options {
-            index_updates: 0,
-            tables: 2,
-            ..Options::default()
-        };
-        assert!(options.validate_for(WorkloadName::OltpUpdateIndex).is_err());
-        assert!(options.validate_for(WorkloadName::OltpReadWrite).is_ok());
-        let error = options.validate_for(WorkloadName::SelectRandomPoints);
-        assert_eq!(
-            error.unwrap_err().to_string(),
-            "select_random_points works on one table; tables is 2"
-        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Kind};
+use crate::catalog::{Catalog, Label};
 
 /// A parameter of a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,12 @@ pub trait Session {
     ) -> impl Future<Output = Result<Reply, SessionError>>;
 
     /// Runs a text that is not in the catalog (bulk inserts, whose text grows).
-    fn query(&mut self, kind: Kind, sql: &str)
-    -> impl Future<Output = Result<Reply, SessionError>>;
+    /// Results call it `label`.
+    fn query(
+        &mut self,
+        label: Label,
+        sql: &str,
+    ) -> impl Future<Output = Result<Reply, SessionError>>;
 
     /// Rolls the open transaction back, if there is one, so that the connection
     /// can start the next.
@@ -94,8 +98,8 @@ pub enum FailureKind {
 pub struct SessionError {
     /// What the load does about it.
     pub kind: FailureKind,
-    /// The engine's error number (MySQL's errno, SQLite's primary code); 0 for
-    /// an error of the network.
+    /// The engine's error number (MySQL's errno, SQLite's primary code, PostgreSQL's
+    /// SQLSTATE in 30 bits); 0 for an error of the network.
     pub code: u32,
     /// SQLSTATE, where the engine has one.
     pub sqlstate: Option<[u8; 5]>,
@@ -105,14 +109,21 @@ pub struct SessionError {
     pub statement: Option<String>,
 }
 
+/// Above the numbers that users know: MySQL's have 16 bits.
+const MAX_NUMBER: u32 = 1 << 16;
+
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.code != 0 {
-            write!(f, "error {}", self.code)?;
-            if let Some(state) = &self.sqlstate {
-                write!(f, " ({})", String::from_utf8_lossy(state))?;
-            }
-            write!(f, ": ")?;
+        let sqlstate = self
+            .sqlstate
+            .as_ref()
+            .map(|state| String::from_utf8_lossy(state));
+        match (self.code, sqlstate) {
+            (0, _) => {}
+            // Its number is the SQLSTATE's.
+            (MAX_NUMBER.., Some(state)) => write!(f, "SQLSTATE {state}: ")?,
+            (code, Some(state)) => write!(f, "error {code} ({state}): ")?,
+            (code, None) => write!(f, "error {code}: ")?,
         }
         f.write_str(&self.message)?;
         if let Some(statement) = &self.statement {

@@ -4,31 +4,20 @@
 
 mod recorder;
 
-use std::sync::Arc;
-
 use recorder::{Recorder, run};
-use workload::catalog::{Catalog, Kind};
+use workload::built_in::BuiltInUser;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
 use workload::session::{FailureKind, SessionError};
-use workload::user::{Shared, User};
+use workload::virtual_user::VirtualUser;
 
 const PACKET_BYTES: usize = 512 * 1024;
 
-fn user(index: u32) -> User {
-    let shared = Shared::new(WorkloadName::BulkInsert, Options::default(), 1, 4).unwrap();
-    User::new(&Arc::new(shared), index).unwrap()
-}
-
-fn recorder() -> Recorder {
-    let catalog = Catalog::new(
-        WorkloadName::BulkInsert,
-        &Options::default(),
-        Dialect::Mysql,
-    );
-    assert!(catalog.statements.is_empty());
-    Recorder::new(catalog)
+/// The third user.
+fn user() -> (BuiltInUser, Recorder) {
+    let options = Options::default();
+    recorder::user(WorkloadName::BulkInsert, &options, Dialect::Mysql, 2)
 }
 
 fn rows(text: &str) -> Vec<u64> {
@@ -45,7 +34,7 @@ fn rows(text: &str) -> Vec<u64> {
 
 #[test]
 fn packets_are_full_and_hold_every_row_once() {
-    let (mut user, mut recorder) = (user(2), recorder());
+    let (mut user, mut recorder) = user();
     for _ in 0..100_000 {
         run(user.transaction(&mut recorder)).unwrap();
     }
@@ -54,7 +43,7 @@ fn packets_are_full_and_hold_every_row_once() {
     let (last, full) = recorder.sent.split_last().unwrap();
     assert_eq!(full.len(), 2);
     for sent in full {
-        assert_eq!(sent.kind, Kind::BulkInsert);
+        assert_eq!(sent.label, "bulk_insert");
         assert!(sent.sql.len() <= PACKET_BYTES);
         assert!(sent.sql.len() > PACKET_BYTES - 100);
     }
@@ -66,7 +55,7 @@ fn packets_are_full_and_hold_every_row_once() {
 #[test]
 fn rows_are_sent_again_only_after_a_restart() {
     for (kind, again) in [(FailureKind::Restart, true), (FailureKind::Lost, false)] {
-        let (mut user, mut recorder) = (user(2), recorder());
+        let (mut user, mut recorder) = user();
         recorder.fail_at(
             0,
             SessionError {

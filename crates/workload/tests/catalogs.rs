@@ -1,20 +1,34 @@
 //! The catalogs: what is special to a dialect or a workload.
 
-use workload::catalog::{Catalog, Kind};
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::sync::Arc;
+
+use workload::built_in::BuiltIn;
+use workload::catalog::Catalog;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
+use workload::virtual_user::Workload;
 
-fn text(workload: WorkloadName, options: &Options, dialect: Dialect, kind: Kind) -> String {
-    let statements = Catalog::new(workload, options, dialect).statements;
-    let found = statements.into_iter().find(|s| s.kind == kind);
-    found.map(|s| s.sql).unwrap_or_default()
+fn catalog(name: WorkloadName, options: &Options, dialect: Dialect) -> Arc<Catalog> {
+    let workload = BuiltIn::new(name, options, dialect, 1, 1).unwrap();
+    Arc::clone(workload.catalog())
+}
+
+/// The first statement of that label.
+fn text(name: WorkloadName, options: &Options, dialect: Dialect, label: &str) -> String {
+    let catalog = catalog(name, options, dialect);
+    let place = catalog.labels.iter().position(|(name, _)| name == label);
+    let mut statements = catalog.statements.iter();
+    let found = statements.find(|s| Some(s.label.index()) == place);
+    found.map(|s| s.sql.clone()).unwrap_or_default()
 }
 
 #[test]
 fn sqlite_takes_the_lock_at_the_start_of_a_transaction_that_writes() {
     let options = Options::default();
-    let begin = |workload, dialect| text(workload, &options, dialect, Kind::Begin);
+    let begin = |workload, dialect| text(workload, &options, dialect, "begin");
     let (read, write) = (WorkloadName::OltpReadOnly, WorkloadName::OltpReadWrite);
     assert_eq!(begin(write, Dialect::Sqlite), "BEGIN IMMEDIATE");
     assert_eq!(begin(read, Dialect::Sqlite), "BEGIN");
@@ -25,24 +39,18 @@ fn sqlite_takes_the_lock_at_the_start_of_a_transaction_that_writes() {
         delete_inserts: 0,
         ..Options::default()
     };
-    let begin = text(write, &reads_only, Dialect::Sqlite, Kind::Begin);
+    let begin = text(write, &reads_only, Dialect::Sqlite, "begin");
     assert_eq!(begin, "BEGIN");
 }
 
 #[test]
-fn sqlite_numbers_new_rows_where_the_id_is_zero() {
-    let insert = |options: &Options| {
-        text(
-            WorkloadName::OltpInsert,
-            options,
-            Dialect::Sqlite,
-            Kind::Insert,
-        )
-    };
+fn sqlite_numbers_new_rows() {
+    let insert =
+        |options: &Options| text(WorkloadName::OltpInsert, options, Dialect::Sqlite, "insert");
     let mut options = Options::default();
     assert_eq!(
         insert(&options),
-        "INSERT INTO sbtest1 (id, k, c, pad) VALUES (NULLIF(?,0), ?, ?, ?)"
+        "INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)"
     );
     options.secondary = true;
     assert!(insert(&options).contains("SELECT COALESCE(MAX(id),0)+1 FROM sbtest1"));
@@ -57,13 +65,13 @@ fn points_and_ranges_are_as_many_as_asked_for() {
         number_of_ranges: 2,
         ..Options::default()
     };
-    let of = |workload, kind| text(workload, &options, Dialect::Mysql, kind);
+    let of = |workload, label| text(workload, &options, Dialect::Mysql, label);
     assert_eq!(
-        of(WorkloadName::SelectRandomPoints, Kind::RandomPoints),
+        of(WorkloadName::SelectRandomPoints, "random_points"),
         "SELECT id, k, c, pad FROM sbtest1 WHERE k IN (?, ?, ?)"
     );
     assert_eq!(
-        of(WorkloadName::SelectRandomRanges, Kind::RandomRanges),
+        of(WorkloadName::SelectRandomRanges, "random_ranges"),
         "SELECT count(k) FROM sbtest1 WHERE k BETWEEN ? AND ? OR k BETWEEN ? AND ?"
     );
 }
@@ -74,6 +82,8 @@ fn every_table_has_its_statements() {
         tables: 7,
         ..Options::default()
     };
-    let catalog = Catalog::new(WorkloadName::OltpReadWrite, &options, Dialect::Mysql);
-    assert_eq!(catalog.statements.len(), 2 + 9 * 7);
+    let name = WorkloadName::OltpReadWrite;
+    let statements = &catalog(name, &options, Dialect::Mysql).statements;
+    assert_eq!(statements.len(), 2 + 9 * 7);
+    assert_eq!(name.statement_count(&options), 2 + 9 * 7);
 }

@@ -4,33 +4,19 @@
 
 mod recorder;
 
-use std::sync::Arc;
-
-use recorder::{Recorder, Value, run};
-use workload::catalog::{Catalog, Class, Kind};
+use recorder::{Value, record, run, user};
+use workload::built_in::BuiltInUser;
+use workload::catalog::Class;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
 use workload::session::{FailureKind, SessionError};
-use workload::user::{Done, Shared, User};
-
-fn record(workload: WorkloadName, options: &Options, user: u32, transactions: u32) -> Recorder {
-    let mut recorder = Recorder::new(Catalog::new(workload, options, Dialect::Mysql));
-    let shared = Arc::new(Shared::new(workload, options.clone(), 11, 4).unwrap());
-    let mut user = User::new(&shared, user).unwrap();
-    for _ in 0..transactions {
-        run(user.transaction(&mut recorder)).unwrap();
-    }
-    recorder
-}
+use workload::virtual_user::{Done, VirtualUser};
 
 fn counts(workload: WorkloadName, options: &Options) -> [usize; 3] {
     let recorder = record(workload, options, 0, 1);
     [Class::Read, Class::Write, Class::Other].map(|class| {
-        let of_class = recorder
-            .sent
-            .iter()
-            .filter(|sent| sent.kind.class() == class);
+        let of_class = recorder.sent.iter().filter(|sent| sent.class == class);
         of_class.count()
     })
 }
@@ -70,14 +56,15 @@ fn options_change_the_statements() {
 }
 
 #[test]
-fn the_order_is_the_one_of_the_kinds() {
+fn statements_are_sent_in_the_order_of_the_labels() {
     for workload in WorkloadName::ALL {
         let options = Options::default();
         let recorder = record(workload, &options, 0, 1);
-        let mut sent: Vec<Kind> = recorder.sent.iter().map(|sent| sent.kind).collect();
+        let mut sent: Vec<_> = recorder.sent.iter().map(|s| s.label.as_str()).collect();
         sent.dedup();
         if workload != WorkloadName::BulkInsert {
-            assert_eq!(sent, workload::kinds(workload, &options));
+            let labels = workload.labels(&options);
+            assert!(labels.iter().map(|(name, _)| name).eq(sent));
         }
     }
 }
@@ -164,7 +151,7 @@ fn keys_stay_in_their_range_and_fill_it() {
         ..Options::default()
     };
     let recorder = record(WorkloadName::OltpPointSelect, &options, 0, 5_000);
-    let mut keys: Vec<i64> = recorder.numbers(Kind::PointSelect, 0).collect();
+    let mut keys: Vec<i64> = recorder.numbers("point_select", 0).collect();
     keys.sort_unstable();
     keys.dedup();
     assert_eq!(keys, (1..=200).collect::<Vec<_>>());
@@ -173,14 +160,14 @@ fn keys_stay_in_their_range_and_fill_it() {
 #[test]
 fn ranges_have_their_size() {
     let recorder = record(WorkloadName::OltpReadOnly, &Options::default(), 0, 50);
-    let first = recorder.numbers(Kind::SumRange, 0);
-    for (first, last) in first.zip(recorder.numbers(Kind::SumRange, 1)) {
+    let first = recorder.numbers("sum_range", 0);
+    for (first, last) in first.zip(recorder.numbers("sum_range", 1)) {
         assert_eq!(last - first, 99);
     }
     let recorder = record(WorkloadName::SelectRandomRanges, &Options::default(), 2, 50);
     for place in (0..20).step_by(2) {
-        let first = recorder.numbers(Kind::RandomRanges, place);
-        for (first, last) in first.zip(recorder.numbers(Kind::RandomRanges, place + 1)) {
+        let first = recorder.numbers("random_ranges", place);
+        for (first, last) in first.zip(recorder.numbers("random_ranges", place + 1)) {
             assert_eq!(last - first, 5);
             // The third of four users has the third quarter.
             assert!((5_000..=7_500).contains(&first));
@@ -191,10 +178,10 @@ fn ranges_have_their_size() {
 #[test]
 fn a_deleted_row_is_inserted_again() {
     let recorder = record(WorkloadName::OltpWriteOnly, &Options::default(), 0, 50);
-    let deleted: Vec<i64> = recorder.numbers(Kind::Delete, 0).collect();
-    let inserted: Vec<i64> = recorder.numbers(Kind::Insert, 0).collect();
+    let deleted: Vec<i64> = recorder.numbers("delete", 0).collect();
+    let inserted: Vec<i64> = recorder.numbers("insert", 0).collect();
     assert_eq!(deleted, inserted);
-    let insert = recorder.sent.iter().find(|s| s.kind == Kind::Insert);
+    let insert = recorder.sent.iter().find(|s| s.label == "insert");
     let lengths = insert.unwrap().params.iter().map(Value::len);
     assert!(lengths.skip(2).eq([119, 59]));
 }
@@ -202,7 +189,10 @@ fn a_deleted_row_is_inserted_again() {
 #[test]
 fn new_rows_get_their_id_from_the_server_or_above_the_rows() {
     let ask = record(WorkloadName::OltpInsert, &Options::default(), 0, 3);
-    assert!(ask.numbers(Kind::Insert, 0).eq([0, 0, 0]));
+    assert_eq!(
+        ask.sent[0].sql,
+        "INSERT INTO sbtest1 (id, k, c, pad) VALUES (0, ?, ?, ?)"
+    );
     let options = Options {
         auto_inc: false,
         rows: 1000,
@@ -211,7 +201,7 @@ fn new_rows_get_their_id_from_the_server_or_above_the_rows() {
     let mut ids = Vec::new();
     for user in 0..4 {
         let recorder = record(WorkloadName::OltpInsert, &options, user, 3);
-        ids.extend(recorder.numbers(Kind::Insert, 0));
+        ids.extend(recorder.numbers("insert", 0));
     }
     ids.sort_unstable();
     assert_eq!(ids, (1001..=1012).collect::<Vec<_>>());
@@ -222,10 +212,8 @@ fn lookups_that_find_nothing_are_counted() {
     let options = Options::default();
     for (found, misses) in [(1, 0), (0, 13)] {
         let workload = WorkloadName::OltpReadWrite;
-        let mut recorder = Recorder::new(Catalog::new(workload, &options, Dialect::Mysql));
+        let (mut user, mut recorder) = user(workload, &options, Dialect::Mysql, 0);
         recorder.found = found;
-        let shared = Arc::new(Shared::new(workload, options.clone(), 1, 1).unwrap());
-        let mut user = User::new(&shared, 0).unwrap();
         let done = run(user.transaction(&mut recorder)).unwrap();
         let lookups = 13;
         assert_eq!(done, Done { lookups, misses });
@@ -236,9 +224,7 @@ fn lookups_that_find_nothing_are_counted() {
 fn a_failure_ends_the_transaction_and_the_next_starts_anew() {
     let options = Options::default();
     let workload = WorkloadName::OltpReadWrite;
-    let mut recorder = Recorder::new(Catalog::new(workload, &options, Dialect::Mysql));
-    let shared = Arc::new(Shared::new(workload, options, 1, 1).unwrap());
-    let mut user = User::new(&shared, 0).unwrap();
+    let (mut user, mut recorder) = user(workload, &options, Dialect::Mysql, 0);
     let deadlock = SessionError {
         kind: FailureKind::Restart,
         code: 1213,
@@ -251,18 +237,20 @@ fn a_failure_ends_the_transaction_and_the_next_starts_anew() {
     assert_eq!(recorder.sent.len(), 17);
     run(user.transaction(&mut recorder)).unwrap();
     assert_eq!(recorder.sent.len(), 37);
-    assert_eq!(recorder.sent[17].kind, Kind::Begin);
+    assert_eq!(recorder.sent[17].label, "begin");
     assert_ne!(recorder.sent[18].params, recorder.sent[1].params);
 }
 
 #[test]
 fn a_user_and_its_transaction_are_small() {
-    assert!(size_of::<User>() <= 300, "{}", size_of::<User>());
+    assert!(
+        size_of::<BuiltInUser>() <= 300,
+        "{}",
+        size_of::<BuiltInUser>()
+    );
     let workload = WorkloadName::OltpReadWrite;
     let options = Options::default();
-    let mut recorder = Recorder::new(Catalog::new(workload, &options, Dialect::Mysql));
-    let shared = Arc::new(Shared::new(workload, options, 1, 1).unwrap());
-    let mut user = User::new(&shared, 0).unwrap();
+    let (mut user, mut recorder) = user(workload, &options, Dialect::Mysql, 0);
     let bytes = size_of_val(&user.transaction(&mut recorder));
     // With the recorder's own futures, of about 200 bytes, in it.
     assert!(bytes <= 800, "{bytes}");

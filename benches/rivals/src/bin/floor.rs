@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use rivals::{Conn, Failure, Load, put_execute, report, schedule_as_batch};
 use wire::mysql::capability::DEPRECATE_EOF;
-use workload::catalog::Kind;
+use workload::catalog::Label;
 use workload::session::{FailureKind, Param, Reply, Session, SessionError};
-use workload::user::User;
+use workload::virtual_user::{VirtualUser, Workload};
 
 /// Transactions in the ring: enough that the users, who start at different
 /// places, do not follow each other's rows.
@@ -84,7 +84,7 @@ impl<F: FnMut(u32, &[Param<'_>])> Session for Memory<F> {
         })
     }
 
-    async fn query(&mut self, _kind: Kind, sql: &str) -> Result<Reply, SessionError> {
+    async fn query(&mut self, _label: Label, sql: &str) -> Result<Reply, SessionError> {
         Err(SessionError {
             kind: FailureKind::Refused,
             code: 0,
@@ -113,7 +113,7 @@ fn ring(load: &Load, numbers: &[u32]) -> Result<Ring, Failure> {
         starts: vec![0],
         ..Ring::default()
     };
-    let mut user = User::new(&load.shared, 0)?;
+    let mut user = load.workload.user(0)?;
     for _ in 0..RING_TRANSACTIONS {
         let first = ring.len();
         let keep = |statement, params: &[Param<'_>]| ring.push(statement, params);
@@ -126,7 +126,7 @@ fn ring(load: &Load, numbers: &[u32]) -> Result<Ring, Failure> {
 /// The first execution of each statement, which carries the types.
 fn types(load: &Load, numbers: &[u32]) -> Result<Vec<Vec<u8>>, Failure> {
     let mut packets = vec![None; numbers.len()];
-    let mut user = User::new(&load.shared, 1)?;
+    let mut user = load.workload.user(1)?;
     while packets.contains(&None) {
         let keep = |statement, params: &[Param<'_>]| {
             let place = statement as usize;

@@ -16,9 +16,10 @@ use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 use wire::mysql::SERVER_STATUS_IN_TRANS;
 use wire::mysql::reply::{Reply, ReplyReader};
-use workload::catalog::Kind;
+use workload::built_in::BuiltInUser;
+use workload::catalog::{Catalog, Label};
 use workload::session::{FailureKind, Param, Session, SessionError};
-use workload::user::User;
+use workload::virtual_user::{VirtualUser, Workload};
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
@@ -29,8 +30,7 @@ struct Common {
     /// Locked as in dyno, where another thread takes it once a second.
     slice: Mutex<Slice>,
     buffer: RefCell<Vec<u8>>,
-    /// By a statement's number in the catalog, the place of its kind.
-    kinds: Vec<u8>,
+    catalog: Arc<Catalog>,
 }
 
 impl Common {
@@ -115,7 +115,9 @@ impl Session for TokioSession {
         let reply = self.exchange().await;
         if reply.is_ok() {
             let duration_ns = self.common.now_ns() - started_ns;
-            let kind = usize::from(self.common.kinds[statement as usize]);
+            let kind = self.common.catalog.statements[statement as usize]
+                .label
+                .index();
             self.common.slice().statements[kind].record(duration_ns);
         }
         reply
@@ -123,7 +125,7 @@ impl Session for TokioSession {
 
     async fn query(
         &mut self,
-        _kind: Kind,
+        _label: Label,
         sql: &str,
     ) -> Result<workload::session::Reply, SessionError> {
         self.out.clear();
@@ -133,13 +135,13 @@ impl Session for TokioSession {
 
     async fn rollback(&mut self) -> Result<(), SessionError> {
         if self.in_transaction {
-            self.query(Kind::Commit, "ROLLBACK").await?;
+            self.query(Label::default(), "ROLLBACK").await?;
         }
         Ok(())
     }
 }
 
-async fn live(common: Rc<Common>, mut user: User, mut session: TokioSession) -> u64 {
+async fn live(common: Rc<Common>, mut user: BuiltInUser, mut session: TokioSession) -> u64 {
     let mut errors = 0;
     while common.now_ns() < common.until_ns {
         let started_ns = common.now_ns();
@@ -173,23 +175,13 @@ fn main() -> Result<(), Failure> {
     for _ in 0..load.users {
         conns.push(Conn::open(&load)?);
     }
-    let place = |kind| {
-        load.kinds
-            .iter()
-            .position(|known| *known == kind)
-            .unwrap_or(0) as u8
-    };
+    let catalog = load.workload.catalog();
     let common = Rc::new(Common {
         origin: Instant::now(),
         until_ns: Duration::from_secs_f64(load.seconds).as_nanos() as u64,
-        slice: Mutex::new(Slice::new(load.kinds.len())),
+        slice: Mutex::new(Slice::new(catalog.labels.count())),
         buffer: RefCell::new(vec![0; BUFFER_BYTES]),
-        kinds: load
-            .catalog
-            .statements
-            .iter()
-            .map(|s| place(s.kind))
-            .collect(),
+        catalog: Arc::clone(catalog),
     });
     schedule_as_batch();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -207,7 +199,7 @@ fn main() -> Result<(), Failure> {
                 prepared: numbers.into_iter().map(|number| (number, false)).collect(),
                 in_transaction: false,
             };
-            let user = User::new(&Arc::clone(&load.shared), index)?;
+            let user = load.workload.user(index)?;
             users.push(tokio::task::spawn_local(live(
                 Rc::clone(&common),
                 user,

@@ -7,6 +7,7 @@ use wire::mysql::{ProtocolError, ServerError};
 use workload::session::{FailureKind, SessionError};
 
 use super::password::Withheld;
+use crate::tls::TlsFailure;
 
 /// A failed connection or statement.
 #[derive(Debug, thiserror::Error)]
@@ -68,58 +69,6 @@ pub enum Error {
         /// What was asked, shortened.
         statement: String,
     },
-}
-
-/// How TLS failed.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsFailure {
-    /// The server has none.
-    #[error("the server does not offer it")]
-    NotOffered,
-    /// The server's certificate is made out to another name.
-    #[error("{0}")]
-    OtherName(rustls::CertificateError),
-    /// The server's certificate is not trusted.
-    #[error("the server's certificate is not trusted: {0}")]
-    NotTrusted(rustls::CertificateError),
-    /// The system's or rustls's words.
-    #[error("{0}")]
-    Other(std::io::Error),
-}
-
-impl From<std::io::Error> for TlsFailure {
-    fn from(error: std::io::Error) -> Self {
-        let rustls = error.get_ref().and_then(|error| error.downcast_ref());
-        let Some(rustls::Error::InvalidCertificate(invalid)) = rustls else {
-            return Self::Other(error);
-        };
-        match invalid {
-            rustls::CertificateError::NotValidForName
-            | rustls::CertificateError::NotValidForNameContext { .. } => {
-                Self::OtherName(invalid.clone())
-            }
-            _ => Self::NotTrusted(invalid.clone()),
-        }
-    }
-}
-
-impl TlsFailure {
-    fn remedy(&self) -> &'static str {
-        match self {
-            Self::NotOffered => {
-                "turn TLS on in the server, or choose --tls-mode preferred to go on without it"
-            }
-            Self::OtherName(_) => {
-                "name the server as its certificate does, or choose --tls-mode verify-ca to check only who signed it"
-            }
-            Self::NotTrusted(_) => {
-                "name the server's authority with --tls-ca, or choose --tls-mode preferred to go on without checking it"
-            }
-            Self::Other(_) => {
-                "look into the server's error log; --tls-mode disable goes on without TLS, where the account allows it"
-            }
-        }
-    }
 }
 
 impl Error {

@@ -8,12 +8,13 @@ use wire::mysql::auth::{
 use wire::mysql::handshake::{Greeting, Login, Next, may_be_mysql, not_mysql};
 use wire::mysql::packet::{self, Gatherer, Message};
 
-use super::error::{Error, TlsFailure};
-use super::password::{Channel, Delivery};
+use super::error::Error;
+use super::password::Delivery;
 use super::target::Target;
-use super::tls::TlsMode;
+use crate::channel::Channel;
 use crate::net::Stream;
 use crate::reactor::Permit;
+use crate::tls::{TlsFailure, TlsMode};
 
 /// Longest message of the handshake that is taken.
 const HANDSHAKE_LIMIT_BYTES: usize = 1 << 20;

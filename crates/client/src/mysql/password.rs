@@ -8,25 +8,8 @@
 
 use wire::mysql::auth::{CACHING_SHA2, CLEAR, SHA256};
 
-use super::tls::{ServerPublicKey, TlsOptions};
-
-/// What is known of the way to the server.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Channel {
-    /// The peer is a Unix socket.
-    pub(super) is_unix: bool,
-    /// The connection is encrypted.
-    pub(super) has_tls: bool,
-    /// The certificate was verified.
-    pub(super) is_verified: bool,
-}
-
-impl Channel {
-    /// Whether the peer is known to be the server that the user meant.
-    fn is_trusted(self) -> bool {
-        self.is_unix || (self.has_tls && self.is_verified)
-    }
-}
+use crate::channel::Channel;
+use crate::tls::{ServerPublicKey, TlsOptions};
 
 /// What the user allowed by name.
 #[derive(Debug, Clone)]

@@ -5,25 +5,17 @@ use std::sync::Arc;
 use wire::mysql::SERVER_STATUS_IN_TRANS;
 use wire::mysql::command::Value;
 use wire::mysql::reply::Done;
-use workload::catalog::{Catalog, Kind};
+use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, Param, Reply, Session, SessionError};
 
 use super::connection::Connection;
 use super::error::Error;
 use super::target::Target;
 use crate::shown::shortened;
+use crate::statement_protocol::StatementProtocol;
 
 /// MySQL's error for a statement that it takes as text only: BEGIN is one.
 const NOT_PREPARABLE: u16 = 1295;
-
-/// How statements reach the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatementProtocol {
-    /// Prepared once for each connection, then executed by number.
-    Prepared,
-    /// As text with the values in it, each time anew.
-    Text,
-}
 
 /// Opens connections to one server.
 #[derive(Debug)]
@@ -141,7 +133,7 @@ impl Session for MysqlSession {
         self.finish(done, None)
     }
 
-    async fn query(&mut self, _kind: Kind, sql: &str) -> Result<Reply, SessionError> {
+    async fn query(&mut self, _label: Label, sql: &str) -> Result<Reply, SessionError> {
         let done = self.connection.run(sql).await;
         if done.is_err() {
             self.text = shortened(sql);

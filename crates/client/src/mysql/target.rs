@@ -1,7 +1,7 @@
 //! Which server, as whom: `mysql://user:password@host:port/database?socket=/path`.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use percent_encoding::percent_decode_str;
 use rustls::pki_types::ServerName;
 
 use super::password::Permissions;
-use super::tls::{TlsMode, TlsOptions};
 use crate::net::Address;
+use crate::tls::{TlsMode, TlsOptions};
 
 /// The schemes of a URL that names a server; both mean the same protocol.
 pub const SCHEMES: [&str; 2] = ["mysql", "mariadb"];
@@ -207,18 +207,10 @@ fn socket_path(url: &url::Url) -> Result<Option<PathBuf>, TargetError> {
 }
 
 fn resolve(host: &str, port: u16) -> Result<Address, TargetError> {
-    let failed = |why: String| TargetError::Host {
+    Address::resolve(host, port).map_err(|why| TargetError::Host {
         host: host.to_owned(),
         why,
-    };
-    let addresses: Vec<_> = (host, port)
-        .to_socket_addrs()
-        .map_err(|error| failed(error.to_string()))?
-        .collect();
-    if addresses.is_empty() {
-        return Err(failed("it has no address".to_owned()));
-    }
-    Ok(Address::Tcp(addresses))
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
-use workload::catalog::{Catalog, Kind};
+use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
 
 use super::target::SqliteTarget;
@@ -55,7 +55,7 @@ impl Session for SqliteSession {
         run(&self.connection, sql, params).map_err(|error| session_error(&error, Some(sql)))
     }
 
-    async fn query(&mut self, _kind: Kind, sql: &str) -> Result<Reply, SessionError> {
+    async fn query(&mut self, _label: Label, sql: &str) -> Result<Reply, SessionError> {
         let run = self.connection.execute(sql, []);
         run.map(|affected| Reply {
             rows: 0,

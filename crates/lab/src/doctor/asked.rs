@@ -1,8 +1,5 @@
 //! What a load is going to ask of host and servers.
 
-use workload::catalog::Catalog;
-use workload::schema::Dialect;
-
 use crate::database::Database;
 use crate::files;
 use crate::needs;
@@ -44,9 +41,7 @@ impl Asked {
         let tables = u64::from(trial.workload.tables(&trial.options, trial.load.users));
         let statements = match trial.protocol {
             client::mysql::StatementProtocol::Prepared => {
-                Catalog::new(trial.workload, &trial.options, Dialect::Mysql)
-                    .statements
-                    .len() as u64
+                trial.workload.statement_count(&trial.options)
             }
             client::mysql::StatementProtocol::Text => 0,
         };

@@ -3,7 +3,7 @@
 use data::Wanted;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use workload::name::WorkloadName;
+use workload::schema::TableSpec;
 
 use crate::servers::{Engine, Installed, plain_name, same_name};
 use crate::settings;
@@ -50,35 +50,19 @@ pub(crate) struct Recipe {
     tables: Option<Tables>,
 }
 
-/// The rows of a template, and how they lie in their tables.
+/// The tables of a template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Tables {
     tables: u32,
-    /// 0 for those of bulk inserts, which begin empty.
-    rows: u64,
-    seed: u64,
-    distribution: String,
-    auto_inc: bool,
-    secondary: bool,
-    create_secondary: bool,
-    storage_engine: String,
-    is_bulk: bool,
+    #[serde(flatten)]
+    spec: TableSpec,
 }
 
 impl Tables {
     fn of(wanted: &Wanted<'_>) -> Self {
-        let options = wanted.options;
-        let is_bulk = wanted.workload == WorkloadName::BulkInsert;
         Self {
-            tables: wanted.workload.tables(options, wanted.users),
-            rows: if is_bulk { 0 } else { options.rows },
-            seed: wanted.seed,
-            distribution: options.distribution.to_string(),
-            auto_inc: options.auto_inc,
-            secondary: options.secondary,
-            create_secondary: options.create_secondary,
-            storage_engine: options.storage_engine.clone(),
-            is_bulk,
+            tables: wanted.workload.tables(wanted.options, wanted.users),
+            spec: wanted.workload.table_spec(wanted.options, wanted.seed),
         }
     }
 }
@@ -133,7 +117,7 @@ impl Recipe {
     /// Its name in the cache: what people want to know of it, and a digest of all.
     pub(super) fn key(&self) -> String {
         let data = match &self.tables {
-            Some(tables) => format!("{}x{}", tables.tables, tables.rows),
+            Some(tables) => format!("{}x{}", tables.tables, tables.spec.rows),
             None => "empty".to_owned(),
         };
         // A struct of texts and numbers has a form in JSON.
@@ -203,6 +187,7 @@ pub(super) fn format_settings(config: &[(String, String)]) -> Vec<(String, Strin
 mod tests {
     use super::*;
     use workload::distribution::Distribution;
+    use workload::name::WorkloadName;
     use workload::options::Options;
 
     fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {

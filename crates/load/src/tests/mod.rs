@@ -13,14 +13,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use measure::slice::{Phase, Second, Slice};
-use workload::catalog::Catalog;
+use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
-use workload::user::Shared;
 
 use crate::clock::Clock;
-use crate::run::{Work, run_on};
+use crate::run::run_on;
 use crate::{Event, LoadError, LoadOutcome, LoadSpec, Pace, Stop};
 use script::{Asked, Scripted};
 use simulation::Simulation;
@@ -112,12 +111,7 @@ fn drive_workload(
     mut on_event: impl FnMut(&Event<'_>, &Stop),
 ) -> Driven {
     let options = Options::default();
-    let kinds = workload::kinds(name, &options);
-    let work = Work {
-        catalog: &Arc::new(Catalog::new(name, &options, Dialect::Mysql)),
-        kinds: &kinds,
-        users: &Arc::new(Shared::new(name, options, spec.seed, spec.users).unwrap()),
-    };
+    let workload = BuiltIn::new(name, &options, Dialect::Mysql, spec.seed, spec.users).unwrap();
     let mut seconds = Vec::new();
     let mut tell = |event: Event<'_>| {
         on_event(&event, stop);
@@ -127,7 +121,7 @@ fn drive_workload(
     };
     let runtime = server.simulation().clone();
     let connector = Arc::new(server.clone());
-    let ended = run_on(runtime, spec, &connector, work, stop, &mut tell);
+    let ended = run_on(runtime, spec, &connector, &workload, stop, &mut tell);
     Driven {
         ended,
         seconds,

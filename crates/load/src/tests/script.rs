@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use workload::catalog::{Catalog, Kind};
+use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
 
 use super::simulation::Simulation;
@@ -197,7 +197,7 @@ impl Session for Connection {
         self.statement().await
     }
 
-    async fn query(&mut self, _: Kind, _: &str) -> Result<Reply, SessionError> {
+    async fn query(&mut self, _: Label, _: &str) -> Result<Reply, SessionError> {
         self.statement().await
     }
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use workload::session::Connect;
+use workload::virtual_user::VirtualUser;
 
 use crate::barrier::Broken;
 use crate::clock::Clock;
@@ -278,11 +279,13 @@ impl Runtime for Simulation {
     }
 }
 
-impl<C: Connect + 'static> Spawn<C> for Simulation
+impl<C, U> Spawn<C, U> for Simulation
 where
+    C: Connect + 'static,
     C::Session: 'static,
+    U: VirtualUser + 'static,
 {
-    fn spawn(&mut self, setup: WorkerSetup<C>) -> std::io::Result<()> {
+    fn spawn(&mut self, setup: WorkerSetup<C, U>) -> std::io::Result<()> {
         let control = Arc::clone(&setup.control);
         let worker = self.0.workers.borrow().len();
         let mut tasks = self.0.tasks.borrow_mut();

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use client::reactor::sleep_until;
-use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Pace, Stop, Work, run};
+use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Pace, Stop, run};
 use measure::slice::{Phase, Second, Slice};
-use workload::catalog::{Catalog, Kind};
+use workload::built_in::BuiltIn;
+use workload::catalog::{Catalog, Label};
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
 use workload::session::{Connect, Param, Reply, Session, SessionError};
-use workload::user::Shared;
 
 /// Longer than any test may take.
 pub const LONG: Duration = Duration::from_secs(3600);
@@ -82,7 +82,7 @@ impl Session for Scripted {
         (self.0)(Asked::Statement).await
     }
 
-    async fn query(&mut self, _: Kind, _: &str) -> Result<Reply, SessionError> {
+    async fn query(&mut self, _: Label, _: &str) -> Result<Reply, SessionError> {
         (self.0)(Asked::Statement).await
     }
 
@@ -117,14 +117,9 @@ pub fn drive(
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<LoadOutcome, LoadError> {
     let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
-    let kinds = workload::kinds(name, &options);
-    let work = Work {
-        catalog: &Arc::new(Catalog::new(name, &options, Dialect::Mysql)),
-        kinds: &kinds,
-        users: &Arc::new(Shared::new(name, options, spec.seed, spec.users).unwrap()),
-    };
+    let workload = BuiltIn::new(name, &options, Dialect::Mysql, spec.seed, spec.users).unwrap();
     let (barrier, stop) = (Barrier::new(1), Stop::default());
-    run(spec, server, work, &barrier, &stop, tell)
+    run(spec, server, &workload, &barrier, &stop, tell)
 }
 
 /// Drives a load to its end; returns the seconds of its measurement.

@@ -1,4 +1,4 @@
-//! What to know before a comparison is believed.
+//! What to know before a comparison is trusted.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     }
     if points.iter().any(|point| point.open_loop) {
         cautions.push(
-            "Transactions of some trials arrived at a rate, which is then their throughput: the \
-             mean response time is tested first instead."
+            "Some trials had a fixed arrival rate, which determines their throughput: the mean \
+             response time is tested first instead."
                 .to_owned(),
         );
     }
@@ -46,7 +46,7 @@ fn not_interleaved(base: &str, new: &str) -> String {
     format!(
         "{base} and {new} were not interleaved. They ran at different times, so a difference \
          between them cannot be told from a change of the host over time, and there is no verdict. \
-         For a verdict, make both variants ([[variant]]) of one study, which runs them in blocks: \
+         For a verdict, make them variants ([[variant]]) of one study, which runs them in blocks: \
          dyno run STUDY --set load.repeats=5, then dyno compare RESULT."
     )
 }
@@ -67,7 +67,7 @@ fn one_order(base: &Side<'_>, new: &Side<'_>) -> Option<String> {
     }
     let (earlier, later) = if is_first { (base, new) } else { (new, base) };
     Some(format!(
-        "{} ran before {} in every block, so that an effect of the order looks like a difference. \
+        "{} ran before {} in every block, so an order effect cannot be told from a difference. \
          load.order = \"random\" balances the order.",
         earlier.name, later.name
     ))
@@ -93,8 +93,8 @@ fn single_runs(points: &[Matched]) -> Option<String> {
     found
         .any(|found| found.method == Method::SingleRun)
         .then(|| {
-            "Some point has a single run on a side, which does not show how much runs differ: the \
-         change is shown, without a verdict. Repeat both sides (load.repeats)."
+            "At some points a side ran only once, which says nothing about run-to-run variation: \
+             the change is shown without a verdict. Repeat both sides (load.repeats)."
                 .to_owned()
         })
 }

@@ -76,7 +76,7 @@ pub(super) fn answers(all: &[SideBySide]) -> Section {
     let numbers = all.iter().flat_map(numbers);
     let grid = Grid {
         caption: format!(
-            "What each number shows. Change is the variant relative to {base}, {}. {}",
+            "Verdict by metric. Change: the variant relative to {base}, {}. {}",
             methods(numbers),
             rule(all)
         ),
@@ -88,7 +88,7 @@ pub(super) fn answers(all: &[SideBySide]) -> Section {
     };
     let mut blocks: Vec<Block> = sheet::words(words).collect();
     blocks.push(Block::Table(grid));
-    Section::new(format!("The variants against {base}"), blocks)
+    Section::new(format!("Variants against {base}"), blocks)
 }
 
 /// Both sides by point, and what each number shows.
@@ -127,7 +127,7 @@ fn verdicts(both: &SideBySide) -> Grid {
     titles.extend(["number", &both.base, &both.new, "change %", "verdict"]);
     Grid {
         caption: format!(
-            "What each number shows. Change is {} relative to {}, {}. {}",
+            "Verdict by metric. Change: {} relative to {}, {}. {}",
             both.new,
             both.base,
             methods(numbers(both)),
@@ -220,14 +220,14 @@ fn differing(
 fn figures(both: &SideBySide) -> Vec<Figure> {
     let place = |id, what: &str, caption: &str| Figure {
         id,
-        label: format!("{what} of both sides; the values are in the tables."),
+        label: format!("{what} of both sides; the tables have its values."),
         caption: caption.to_owned(),
     };
     let mut places = vec![
         place(
             "sweep-tps",
             "Line chart of the throughput",
-            "Throughput of both. Bars are 95 % confidence intervals.",
+            "Throughput of both. Error bars: 95 % confidence intervals.",
         ),
         place(
             "sweep-ms",
@@ -238,15 +238,15 @@ fn figures(both: &SideBySide) -> Vec<Figure> {
     if both.has_cpu() {
         places.push(place(
             "sweep-cpu",
-            "Stacked bars of the time of the host's CPUs",
-            "How the host's CPUs spent their time.",
+            "Stacked bar chart of the host's CPU time",
+            "The host's CPU time, all cores together.",
         ));
     }
     places.push(place(
         "curves",
         "Line chart of the response time by percentile",
-        "Distributions of the response time, one over the other, each of all trials of its point \
-         together. The axis gives each further nine the same room, so that the tail is seen.",
+        "Response time by percentile, over all trials of each point. The axis gives each \
+         additional nine the same width, to show the tail.",
     ));
     places
 }

@@ -85,15 +85,15 @@ fn caption(both: &SideBySide, key: &str, rest: Rest<'_>) -> String {
         key => format!("By {key}{}. ", rest.collect::<String>()),
     };
     let mut caption = format!(
-        "{by}± is half of a 95 % confidence interval. Change is {new} relative to {base}: above 0 \
-         where {new} has the higher value.",
+        "{by}±: half width of the 95 % confidence interval. Change: {new} relative to {base}, \
+         positive where {new} is higher.",
         base = both.base,
         new = both.new
     );
     if let Some(paper) = both.delta_as_in() {
         caption.push_str(&format!(
-            " Delta is the change with the opposite sign, as \"{paper}\" has it: what is lost counts \
-             as above 0."
+            " Delta: the change with the opposite sign, as in \"{paper}\", so that a loss is \
+                                                                         positive."
         ));
     }
     caption

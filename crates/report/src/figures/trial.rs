@@ -243,7 +243,7 @@ fn in_words(points: &[SeriesPoint]) -> String {
         .min_by(f64::total_cmp)
         .zip(rates().max_by(f64::total_cmp));
     let Some((least, most)) = ends else {
-        return "There is no series of this trial.".to_owned();
+        return "This trial has no series.".to_owned();
     };
     let times = points.iter().filter_map(|point| point.response_ms);
     let longest = times.map(|times| times.p99).max_by(f64::total_cmp);

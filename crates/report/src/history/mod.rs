@@ -84,7 +84,7 @@ pub enum HistoryError {
     #[error(transparent)]
     NoSuchKey(#[from] NoSuchKey),
     /// Nothing is left to show.
-    #[error("no result has a trial that counts{}", point::at(.0))]
+    #[error("no result has a valid trial{}", point::at(.0))]
     Nothing(Vec<(String, String)>),
 }
 
@@ -192,7 +192,7 @@ fn cautions(runs: &[Run<'_>], wanted: &[(String, String)]) -> Vec<String> {
     }));
     let several = (hosts.len() > 1).then(|| {
         format!(
-            "The results are of several hosts ({}): a change may be theirs.",
+            "The results are from several hosts ({}), which may explain a change.",
             hosts.join(", ")
         )
     });

@@ -10,10 +10,10 @@ use crate::number;
 use crate::sheet::{self, Block, Section, Sheet};
 
 /// What the cells of all grids are.
-const CELLS: &str = "Oldest first. ± is half of a 95 % confidence interval, over the n trials \
-                     where there are several, else over the seconds of the one. A level, of tps \
-                     or of the mean, holds for three results at least; of studies without any \
-                     change at most 2 % show one.";
+const CELLS: &str = "Oldest first. ±: half width of the 95 % confidence interval, over the n \
+                     trials, or over the seconds of a single one. A level of tps or of the mean \
+                     spans at least three results; at most 2 % of studies without a change show \
+                     one.";
 
 pub(super) fn sheet(history: &History) -> Sheet {
     let mut blocks = vec![Block::Words(format!("{CELLS} {RANGES}"))];
@@ -40,13 +40,11 @@ fn lead(history: &History) -> String {
     let changed: Vec<String> = changed.collect();
     match (changed.is_empty(), history.longest() < FEWEST) {
         (true, true) => format!(
-            "Too few results to see a change: it takes {FEWEST}, three before it and three after; \
+            "Too few results to detect a change: it takes {FEWEST}, three before and three after; \
              there are {}.",
             history.longest()
         ),
-        (true, false) => {
-            "Neither throughput nor mean response time shows a change of its level.".to_owned()
-        }
+        (true, false) => "No level change detected in throughput or mean response time.".to_owned(),
         (false, _) => changed.join(" "),
     }
 }
@@ -58,7 +56,7 @@ fn sentence(course: &Course, number: &str, change: &Change, unit: &str) -> Optio
         point => format!(" at {point}"),
     };
     Some(format!(
-        "{number}{at} {} {unit} from {} ({}) on.",
+        "{number}{at} {} {unit}, starting {} ({}).",
         in_words(change),
         entry.started,
         entry.name

@@ -82,7 +82,7 @@ pub(super) fn entries(
     cautions.extend(doubts::of(entrant.name, doubts));
     if trials.is_empty() {
         cautions.push(format!(
-            "{} is not ranked: it has no point{}.",
+            "{} is not ranked: it has no points{}.",
             entrant.name,
             point::at(point)
         ));

@@ -46,7 +46,7 @@ pub enum RankError {
     #[error(transparent)]
     NoSuchKey(#[from] NoSuchKey),
     /// The best points of two results are of different work.
-    #[error("{one} and {other} are not ranked by the same work: {unlike}")]
+    #[error("{one} and {other} ran different workloads: {unlike}")]
     OtherWork {
         /// What tells the first from the others.
         one: String,
@@ -56,7 +56,7 @@ pub enum RankError {
         unlike: String,
     },
     /// Nothing is left to rank.
-    #[error("no result has a trial that counts{}", point::at(.point))]
+    #[error("no result has a valid trial{}", point::at(.point))]
     Nothing {
         /// As asked.
         point: Vec<(String, String)>,

@@ -9,11 +9,10 @@ use crate::number;
 use crate::sheet::{self, Block, Section, Sheet};
 
 /// What the cells of all boards are.
-const CELLS: &str = "Ranked by mean throughput. ± is half of a 95 % confidence interval, over the n \
-                     trials where there are several, else over the seconds of the one. A rank with \
-                     = is shared: what was measured does not tell its holders from the first of \
-                     them. Response times count from the intended start; peak is the longest of \
-                     all.";
+const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confidence interval, \
+                     over the n trials, or over the seconds of a single one. A rank with = is \
+                     shared: its holders do not differ significantly from the first of them. \
+                     Response times count from the intended start; peak is the maximum.";
 
 pub(super) fn sheet(ranking: &Ranking) -> Sheet {
     let boards = &ranking.boards;
@@ -46,8 +45,7 @@ fn lead(boards: &[Board]) -> String {
     let contested = boards.iter().filter(|board| board.places.len() > 1);
     let first: Vec<String> = contested.map(first).collect();
     match first.is_empty() {
-        true => "Nobody stands beside another: no two results have the same category and number \
-                 of servers."
+        true => "Nothing to rank: no two results have the same category and number of servers."
             .to_owned(),
         false => first.join(" "),
     }
@@ -69,7 +67,7 @@ fn first(board: &Board) -> String {
             number::estimate(tps)
         ),
         several => format!(
-            "{name}: {} share the first rank of {all}; what was measured does not tell them apart.",
+            "{name}: {} share the first rank of {all}; their differences are not significant.",
             several.join(" and ")
         ),
     }
@@ -131,14 +129,14 @@ fn repeats(boards: &[Board]) -> Vec<String> {
     let mut cautions = Vec::new();
     if !single.is_empty() {
         cautions.push(format!(
-            "A single run each of {single}: its interval leaves out what differs from run to run, so \
-             its rank is not told from any other. Repeat them (load.repeats)."
+            "Only one trial each of {single}: its interval excludes run-to-run variation, so its \
+             rank cannot be told from any other. Repeat the trials (load.repeats)."
         ));
     }
     if !unsure.is_empty() {
         cautions.push(format!(
-            "Too little was measured of {unsure} for any interval: nothing tells it from its \
-             neighbours. Measure for longer."
+            "Too little was measured of {unsure} for an interval, so it cannot be told from its \
+             neighbors. Measure longer."
         ));
     }
     cautions

@@ -1,4 +1,4 @@
-//! How far it scales, in words and tables.
+//! Scalability in words and tables.
 
 use measure::interval::Estimate;
 use measure::scale::{Misfit, Peak, Scaling, Serial};
@@ -27,13 +27,13 @@ fn figure(scale: &Scale) -> Figure {
     Figure {
         id: "scale",
         label: format!(
-            "Line chart of throughput against {}, as measured and by the laws of scaling; its \
-             values are in the tables.",
+            "Line chart of throughput by {}, as measured and by the scalability laws; the tables \
+             have its values.",
             scale.key
         ),
         caption: format!(
-            "Throughput against {} as measured (marks, with 95 % intervals) and by the Universal \
-             Scalability Law (lines). The legend has the other laws.",
+            "Throughput by {} as measured (marks, with 95 % confidence intervals) and by the \
+             Universal Scalability Law (lines). The legend offers the other laws.",
             scale.key
         ),
     }
@@ -63,7 +63,7 @@ fn answers(scale: &Scale) -> Vec<String> {
 /// The answer in a few sentences.
 fn words(ladder: &Ladder, scale: &Scale) -> String {
     match &ladder.law {
-        Err(reason) => format!("No law of scaling is shown: {reason}."),
+        Err(reason) => format!("No scalability law is shown: {reason}."),
         Ok(law) => {
             let ends = law.peak.as_ref().map_or_else(
                 || endless(law, ladder, scale),
@@ -80,16 +80,17 @@ fn highest(peak: &Peak, ladder: &Ladder, scale: &Scale) -> String {
     let largest = number::value_to(ladder.largest(), 0);
     let unsure = match peak.size.half_width {
         Some(_) => "",
-        None => ", but these points do not rule out that it never falls",
+        None => ", but the data do not rule out that it never falls",
     };
     match peak.is_measured {
         true => format!(
-            "Throughput is highest with {at} {}, at {tps} transactions/s, and falls beyond that{unsure}.",
+            "Throughput is highest with {at} {}, at {tps} transactions/s, and falls beyond \
+             that{unsure}.",
             scale.key
         ),
         false => format!(
-            "Throughput would be highest with {at} {}, at {tps} transactions/s; no more than \
-             {largest} were measured, so that is a guess{unsure}.",
+            "By extrapolation, throughput would be highest with {at} {}, at {tps} transactions/s; \
+             no more than {largest} were measured{unsure}.",
             scale.key
         ),
     }
@@ -100,13 +101,13 @@ fn endless(law: &Scaling, ladder: &Ladder, scale: &Scale) -> String {
     let contention = law.contention.value;
     let limit = match law.coherency.value <= 0.0 && contention > 0.001 {
         true => format!(
-            ", towards {} transactions/s at most",
+            ", approaching {} transactions/s",
             number::value(law.alone_per_s.value / contention)
         ),
         false => String::new(),
     };
     format!(
-        "Throughput grows up to the {} {} that were measured and has no peak near them{limit}.",
+        "Throughput grows up to the {} {} measured, with no peak nearby{limit}.",
         number::value_to(ladder.largest(), 0),
         scale.key
     )
@@ -118,26 +119,24 @@ fn costs(law: &Scaling) -> String {
         number::percent(law.r_squared)
     );
     let untested = match law.misfit {
-        Misfit::Untested => {
-            " Whether it fits as well as chance allows cannot be tested: no size was repeated."
-        }
+        Misfit::Untested => " The goodness of fit cannot be tested: no size was repeated.",
         Misfit::Repeats { .. } | Misfit::Intervals { .. } => "",
     };
     if law.contention.value <= 0.0 && law.coherency.value <= 0.0 {
         return format!(
-            "It grows in proportion: neither contention (σ {}) nor coherency (κ {}) shows in \
-             these points; {explained}{untested}",
+            "It scales linearly, with no measurable contention (σ {}) or coherency cost (κ {}); \
+             {explained}{untested}",
             percent(law.contention),
             percent(law.coherency)
         );
     }
     let open = |share: Estimate| match share.half_width {
-        Some(half) if share.value > 0.0 && half >= share.value => ", which may as well be none",
+        Some(half) if share.value > 0.0 && half >= share.value => ", not distinguishable from 0",
         _ => "",
     };
     format!(
-        "{} of the work waits for its turn (contention σ{}), and {} is spent on each pair that must \
-         agree (coherency κ{}); {explained}{untested}",
+        "{} of the work is serialized (contention σ{}), and keeping each pair coherent costs {} \
+         (coherency κ{}); {explained}{untested}",
         percent(law.contention),
         open(law.contention),
         percent(law.coherency),
@@ -150,9 +149,9 @@ fn laws(scale: &Scale) -> Grid {
     let named = scale.ladders.len() > 1;
     let mut titles = Vec::new();
     titles.extend(named.then_some(""));
-    titles.extend(["law", "one alone, tps", "σ or s", "κ", "R²"]);
+    titles.extend(["law", "tps of one", "σ or s", "κ", "R²"]);
     let peak_at = format!("peak at {}", scale.key);
-    titles.extend([peak_at.as_str(), "tps there"]);
+    titles.extend([peak_at.as_str(), "peak tps"]);
     let rows = scale.ladders.iter().flat_map(|ladder| {
         let laws = ladder.law.iter().flat_map(all);
         laws.map(|mut row| {
@@ -163,11 +162,10 @@ fn laws(scale: &Scale) -> Grid {
         })
     });
     Grid {
-        caption: "The laws of scaling, fitted by least squares to every trial that counts. ± is \
-                  half of the 95 % interval of the linearised fit. σ of the Universal Scalability \
-                  Law and of Amdahl's is the share of the work that waits for its turn, κ the cost \
-                  of each pair that must agree; s of Gustafson's law is the serial share of a work \
-                  that grows with the size."
+        caption: "Scalability laws, fitted by least squares to all valid trials. ±: half width of \
+                  the 95 % confidence interval of the linearized fit. σ (Universal Scalability \
+                  Law, Amdahl): the serialized share of the work. κ: the cost of keeping each \
+                  pair coherent. s (Gustafson): the serial share of work that grows with the size."
             .to_owned(),
         keys: 1 + usize::from(named),
         heads: heads(titles),
@@ -182,7 +180,7 @@ fn all(law: &Scaling) -> Vec<Vec<String>> {
             number::estimate_to(Some(peak.size), 1),
             number::estimate(Some(peak.per_s)),
         ),
-        None => ("none near".to_owned(), number::ABSENT.to_owned()),
+        None => ("none nearby".to_owned(), number::ABSENT.to_owned()),
     };
     let universal = vec![
         "Universal Scalability Law".to_owned(),
@@ -246,9 +244,8 @@ fn steps(ladder: &Ladder, scale: &Scale) -> Option<Grid> {
     };
     Some(Grid {
         caption: format!(
-            "Throughput as measured and by the laws{of}. Off is measured against the Universal \
-             Scalability Law; the last column is the throughput of each of the {key}, as a share of \
-             that with {}.",
+            "Throughput as measured and by the laws{of}. Off: measured relative to the Universal \
+             Scalability Law. Each: throughput divided by {key}, relative to that with {}.",
             number::value_to(first.size, 0),
             key = scale.key
         ),

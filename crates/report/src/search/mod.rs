@@ -1,4 +1,4 @@
-//! Searches for the highest rate under a limit: what they found, and by which steps.
+//! Searches for the highest rate within a limit: what they found, and by which steps.
 
 mod csv;
 mod words;
@@ -36,7 +36,7 @@ pub(crate) fn section(result: &RunResult) -> Option<Section> {
             .iter()
             .map(|search| Block::Table(steps(search, result))),
     );
-    Some(Section::new("The highest rate under a limit", blocks))
+    Some(Section::new("Highest rate within a limit", blocks))
 }
 
 /// Of one search its steps; of several what each found.
@@ -91,9 +91,9 @@ fn found(result: &RunResult) -> Grid {
         ]
     });
     Grid {
-        caption: "What each search found, in transactions per second: the highest rate that held \
-                  the limit, the lowest that did not, the knee of the curve, and what the closed \
-                  loop did."
+        caption: "What each search found, in transactions per second: the highest rate within the \
+                  limit, the lowest above it, the knee of the curve, and the closed loop's \
+                  throughput."
             .to_owned(),
         heads: heads([
             "search",
@@ -116,7 +116,7 @@ fn ended(end: &SearchEnd) -> &'static str {
     match end {
         SearchEnd::Found { .. } => "found",
         SearchEnd::OutOfTrials { .. } => "out of trials",
-        SearchEnd::NoRate { .. } => "no rate holds",
+        SearchEnd::NoRate { .. } => "no rate found",
         SearchEnd::Stopped { .. } => "stopped",
     }
 }
@@ -129,9 +129,8 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
     };
     Grid {
         caption: format!(
-            "The steps{of} in the order in which they ran: arrivals that were asked for and \
-             transactions that ended, per second, and response times in milliseconds. The limit is \
-             {} ms.{}",
+            "The steps{of} in the order in which they ran: requested arrivals and completed \
+             transactions per second, and response times in milliseconds. The limit is {} ms.{}",
             search.limit_ms,
             doubts(search)
         ),
@@ -160,8 +159,7 @@ fn doubts(search: &FoundMax) -> String {
     let few = format!(
         "Few slower: fewer than {FEWEST_SLOWER} transactions were slower than the percentile."
     );
-    let short =
-        format!("Short: less than {MIN_SECONDS} s, too short to see whether the load was steady.");
+    let short = format!("Short: less than {MIN_SECONDS} s, too short to detect steady state.");
     let all = [of(Doubt::FewSlower, &few), of(Doubt::Short, &short)];
     all.into_iter().flatten().collect()
 }
@@ -192,10 +190,9 @@ fn figure(search: &FoundMax) -> Figure {
              tables."
         ),
         caption: format!(
-            "Response time ({heading}) against throughput: a point for each rate, by its longer \
-             trial or on average over its trials. The dotted line is the limit, crosses are steps \
-             at which more arrived than was done, and a ring is the knee, where response times \
-             begin to climb."
+            "Response time ({heading}) by throughput, with a point for each rate: its longer \
+             trial, or the mean of its trials. Dotted line: the limit. Crosses: steps at which \
+             arrivals exceeded throughput. Ring: the knee, where response times begin to climb."
         ),
     }
 }

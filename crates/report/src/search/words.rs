@@ -45,7 +45,7 @@ fn of_several(searches: &[FoundMax], result: &RunResult) -> String {
             name(best, result),
             answer(best, result)
         ),
-        None => format!("Of {count} searches, none found a rate that holds its limit."),
+        None => format!("None of {count} searches found a rate that keeps its limit."),
     }
 }
 
@@ -54,7 +54,7 @@ fn answer(search: &FoundMax, result: &RunResult) -> String {
     let (held, failed) = (search.held(), search.failed());
     let text = match (&search.end, &held, &failed) {
         (SearchEnd::NoRate { .. }, _, Some(failed)) => format!(
-            "No rate keeps {limit}: even at {} transactions per second {}.",
+            "No rate keeps {limit}: even at {} transactions per second, {}.",
             number::value(failed.rate_per_s),
             seen(failed, search)
         ),
@@ -68,13 +68,13 @@ fn answer(search: &FoundMax, result: &RunResult) -> String {
             share(held, search, result)
         ),
         (_, Some(held), None) => format!(
-            "The highest rate that keeps {limit} is above {} transactions per second, where {}; no \
-             rate that was tried broke the limit.",
+            "The highest rate that keeps {limit} is above {} transactions per second, where {}; \
+             no tested rate exceeded the limit.",
             number::value(held.rate_per_s),
             seen(held, search)
         ),
         (_, None, Some(failed)) => format!(
-            "No rate that was tried keeps {limit}: at {} transactions per second, the lowest, {}.",
+            "No tested rate keeps {limit}: at {} transactions per second, the lowest, {}.",
             number::value(failed.rate_per_s),
             seen(failed, search)
         ),
@@ -82,7 +82,7 @@ fn answer(search: &FoundMax, result: &RunResult) -> String {
     };
     let text = match &search.end {
         SearchEnd::Stopped { reason, .. } => {
-            format!("{text} The search did not come to its end: {reason}.")
+            format!("{text} The search did not finish: {reason}.")
         }
         _ => text,
     };
@@ -111,8 +111,8 @@ fn few_slower(told: &[AtRate], search: &FoundMax) -> Option<String> {
     let lengths = doubted.iter().map(|at| step_s(at, enough(at)));
     let enough_s = lengths.reduce(f64::max)?;
     Some(format!(
-        "{} fewer than {FEWEST_SLOWER} transactions were slower than {}, so it hangs on a handful \
-         of them: give load.time {} or more.",
+        "{} fewer than {FEWEST_SLOWER} transactions were slower than {}, so it rests on a handful \
+         of them: set load.time to {} or more.",
         at(&doubted),
         limited(search),
         number::seconds(enough_s)
@@ -125,8 +125,8 @@ fn short(told: &[AtRate]) -> Option<String> {
     let lengths = doubted.iter().map(|at| step_s(at, MIN_SECONDS as f64));
     let enough_s = lengths.reduce(f64::max)?;
     Some(format!(
-        "{} less than {MIN_SECONDS} s were measured, too little to see whether the load was steady, \
-         so for longer it may be another rate: give load.time {} or more.",
+        "{} less than {MIN_SECONDS} s were measured, too short to detect steady state, so a \
+         longer measurement may find another rate: set load.time to {} or more.",
         at(&doubted),
         number::seconds(enough_s)
     ))
@@ -174,7 +174,7 @@ fn limit(search: &FoundMax) -> String {
 /// `it was 18.30 ms`, in the words of the limited number.
 fn seen(at: &AtRate, search: &FoundMax) -> String {
     match at.value_ms {
-        _ if at.is_overloaded => "more arrived than was done".to_owned(),
+        _ if at.is_overloaded => "arrivals exceeded throughput".to_owned(),
         Some(ms) => format!("{} was {} ms", limited(search), number::value(ms)),
         None => "nothing was measured".to_owned(),
     }
@@ -197,7 +197,7 @@ fn share(held: &AtRate, search: &FoundMax, result: &RunResult) -> String {
     };
     share.map_or(String::new(), |(capacity, share)| {
         format!(
-            " The lower one is {:.0} % of the {} that the closed loop did{users}.",
+            " The lower one is {:.0} % of the {} in a closed loop{users}.",
             share * 100.0,
             number::value(capacity)
         )
@@ -231,12 +231,12 @@ fn why_ended(search: &FoundMax) -> String {
             (failed_per_s / held_per_s - 1.0) * 100.0
         ),
         SearchEnd::OutOfTrials { .. } => format!(
-            "The search ended after {steps}, because it may have no more; with a longer load.time, \
-             steps near the limit agree sooner."
+            "The search ended after {steps}, at its maximum number of steps; with a longer \
+             load.time, steps near the limit agree sooner."
         ),
         SearchEnd::NoRate { .. } => format!(
-            "The search ended after {steps}, because the last rate is hardly a hundredth of what \
-             the closed loop did."
+            "The search ended after {steps}, because the last rate is about a hundredth of the \
+             closed loop's throughput."
         ),
         SearchEnd::Stopped { .. } => format!("The search was stopped after {steps}."),
     }

@@ -58,12 +58,12 @@ pub enum SizeError {
     #[error(transparent)]
     NoSuchKey(#[from] NoSuchKey),
     /// Nothing is left to plan with.
-    #[error("no trial gave a throughput that counts{}", point::at(.0))]
+    #[error("no trial has a valid throughput{}", point::at(.0))]
     Nothing(Vec<(String, String)>),
     /// There are no two numbers of instances.
     #[error(
-        "only trials with {0} at once on the server were measured, so nothing says how it scales \
-         and what a further server would add"
+        "only trials with {0} at once on the server were measured, so neither its scalability nor \
+         the gain of another server is known"
     )]
     NoSweep(String),
     /// The efficiency cannot be taken from the law.

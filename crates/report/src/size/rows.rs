@@ -91,20 +91,21 @@ pub(super) fn cautions(rows: &[Row]) -> Vec<String> {
     let single = named(&|row| row.n == 1 && is_sure(row)).map(|instances| {
         format!(
             "One trial each with {instances} at once: the interval comes from within the trial \
-             and does not hold what varies from one run to the next. Repeat them (load.repeats)."
+             and excludes run-to-run variation. Repeat the trials (load.repeats)."
         )
     });
     let unsure = named(&|row| !is_sure(row)).map(|instances| {
         format!(
-            "Too little was measured with {instances} at once for any interval, so nothing says \
-             by how much their number of servers may be wrong. Measure for longer, or repeat."
+            "Too little was measured with {instances} at once for an interval, so the error of \
+             their number of servers is unknown. Measure longer, or repeat."
         )
     });
     let given = |trial: &TrialSummary| trial.setup.arrivals != CLOSED_LOOP;
     let open = named(&|row| row.trials.iter().any(given)).map(|instances| {
         format!(
-            "With {instances} at once the load was open: its throughput is what arrived, and the \
-             server may give more. Find its highest rate (find_max), or use a closed loop."
+            "With {instances} at once the load was open: its throughput is the arrival rate, and \
+             the server may be capable of more. Find its highest rate (find_max), or use a closed \
+             loop."
         )
     });
     single.into_iter().chain(unsure).chain(open).collect()

@@ -12,12 +12,12 @@ use crate::scale::share;
 use crate::sheet::{self, Block, Figure, Section, Sheet};
 
 /// What the cells of the table are.
-const CELLS: &str = "For each number of instances on a server: what all of them gave together, and \
-                     how many such servers the load needs. ± is half of a 95 % confidence interval, \
-                     over the n trials where there are several, else over the seconds of the one. \
-                     In parentheses: between which values the percentile of a single trial lies, \
-                     and where the interval leaves the number of servers. Saved is against servers \
-                     with one instance each.";
+const CELLS: &str = "For each number of instances on a server: their total throughput, and the \
+                     number of such servers that the load needs. ±: half width of the 95 % \
+                     confidence interval, over the n trials, or over the seconds of a single one. \
+                     In parentheses: the confidence interval of a single trial's percentile, and \
+                     that of the number of servers. Saved: relative to servers with one instance \
+                     each.";
 
 pub(super) fn sheet(sizing: &Sizing) -> Sheet {
     let mut blocks: Vec<Block> = sheet::words(words(sizing)).collect();
@@ -119,7 +119,8 @@ fn sooner(sizing: &Sizing, best: &Choice) -> Option<String> {
     let (row, ms) = others.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
     (ms < best_ms).then(|| {
         format!(
-            " As many with {} each have less to spare and answer in {} instead of {} ms.",
+            " As many servers with {} each have less headroom and a mean response time of {} \
+             instead of {} ms.",
             instances(row.choice.instances),
             number::value(ms),
             number::value(best_ms)
@@ -155,10 +156,11 @@ fn words(sizing: &Sizing) -> Vec<String> {
 fn from_law(sizing: &Sizing, law: &Scaling) -> String {
     let least = match law.contention.value > 0.0 {
         true => "",
-        false => "the least that these points allow for ",
+        false => "the lower bound that the data allow for ",
     };
     format!(
-        "The efficiency of {} is {least}1 − σ of the Universal Scalability Law that fits these numbers of \
+        "The efficiency of {} is {least}1 − σ of the Universal Scalability Law that fits these \
+         numbers of \
          instances (σ {}, κ {}, R² {:.3}): it takes servers to wait for each other as the instances \
          on one server do. How several servers do was not measured; where that is known, or \
          headroom is wanted, give it with --efficiency.",
@@ -230,20 +232,20 @@ fn servers_cell(choice: &Choice) -> String {
 fn figures(sizing: &Sizing) -> Vec<Figure> {
     let place = |id, what: &str, caption: &str| Figure {
         id,
-        label: format!("{what} by the number of instances; the values are in the table."),
+        label: format!("{what} by the number of instances; the table has its values."),
         caption: caption.to_owned(),
     };
     let places = [
         place(
             "sweep-tps",
             "Line chart of the throughput",
-            "Throughput of one server by its number of instances. Bars are 95 % confidence \
+            "Throughput of one server by number of instances. Error bars: 95 % confidence \
              intervals.",
         ),
         place(
             "sweep-ms",
             "Line chart of the response time",
-            "Response time by the number of instances, from the intended start of a transaction.",
+            "Response time by number of instances, from the intended start of a transaction.",
         ),
     ];
     match sizing.choices.len() {

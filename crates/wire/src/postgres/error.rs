@@ -118,6 +118,19 @@ impl ServerError {
         str::from_utf8(&self.sqlstate).unwrap_or("XX000")
     }
 
+    /// Message, detail and hint.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let mut words = self.message.clone();
+        for (name, more) in [("detail", &self.detail), ("hint", &self.hint)] {
+            if let Some(more) = more {
+                words.push_str(&format!("; {name}: {more}"));
+            }
+        }
+        // On one line: the rest could pass for another message of dyno's own.
+        words.replace(['\n', '\r'], " ")
+    }
+
     /// The SQLSTATE as bytes.
     #[must_use]
     pub fn sqlstate_bytes(&self) -> [u8; 5] {
@@ -134,14 +147,7 @@ fn sqlstate(text: &str) -> [u8; 5] {
 
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = format!("{} (SQLSTATE {})", self.message, self.sqlstate());
-        for (name, more) in [("detail", &self.detail), ("hint", &self.hint)] {
-            if let Some(more) = more {
-                text.push_str(&format!("; {name}: {more}"));
-            }
-        }
-        // On one line: the rest could pass for another message of dyno's own.
-        f.write_str(&text.replace(['\n', '\r'], " "))
+        write!(f, "{} (SQLSTATE {})", self.words(), self.sqlstate())
     }
 }
 

@@ -1,10 +1,16 @@
-//! A session that writes down what it is sent.
+//! A session that records what it is sent.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use workload::catalog::{Catalog, Kind};
+use workload::built_in::{BuiltIn, BuiltInUser};
+use workload::catalog::{Catalog, Class, Label};
+use workload::name::WorkloadName;
+use workload::options::Options;
+use workload::schema::Dialect;
 use workload::session::{Param, Reply, Session, SessionError};
+use workload::virtual_user::{VirtualUser, Workload};
 
 /// A parameter that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,23 +33,51 @@ impl Value {
 /// A statement that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sent {
-    pub(crate) kind: Kind,
+    pub(crate) label: String,
+    pub(crate) class: Class,
     pub(crate) sql: String,
     pub(crate) params: Vec<Value>,
 }
 
-/// Answers every statement with as many rows as it is told.
+/// Answers every statement with `found` rows.
 pub(crate) struct Recorder {
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
     pub(crate) sent: Vec<Sent>,
     pub(crate) found: u64,
     failure: Option<(usize, SessionError)>,
 }
 
+/// User `index` of four, and a recorder for its statements.
+pub(crate) fn user(
+    name: WorkloadName,
+    options: &Options,
+    dialect: Dialect,
+    index: u32,
+) -> (BuiltInUser, Recorder) {
+    let workload = BuiltIn::new(name, options, dialect, 11, 4).unwrap();
+    let user = workload.user(index).unwrap();
+    (user, Recorder::new(&workload))
+}
+
+/// What user `index` of four sends to MySQL.
+#[allow(dead_code, reason = "each test crate uses its part")]
+pub(crate) fn record(
+    name: WorkloadName,
+    options: &Options,
+    index: u32,
+    transactions: u32,
+) -> Recorder {
+    let (mut user, mut recorder) = user(name, options, Dialect::Mysql, index);
+    for _ in 0..transactions {
+        run(user.transaction(&mut recorder)).unwrap();
+    }
+    recorder
+}
+
 impl Recorder {
-    pub(crate) fn new(catalog: Catalog) -> Recorder {
+    fn new(workload: &BuiltIn) -> Recorder {
         Recorder {
-            catalog,
+            catalog: Arc::clone(workload.catalog()),
             sent: Vec::new(),
             found: 1,
             failure: None,
@@ -55,17 +89,29 @@ impl Recorder {
         self.failure = Some((statements, error));
     }
 
-    /// The integers sent as parameter `place` of a kind of statement.
+    /// The integers sent as parameter `place` of the statements of that label.
     #[allow(dead_code, reason = "each test crate uses its part")]
-    pub(crate) fn numbers(&self, kind: Kind, place: usize) -> impl Iterator<Item = i64> {
-        let of_kind = self.sent.iter().filter(move |sent| sent.kind == kind);
-        of_kind.filter_map(move |sent| match sent.params.get(place) {
+    pub(crate) fn numbers(&self, label: &str, place: usize) -> impl Iterator<Item = i64> {
+        let labeled = self.sent.iter().filter(move |sent| sent.label == label);
+        labeled.filter_map(move |sent| match sent.params.get(place) {
             Some(Value::Int(number)) => Some(*number),
             _ => None,
         })
     }
 
-    fn answer(&mut self, sent: Sent) -> Result<Reply, SessionError> {
+    fn answer(
+        &mut self,
+        label: Label,
+        sql: &str,
+        params: Vec<Value>,
+    ) -> Result<Reply, SessionError> {
+        let (name, class) = self.catalog.labels.iter().nth(label.index()).unwrap();
+        let sent = Sent {
+            label: name.to_owned(),
+            class,
+            sql: sql.to_owned(),
+            params,
+        };
         let number = self.sent.len();
         self.sent.push(sent);
         if let Some((_, error)) = self.failure.take_if(|(at, _)| *at == number) {
@@ -89,19 +135,12 @@ impl Session for Recorder {
             Param::Int(number) => Value::Int(*number),
             Param::Text(text) => Value::Text((*text).to_owned()),
         };
-        self.answer(Sent {
-            kind: statement.kind,
-            sql: statement.sql,
-            params: params.iter().map(owned).collect(),
-        })
+        let params = params.iter().map(owned).collect();
+        self.answer(statement.label, &statement.sql, params)
     }
 
-    async fn query(&mut self, kind: Kind, sql: &str) -> Result<Reply, SessionError> {
-        self.answer(Sent {
-            kind,
-            sql: sql.to_owned(),
-            params: Vec::new(),
-        })
+    async fn query(&mut self, label: Label, sql: &str) -> Result<Reply, SessionError> {
+        self.answer(label, sql, Vec::new())
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {

@@ -3,8 +3,8 @@
 use rand::Rng;
 
 use super::Shared;
+use super::statement::Params;
 use crate::distribution::{DistributionError, KeySampler};
-use crate::name::WorkloadName;
 use crate::session::Param;
 
 /// Draws values of `k` from the user's own part of the range: as in sysbench,
@@ -18,20 +18,27 @@ pub(super) struct Points {
 }
 
 impl Points {
-    pub(super) fn new(shared: &Shared, index: u32) -> Result<Points, DistributionError> {
+    /// For the users of workloads that draw such parameters.
+    pub(super) fn of(
+        shared: &Shared,
+        index: u32,
+    ) -> Result<Option<Box<Points>>, DistributionError> {
         let options = &shared.options;
-        let (delta, count) = match shared.workload {
-            WorkloadName::SelectRandomRanges => {
-                (Some(options.delta as i64), 2 * options.number_of_ranges)
-            }
-            _ => (None, options.random_points),
+        let mut statements = shared.steps.iter().flat_map(|step| &step.statements);
+        let needed = statements.find_map(|statement| match statement.params {
+            Params::Points => Some((None, options.random_points)),
+            Params::Ranges => Some((Some(options.delta as i64), 2 * options.number_of_ranges)),
+            _ => None,
+        });
+        let Some((delta, count)) = needed else {
+            return Ok(None);
         };
         let (low, high) = part(options.highest_key(), shared.users, index);
-        Ok(Points {
+        Ok(Some(Box::new(Points {
             keys: KeySampler::new(&options.distribution, low, high)?,
             delta,
             params: vec![Param::Int(0); count as usize].into(),
-        })
+        })))
     }
 
     /// Draws the parameters of the next statement.

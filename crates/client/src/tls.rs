@@ -1,4 +1,4 @@
-//! TLS as MySQL's clients know it: five modes, and how far each trusts.
+//! TLS: five modes, as the clients of MySQL and PostgreSQL have them, and what each verifies.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureSc
 /// Longest file of a public key that is read.
 const PUBLIC_KEY_LIMIT_BYTES: u64 = 1 << 20;
 
-/// How much TLS is wanted (MySQL's `--ssl-mode`).
+/// How much TLS is wanted (MySQL's `--ssl-mode`, PostgreSQL's `sslmode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TlsMode {
     /// None.
@@ -32,7 +32,7 @@ pub enum TlsMode {
 
 impl TlsMode {
     /// Whether the server's certificate is verified.
-    pub(super) fn verifies(self) -> bool {
+    pub(crate) fn verifies(self) -> bool {
         matches!(self, Self::VerifyCa | Self::VerifyFull)
     }
 
@@ -63,7 +63,8 @@ pub struct TlsOptions {
     pub key: Option<PathBuf>,
     /// What is known of the server's RSA key.
     pub server_public_key: ServerPublicKey,
-    /// Whether whoever answers may have the password in clear (`mysql_clear_password`).
+    /// Whether whoever answers may have the password in clear (`mysql_clear_password`,
+    /// PostgreSQL's method `password`).
     pub cleartext_plugin: bool,
 }
 
@@ -99,6 +100,58 @@ impl ServerPublicKey {
     }
 }
 
+/// Why TLS failed.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsFailure {
+    /// The server has no TLS.
+    #[error("the server does not offer it")]
+    NotOffered,
+    /// The server's certificate is for another name.
+    #[error("{0}")]
+    OtherName(rustls::CertificateError),
+    /// The server's certificate is not trusted.
+    #[error("the server's certificate is not trusted: {0}")]
+    NotTrusted(rustls::CertificateError),
+    /// The system's or rustls's words.
+    #[error("{0}")]
+    Other(std::io::Error),
+}
+
+impl From<std::io::Error> for TlsFailure {
+    fn from(error: std::io::Error) -> Self {
+        let rustls = error.get_ref().and_then(|error| error.downcast_ref());
+        let Some(rustls::Error::InvalidCertificate(invalid)) = rustls else {
+            return Self::Other(error);
+        };
+        match invalid {
+            rustls::CertificateError::NotValidForName
+            | rustls::CertificateError::NotValidForNameContext { .. } => {
+                Self::OtherName(invalid.clone())
+            }
+            _ => Self::NotTrusted(invalid.clone()),
+        }
+    }
+}
+
+impl TlsFailure {
+    pub(crate) fn remedy(&self) -> &'static str {
+        match self {
+            Self::NotOffered => {
+                "turn TLS on in the server, or choose --tls-mode preferred to go on without it"
+            }
+            Self::OtherName(_) => {
+                "name the server as its certificate does, or choose --tls-mode verify-ca to check only who signed it"
+            }
+            Self::NotTrusted(_) => {
+                "name the server's authority with --tls-ca, or choose --tls-mode preferred to go on without checking it"
+            }
+            Self::Other(_) => {
+                "look into the server's error log; --tls-mode disable goes on without TLS, where the account allows it"
+            }
+        }
+    }
+}
+
 impl TlsOptions {
     /// The mode that they mean.
     #[must_use]
@@ -116,7 +169,7 @@ impl TlsOptions {
     ///
     /// # Errors
     /// In words.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let mode = self.mode();
         let name = mode.name();
         if self.ca.is_some() && !mode.verifies() {
@@ -136,7 +189,7 @@ impl TlsOptions {
     ///
     /// # Errors
     /// In words: a file that cannot be read or holds no certificate or key.
-    pub(super) fn client_config(&self) -> Result<Arc<rustls::ClientConfig>, String> {
+    pub(crate) fn client_config(&self) -> Result<Arc<rustls::ClientConfig>, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = self.verifier(&provider)?;
         let builder = rustls::ClientConfig::builder_with_provider(provider)

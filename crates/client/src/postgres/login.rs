@@ -1,0 +1,330 @@
+//! From a socket to an open connection: TLS, startup, authentication.
+
+use wire::postgres::ProtocolError;
+use wire::postgres::certificate;
+use wire::postgres::login::{
+    self, Authentication, Next, TLS_ACCEPTED, TLS_REFUSED, may_be_postgres, not_postgres,
+};
+use wire::postgres::message::{Gatherer, HEADER_BYTES, Message};
+use wire::postgres::scram::{ChannelBinding, SCRAM_SHA_256_PLUS, Scram};
+
+use super::error::{Error, OLDEST_MAJOR, Withheld};
+use super::target::{ChannelBindingMode, Target};
+use crate::channel::Channel;
+use crate::net::Stream;
+use crate::reactor::Permit;
+use crate::tls::{TlsFailure, TlsMode};
+
+/// Longest message of the login that is accepted.
+const LOGIN_LIMIT_BYTES: usize = 1 << 20;
+/// Random bytes of a nonce, as libpq's.
+const NONCE_BYTES: usize = 18;
+
+/// What a login leaves.
+pub(super) struct LoggedIn {
+    pub(super) stream: Stream,
+    pub(super) server_version: String,
+    pub(super) backend_pid: u32,
+}
+
+/// Connects and logs in. The permit is returned as soon as the server answers.
+pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, Error> {
+    let stream = Stream::connect(&target.address)
+        .await
+        .map_err(|source| Error::Connect {
+            server: target.shown(),
+            source,
+        })?;
+    let mut login = Login {
+        stream,
+        gatherer: Gatherer::new(LOGIN_LIMIT_BYTES),
+        target,
+    };
+    login.secure().await?;
+    login.start().await?;
+    drop(permit);
+    login.authenticate().await?;
+    login.wait_until_ready().await
+}
+
+/// The next whole message of the server.
+pub(super) async fn next_message(
+    stream: &mut Stream,
+    gatherer: &mut Gatherer,
+) -> Result<Message, Error> {
+    loop {
+        if let Some(message) = gatherer.take_message()? {
+            return Ok(message);
+        }
+        receive(stream, gatherer).await?;
+    }
+}
+
+/// Waits for more bytes.
+async fn receive(stream: &mut Stream, gatherer: &mut Gatherer) -> Result<(), Error> {
+    let received = stream.receive(|bytes| {
+        gatherer.push(bytes);
+        None::<()>
+    });
+    received.await.map(|_| ()).map_err(Error::Lost)
+}
+
+/// A connection on its way to being open.
+struct Login<'a> {
+    stream: Stream,
+    gatherer: Gatherer,
+    target: &'a Target,
+}
+
+impl Login<'_> {
+    /// Goes on under TLS, as far as the user wants it and the server has it.
+    async fn secure(&mut self) -> Result<(), Error> {
+        let Some((config, name)) = &self.target.tls else {
+            return Ok(());
+        };
+        let failed = |why| Error::Tls {
+            server: self.target.shown(),
+            why,
+        };
+        let mut out = Vec::new();
+        login::request_tls(&mut out);
+        self.stream.write_all(&out).await.map_err(Error::Lost)?;
+        receive(&mut self.stream, &mut self.gatherer).await?;
+        // The answer is one byte. What follows it in clear must not pass for something
+        // that TLS protected.
+        let answer = match *self.gatherer.pending() {
+            [answer @ (TLS_ACCEPTED | TLS_REFUSED)] => answer,
+            ref other => return Err(not_postgres(other).into()),
+        };
+        self.gatherer.take_byte();
+        if answer == TLS_REFUSED {
+            return match self.target.tls_mode {
+                TlsMode::Disable | TlsMode::Preferred => Ok(()),
+                TlsMode::Required | TlsMode::VerifyCa | TlsMode::VerifyFull => {
+                    Err(failed(TlsFailure::NotOffered))
+                }
+            };
+        }
+        self.stream
+            .start_tls(config.clone(), name.clone())
+            .await
+            .map_err(|error| failed(error.into()))
+    }
+
+    /// Sends the startup message and waits until the server turns out to be PostgreSQL.
+    async fn start(&mut self) -> Result<(), Error> {
+        let target = self.target;
+        let mut parameters = vec![
+            ("user", target.user.as_str()),
+            ("database", &target.database),
+            ("client_encoding", "UTF8"),
+            ("application_name", &target.application_name),
+        ];
+        parameters.extend(target.options.as_deref().map(|text| ("options", text)));
+        let mut out = Vec::new();
+        login::start(&mut out, &parameters);
+        self.send(&out).await?;
+        while self.gatherer.pending().len() < HEADER_BYTES {
+            receive(&mut self.stream, &mut self.gatherer).await?;
+            if !may_be_postgres(self.gatherer.pending()) {
+                return Err(not_postgres(self.gatherer.pending()).into());
+            }
+        }
+        Ok(())
+    }
+
+    async fn authenticate(&mut self) -> Result<(), Error> {
+        // A server has one request at most: a second could only be meant to get more out of
+        // the client than the first.
+        let mut was_asked = false;
+        let mut is_bound = false;
+        loop {
+            let request = match self.next().await? {
+                Next::Authentication(request) => request,
+                Next::Refused(error) => return Err(Error::Login(error)),
+                Next::Parameter { .. } | Next::Other => continue,
+                Next::Backend { .. } | Next::Ready => return Err(out_of_turn()),
+            };
+            let is_required = self.target.channel_binding == ChannelBindingMode::Require;
+            match request {
+                Authentication::Ok if is_required && !is_bound => {
+                    return Err(self.withheld(Withheld::NotBound));
+                }
+                Authentication::Ok => return Ok(()),
+                _ if was_asked => return Err(out_of_turn()),
+                Authentication::Sasl(mechanisms) => is_bound = self.scram(&mechanisms).await?,
+                Authentication::Cleartext | Authentication::Md5(_) if is_required => {
+                    return Err(self.withheld(Withheld::NotBound));
+                }
+                Authentication::Cleartext => self.send_cleartext().await?,
+                Authentication::Md5(salt) => {
+                    let proof = login::md5_proof(&self.target.user, self.password()?, salt);
+                    self.send_password(&proof).await?;
+                }
+                Authentication::SaslContinue(_) | Authentication::SaslFinal(_) => {
+                    return Err(out_of_turn());
+                }
+            }
+            was_asked = true;
+        }
+    }
+
+    /// Sends the password itself, if the server may have it.
+    async fn send_cleartext(&mut self) -> Result<(), Error> {
+        let channel = Channel {
+            is_unix: self.stream.is_unix(),
+            has_tls: self.stream.tls_description().is_some(),
+            is_verified: self.target.tls_mode.verifies(),
+        };
+        if !channel.is_trusted() && !self.target.sends_cleartext {
+            return Err(self.withheld(Withheld::Cleartext));
+        }
+        let password = self.password()?.to_owned();
+        self.send_password(&password).await
+    }
+
+    async fn send_password(&mut self, password: &str) -> Result<(), Error> {
+        let mut out = Vec::new();
+        login::password(&mut out, password);
+        self.send(&out).await
+    }
+
+    /// Proves to know the password, and checks that the server does. Whether the proof is
+    /// bound to the TLS connection.
+    async fn scram(&mut self, mechanisms: &[String]) -> Result<bool, Error> {
+        let binding = self.channel_binding(mechanisms);
+        let is_bound = matches!(binding, ChannelBinding::EndPoint(_));
+        if self.target.channel_binding == ChannelBindingMode::Require && !is_bound {
+            return Err(self.withheld(Withheld::NotBound));
+        }
+        let mechanism = binding.mechanism();
+        if !mechanisms.iter().any(|offered| offered == mechanism) {
+            let offered = format!("SASL ({})", mechanisms.join(", "));
+            return Err(ProtocolError::UnknownMethod(offered).into());
+        }
+        let password = self.password()?.to_owned();
+        let scram = Scram::new(&nonce()?, binding);
+        let mut out = Vec::new();
+        login::sasl_first(&mut out, mechanism, &scram.first());
+        self.send(&out).await?;
+        let Authentication::SaslContinue(challenge) = self.next_of_sasl().await? else {
+            return Err(out_of_turn());
+        };
+        let (last, proven) = scram.prove(&password, &challenge)?;
+        out.clear();
+        login::sasl_next(&mut out, &last);
+        self.send(&out).await?;
+        let Authentication::SaslFinal(outcome) = self.next_of_sasl().await? else {
+            return Err(out_of_turn());
+        };
+        proven.verify(&outcome)?;
+        Ok(is_bound)
+    }
+
+    fn channel_binding(&self, mechanisms: &[String]) -> ChannelBinding {
+        let certificate = self.stream.peer_certificate();
+        let end_point = certificate.and_then(certificate::end_point);
+        let is_offered = mechanisms
+            .iter()
+            .any(|offered| offered == SCRAM_SHA_256_PLUS);
+        match end_point {
+            _ if self.target.channel_binding == ChannelBindingMode::Disable => {
+                ChannelBinding::Unsupported
+            }
+            Some(data) if is_offered => ChannelBinding::EndPoint(data),
+            Some(_) => ChannelBinding::NotOffered,
+            None => ChannelBinding::Unsupported,
+        }
+    }
+
+    async fn next_of_sasl(&mut self) -> Result<Authentication, Error> {
+        loop {
+            match self.next().await? {
+                Next::Authentication(request) => return Ok(request),
+                Next::Refused(error) => return Err(Error::Login(error)),
+                Next::Other => {}
+                _ => return Err(out_of_turn()),
+            }
+        }
+    }
+
+    /// Reads what the server says of itself.
+    async fn wait_until_ready(mut self) -> Result<LoggedIn, Error> {
+        let mut server_version = String::new();
+        let mut backend_pid = 0;
+        loop {
+            match self.next().await? {
+                Next::Ready => break,
+                Next::Parameter { name, value } if name == "server_version" => {
+                    server_version = value;
+                }
+                Next::Parameter { .. } | Next::Other => {}
+                Next::Backend { pid } => backend_pid = pid,
+                Next::Refused(error) => return Err(Error::Login(error)),
+                Next::Authentication(_) => return Err(out_of_turn()),
+            }
+        }
+        if let [kind, ..] = *self.gatherer.pending() {
+            return Err(ProtocolError::unexpected(kind, "behind the login").into());
+        }
+        check_version(self.target, &server_version)?;
+        Ok(LoggedIn {
+            stream: self.stream,
+            server_version,
+            backend_pid,
+        })
+    }
+
+    async fn next(&mut self) -> Result<Next, Error> {
+        loop {
+            if let Some(message) = self.gatherer.take_message()? {
+                return Ok(Next::parse(&message)?);
+            }
+            receive(&mut self.stream, &mut self.gatherer).await?;
+        }
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.stream.write_all(bytes).await.map_err(Error::Lost)
+    }
+
+    fn password(&self) -> Result<&str, Error> {
+        match &self.target.password {
+            Ok(password) => Ok(password),
+            Err(why) => Err(Error::NoPassword {
+                server: self.target.shown(),
+                why: why.clone(),
+            }),
+        }
+    }
+
+    fn withheld(&self, why: Withheld) -> Error {
+        Error::Withheld {
+            server: self.target.shown(),
+            why,
+        }
+    }
+}
+
+fn check_version(target: &Target, version: &str) -> Result<(), Error> {
+    let digits = version.bytes().take_while(u8::is_ascii_digit).count();
+    match version[..digits].parse::<u32>() {
+        Ok(major) if major >= OLDEST_MAJOR => Ok(()),
+        _ => Err(Error::Unsupported {
+            server: target.shown(),
+            version: version.to_owned(),
+        }),
+    }
+}
+
+fn nonce() -> Result<String, Error> {
+    let mut bytes = [0; NONCE_BYTES];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    let failed = |_| ProtocolError::Authentication("the system has no random numbers".to_owned());
+    random.fill(&mut bytes).map_err(failed)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn out_of_turn() -> Error {
+    ProtocolError::Authentication("the server answered out of turn".to_owned()).into()
+}

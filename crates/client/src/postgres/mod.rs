@@ -1,0 +1,14 @@
+//! PostgreSQL over the network.
+
+mod connection;
+mod error;
+mod login;
+mod parameters;
+mod passfile;
+mod session;
+mod target;
+
+pub use connection::Connection;
+pub use error::{Error, Withheld, refusal_remedy};
+pub use session::{Connector, PostgresSession};
+pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};

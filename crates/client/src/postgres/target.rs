@@ -1,0 +1,443 @@
+//! Which server, as whom: `postgres://user:password@host:port/database?name=value`.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+
+use super::parameters::Parameters;
+use super::passfile;
+use crate::net::Address;
+use crate::tls::{TlsMode, TlsOptions};
+
+/// The schemes of a URL that names a server; both mean the same.
+pub const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
+/// PostgreSQL's port.
+pub const DEFAULT_PORT: u16 = 5432;
+/// The database that sysbench uses.
+const DEFAULT_DATABASE: &str = "sbtest";
+/// Where servers have their Unix sockets: Debian's and Red Hat's packages, PostgreSQL itself.
+const SOCKET_DIRECTORIES: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
+
+/// A server and an account. Its `Debug` and [`Target::shown`] hide the password.
+#[derive(Clone)]
+pub struct Target {
+    /// Where the server listens.
+    pub(super) address: Address,
+    /// The host as the user wrote it, or the directory of the Unix socket.
+    host: String,
+    port: u16,
+    /// The account.
+    pub user: String,
+    /// Or why there is none.
+    pub(super) password: Result<String, NoPassword>,
+    /// The database that holds the tables.
+    pub database: String,
+    pub(super) tls_mode: TlsMode,
+    pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
+    pub(super) channel_binding: ChannelBindingMode,
+    /// Whether a server that was not verified may have the password in clear.
+    pub(super) sends_cleartext: bool,
+    /// Settings of the session (`-c name=value`).
+    pub(super) options: Option<String>,
+    pub(super) application_name: String,
+}
+
+/// Why there is no password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoPassword {
+    /// Nobody gave one.
+    #[error("none was given")]
+    NotGiven,
+    /// There is a password file, but it is not used.
+    #[error("none was given, and the password file is ignored: {0}")]
+    PassFile(String),
+}
+
+/// Whether SCRAM must be bound to the TLS connection (libpq's `channel_binding`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChannelBindingMode {
+    Disable,
+    Prefer,
+    Require,
+}
+
+/// A URL or an option that names no server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// The text is not of the form.
+    #[error(
+        "{0}; a server is named like postgres://user@host:5432/sbtest or postgres://user@/sbtest?host=/run/postgresql"
+    )]
+    Url(String),
+    /// The name has no address.
+    #[error("the host {host:?} was not found: {why}; check the name, or write the address")]
+    Host {
+        /// As written.
+        host: String,
+        /// The system's words.
+        why: String,
+    },
+    /// TLS options that do not work.
+    #[error("TLS: {0}")]
+    Tls(String),
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+impl Target {
+    /// Parses a URL. What it leaves out comes from the arguments, a service file, and
+    /// libpq's environment variables, in this order. `password` is used when the URL has
+    /// none; `default_user` when nothing names a user.
+    ///
+    /// # Errors
+    /// When the URL is malformed, the host has no address, or the TLS options do not work.
+    pub fn parse(
+        url: &str,
+        password: Option<&str>,
+        default_user: &str,
+        tls: &TlsOptions,
+    ) -> Result<Self, TargetError> {
+        let environment = |name: &str| std::env::var(name).ok();
+        Self::parse_with(url, password, default_user, tls, &environment)
+    }
+
+    /// The same with these environment variables.
+    ///
+    /// # Errors
+    /// As [`Target::parse`]'s.
+    pub fn parse_with(
+        url: &str,
+        password: Option<&str>,
+        default_user: &str,
+        tls: &TlsOptions,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, TargetError> {
+        let mut parameters = Parameters::from_url(url).map_err(TargetError::Url)?;
+        if let Some(password) = password {
+            parameters.add("password", password);
+        }
+        parameters
+            .add_service(environment)
+            .map_err(TargetError::Url)?;
+        parameters.add_environment(environment);
+        let port = match parameters.get("port") {
+            None => DEFAULT_PORT,
+            Some(text) => match text.parse() {
+                Ok(port @ 1..) => port,
+                _ => return Err(TargetError::Url(format!("{text:?} is not a port"))),
+            },
+        };
+        let host = match parameters.get("host") {
+            Some(host) => host.to_owned(),
+            None => default_host(port),
+        };
+        let address = address(&host, port)?;
+        let (tls_mode, tls) = tls_of(&parameters, &address, &host, tls)?;
+        let text = |name| parameters.get(name).map(str::to_owned);
+        let user = text("user").unwrap_or_else(|| default_user.to_owned());
+        let database = text("dbname").unwrap_or_else(|| DEFAULT_DATABASE.to_owned());
+        let login = passfile::Login {
+            host: host_in_pass_file(&host),
+            port,
+            database: &database,
+            user: &user,
+        };
+        Ok(Self {
+            password: password_of(&parameters, login, environment),
+            channel_binding: channel_binding(&parameters)?,
+            sends_cleartext: tls.sends_cleartext,
+            options: text("options"),
+            application_name: text("application_name").unwrap_or_else(|| "dyno".to_owned()),
+            tls: tls.config,
+            address,
+            host,
+            port,
+            user,
+            database,
+            tls_mode,
+        })
+    }
+
+    /// The same server and account, but another database.
+    #[must_use]
+    pub fn with_database(&self, name: &str) -> Self {
+        Self {
+            database: name.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The addresses that its host has; none for a Unix socket, which is on this host.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        match &self.address {
+            Address::Unix(_) => &[],
+            Address::Tcp(addresses) => addresses,
+        }
+    }
+
+    /// The server and account, without the password.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let Self {
+            user,
+            host,
+            port,
+            database,
+            ..
+        } = self;
+        match &self.address {
+            Address::Unix(_) => format!("postgres://{user}@/{database}?host={host}&port={port}"),
+            Address::Tcp(_) if host.contains(':') => {
+                format!("postgres://{user}@[{host}]:{port}/{database}")
+            }
+            Address::Tcp(_) => format!("postgres://{user}@{host}:{port}/{database}"),
+        }
+    }
+}
+
+/// The directory with a server's socket for this port; `localhost` if there is none.
+fn default_host(port: u16) -> String {
+    let found = SOCKET_DIRECTORIES
+        .iter()
+        .find(|directory| socket(directory, port).exists());
+    (*found.unwrap_or(&"localhost")).to_owned()
+}
+
+fn socket(directory: &str, port: u16) -> PathBuf {
+    Path::new(directory).join(format!(".s.PGSQL.{port}"))
+}
+
+/// A host that is a path is the directory of the Unix socket.
+fn address(host: &str, port: u16) -> Result<Address, TargetError> {
+    if host.starts_with('/') {
+        return Ok(Address::Unix(socket(host, port)));
+    }
+    Address::resolve(host, port).map_err(|why| TargetError::Host {
+        host: host.to_owned(),
+        why,
+    })
+}
+
+/// libpq looks the usual sockets up as `localhost`.
+fn host_in_pass_file(host: &str) -> &str {
+    match SOCKET_DIRECTORIES.contains(&host) {
+        true => "localhost",
+        false => host,
+    }
+}
+
+fn password_of(
+    parameters: &Parameters,
+    login: passfile::Login<'_>,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, NoPassword> {
+    if let Some(password) = parameters.get("password") {
+        return Ok(password.to_owned());
+    }
+    let in_home = || Some(Path::new(&environment("HOME")?).join(".pgpass"));
+    let file = parameters.path("passfile").or_else(in_home);
+    match file.map(|file| passfile::find(&file, login)) {
+        Some(Ok(Some(password))) => Ok(password),
+        Some(Err(why)) => Err(NoPassword::PassFile(why)),
+        Some(Ok(None)) | None => Err(NoPassword::NotGiven),
+    }
+}
+
+/// TLS as the options and the parameters ask for it; the options come first.
+struct Tls {
+    config: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
+    sends_cleartext: bool,
+}
+
+fn tls_of(
+    parameters: &Parameters,
+    address: &Address,
+    host: &str,
+    options: &TlsOptions,
+) -> Result<(TlsMode, Tls), TargetError> {
+    let options = merged(parameters, options)?;
+    options.check().map_err(TargetError::Tls)?;
+    let mode = match address {
+        // The server offers no TLS there, and libpq ignores its sslmode, too.
+        Address::Unix(_) => TlsMode::Disable,
+        Address::Tcp(_) => options.mode(),
+    };
+    let config = (mode != TlsMode::Disable)
+        .then(|| {
+            let name = ServerName::try_from(host.to_owned())
+                .map_err(|_| format!("{host:?} can be in no certificate"))?;
+            Ok((options.client_config()?, name))
+        })
+        .transpose()
+        .map_err(TargetError::Tls)?;
+    let sends_cleartext = options.cleartext_plugin;
+    Ok((
+        mode,
+        Tls {
+            config,
+            sends_cleartext,
+        },
+    ))
+}
+
+fn merged(parameters: &Parameters, options: &TlsOptions) -> Result<TlsOptions, TargetError> {
+    let ca = parameters.path("sslrootcert");
+    let means_system = ca.as_deref() == Some(Path::new("system"));
+    let mode = match parameters.get("sslmode") {
+        None if means_system => Some(TlsMode::VerifyFull),
+        None => None,
+        Some("disable") => Some(TlsMode::Disable),
+        Some("allow" | "prefer") => Some(TlsMode::Preferred),
+        // With an authority libpq verifies that it signed the certificate.
+        Some("require") if ca.is_some() => Some(TlsMode::VerifyCa),
+        Some("require") => Some(TlsMode::Required),
+        Some("verify-ca") => Some(TlsMode::VerifyCa),
+        Some("verify-full") => Some(TlsMode::VerifyFull),
+        Some(other) => {
+            return Err(TargetError::Url(format!(
+                "sslmode {other:?} is unknown; known are disable, allow, prefer, require, verify-ca and verify-full"
+            )));
+        }
+    };
+    let path = |name| parameters.path(name);
+    Ok(TlsOptions {
+        mode: options.mode.or(mode),
+        ca: options.ca.clone().or(ca.filter(|_| !means_system)),
+        certificate: options.certificate.clone().or_else(|| path("sslcert")),
+        key: options.key.clone().or_else(|| path("sslkey")),
+        ..options.clone()
+    })
+}
+
+fn channel_binding(parameters: &Parameters) -> Result<ChannelBindingMode, TargetError> {
+    match parameters.get("channel_binding") {
+        None | Some("prefer") => Ok(ChannelBindingMode::Prefer),
+        Some("disable") => Ok(ChannelBindingMode::Disable),
+        Some("require") => Ok(ChannelBindingMode::Require),
+        Some(other) => Err(TargetError::Url(format!(
+            "channel_binding {other:?} is unknown; known are disable, prefer and require"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str) -> Result<Target, TargetError> {
+        Target::parse_with(url, None, "me", &TlsOptions::default(), &|_| None)
+    }
+
+    #[test]
+    fn what_is_left_out_has_defaults() {
+        let target = parse("postgres://127.0.0.1").unwrap();
+        assert_eq!(target.shown(), "postgres://me@127.0.0.1:5432/sbtest");
+        assert_eq!(target.tls_mode, TlsMode::Preferred);
+        assert_eq!(target.password, Err(NoPassword::NotGiven));
+    }
+
+    #[test]
+    fn a_url_names_all_parts() {
+        let target = parse("postgresql://a:p%3aw@[::1]:5433/shop").unwrap();
+        assert_eq!(target.password.as_deref(), Ok("p:w"));
+        assert_eq!(target.shown(), "postgres://a@[::1]:5433/shop");
+    }
+
+    #[test]
+    fn a_path_is_the_directory_of_the_socket() {
+        for url in [
+            "postgres://u@/d?host=/run/x&port=7&sslmode=verify-full",
+            "postgres://u@%2Frun%2Fx:7/d",
+        ] {
+            let target = parse(url).unwrap();
+            assert_eq!(target.address, Address::Unix("/run/x/.s.PGSQL.7".into()));
+            assert_eq!(target.shown(), "postgres://u@/d?host=/run/x&port=7");
+            assert_eq!(target.tls_mode, TlsMode::Disable);
+        }
+    }
+
+    #[test]
+    fn libpqs_variables_are_defaults() {
+        let environment = |name: &str| {
+            Some(String::from(match name {
+                "PGHOST" => "127.0.0.1",
+                "PGPORT" => "7",
+                "PGUSER" => "u",
+                "PGDATABASE" => "d",
+                "PGPASSWORD" => "p",
+                "PGSSLMODE" => "require",
+                "PGAPPNAME" => "a",
+                "PGOPTIONS" => "-c x=y",
+                _ => return None,
+            }))
+        };
+        let none = TlsOptions::default();
+        let parse = |url, password| Target::parse_with(url, password, "me", &none, &environment);
+        let target = parse("postgres://", None).unwrap();
+        assert_eq!(target.shown(), "postgres://u@127.0.0.1:7/d");
+        assert_eq!(target.password.as_deref(), Ok("p"));
+        assert_eq!(target.tls_mode, TlsMode::Required);
+        assert_eq!(target.application_name, "a");
+        assert_eq!(target.options.as_deref(), Some("-c x=y"));
+        let url = "postgres://x:y@[::1]:9/z?sslmode=disable";
+        let target = parse(url, Some("not this")).unwrap();
+        assert_eq!(target.shown(), "postgres://x@[::1]:9/z");
+        assert_eq!(target.password.as_deref(), Ok("y"));
+        assert_eq!(target.tls_mode, TlsMode::Disable);
+        let given = parse("postgres://", Some("given")).unwrap();
+        assert_eq!(given.password.as_deref(), Ok("given"));
+    }
+
+    #[test]
+    fn modes_of_tls_are_libpqs() {
+        for (query, mode) in [
+            ("sslmode=disable", TlsMode::Disable),
+            ("sslmode=allow", TlsMode::Preferred),
+            ("sslmode=prefer", TlsMode::Preferred),
+            ("sslmode=require", TlsMode::Required),
+            ("sslmode=require&sslrootcert=ca.pem", TlsMode::VerifyCa),
+            ("sslrootcert=ca.pem", TlsMode::VerifyFull),
+            ("sslrootcert=system", TlsMode::VerifyFull),
+            ("sslmode=verify-ca", TlsMode::VerifyCa),
+        ] {
+            let parameters = Parameters::from_url(&format!("postgres://h/d?{query}")).unwrap();
+            let options = merged(&parameters, &TlsOptions::default()).unwrap();
+            assert_eq!(options.mode(), mode, "{query}");
+        }
+        let disable = TlsOptions {
+            mode: Some(TlsMode::Disable),
+            ..TlsOptions::default()
+        };
+        let url = "postgres://127.0.0.1/d?sslmode=require";
+        let target = Target::parse_with(url, None, "me", &disable, &|_| None).unwrap();
+        assert_eq!(target.tls_mode, TlsMode::Disable, "an option comes first");
+    }
+
+    #[test]
+    fn the_password_is_never_shown() {
+        let target = parse("postgres://u:secret@127.0.0.1/x").unwrap();
+        assert!(!format!("{target:?} {}", target.shown()).contains("secret"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_an_example() {
+        for url in [
+            "postgres://127.0.0.1/d?sslmode=on",
+            "postgres://127.0.0.1/d?channel_binding=on",
+            "postgres://127.0.0.1:0/d",
+            "postgres://127.0.0.1:70000/d",
+            "mysql://127.0.0.1/d",
+        ] {
+            let message = parse(url).unwrap_err().to_string();
+            assert!(message.contains("postgres://user@host"), "{message}");
+        }
+    }
+}

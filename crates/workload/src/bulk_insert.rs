@@ -1,0 +1,114 @@
+//! sysbench's `bulk_insert`: each user fills a table of its own with INSERTs of many
+//! rows. A transaction is a row.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, Class, Label, Labels};
+use crate::options::OptionsError;
+use crate::schema::table_name;
+use crate::session::{FailureKind, Session, SessionError};
+use crate::virtual_user::{Done, VirtualUser, Workload};
+
+/// The text is sent before it would exceed this: sysbench's packet.
+const PACKET_BYTES: usize = 512 * 1024;
+/// Most bytes of a row, with the comma before it.
+const ROW_BYTES: usize = 4 + 2 * 20;
+
+/// The workload.
+#[derive(Debug)]
+pub struct BulkInsert {
+    catalog: Arc<Catalog>,
+    label: Label,
+}
+
+/// A virtual user with the rows that it has not sent yet.
+#[derive(Debug)]
+pub struct BulkUser {
+    label: Label,
+    head: String,
+    text: String,
+    rows: u64,
+    /// Rows in the text.
+    unsent: usize,
+}
+
+impl BulkInsert {
+    /// The text of its INSERTs grows, so none is prepared. All dialects have the same.
+    pub(crate) fn new() -> BulkInsert {
+        let mut catalog = Catalog::default();
+        let label = insert_label(&mut catalog.labels);
+        BulkInsert {
+            catalog: Arc::new(catalog),
+            label,
+        }
+    }
+}
+
+/// Its only label.
+pub(crate) fn labels() -> Labels {
+    let mut labels = Labels::default();
+    insert_label(&mut labels);
+    labels
+}
+
+fn insert_label(labels: &mut Labels) -> Label {
+    labels.intern("bulk_insert", Class::Write)
+}
+
+impl Workload for BulkInsert {
+    type User = BulkUser;
+
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn user(&self, index: u32) -> Result<BulkUser, OptionsError> {
+        Ok(BulkUser {
+            label: self.label,
+            head: format!("INSERT INTO {} VALUES", table_name(index + 1)),
+            text: String::new(),
+            rows: 0,
+            unsent: 0,
+        })
+    }
+}
+
+impl VirtualUser for BulkUser {
+    /// Adds the next row; sends those before it if there is no room.
+    async fn transaction<S: Session>(&mut self, session: &mut S) -> Result<Done, SessionError> {
+        if self.text.len() + ROW_BYTES > PACKET_BYTES {
+            self.finish(session).await?;
+        }
+        if self.text.is_empty() {
+            self.text.push_str(&self.head);
+        } else {
+            self.text.push(',');
+        }
+        self.rows += 1;
+        self.unsent += 1;
+        // Writing to a String cannot fail.
+        let _ = write!(self.text, "({0},{0})", self.rows);
+        Ok(Done::default())
+    }
+
+    fn unsent(&self) -> usize {
+        self.unsent
+    }
+
+    /// Sends the rows. They are kept only if the server surely did not insert them: a
+    /// second time would be a duplicate key.
+    async fn finish<S: Session>(&mut self, session: &mut S) -> Result<(), SessionError> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        match session.query(self.label, &self.text).await {
+            Err(error) if error.kind == FailureKind::Restart => Err(error),
+            result => {
+                self.text.clear();
+                self.unsent = 0;
+                result.map(drop)
+            }
+        }
+    }
+}

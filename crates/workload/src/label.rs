@@ -1,0 +1,73 @@
+//! Labels: the names under which results keep the statements of a workload.
+
+use std::borrow::Cow;
+
+/// An interned name: its position in the [`Labels`] that interned it. A recorder
+/// uses it as an index.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Label(u32);
+
+impl Label {
+    /// The position in [`Labels`], from 0.
+    #[inline]
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Whether a statement reads, writes, or does neither, as sysbench counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Reads rows.
+    Read,
+    /// Changes rows.
+    Write,
+    /// Neither: BEGIN, COMMIT.
+    Other,
+}
+
+/// The labels of a workload, in the order in which results list them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Labels(Vec<(Cow<'static, str>, Class)>);
+
+impl Labels {
+    /// The label of that name. A name keeps the class of its first use.
+    pub fn intern(&mut self, name: impl Into<Cow<'static, str>>, class: Class) -> Label {
+        let name = name.into();
+        let known = self.0.iter().position(|(known, _)| *known == name);
+        let index = known.unwrap_or_else(|| {
+            self.0.push((name, class));
+            self.0.len() - 1
+        });
+        Label(index as u32)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The names with their classes, in the order of [`Label::index`].
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Class)> {
+        self.0.iter().map(|(name, class)| (name.as_ref(), *class))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_label() {
+        let mut labels = Labels::default();
+        let begin = labels.intern("begin", Class::Other);
+        let insert = labels.intern("insert".to_owned(), Class::Write);
+        assert_eq!((begin.index(), insert.index()), (0, 1));
+        assert_eq!(labels.intern("insert", Class::Write), insert);
+        assert_eq!(labels.count(), 2);
+        let named: Vec<_> = labels.iter().collect();
+        assert_eq!(named, [("begin", Class::Other), ("insert", Class::Write)]);
+    }
+}

@@ -1,0 +1,157 @@
+//! sysbench's OLTP workloads: transactions and statements are data, and one virtual
+//! user runs them all.
+
+mod points;
+mod statement;
+pub(crate) mod transaction;
+mod user;
+
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, Class, Labels};
+use crate::dialect::Dialect;
+use crate::distribution::KeySampler;
+use crate::options::{Options, OptionsError};
+use crate::virtual_user::Workload;
+
+use statement::{Params, Template};
+use transaction::{Step, planned};
+pub use user::OltpUser;
+
+/// One of sysbench's OLTP workloads, ready to run.
+#[derive(Debug)]
+pub struct Oltp {
+    catalog: Arc<Catalog>,
+    shared: Arc<Shared>,
+}
+
+/// What all virtual users of a load have in common.
+#[derive(Debug)]
+struct Shared {
+    options: Options,
+    seed: u64,
+    users: u32,
+    steps: Vec<NumberedStep>,
+    keys: KeySampler,
+}
+
+/// A step whose statements are in the catalog.
+#[derive(Debug)]
+struct NumberedStep {
+    statements: Vec<NumberedStatement>,
+    times: u32,
+    /// Whether it works on a table that is drawn.
+    draws_table: bool,
+}
+
+/// A statement of the catalog.
+#[derive(Debug)]
+struct NumberedStatement {
+    /// Its number for the first table; those for the next ones follow.
+    first: u32,
+    params: Params,
+    is_lookup: bool,
+}
+
+impl Oltp {
+    /// Prepares a load of `users` virtual users that run `steps`. The options must be
+    /// valid.
+    ///
+    /// # Errors
+    /// If keys cannot be drawn as the options say.
+    pub(crate) fn new(
+        steps: &'static [Step],
+        options: &Options,
+        dialect: Dialect,
+        seed: u64,
+        users: u32,
+    ) -> Result<Oltp, OptionsError> {
+        let (catalog, steps) = numbered(steps, options, dialect);
+        let shared = Shared {
+            seed,
+            users: users.max(1),
+            steps,
+            keys: KeySampler::new(&options.distribution, 1, options.highest_key())?,
+            options: options.clone(),
+        };
+        Ok(Oltp {
+            catalog: Arc::new(catalog),
+            shared: Arc::new(shared),
+        })
+    }
+}
+
+impl Workload for Oltp {
+    type User = OltpUser;
+
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn user(&self, index: u32) -> Result<OltpUser, OptionsError> {
+        Ok(OltpUser::new(&self.shared, index)?)
+    }
+}
+
+/// The labels of a transaction's statements, in the order in which it runs them.
+pub(crate) fn labels(steps: &'static [Step], options: &Options) -> Labels {
+    let mut labels = Labels::default();
+    for template in templates(steps, options) {
+        labels.intern(template.label, template.class);
+    }
+    labels
+}
+
+/// How many statements a connection prepares.
+pub(crate) fn statement_count(steps: &'static [Step], options: &Options) -> u64 {
+    templates(steps, options)
+        .map(|template| u64::from(copies(template, options)))
+        .sum()
+}
+
+/// Whether a transaction has no statement.
+pub(crate) fn is_empty(steps: &'static [Step], options: &Options) -> bool {
+    planned(steps, options).next().is_none()
+}
+
+fn templates(steps: &'static [Step], options: &Options) -> impl Iterator<Item = &'static Template> {
+    planned(steps, options).flat_map(|(step, _)| step.statements.iter())
+}
+
+/// How many tables a statement is for.
+fn copies(template: &Template, options: &Options) -> u32 {
+    if template.is_per_table() {
+        options.tables
+    } else {
+        1
+    }
+}
+
+/// Every statement for each of its tables, and the steps that run them by number.
+fn numbered(
+    steps: &'static [Step],
+    options: &Options,
+    dialect: Dialect,
+) -> (Catalog, Vec<NumberedStep>) {
+    let writes = templates(steps, options).any(|template| template.class == Class::Write);
+    let mut catalog = Catalog::default();
+    let mut add = |template: &'static Template| {
+        let label = catalog.labels.intern(template.label, template.class);
+        let first = catalog.statements.len() as u32;
+        for table in 1..=copies(template, options) {
+            catalog.add(label, template.text(table, options, dialect, writes));
+        }
+        NumberedStatement {
+            first,
+            params: template.params,
+            is_lookup: template.is_lookup,
+        }
+    };
+    let steps = planned(steps, options).map(|(step, times)| NumberedStep {
+        statements: step.statements.iter().map(&mut add).collect(),
+        times,
+        draws_table: step.statements.iter().any(Template::is_per_table),
+    });
+    let steps = steps.collect();
+    (catalog, steps)
+}

@@ -1,0 +1,183 @@
+//! The statements of sysbench's OLTP scripts, as data.
+
+use crate::catalog::Class;
+use crate::dialect::Dialect;
+use crate::options::Options;
+use crate::schema::table_name;
+
+/// A statement for any table, in any dialect.
+#[derive(Debug)]
+pub(crate) struct Template {
+    /// What results call it.
+    pub(crate) label: &'static str,
+    pub(crate) class: Class,
+    /// Its text in sysbench's words, with `?` for each parameter; [`text`] replaces
+    /// what is in braces.
+    sql: &'static str,
+    pub(super) params: Params,
+    /// Whether it looks up one row by its id.
+    pub(super) is_lookup: bool,
+}
+
+/// The parameters of a statement.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Params {
+    /// None.
+    None,
+    /// A key.
+    Key,
+    /// A key, and the end of the range that begins there.
+    Range,
+    /// A new value of column `c`, and a key.
+    ValueAndKey,
+    /// The columns of a new row.
+    Row(RowId),
+    /// As many values of `k` as the options say, from the user's own part.
+    Points,
+    /// As many ranges of `k`, from the same part.
+    Ranges,
+}
+
+/// The id of a new row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RowId {
+    /// The key that the statement before used.
+    LastKey,
+    /// One that no other user uses.
+    Own,
+    /// The server's choice; no parameter.
+    Server,
+}
+
+pub(super) const BEGIN: Template = other("begin", "{begin}");
+pub(super) const COMMIT: Template = other("commit", "COMMIT");
+pub(super) const POINT_SELECT: Template = Template {
+    label: "point_select",
+    class: Class::Read,
+    sql: "SELECT c FROM {table} WHERE id=?",
+    params: Params::Key,
+    is_lookup: true,
+};
+pub(super) const SIMPLE_RANGE: Template = read(
+    "simple_range",
+    "SELECT c FROM {table} WHERE id BETWEEN ? AND ?",
+    Params::Range,
+);
+pub(super) const SUM_RANGE: Template = read(
+    "sum_range",
+    "SELECT SUM(k) FROM {table} WHERE id BETWEEN ? AND ?",
+    Params::Range,
+);
+pub(super) const ORDER_RANGE: Template = read(
+    "order_range",
+    "SELECT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c",
+    Params::Range,
+);
+pub(super) const DISTINCT_RANGE: Template = read(
+    "distinct_range",
+    "SELECT DISTINCT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c",
+    Params::Range,
+);
+pub(super) const INDEX_UPDATE: Template = write_by_id(
+    "index_update",
+    "UPDATE {table} SET k=k+1 WHERE id=?",
+    Params::Key,
+);
+pub(super) const NON_INDEX_UPDATE: Template = write_by_id(
+    "non_index_update",
+    "UPDATE {table} SET c=? WHERE id=?",
+    Params::ValueAndKey,
+);
+pub(super) const DELETE: Template =
+    write_by_id("delete", "DELETE FROM {table} WHERE id=?", Params::Key);
+/// Inserts the row again that [`DELETE`] has deleted.
+pub(super) const REINSERT: Template = insert(RowId::LastKey);
+/// Inserts a row whose id the user gives.
+pub(super) const INSERT_WITH_ID: Template = insert(RowId::Own);
+/// Inserts a row whose id the server gives.
+pub(super) const INSERT: Template = Template {
+    sql: "INSERT INTO {table} {numbered_row}",
+    ..insert(RowId::Server)
+};
+pub(super) const RANDOM_POINTS: Template = read(
+    "random_points",
+    "SELECT id, k, c, pad FROM sbtest1 WHERE k IN ({points})",
+    Params::Points,
+);
+pub(super) const RANDOM_RANGES: Template = read(
+    "random_ranges",
+    "SELECT count(k) FROM sbtest1 WHERE {ranges}",
+    Params::Ranges,
+);
+
+const fn other(label: &'static str, sql: &'static str) -> Template {
+    Template {
+        label,
+        class: Class::Other,
+        sql,
+        params: Params::None,
+        is_lookup: false,
+    }
+}
+
+const fn read(label: &'static str, sql: &'static str, params: Params) -> Template {
+    Template {
+        label,
+        class: Class::Read,
+        sql,
+        params,
+        is_lookup: false,
+    }
+}
+
+const fn write_by_id(label: &'static str, sql: &'static str, params: Params) -> Template {
+    Template {
+        label,
+        class: Class::Write,
+        sql,
+        params,
+        is_lookup: true,
+    }
+}
+
+const fn insert(id: RowId) -> Template {
+    Template {
+        label: "insert",
+        class: Class::Write,
+        sql: "INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)",
+        params: Params::Row(id),
+        is_lookup: false,
+    }
+}
+
+impl Template {
+    /// Whether there is one for each table.
+    pub(super) fn is_per_table(&self) -> bool {
+        self.sql.contains("{table}")
+    }
+
+    /// Its text for a table, from 1. `writes`: whether the transaction around it
+    /// changes rows.
+    pub(super) fn text(
+        &self,
+        table: u32,
+        options: &Options,
+        dialect: Dialect,
+        writes: bool,
+    ) -> String {
+        let points = repeat("?", ", ", options.random_points);
+        let ranges = repeat("k BETWEEN ? AND ?", " OR ", options.number_of_ranges);
+        let sql = self
+            .sql
+            .replace("{begin}", dialect.begin(writes))
+            .replace("{numbered_row}", dialect.numbered_row(options))
+            .replace("{points}", &points)
+            .replace("{ranges}", &ranges)
+            .replace("{table}", &table_name(table));
+        dialect.with_placeholders(&sql)
+    }
+}
+
+fn repeat(item: &str, separator: &str, times: u32) -> String {
+    vec![item; times as usize].join(separator)
+}

@@ -1,0 +1,79 @@
+//! The traits that a workload implements.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use crate::catalog::Catalog;
+use crate::options::OptionsError;
+use crate::session::{Session, SessionError};
+
+/// What the virtual users of a load do. A workload is a file that implements this
+/// and [`VirtualUser`], and a row in [`crate::name`]'s table.
+pub trait Workload {
+    /// One of its virtual users.
+    type User: VirtualUser + Send + 'static;
+
+    /// Its statements and their labels. Every connection is opened with them.
+    fn catalog(&self) -> &Arc<Catalog>;
+
+    /// Virtual user number `index`, from 0. The same seed and number result in the
+    /// same transactions.
+    ///
+    /// # Errors
+    /// If the options leave this user nothing to do.
+    fn user(&self, index: u32) -> Result<Self::User, OptionsError>;
+}
+
+/// One virtual user. Small, because a load may have thousands of them.
+pub trait VirtualUser {
+    /// Runs the next transaction.
+    ///
+    /// # Errors
+    /// A failed statement's error. The load then does what [`SessionError::kind`]
+    /// says: it rolls back or reconnects, and calls this again for the same start
+    /// until it succeeds. A user that must not repeat a transaction (its COMMIT may
+    /// have succeeded before the connection broke) handles the error itself: every
+    /// error passes through here first. A transaction that ends with an intended
+    /// ROLLBACK has succeeded.
+    fn transaction<S: Session>(
+        &mut self,
+        session: &mut S,
+    ) -> impl Future<Output = Result<Done, SessionError>>;
+
+    /// Transactions that returned but still have to be sent, by a later
+    /// [`VirtualUser::transaction`] or by [`VirtualUser::finish`]; they end when they
+    /// are. If a failure makes this number smaller, the difference is lost.
+    #[inline]
+    fn unsent(&self) -> usize {
+        0
+    }
+
+    /// Sends what [`VirtualUser::unsent`] counts, at the end of the load.
+    ///
+    /// # Errors
+    /// A failed statement's error, as for [`VirtualUser::transaction`].
+    fn finish<S: Session>(
+        &mut self,
+        _session: &mut S,
+    ) -> impl Future<Output = Result<(), SessionError>> {
+        std::future::ready(Ok(()))
+    }
+}
+
+/// What a transaction found.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// Statements that look up one row by its id.
+    pub lookups: u32,
+    /// Those of them that found none.
+    pub misses: u32,
+}
+
+impl Done {
+    /// Counts a lookup.
+    #[inline]
+    pub(crate) fn lookup(&mut self, has_found: bool) {
+        self.lookups += 1;
+        self.misses += u32::from(!has_found);
+    }
+}
