@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wire::postgres::command::{Statement, Value};
 use wire::postgres::reply::{Done, TransactionStatus};
-use workload::catalog::{Catalog, Kind};
+use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, Param, Reply, Session, SessionError};
 
 use super::connection::Connection;
@@ -92,7 +92,7 @@ impl Session for PostgresSession {
         finish(done, &self.text)
     }
 
-    async fn query(&mut self, _kind: Kind, sql: &str) -> Result<Reply, SessionError> {
+    async fn query(&mut self, _label: Label, sql: &str) -> Result<Reply, SessionError> {
         finish(self.connection.run(sql).await, sql)
     }
 

@@ -8,7 +8,7 @@ use client::reactor::{Reactor, timeout};
 use client::statement_protocol::StatementProtocol;
 use client::tls::{TlsFailure, TlsMode};
 use testkit::{Postgres, PostgresServer};
-use workload::catalog::{Catalog, Kind, Statement};
+use workload::catalog::{Catalog, Class, Label};
 use workload::session::{Connect, FailureKind, Param, Session, SessionError};
 
 use super::{assert_told, root, run, target, tls};
@@ -26,17 +26,14 @@ fn connector(server: &PostgresServer) -> Connector {
 }
 
 async fn session(server: &PostgresServer) -> PostgresSession {
-    let catalog = Arc::new(Catalog {
-        statements: vec![Statement {
-            kind: Kind::IndexUpdate,
-            sql: "UPDATE t SET k = k + 1 WHERE id = $1".to_owned(),
-        }],
-    });
-    connector(server).connect(&catalog).await.unwrap()
+    let mut catalog = Catalog::default();
+    let label = catalog.labels.intern("update", Class::Write);
+    catalog.add(label, "UPDATE t SET k = k + 1 WHERE id = $1".to_owned());
+    connector(server).connect(&Arc::new(catalog)).await.unwrap()
 }
 
 async fn query(session: &mut PostgresSession, sql: &str) -> Result<u64, SessionError> {
-    let reply = session.query(Kind::PointSelect, sql).await;
+    let reply = session.query(Label::default(), sql).await;
     reply.map(|reply| reply.rows)
 }
 

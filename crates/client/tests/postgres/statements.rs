@@ -8,7 +8,7 @@ use client::statement_protocol::StatementProtocol;
 use client::tls::TlsMode;
 use testkit::{Postgres, PostgresServer};
 use wire::postgres::command::Value;
-use workload::catalog::{Catalog, Kind, Statement};
+use workload::catalog::{Catalog, Class, Label};
 use workload::session::{Connect, Param, Session};
 
 use super::{one_value, root, run, target, tls};
@@ -234,18 +234,16 @@ async fn errors_leave_the_connection_usable(connection: &mut Connection) {
 }
 
 fn catalog() -> Arc<Catalog> {
-    let statements = [
+    let mut catalog = Catalog::default();
+    let label = catalog.labels.intern("statement", Class::Other);
+    for sql in [
         "BEGIN",
         "SELECT c FROM s WHERE id = $1",
         "UPDATE s SET c = $2 WHERE id = $1",
-    ];
-    let statements = statements.map(|sql| Statement {
-        kind: Kind::PointSelect,
-        sql: sql.to_owned(),
-    });
-    Arc::new(Catalog {
-        statements: statements.into(),
-    })
+    ] {
+        catalog.add(label, sql.to_owned());
+    }
+    Arc::new(catalog)
 }
 
 async fn session(connector: &Connector) -> PostgresSession {
@@ -280,7 +278,7 @@ fn sessions(server: &PostgresServer) {
             assert_eq!((reply.rows, reply.affected), (0, 1));
             stamped.rollback().await.unwrap();
             let sql = "SELECT * FROM s WHERE c = 'one'";
-            let reply = stamped.query(Kind::PointSelect, sql).await.unwrap();
+            let reply = stamped.query(Label::default(), sql).await.unwrap();
             assert_eq!(reply.rows, 1, "the update was rolled back");
             // There is nothing to roll back, and nothing is sent.
             stamped.rollback().await.unwrap();
