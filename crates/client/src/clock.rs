@@ -1,15 +1,15 @@
-//! The system's monotonic clock as a plain number. [`Instant`] reads the same clock, but to
-//! subtract two of them and count the nanoseconds takes dozens of instructions, and every
+//! The system's monotonic clock as a plain number. [`Instant`] reads the same clock, but
+//! converting the difference of two to nanoseconds takes dozens of instructions, and every
 //! statement needs several such times.
 
 use std::time::Instant;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Readings of both clocks of which the quickest counts: the others were interrupted.
+/// Readings of both clocks. The quickest counts: the others were interrupted.
 const READINGS: usize = 5;
 
-/// The monotonic clock now, in nanoseconds.
+/// The current time of the monotonic clock, in nanoseconds.
 #[inline]
 #[must_use]
 pub fn monotonic_ns() -> u64 {
@@ -17,7 +17,7 @@ pub fn monotonic_ns() -> u64 {
     tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
-/// An instant of the past by the same clock, in nanoseconds, off by some 50 ns at most.
+/// A past instant on the same clock, in nanoseconds, to within about 50 ns.
 #[must_use]
 pub fn monotonic_ns_of(instant: Instant) -> u64 {
     let readings = (0..READINGS).map(|_| {
@@ -44,7 +44,7 @@ mod tests {
         let before_ns = monotonic_ns();
         let instant = Instant::now();
         let after_ns = monotonic_ns();
-        // The origin of a load may be long past.
+        // The origin of a load may lie far in the past.
         std::thread::sleep(Duration::from_millis(5));
         let at_ns = monotonic_ns_of(instant);
         assert!((before_ns - slack_ns..=after_ns + slack_ns).contains(&at_ns));

@@ -1,4 +1,4 @@
-//! Opens sockets: which address of several, and how a broken network shows.
+//! Opens sockets: chooses among several addresses, and detects a broken network.
 
 use std::future::{Future, poll_fn};
 use std::io::{Error, ErrorKind, Result};
@@ -14,22 +14,22 @@ use rustix::net::sockopt;
 use crate::reactor::{Io, sleep_until, timeout};
 use crate::tcp::TcpSocket;
 
-/// A TCP connection is lost when its peer has acknowledged nothing for this long: a host
-/// that is down or a cable that is cut says nothing else. A server that is only slow is not
-/// affected, because its system acknowledges what it receives.
+/// A TCP connection is lost when its peer has acknowledged nothing for this long: the only
+/// sign of a host that is down or a cable that is cut. A server that is only slow is not
+/// affected, because its kernel acknowledges what it receives.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(60);
-/// When an idle connection is probed first, …
+/// How long a connection is idle before the first probe.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(20);
-/// …how often from then on, …
+/// How often it is probed from then on.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
-/// …and how many probes go unanswered until the limit.
+/// How many probes may go unanswered.
 const KEEPALIVE_PROBES: u32 = 8;
-/// How long an address may take before the next one is tried beside it (RFC 8305).
+/// How long to wait for an address before the next one is tried as well (RFC 8305).
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
-/// How long a full queue is left alone.
+/// How long to wait after finding a full queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(5);
 
-/// Unlike TCP's, a Unix socket's full queue refuses at once: try again until the
+/// A Unix socket whose queue is full refuses at once, unlike TCP: try again until the
 /// caller's own limit.
 pub(crate) async fn unix(path: &Path) -> Result<Io<UnixStream>> {
     loop {
@@ -44,8 +44,8 @@ pub(crate) async fn unix(path: &Path) -> Result<Io<UnixStream>> {
 
 type Attempt<'a> = Pin<Box<dyn Future<Output = Result<Io<TcpSocket>>> + 'a>>;
 
-/// Connects to the first address that answers. Each one is tried as soon as the one before
-/// it has failed, or has not answered for a moment.
+/// Connects to the first address that answers. Each is tried once the previous one has
+/// failed, or has not answered for a moment.
 ///
 /// # Errors
 /// The system's, of the last address that failed.
@@ -75,7 +75,7 @@ pub(crate) async fn tcp(addresses: &[SocketAddr]) -> Result<Io<TcpSocket>> {
     }
 }
 
-/// Waits for the first of these to end, and takes it away.
+/// Waits for the first of these to end, and removes it.
 async fn first_to_end(attempts: &mut Vec<Attempt<'_>>) -> Result<Io<TcpSocket>> {
     poll_fn(|context| {
         for place in 0..attempts.len() {
@@ -96,19 +96,19 @@ async fn to(address: SocketAddr) -> Result<Io<TcpSocket>> {
     if let Some(error) = stream.take_error()? {
         return Err(error);
     }
-    // Statements are small and must not wait for each other.
+    // Statements are small and must not be delayed by Nagle's algorithm.
     stream.set_nodelay(true)?;
     limit_silence(stream)?;
     Ok(io)
 }
 
-/// Has the system end the connection after [`SILENCE_LIMIT`].
+/// Makes the kernel end the connection after [`SILENCE_LIMIT`].
 fn limit_silence(socket: &TcpStream) -> Result<()> {
     sockopt::set_socket_keepalive(socket, true)?;
     sockopt::set_tcp_keepidle(socket, KEEPALIVE_IDLE)?;
     sockopt::set_tcp_keepintvl(socket, KEEPALIVE_INTERVAL)?;
     sockopt::set_tcp_keepcnt(socket, KEEPALIVE_PROBES)?;
-    // What was sent and not acknowledged is not probed: it has a limit of its own.
+    // Probes do not cover data that was sent but not acknowledged: that has a limit of its own.
     let limit_ms = u32::try_from(SILENCE_LIMIT.as_millis()).unwrap_or(u32::MAX);
     sockopt::set_tcp_user_timeout(socket, limit_ms)?;
     Ok(())
@@ -140,7 +140,7 @@ mod tests {
         (listener, address)
     }
 
-    /// A port that answers nothing, as behind a firewall: its queue is full.
+    /// A port that never answers, as behind a firewall: its queue is full.
     struct Silent {
         address: SocketAddr,
         _listener: OwnedFd,

@@ -14,3 +14,6 @@ pub mod sqlite;
 pub mod statement_protocol;
 mod tcp;
 pub mod tls;
+
+pub use statement_protocol::StatementProtocol;
+pub use tls::{ServerPublicKey, TlsMode, TlsOptions};

@@ -19,7 +19,7 @@ use crate::tcp::TcpSocket;
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// TCP; the first of these addresses to answer is taken.
+    /// TCP; the first of these addresses to answer is used.
     Tcp(Vec<SocketAddr>),
     /// A Unix socket.
     Unix(PathBuf),
@@ -82,10 +82,10 @@ impl Stream {
         })
     }
 
-    /// Has the kernel stamp what arrives from now on, where it can: on TCP.
+    /// Makes the kernel stamp arriving data from now on, where it can: on TCP.
     ///
     /// # Errors
-    /// The system's; what arrives is then not stamped.
+    /// The system's; arriving data is then not stamped.
     pub fn stamp_arrivals(&mut self) -> Result<()> {
         match &mut self.socket {
             Socket::Tcp(io) => {
@@ -96,9 +96,9 @@ impl Stream {
         }
     }
 
-    /// When the last byte of the last read of the socket reached this host, by the
-    /// kernel's stamp, in nanoseconds of the monotonic clock; `None` where there is none.
-    /// Not checked against any other clock.
+    /// When the last byte of the socket's last read reached this host, by the kernel's stamp,
+    /// in nanoseconds of the monotonic clock; `None` if there is no stamp. Not checked
+    /// against any other clock.
     #[inline]
     #[must_use]
     pub fn arrived_ns(&self) -> Option<u64> {
@@ -129,10 +129,10 @@ impl Stream {
         certificates.first().map(AsRef::as_ref)
     }
 
-    /// Goes on under TLS.
+    /// Starts TLS.
     ///
     /// # Errors
-    /// The handshake's, with rustls's words for a certificate that is refused.
+    /// The handshake's, with rustls's message for a certificate that is refused.
     pub async fn start_tls(
         &mut self,
         config: Arc<rustls::ClientConfig>,
@@ -151,7 +151,7 @@ impl Stream {
             };
             let received = poll_fn(read).await;
             if let Err(error) = received {
-                // Tell the server why; what went wrong here is what matters.
+                // Tell the server why; the first error is the one that matters.
                 let _ = flush_tls(&self.socket, tls).await;
                 return Err(error);
             }
@@ -177,7 +177,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes as many of `bytes` as there is room for without waiting; under TLS none.
+    /// Writes as many of `bytes` as possible without waiting; under TLS none.
     ///
     /// # Errors
     /// The system's.
@@ -189,8 +189,8 @@ impl Stream {
         }
     }
 
-    /// Waits for bytes and hands them to `take`, maybe in several pieces; ends
-    /// when `take` gave something, or after one read of the socket.
+    /// Waits for bytes and passes them to `take`, possibly in several pieces; ends when `take`
+    /// returns a value, or after one read of the socket.
     ///
     /// # Errors
     /// The system's, or TLS's; `UnexpectedEof` when the peer has closed.
@@ -201,7 +201,7 @@ impl Stream {
         poll_fn(|context| self.poll_receive(context, &mut take)).await
     }
 
-    /// The same for one who is polled.
+    /// The same as a poll function.
     ///
     /// # Errors
     /// As [`Stream::receive`]'s.
@@ -255,7 +255,7 @@ async fn flush_tls(socket: &Socket, tls: &mut rustls::ClientConnection) -> Resul
     socket.write_all(&out).await
 }
 
-/// Hands on what TLS has decrypted before, or reads the socket once.
+/// Passes on what TLS has decrypted already, or reads the socket once.
 fn poll_plaintext<R>(
     socket: &Socket,
     tls: &mut rustls::ClientConnection,
@@ -268,8 +268,8 @@ fn poll_plaintext<R>(
         take(bytes)
     };
     let polled = match drain_plaintext(tls, &mut take) {
-        // What TLS itself has to answer (key updates) goes out before the next
-        // write, as RFC 8446 asks.
+        // TLS's own answers (key updates) go out before the next write, as RFC 8446
+        // requires.
         Ok(None) => poll_receive_tls(socket, tls, context, |tls| drain_plaintext(tls, &mut take)),
         given => Poll::Ready(given),
     };
@@ -282,7 +282,7 @@ fn poll_plaintext<R>(
     }
 }
 
-/// Reads the socket once; `drain` takes what TLS has decrypted, until it gave something.
+/// Reads the socket once; `drain` takes what TLS has decrypted, until it returns a value.
 fn poll_receive_tls<R>(
     socket: &Socket,
     tls: &mut rustls::ClientConnection,
@@ -291,7 +291,7 @@ fn poll_receive_tls<R>(
 ) -> Poll<Result<Option<R>>> {
     let received = socket.poll_receive(context, |mut bytes| {
         let mut given = None;
-        // rustls holds little plaintext, less than the socket can give at once.
+        // rustls buffers little plaintext, less than one read of the socket may yield.
         while !bytes.is_empty() && tls.read_tls(&mut bytes)? > 0 {
             tls.process_new_packets().map_err(Error::other)?;
             if given.is_none() {
@@ -303,7 +303,7 @@ fn poll_receive_tls<R>(
     received.map(Result::flatten)
 }
 
-/// Hands on what TLS has decrypted.
+/// Passes on what TLS has decrypted.
 fn drain_plaintext<R>(
     tls: &mut rustls::ClientConnection,
     take: &mut impl FnMut(&[u8]) -> Option<R>,

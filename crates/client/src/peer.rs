@@ -4,7 +4,7 @@ use std::io::{Error, Result};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The other end of a connection, as the kernel tells.
+/// The other end of a connection, as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// Of a TCP connection.
@@ -24,7 +24,7 @@ pub enum Peer {
 /// The process that called listen() for a connected Unix socket (unix(7), SO_PEERCRED).
 #[expect(
     unsafe_code,
-    reason = "rustix has no room for the 0 that stands for a process of another PID namespace"
+    reason = "rustix cannot represent the 0 that means a process of another PID namespace"
 )]
 pub(crate) fn listener_of(socket: impl AsFd) -> Result<Option<u32>> {
     let mut credentials = libc::ucred {

@@ -1,9 +1,9 @@
 //! Statements in messages.
 
-/// How much of a statement an error shows.
+/// How many characters of a statement an error shows.
 const SHOWN_CHARS: usize = 200;
 
-/// A statement as an error shows it: its beginning.
+/// The beginning of a statement, for an error.
 pub(crate) fn shortened(sql: &str) -> String {
     let mut shown: String = sql.chars().take(SHOWN_CHARS).collect();
     if shown.len() < sql.len() {

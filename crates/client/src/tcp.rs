@@ -1,9 +1,9 @@
-//! A TCP socket that knows when the bytes it gave had arrived, by the kernel's stamp.
+//! A TCP socket that knows when the bytes it read had arrived, by the kernel's time stamp.
 //!
-//! With `SO_TIMESTAMPNS` (socket(7)) the kernel notes the wall clock when a packet
-//! reaches this host, before any program is woken, and `recvmsg` gives the stamp of the
-//! last packet it took bytes from. std and rustix know neither the option nor its
-//! control message, so both system calls are made here by hand.
+//! With `SO_TIMESTAMPNS` (socket(7)) the kernel records the wall clock when a packet reaches
+//! this host, before any program is woken, and `recvmsg` returns the stamp of the last packet
+//! that it took bytes from. std and rustix support neither the option nor its control message,
+//! so this file makes both system calls itself.
 
 use std::cell::Cell;
 use std::io::{Error, IoSliceMut, Read, Result, Write};
@@ -35,15 +35,15 @@ impl TcpSocket {
         }
     }
 
-    /// The stream without its stamps.
+    /// The stream without time stamps.
     pub(crate) fn stream(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// Asks the kernel to stamp what arrives from now on.
+    /// Asks the kernel to stamp arriving data from now on.
     ///
     /// # Errors
-    /// The system's, where it knows no such stamps.
+    /// The system's, where it does not support such stamps.
     pub(crate) fn stamp_arrivals(&mut self) -> Result<()> {
         enable_stamps(self.stream.as_raw_fd())?;
         self.stamps = true;
@@ -51,7 +51,7 @@ impl TcpSocket {
     }
 
     /// When the last byte of the last read reached this host, by the wall clock;
-    /// `None` where the kernel did not say.
+    /// `None` if the kernel did not stamp it.
     #[inline]
     pub(crate) fn arrived(&self) -> Option<WallTime> {
         self.arrived.get()
@@ -73,7 +73,7 @@ impl Read for &TcpSocket {
 impl Write for &TcpSocket {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        // libc's send looks for a request to cancel the thread before and after each call.
+        // libc's send checks for thread cancellation before and after each call.
         Ok(rustix::net::send(&self.stream, bytes, SendFlags::NOSIGNAL)?)
     }
 
@@ -121,7 +121,7 @@ fn enable_stamps(socket: RawFd) -> Result<()> {
 /// Room for one control message that holds a `timespec`, aligned as its header.
 const CONTROL_WORDS: usize = 4;
 
-/// Reads the socket once: how many bytes came, and the kernel's stamp of the last.
+/// Reads the socket once; returns the number of bytes and the kernel's stamp of the last.
 #[expect(
     unsafe_code,
     reason = "rustix's recvmsg drops control messages other than descriptors and credentials"

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use lab::{Database, Place};
+use lab::{Database, Lab};
 use plan::key::Kind;
 use plan::{LoginSpec, ServerSpec, Value, format_duration, format_percent};
 use study::Study;
@@ -12,7 +12,7 @@ use study::Study;
 use crate::cli::{BenchArgs, LoginArgs, PrepareArg, Typed, UndecidedArg, as_options};
 use crate::failure::{Exit, Failure};
 use crate::secrets;
-use crate::study_file::{Manner, Meant};
+use crate::study_file::Meant;
 
 /// The longest title that a study may have, in characters.
 const LONGEST_TITLE: usize = 200;
@@ -25,9 +25,7 @@ const ANY_SERVER: &str = "engine = \"sqlite\"";
 /// Options that do not fit together.
 pub(crate) fn without_server(args: &BenchArgs) -> Result<Meant, Failure> {
     let meant = parse(&text(args, "any server", &[ANY_SERVER.to_owned()]))?;
-    for trial in &meant.plan.trials {
-        meant.trial(trial, Place::Sqlite, &Manner::default())?;
-    }
+    meant.trials(&Lab::default())?;
     Ok(meant)
 }
 
@@ -133,13 +131,13 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
 
 /// The lines of `[server]`.
 fn server(args: &BenchArgs, database: &Database) -> Vec<String> {
-    match database {
-        Database::Mysql { .. } => url_and_login(&database.shown(), &args.connection.login),
-        Database::Sqlite(_) => vec![match sqlite(&args.url) {
-            Some(url) => format!("url = {}", quoted(&url)),
-            None => ANY_SERVER.to_owned(),
-        }],
+    if !database.is_in_process() {
+        return url_and_login(&database.shown(), &args.connection.login);
     }
+    vec![match sqlite(&args.url) {
+        Some(url) => format!("url = {}", quoted(&url)),
+        None => ANY_SERVER.to_owned(),
+    }]
 }
 
 fn url_and_login(url: &str, login: &LoginArgs) -> Vec<String> {
@@ -207,7 +205,6 @@ mod tests {
     use std::time::Duration;
 
     use clap::Parser;
-    use client::sqlite::SqliteTarget;
     use plan::{Arrivals, FindMax, Limited, Pace, Protocol, Trial, Until};
 
     use super::*;
@@ -221,7 +218,11 @@ mod tests {
             panic!("it is a benchmark")
         };
         without_server(&args)?;
-        let database = Database::Sqlite(SqliteTarget::parse("sqlite:").unwrap().into());
+        let dir = tempfile::tempdir().unwrap();
+        let access = lab::Access::default();
+        let database = engine::SQLITE
+            .open("sqlite:", &access, Some(dir.path()))
+            .unwrap();
         as_study(&args, &database, "what \"SQLite\\3\"\n gives")
     }
 

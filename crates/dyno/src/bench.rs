@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use data::Mode;
+use engine::data::Mode;
 use lab::{Access, Database, Lab, Place, Trial};
 use plan::format_duration;
 
@@ -34,7 +34,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         .first()
         .map(|trial| &*trial.load.workload);
     let workload = workload.map_or("", String::as_str);
-    let title = format!("{workload} on {}", database.engine());
+    let title = format!("{workload} on {}", database.product());
     let meant = as_study::as_study(args, &database, &title)?;
     let trials = trials(args, &meant, &database)?;
     let several = meant.searches() || trials.len() > 1;
@@ -42,7 +42,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         true => Screen::of_trials(args.output.detail(Detail::Bar)),
         false => Screen::new(args.output.detail(Detail::Seconds)),
     };
-    screen.line(&format!("{} at {}", database.engine(), database.shown()));
+    screen.line(&format!("{} at {}", database.product(), database.shown()));
     if args.prepare == PrepareArg::Only {
         return prepare(&trials[0], &database, &mut screen, &interrupted);
     }
@@ -55,7 +55,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     let places: Vec<_> = database.file().into_iter().collect();
     let mut results = Results::create(args.out.as_deref(), about, &places, screen)?;
-    let server = database.target().map(|target| target.shown());
+    let server = (!database.is_in_process()).then(|| database.shown());
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
     thresholds.note_what_is_missing(&trials, &results.screen);
     results.look(&trials, &of);

@@ -42,7 +42,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
 
 /// Where data lies that is in no server, or where it would when nothing is named.
 fn places(servers: &[lab::Database], trials: &[Trial]) -> Vec<PathBuf> {
-    let files = servers.iter().filter_map(lab::Database::file);
+    let files = servers.iter().filter_map(|server| server.file());
     let nothing_named = servers.is_empty() && trials.is_empty();
     let cache = lab::home::place().ok().filter(|_| nothing_named);
     files.map(ToOwned::to_owned).chain(cache).collect()

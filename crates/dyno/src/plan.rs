@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use data::Mode;
+use engine::data::Mode;
 use lab::needs::{self, Asked, Needs};
 use lab::{Lab, Place, Trial, shown_bytes};
 use plan::EngineSpec;
@@ -103,7 +103,7 @@ impl Budget {
             shown_bytes(needed),
             shown_bytes(there)
         );
-        let remedy = "ask for fewer instances or a smaller innodb_buffer_pool_size";
+        let remedy = "ask for fewer instances or smaller buffer pools";
         Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
     }
 
@@ -218,7 +218,7 @@ fn only_load(trial: &Trial) -> Needs {
 fn of_servers(
     trial: &Trial,
     spec: &EngineSpec,
-    engine: lab::servers::Engine,
+    engine: &'static dyn engine::Server,
     template_bytes: Option<u64>,
 ) -> Needs {
     needs::of(&Asked {

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use data::Prepared;
+use engine::data::Prepared;
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::series::SeriesPoint;
 use measure::setup::Outcome;
@@ -194,10 +194,10 @@ impl Screen {
     }
 
     /// Data is being loaded.
-    pub(crate) fn preparing(&mut self, news: &data::Progress) {
+    pub(crate) fn preparing(&mut self, news: &engine::data::Progress) {
         match news {
-            data::Progress::Note(text) => self.line(&format!("note: {text}")),
-            data::Progress::Loading { rows, of } => {
+            engine::data::Progress::Note(text) => self.line(&format!("note: {text}")),
+            engine::data::Progress::Loading { rows, of } => {
                 let (rows, of) = (*rows, *of);
                 let bar = self.bar(Stage::Preparing, of, ROWS_TEMPLATE);
                 bar.set_position(rows);
@@ -207,7 +207,7 @@ impl Screen {
                     format!("loading: {rows} of {of} rows, {rate:.0} rows/s, {left_s:.0} s left")
                 });
             }
-            data::Progress::Indexing { tables, of } => {
+            engine::data::Progress::Indexing { tables, of } => {
                 let text = format!("loading: indexes, {tables} of {of} tables finished");
                 let bar = self.bar(Stage::Preparing, u64::from(*of), ROWS_TEMPLATE);
                 if let Ok(style) = style(INDEX_TEMPLATE) {

@@ -272,11 +272,11 @@ impl Keeper for Results {
         }
     }
 
-    fn preparing(&mut self, news: &data::Progress) {
+    fn preparing(&mut self, news: &engine::data::Progress) {
         self.screen.preparing(news);
     }
 
-    fn prepared(&mut self, prepared: &data::Prepared) {
+    fn prepared(&mut self, prepared: &engine::data::Prepared) {
         self.screen.prepared(prepared);
     }
 

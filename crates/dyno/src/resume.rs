@@ -207,8 +207,10 @@ fn engine<'a>(
     known: &mut Vec<(&'a EngineSpec, String)>,
 ) -> Result<String, Failure> {
     match place {
-        lab::Place::Given(database) => Ok(database.engine()),
-        lab::Place::Sqlite => Ok(format!("SQLite {}", client::sqlite::version())),
+        lab::Place::Given(database) => Ok(database.product()),
+        lab::Place::Temporary(built_in) => {
+            Ok(format!("{} {}", built_in.engine.title(), built_in.version))
+        }
         lab::Place::Private(spec) => {
             let program = |spec: &EngineSpec| {
                 let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.clone());

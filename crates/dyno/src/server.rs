@@ -1,6 +1,6 @@
 //! How the user says to reach a database.
 
-use client::mysql::{ServerPublicKey, TlsMode, TlsOptions};
+use client::{ServerPublicKey, TlsMode, TlsOptions};
 use lab::{Access, Database, Lab};
 use plan::LoginSpec;
 
@@ -11,8 +11,13 @@ use crate::secrets::{self, OptionFile};
 
 /// Makes sure that somebody answers at a URL.
 pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Failure> {
-    if url.starts_with("sqlite:") && access.tls != TlsOptions::default() {
-        let message = "TLS and login options have no effect on SQLite, which runs inside dyno";
+    let engine = engine::of_url(url)
+        .ok()
+        .filter(|engine| engine.in_process().is_some());
+    if let Some(engine) = engine.filter(|_| access.tls != TlsOptions::default()) {
+        let name = engine.title();
+        let message =
+            format!("TLS and login options have no effect on {name}, which runs inside dyno");
         return Err(Failure::new(Exit::Usage, message).remedy(Some("leave them out")));
     }
     let typed = secrets::typed_password(url);

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use client::mysql::StatementProtocol;
-use data::Mode;
+use client::StatementProtocol;
+use engine::data::Mode;
 use lab::{EarlyEnd, Lab, Place, Trial};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::column::full_name;
 use measure::ended::Until;
 use measure::result::{Design, Table};
-use plan::{Engine, LoginSpec, Plan, ServerSpec, ServerUrl};
+use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
 use study::Study;
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
@@ -112,11 +112,14 @@ impl Meant {
         self.placed(|url, login| reach(url, login, lab))
     }
 
-    /// The same, but no file of a database is opened: SQLite would make it.
+    /// The same, but no file of a database is opened: an engine in process would create it.
     pub(crate) fn trials_without_files(&self, lab: &Lab) -> Result<Vec<Trial>, Failure> {
-        self.placed(|url, login| match url.expose().starts_with("sqlite:") {
-            true => Ok(Place::Sqlite),
-            false => reach(url, login, lab),
+        self.placed(|url, login| {
+            let engine = engine::of_url(url.expose()).ok();
+            match engine.and_then(engine::Engine::in_process) {
+                Some(engine) => Ok(Place::Temporary(engine)),
+                None => reach(url, login, lab),
+            }
         })
     }
 
@@ -132,8 +135,7 @@ impl Meant {
             let place = match known.iter().find(|(spec, _)| *spec == server) {
                 Some((_, place)) => place.clone(),
                 None => match server {
-                    ServerSpec::Engine(spec) if spec.engine == Engine::Sqlite => Place::Sqlite,
-                    ServerSpec::Engine(spec) => Place::Private(spec.clone()),
+                    ServerSpec::Engine(spec) => started(spec),
                     ServerSpec::Url(url, login) => given(url, login)?,
                 },
             };
@@ -224,7 +226,15 @@ impl Meant {
     }
 }
 
-/// Makes sure that a server that runs already answers.
+/// What a study has dyno start.
+fn started(spec: &EngineSpec) -> Place {
+    match engine::by_name(spec.engine.name()).and_then(engine::Engine::in_process) {
+        Some(engine) => Place::Temporary(engine),
+        None => Place::Private(Box::new(spec.clone())),
+    }
+}
+
+/// Makes sure that a server that is already running answers.
 fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Place, Failure> {
     let access = server::access_of_study(login)?;
     Ok(Place::Given(server::open(url.expose(), &access, lab)?))

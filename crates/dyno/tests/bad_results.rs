@@ -164,7 +164,7 @@ fn an_older_version_is_read() {
 fn damaged_files_are_named_and_the_rest_is_read() {
     let folder = Folder::new();
     fs::write(folder.trial(3), "{ \"schema_version\": 1,\n broken").unwrap();
-    folder.is_read(&["trial.json:2: not what dyno writes"]);
+    folder.is_read(&["trial.json:2: not a file that dyno wrote"]);
     fs::write(folder.bad().join("environment.json"), "{").unwrap();
     fs::write(folder.bad().join("result.json"), [0xff, 0xfe, 0]).unwrap();
     folder.is_read(&["result.json:1", "environment.json:1", "trial.json:2"]);
@@ -178,11 +178,11 @@ fn a_foreign_plan_or_size_is_refused_within_memory() {
     edit(&folder.bad().join("result.json"), |json| {
         json["design"]["trials"] = 4_000_000_000_u32.into();
     });
-    folder.is_read(&["result.json: not what dyno writes: a plan of 4000000000 trials"]);
+    folder.is_read(&["result.json: not a file that dyno wrote: a plan of 4000000000 trials"]);
     edit(&folder.trial(3), |json| {
         json["transactions"]["count"] = (-5).into();
     });
-    folder.is_read(&["trial.json:1: not what dyno writes", "integer `-5`"]);
+    folder.is_read(&["trial.json:1: not a file that dyno wrote", "integer `-5`"]);
     let huge = |path: PathBuf| fs::File::create(path).unwrap().set_len(4 << 30).unwrap();
     huge(folder.trial(2));
     folder.is_read(&["trial.json is larger than 33554432 bytes"]);
@@ -250,11 +250,11 @@ fn what_is_no_result_is_refused() {
     let folder = Folder::new();
     let bad = folder.bad();
     fs::remove_dir_all(&bad).unwrap();
-    folder.is_refused(&["cannot read", "No such file", "Give a result directory"]);
+    folder.is_refused(&["cannot read", "No such file", "Name a result directory"]);
     fs::create_dir(&bad).unwrap();
-    folder.is_refused(&["result.json", "Give a result directory"]);
+    folder.is_refused(&["result.json", "Name a result directory"]);
     fs::write(bad.join("result.json"), "").unwrap();
-    folder.is_refused(&["trials", "Give a result directory"]);
+    folder.is_refused(&["trials", "Name a result directory"]);
     fs::remove_dir_all(&bad).unwrap();
     fs::write(&bad, "a file").unwrap();
     folder.is_refused(&["Not a directory"]);

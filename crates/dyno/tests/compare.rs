@@ -110,7 +110,7 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
         "",
         &["hw is given twice", "--base and --new"],
     );
-    fails(&["hw", "none"], "", &["none", "Give a result directory"]);
+    fails(&["hw", "none"], "", &["none", "Name a result directory"]);
     fails(
         &["hw"],
         "",

@@ -163,7 +163,7 @@ fn a_study_searches_at_each_of_its_points() {
     assert_eq!(points, [&wanted("1"), &wanted("2")]);
     assert!(
         done.stdout
-            .contains("Of 2 searches, none found a rate that holds its limit."),
+            .contains("None of 2 searches found a rate that keeps its limit."),
         "{}",
         done.shown()
     );
@@ -189,7 +189,7 @@ fn ctrl_c_keeps_what_a_search_knew() {
         "{search:?}"
     );
     assert!(search.failed().is_some(), "{search:?}");
-    let said = "The search did not come to its end: interrupted";
+    let said = "The search did not finish: interrupted";
     assert!(flat(&done.stdout).contains(said), "{}", done.shown());
 }
 

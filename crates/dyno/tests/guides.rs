@@ -6,7 +6,7 @@
 //! A command must succeed, unless the next one is `echo $?`: then its exit code must be the one that is shown.
 #![allow(
     clippy::unwrap_used,
-    clippy::panic,
+    clippy::expect_used,
     reason = "a test file: its helpers may fail loudly too"
 )]
 

@@ -48,8 +48,8 @@ fn a_change_of_level_is_dated_however_results_are_ordered() {
     let folder = nights();
     let order = [10, 1, 3, 2, 9, 8, 4, 5, 7, 6];
     let done = history(&folder, &order, "").succeeds();
-    let words = "Throughput at threads=16 fell by 8.0 %, from 1,000 to 920.0 transactions/s from \
-                 2026-03-07T02:00:00Z (night-7) on.";
+    let words = "Throughput at threads=16 fell by 8.0 %, from 1,000 to 920.0 transactions/s, \
+                 starting 2026-03-07T02:00:00Z (night-7).";
     let one_line = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(one_line.contains(words), "{}", done.shown());
     assert_eq!(
@@ -72,7 +72,7 @@ fn too_few_results_and_keys_that_nobody_varies_say_so() {
     let folder = nights();
     let done = history(&folder, &[7, 1, 2, 3, 8], "").succeeds();
     let one_line = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let words = "Too few results to see a change: it takes 6, three before it and three after; there \
+    let words = "Too few results to detect a change: it takes 6, three before and three after; there \
                  are 5.";
     assert!(one_line.contains(words), "{}", done.shown());
     history(&folder, &[1, 2], "--point topology.instances=2").fails(2, &["is not varied"]);

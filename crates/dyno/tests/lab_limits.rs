@@ -33,7 +33,7 @@ fn more_than_this_host_has_is_refused_with_the_numbers() {
         (
             "--set server.config.innodb_buffer_pool_size=8T",
             "TiB of memory",
-            "smaller innodb_buffer_pool_size",
+            "smaller buffer pools",
         ),
     ] {
         let texts = ["the study needs", what, "are there", remedy];

@@ -213,7 +213,7 @@ fn what_cannot_be_gone_on_with() {
     // No result, neither there nor in the place where results go.
     resumed(STUDY, &out, &cache)
         .run()
-        .fails(2, &["out", "Give a result directory"]);
+        .fails(2, &["out", "Name a result directory"]);
     assert!(!out.exists());
     let in_place = |text: &str| -> Finished {
         let program = Program::new();
@@ -229,10 +229,7 @@ fn what_cannot_be_gone_on_with() {
     let long = resumed(STUDY, &out, &cache)
         .args("--set load.time=1h")
         .run();
-    long.fails(
-        2,
-        &["another dyno is writing to", "Wait until it has ended"],
-    );
+    long.fails(2, &["another dyno is writing to", "Wait until it ends"]);
     common::wait_until("the first second", || {
         let dirs = store::trial_dirs(&out).unwrap_or_default();
         let series = dirs.first().map(|dir| dir.join("series.jsonl"));
@@ -254,6 +251,6 @@ fn what_cannot_be_gone_on_with() {
     std::fs::write(strange.join("mine"), "mine").unwrap();
     resumed(STUDY, &strange, &cache)
         .run()
-        .fails(2, &["Give a result directory"]);
+        .fails(2, &["Name a result directory"]);
     assert_eq!(entries(&strange), [strange.join("mine")]);
 }

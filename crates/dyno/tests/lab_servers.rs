@@ -170,7 +170,7 @@ fn a_port_that_is_taken() {
 
 /// A program that is a server but for the trial whose settings tell it to die.
 fn mortal() -> tempfile::TempDir {
-    let found = lab::servers::find(lab::servers::Engine::MariaDb, None, None).unwrap();
+    let found = lab::servers::find(engine::MARIADB, None, None).unwrap();
     let dir = tempfile::Builder::new()
         .permissions(std::fs::Permissions::from_mode(0o755))
         .tempdir()

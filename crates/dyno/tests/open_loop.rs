@@ -88,7 +88,7 @@ fn overload_is_a_backlog_and_a_warning_and_ends_in_time() {
     assert!(*backlogs.last().unwrap() > 2200 * 10, "{backlogs:?}");
     let told = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
     assert!(trial.warnings.iter().any(told), "{:?}", trial.warnings);
-    assert!(done.stdout.contains("more transactions arrive than"));
+    assert!(done.stdout.contains("cannot keep up with the arrival rate"));
     assert!(done.stderr.contains("backlog"), "{}", done.stderr);
     let (response, service) = (trial.response_ms.unwrap(), trial.service_ms.unwrap());
     assert!(response.p99 > 3000.0 && service.p50 < 1000.0);

@@ -74,8 +74,8 @@ fn what_cannot_be_ranked_is_refused_with_its_reason() {
     let folder = devices();
     let path = |place: &str| folder.path().join(place);
     rank(&folder, &["pcie/old", "pcie/../pcie/old"], "").fails(2, &["pcie/old is given twice"]);
-    rank(&folder, &["pcie"], "").fails(2, &["result.json", "Give a result directory"]);
-    rank(&folder, &["pcie/none"], "").fails(2, &["pcie/none", "Give a result directory"]);
+    rank(&folder, &["pcie"], "").fails(2, &["result.json", "Name a result directory"]);
+    rank(&folder, &["pcie/none"], "").fails(2, &["pcie/none", "Name a result directory"]);
     rank(&folder, &ALL, "--point threads=4").fails(2, &["`threads` is not varied"]);
 
     let mut other = made(

@@ -109,7 +109,7 @@ fn a_file_is_loaded_once() {
     .unwrap();
     Program::bench(&format!("sqlite:{}", not_one.display()))
         .run()
-        .fails(3, &["notes.txt", "no SQLite database"]);
+        .fails(3, &["notes.txt", "not an SQLite database"]);
 }
 
 #[test]

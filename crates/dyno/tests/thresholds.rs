@@ -158,7 +158,7 @@ fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
         1,
         &[
             &format!("note: the baseline did other work: {said}"),
-            &format!("has to be >= 0.000001 * baseline: the baseline did other work: {said}"),
+            &format!("must be >= 0.000001 * baseline: the baseline did other work: {said}"),
         ],
     );
     let reason = format!("the baseline did other work: {said}");

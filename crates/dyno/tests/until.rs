@@ -46,7 +46,12 @@ fn a_trial_ends_when_it_is_sure_and_says_so() {
     assert_eq!(trial.outcome, Outcome::Completed);
     assert_eq!(trial.unfinished.cancelled, 0);
     assert!(trial.measured_s < 50.0 && !is_unsure(&trial));
-    assert!(done.stdout.contains("Ended: sure after"), "{}", done.stdout);
+    assert!(
+        done.stdout
+            .contains("Ended: target precision reached after"),
+        "{}",
+        done.stdout
+    );
     let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
     assert!(
         page.contains("1 of 1 trials")

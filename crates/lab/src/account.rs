@@ -4,12 +4,13 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use engine::{ENGINES, Engine, Server};
 use rustix::fs::{Gid, Mode, Uid};
 
 use crate::error::LabError;
 
-/// Who is asked first when dyno is root.
-const UNPRIVILEGED: [&str; 2] = ["mysql", "nobody"];
+/// Who is left to run servers when dyno is root and no engine's package made a user.
+const UNPRIVILEGED: &str = "nobody";
 
 /// The user of the servers.
 #[derive(Debug, Clone)]
@@ -36,7 +37,9 @@ impl Account {
         }
         let passwd = Path::new("/etc/passwd");
         let text = fs::read_to_string(passwd).map_err(LabError::at("read", passwd))?;
-        let mut found = UNPRIVILEGED.iter().filter_map(|name| other(&text, name));
+        let servers = ENGINES.into_iter().filter_map(Engine::server);
+        let names = servers.map(Server::user).chain([UNPRIVILEGED]);
+        let mut found = names.filter_map(|name| other(&text, name));
         match found.next() {
             Some(other) => Ok(Self { other: Some(other) }),
             None => Err(LabError::NoAccount),

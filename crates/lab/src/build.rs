@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use data::{Listener, Mode};
+use engine::Installed;
+use engine::data::{Listener, Mode};
 use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
-use crate::database::Database;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::keeper::Keeper;
 use crate::rig::{Member, reset};
-use crate::servers::{self, DataDir, Installed};
+use crate::servers::{self, DataDir};
 use crate::settle::settle;
 use crate::spec::{placed, port};
 use crate::template::{self, DATABASE, Template};
@@ -133,7 +133,7 @@ impl Building<'_> {
                 self.keeper.note(note);
             }
             members.push(Member {
-                database: Database::mysql(server.target(DATABASE)?)?,
+                database: server.open(DATABASE)?,
                 server: Some(server),
                 found: None,
                 settings: Vec::new(),

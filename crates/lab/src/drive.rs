@@ -1,18 +1,16 @@
 //! Drives all servers of a trial at the same time, each with a load of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
-use client::mysql::Connector;
-use client::sqlite::SqliteConnector;
+use engine::Sending;
 use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop};
 use measure::setup::ReplyTime;
 use workload::built_in::BuiltIn;
 
-use crate::database::Database;
+use crate::Database;
 use crate::failure::{Cause, Failure};
 use crate::files;
 use crate::hear::{Driven, Hearing, LoadNews, News};
@@ -89,7 +87,7 @@ impl<'a> Load<'a> {
         let workload = BuiltIn::new(
             trial.workload,
             &trial.options,
-            self.database.dialect(),
+            self.database.engine().dialect(),
             spec.seed,
             spec.users,
         )
@@ -112,36 +110,18 @@ impl<'a> Load<'a> {
                 Event::Draining { running } => LoadNews::Draining(running),
             });
         };
-        match self.database {
-            Database::Mysql { target, .. } => {
-                let connector = Arc::new(Connector {
-                    target: (**target).clone(),
-                    protocol: self.trial.protocol,
-                    stamp_replies: self.trial.reply_time == ReplyTime::Kernel,
-                });
-                load::run(
-                    spec,
-                    &connector,
-                    workload,
-                    self.barrier,
-                    self.stop,
-                    &mut tell,
-                )
-            }
-            Database::Sqlite(target) => {
-                let connector = Arc::new(SqliteConnector {
-                    target: Arc::clone(target),
-                });
-                load::run(
-                    spec,
-                    &connector,
-                    workload,
-                    self.barrier,
-                    self.stop,
-                    &mut tell,
-                )
-            }
-        }
+        let sending = Sending {
+            protocol: self.trial.protocol,
+            stamp_replies: self.trial.reply_time == ReplyTime::Kernel,
+        };
+        let load = engine::Load {
+            spec,
+            workload,
+            barrier: self.barrier,
+            stop: self.stop,
+            tell: &mut tell,
+        };
+        self.database.drive(sending, load)
     }
 
     fn tell(&self, news: LoadNews) {
@@ -184,8 +164,8 @@ fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use client::sqlite::SqliteTarget;
-    use data::{Listener, Mode, prepare_sqlite};
+    use engine::Access;
+    use engine::data::{Listener, Mode};
 
     use super::*;
     use crate::rig::Member;
@@ -195,15 +175,16 @@ mod tests {
     fn loads_end_when_nobody_listens_any_more() {
         let dir = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", dir.path().join("data").display());
-        let target = SqliteTarget::parse(&url).unwrap();
+        let database = engine::SQLITE.open(&url, &Access::default(), None).unwrap();
         let (trial, never) = (trial(), AtomicBool::new(false));
         let listener = Listener {
             tell: &mut |_| {},
             interrupted: &never,
         };
-        prepare_sqlite(&target, &trial.wanted(Mode::Missing), listener).unwrap();
+        let wanted = trial.wanted(Mode::Missing);
+        database.prepare(&wanted, listener).unwrap();
         let mut rig = Rig {
-            members: vec![Member::given(Database::Sqlite(Arc::new(target)))],
+            members: vec![Member::given(database)],
             reset: None,
             made_for: None,
         };

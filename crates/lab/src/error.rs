@@ -3,8 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::needs::shown_bytes;
-use crate::servers::Engine;
+use engine::EngineError;
+
+use measure::bytes::shown_bytes;
 
 /// A laboratory that could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -116,7 +117,7 @@ pub enum LabError {
     #[error("DYNO_CACHE_LIMIT is {0:?}, which is no size")]
     CacheLimit(String),
     /// dyno is root, and there is nobody to run a server as.
-    #[error("servers refuse to run as root, and there is no user mysql or nobody")]
+    #[error("servers refuse to run as root, and there is no user to run them as")]
     NoAccount,
     /// A program that starts servers is missing.
     #[error("cannot run {program}: {source}")]
@@ -126,48 +127,9 @@ pub enum LabError {
         /// The operating system's words.
         source: io::Error,
     },
-    /// The server is not installed.
-    #[error("there is no {engine} server {}", searched.describe())]
-    NoServer {
-        /// Which engine.
-        engine: Engine,
-        /// Where it was looked for.
-        searched: Searched,
-    },
-    /// Only other versions are installed.
-    #[error("the study asks for {engine} {wanted}, but there is only {}", found.join(" and "))]
-    WrongVersion {
-        /// Which engine.
-        engine: Engine,
-        /// The version, or the beginning of one.
-        wanted: String,
-        /// `10.11.14 (/usr/sbin/mariadbd)`, each.
-        found: Vec<String>,
-    },
-    /// A server program is there and does not run.
-    #[error("{} does not run: {words}", program.display())]
-    BadProgram {
-        /// The program.
-        program: PathBuf,
-        /// What it said.
-        words: String,
-    },
-    /// A setting that the laboratory decides.
-    #[error("the setting {name} is dyno's own: {why}")]
-    ReservedSetting {
-        /// As written in the study.
-        name: String,
-        /// What to use in its place.
-        why: &'static str,
-    },
-    /// A setting that cannot stand in a configuration file.
-    #[error("the setting {name:?} cannot be written: {why}")]
-    BadSetting {
-        /// As written in the study.
-        name: String,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    /// The engine's own.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// The server refused a setting of the study.
     #[error("{server} refused the setting {name}: {words}")]
     RejectedSetting {
@@ -185,7 +147,7 @@ pub enum LabError {
     PortTaken {
         /// The port of the study.
         port: u16,
-        /// `mariadbd (process 123)`, if the host tells.
+        /// Its name and process, if the host tells.
         by: Option<String>,
     },
     /// A server ended before it was ready.
@@ -213,14 +175,6 @@ pub enum LabError {
         /// The last lines of its log.
         log: String,
     },
-    /// The server answers and lets nobody in.
-    #[error("cannot log in to {server}: {source}")]
-    Login {
-        /// Which server.
-        server: String,
-        /// In its own words.
-        source: client::mysql::Error,
-    },
     /// A process of a dead dyno is there and stays there.
     #[error("process {pid} still uses it: {why}")]
     Undead {
@@ -229,30 +183,9 @@ pub enum LabError {
         /// What is in the way.
         why: String,
     },
-    /// The data could not be loaded.
-    #[error("cannot build the data: {0}")]
-    Data(#[from] data::PrepareError),
     /// The user asked to stop.
     #[error("interrupted while preparing the servers; nothing of it is left")]
     Interrupted,
-}
-
-/// Where a server was looked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Searched {
-    /// In the directory that the study names.
-    Basedir(PathBuf),
-    /// On `PATH` and in the usual places.
-    Host,
-}
-
-impl Searched {
-    fn describe(&self) -> String {
-        match self {
-            Self::Basedir(path) => format!("below {}", path.display()),
-            Self::Host => "on PATH or in the usual places".to_owned(),
-        }
-    }
 }
 
 impl LabError {
@@ -283,20 +216,12 @@ impl LabError {
             Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
             Self::NoCpuQuota { remedy, .. } => return Some(remedy.clone()),
             Self::CacheLimit(_) => "write it like 20G, 500M or plain bytes",
-            Self::NoAccount => "install a server's package, or make a user mysql",
+            Self::NoAccount => "install a server's package, which makes a user for it",
             Self::NoProgram { program, .. } if program == crate::process::SETPRIV => {
                 "install the package util-linux"
             }
             Self::NoProgram { .. } => "install it, or name another server with server.basedir",
-            Self::NoServer { engine, .. } => return Some(engine.how_to_install().to_owned()),
-            Self::WrongVersion { .. } => {
-                "install that version and name its directory with server.basedir, or change server.version"
-            }
-            Self::BadProgram { .. } => {
-                "the user that servers run as must be able to read and run it with its libraries"
-            }
-            Self::ReservedSetting { .. } => "take it out of server.config",
-            Self::BadSetting { .. } => "a name has letters, digits, - _ and .; a value is one line",
+            Self::Engine(error) => return error.remedy(),
             Self::RejectedSetting {
                 near: Some(near), ..
             } => {
@@ -309,16 +234,7 @@ impl LabError {
                 "leave server.port out to get a free one, or end that process"
             }
             Self::Undead { .. } => "end it by hand, then run: dyno clean",
-            Self::Login { source, .. } => return source.remedy().map(str::to_owned),
-            Self::Data(data::PrepareError::Unfit { remedy, .. }) => return Some(remedy.clone()),
-            Self::Data(data::PrepareError::Mysql(error)) => {
-                return error.remedy().map(str::to_owned);
-            }
-            Self::Died { .. }
-            | Self::Ended(_)
-            | Self::TooSlow { .. }
-            | Self::Data(_)
-            | Self::Interrupted => {
+            Self::Died { .. } | Self::Ended(_) | Self::TooSlow { .. } | Self::Interrupted => {
                 return None;
             }
         };

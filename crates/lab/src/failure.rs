@@ -1,21 +1,12 @@
 //! What can go wrong in the laboratory, told as a user needs it.
 
+use engine::EngineError;
+use engine::data::PrepareError;
 use plan::Span;
 
 use crate::error::LabError;
 
-/// Whose fault a failure is: what the exit code says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
-    /// What was asked for cannot be: an option, a study, a place that is taken.
-    Usage,
-    /// A server could not be started or reached, or refused the work.
-    Server,
-    /// The user, or a full disk: what was measured is kept.
-    Interrupted,
-    /// dyno's own.
-    Internal,
-}
+pub use engine::Cause;
 
 /// Why something ended early: what failed and why, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,9 +66,8 @@ impl From<LabError> for Failure {
             LabError::RejectedSetting { .. } | LabError::Died { .. }
         );
         let cause = match &error {
-            LabError::Interrupted | LabError::Data(data::PrepareError::Interrupted) => {
-                Cause::Interrupted
-            }
+            LabError::Interrupted => Cause::Interrupted,
+            LabError::Engine(error) => error.cause(),
             LabError::NoCacheDir
             | LabError::Untrusted { .. }
             | LabError::Unmarked { .. }
@@ -86,14 +76,24 @@ impl From<LabError> for Failure {
             | LabError::PathTooLong { .. }
             | LabError::CacheLimit(_)
             | LabError::UnfitDirectory { .. }
-            | LabError::NoCpuQuota { .. }
-            | LabError::ReservedSetting { .. }
-            | LabError::BadSetting { .. } => Cause::Usage,
+            | LabError::NoCpuQuota { .. } => Cause::Usage,
             _ => Cause::Server,
         };
         Self {
             recurs,
             ..Self::new(cause, error).remedy(remedy)
         }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        Self::new(error.cause(), &error).remedy(error.remedy())
+    }
+}
+
+impl From<PrepareError> for Failure {
+    fn from(error: PrepareError) -> Self {
+        Self::new(error.cause(), &error).remedy(error.remedy())
     }
 }

@@ -1,25 +1,20 @@
 //! How many files a trial's loads have open.
 
-use crate::database::Database;
-use crate::trial::{Place, Trial};
+use crate::trial::Trial;
 
 /// Files that dyno has open besides those of the loads, at most.
 pub(crate) const OWN_FILES: u64 = 256;
 /// An event loop: two of the kernel's event queue, two timers, and what wakes it.
 const WORKER: u64 = 5;
 /// A database, its log or journal, shared memory, a temporary file.
-const SQLITE_CONNECTION: u64 = 4;
+const IN_PROCESS_CONNECTION: u64 = 4;
 
 /// Files that all loads of a trial have open at once, at most.
 pub(crate) fn of_loads(trial: &Trial) -> u64 {
     let users = u64::from(trial.load.users);
-    let in_process = matches!(
-        trial.place,
-        Place::Sqlite | Place::Given(Database::Sqlite(_))
-    );
-    let load = if in_process {
+    let load = if trial.is_in_process() {
         // Each user has a worker of its own.
-        users.saturating_mul(WORKER + SQLITE_CONNECTION)
+        users.saturating_mul(WORKER + IN_PROCESS_CONNECTION)
     } else {
         // A user keeps a connection that it lost until it has another. Of the workers, those
         // that are there without being asked for are among dyno's own.

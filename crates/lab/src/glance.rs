@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use data::Wanted;
+use engine::Server;
+use engine::data::Wanted;
 use plan::EngineSpec;
 
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home;
 use crate::platform;
-use crate::servers::{self, Engine};
 use crate::spec::{config, directory_of, engine_of, placed};
 use crate::template;
 
@@ -17,7 +17,7 @@ use crate::template;
 #[derive(Debug, Clone, Copy)]
 pub struct Glance {
     /// Their engine.
-    pub engine: Engine,
+    pub engine: &'static dyn Server,
     /// What their data takes in the cache, if it is there for a version that the study
     /// takes.
     pub template_bytes: Option<u64>,
@@ -31,7 +31,7 @@ pub fn glance(spec: &EngineSpec, wanted: &Wanted<'_>) -> Result<Glance, Failure>
     let failed = |error| placed(spec, error);
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
-    servers::find_file(engine, basedir).map_err(failed)?;
+    engine::exists(engine, basedir).map_err(|error| failed(error.into()))?;
     if let Some(directory) = directory_of(spec) {
         let account = Account::for_servers().map_err(failed)?;
         platform::directory::check(directory, &account).map_err(failed)?;

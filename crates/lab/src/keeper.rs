@@ -33,10 +33,10 @@ pub trait Keeper {
     fn note(&mut self, text: &str);
 
     /// Data is being loaded.
-    fn preparing(&mut self, news: &data::Progress);
+    fn preparing(&mut self, news: &engine::data::Progress);
 
     /// The data is there.
-    fn prepared(&mut self, prepared: &data::Prepared);
+    fn prepared(&mut self, prepared: &engine::data::Prepared);
 
     /// So many of the load's connections are open.
     fn connecting(&mut self, open: u32, users: u32);

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use data::Mode;
+use engine::data::Mode;
+use engine::{Access, InProcess};
 use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
+use crate::Database;
 use crate::build::Building;
-use crate::database::{Access, Database};
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::home::Home;
@@ -20,7 +21,6 @@ use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Member, Rig, reset};
 use crate::server_process;
 use crate::servers;
-use crate::settings;
 use crate::spec::{config, directory_of, installed, placed};
 use crate::template::{Recipe, Template};
 use crate::trial::{Place, Trial};
@@ -103,13 +103,18 @@ impl Lab {
         Ok(())
     }
 
-    /// Makes sure that somebody answers at a URL; `sqlite:` alone is a temporary
-    /// database that goes when the laboratory does.
+    /// Makes sure that somebody answers at a URL. A temporary database of an engine in process
+    /// goes when the laboratory does.
     ///
     /// # Errors
     /// When the URL names no database, or nobody answers.
     pub fn open(&self, url: &str, access: &Access) -> Result<Database, Failure> {
-        Database::open(url, access, || Ok(self.home()?.run_dir()))
+        let engine = engine::of_url(url)?;
+        let directory = match engine.in_process() {
+            Some(_) => Some(self.home()?.run_dir()),
+            None => None,
+        };
+        Ok(engine.open(url, access, directory)?)
     }
 
     /// Has the servers of a trial run, with their data in them.
@@ -121,16 +126,16 @@ impl Lab {
     ) -> Result<Rig, Failure> {
         let mut rig = match &trial.place {
             Place::Given(database) => found(trial, database, keeper, interrupted),
-            Place::Sqlite => self.files(trial, keeper, interrupted),
+            Place::Temporary(engine) => self.files(*engine, trial, keeper, interrupted),
             Place::Private(spec) => self.private(spec, trial, keeper, interrupted),
         }?;
         self.report_leftovers(keeper);
         for member in &mut rig.members {
-            if let (true, Some(target)) = (trial.monitors, member.database.target()) {
+            if trial.monitors && !member.database.is_in_process() {
                 // A server that does not tell is driven all the same.
-                member.settings = settings::not_default(target).unwrap_or_default();
+                member.settings = member.database.changed_settings().unwrap_or_default();
                 if member.server.is_none() {
-                    member.found = Some(server_process::find(target));
+                    member.found = Some(server_process::find(&*member.database));
                 }
             }
         }
@@ -157,9 +162,10 @@ impl Lab {
         }
     }
 
-    /// A temporary database of SQLite for each instance.
+    /// A temporary database in process for each instance.
     fn files(
         &self,
+        engine: InProcess,
         trial: &Trial,
         keeper: &mut dyn Keeper,
         interrupted: &AtomicBool,
@@ -167,7 +173,7 @@ impl Lab {
         let began = Instant::now();
         let mut members = Vec::new();
         for _ in 0..trial.instances {
-            let database = self.open("sqlite:", &Access::default())?;
+            let database = self.open(engine.temporary_url, &Access::default())?;
             prepare_for(keeper, trial, &database, Mode::Missing, interrupted)?;
             members.push(Member::given(database));
         }

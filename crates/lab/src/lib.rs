@@ -8,7 +8,6 @@
 pub mod account;
 mod build;
 mod copy;
-mod database;
 pub mod doctor;
 mod drive;
 mod early;
@@ -33,7 +32,6 @@ mod process;
 mod rig;
 mod server_process;
 pub mod servers;
-pub mod settings;
 mod settle;
 mod sockets;
 mod spec;
@@ -44,8 +42,11 @@ mod testing;
 mod tree;
 mod trial;
 
-pub use database::{Access, Database};
+/// A database that answers.
+pub type Database = std::sync::Arc<dyn engine::Database>;
+
 pub use early::EarlyEnd;
+pub use engine::Access;
 pub use error::LabError;
 pub use failure::{Cause, Failure};
 pub use find_max::{find_max, most_trials};
@@ -54,7 +55,7 @@ pub use glance::{Glance, disk_of_cache, glance};
 pub use home::{Cleaned, Leftover, clean};
 pub use keeper::Keeper;
 pub use lab::Lab;
-pub use needs::shown_bytes;
+pub use measure::bytes::shown_bytes;
 pub use prepare::prepare;
 pub use spec::{config, installed};
 pub use study::run;

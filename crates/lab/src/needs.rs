@@ -4,20 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use engine::Server;
 use rustix::io::Errno;
 
 use crate::error::LabError;
-use crate::servers::{Engine, same_name};
 
 /// A row of the load's tables with its index entry and the pages' fill, in bytes. Loaded
-/// tables of 1 million rows take 252 in MySQL and 264 in MariaDB.
+/// tables of 1 million rows take 252 to 264.
 pub(crate) const ROW_BYTES: u64 = 270;
-/// A server's data directory without tables, its log included.
-const EMPTY_BYTES: u64 = 220 << 20;
-/// Both engines' default buffer pool.
-const DEFAULT_POOL_BYTES: u64 = 128 << 20;
-/// Both engines' default for the log of changes.
-const DEFAULT_LOG_BYTES: u64 = 100 << 20;
 /// How fast rows are loaded and indexed, at least.
 const LOAD_ROWS_PER_S: u64 = 100_000;
 /// How fast data is copied without sharing blocks, at least.
@@ -33,7 +27,7 @@ const KERNEL_BYTES: usize = 64 * 1024;
 #[derive(Debug, Clone)]
 pub struct Asked<'a> {
     /// The engine of its servers.
-    pub engine: Engine,
+    pub engine: &'static dyn Server,
     /// The study's settings.
     pub config: &'a [(String, String)],
     /// Servers at once.
@@ -67,9 +61,10 @@ pub struct Needs {
 #[must_use]
 pub fn of(asked: &Asked<'_>) -> Needs {
     let instances = u64::from(asked.instances.max(1));
-    let data = asked
-        .template_bytes
-        .unwrap_or_else(|| data_bytes(asked.engine, asked.rows));
+    let server = asked
+        .engine
+        .needs(asked.config, asked.connections, asked.rows);
+    let data = asked.template_bytes.unwrap_or(server.data_bytes);
     let is_built = asked.template_bytes.is_some();
     let template_bytes = if is_built { 0 } else { data };
     let build_time = if is_built {
@@ -77,7 +72,7 @@ pub fn of(asked: &Asked<'_>) -> Needs {
     } else {
         START * 2 + Duration::from_secs(asked.rows.div_ceil(LOAD_ROWS_PER_S))
     };
-    let each = data.saturating_add(log_bytes(asked));
+    let each = data.saturating_add(server.log_bytes);
     let copies = Duration::from_secs(data.saturating_mul(instances) / COPY_BYTES_PER_S);
     Needs {
         time: asked.load + START + copies + build_time,
@@ -86,7 +81,7 @@ pub fn of(asked: &Asked<'_>) -> Needs {
             .saturating_mul(instances)
             .saturating_add(template_bytes),
         template_bytes,
-        memory_bytes: memory_bytes(asked).saturating_mul(instances),
+        memory_bytes: server.memory_bytes.saturating_mul(instances),
     }
 }
 
@@ -121,83 +116,6 @@ impl Disk {
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.device == other.device
-    }
-}
-
-/// What a server's data directory takes that holds so many rows.
-pub(crate) fn data_bytes(engine: Engine, rows: u64) -> u64 {
-    // MySQL keeps its tables of users and two undo logs in files of their own.
-    let engine_bytes = match engine {
-        Engine::MariaDb => 0,
-        Engine::MySql => 60 << 20,
-    };
-    rows.saturating_mul(ROW_BYTES)
-        .saturating_add(EMPTY_BYTES + engine_bytes)
-}
-
-/// What a log of changes takes that the study makes larger than the template's.
-fn log_bytes(asked: &Asked<'_>) -> u64 {
-    let wanted = size_setting(asked.config, "innodb_log_file_size")
-        .or_else(|| size_setting(asked.config, "innodb_redo_log_capacity"));
-    wanted
-        .unwrap_or(DEFAULT_LOG_BYTES)
-        .saturating_sub(DEFAULT_LOG_BYTES)
-}
-
-/// One server's memory with a full buffer pool.
-fn memory_bytes(asked: &Asked<'_>) -> u64 {
-    let pool = pool_bytes(asked.config);
-    let (engine, connection) = match asked.engine {
-        Engine::MariaDb => (120 << 20, 300 << 10),
-        Engine::MySql => (500 << 20, 700 << 10),
-    };
-    // A page in the pool needs some 5% for its descriptor and hash entries.
-    (pool + pool / 20)
-        .saturating_add(engine)
-        .saturating_add(u64::from(asked.connections).saturating_mul(connection))
-}
-
-/// The buffer pool of a server with these settings.
-pub(crate) fn pool_bytes(config: &[(String, String)]) -> u64 {
-    size_setting(config, "innodb_buffer_pool_size").unwrap_or(DEFAULT_POOL_BYTES)
-}
-
-fn size_setting(config: &[(String, String)], wanted: &str) -> Option<u64> {
-    let mut values = config
-        .iter()
-        .rev()
-        .filter(|(name, _)| same_name(name, wanted));
-    parse_bytes(&values.next()?.1)
-}
-
-/// Reads a size as servers do: plain bytes, or a number with K, M, G, T, P or E, which
-/// stand for powers of 1024.
-#[must_use]
-pub fn parse_bytes(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let (number, shift) = match text.chars().last()?.to_ascii_uppercase() {
-        'K' => (&text[..text.len() - 1], 10),
-        'M' => (&text[..text.len() - 1], 20),
-        'G' => (&text[..text.len() - 1], 30),
-        'T' => (&text[..text.len() - 1], 40),
-        'P' => (&text[..text.len() - 1], 50),
-        'E' => (&text[..text.len() - 1], 60),
-        _ => (text, 0),
-    };
-    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    number.parse::<u64>().ok()?.checked_mul(1 << shift)
-}
-
-/// A size for people: `1.5 GiB`.
-#[must_use]
-pub fn shown_bytes(bytes: u64) -> String {
-    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-    match units.iter().find(|(shift, _)| bytes >> shift > 0) {
-        #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-        Some((shift, unit)) => format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64),
-        None => format!("{bytes} bytes"),
     }
 }
 
@@ -287,22 +205,9 @@ fn short_text(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn sizes_are_read_as_servers_read_them() {
-        assert_eq!(parse_bytes("256M"), Some(256 << 20));
-        assert_eq!(parse_bytes(" 1g "), Some(1 << 30));
-        assert_eq!(parse_bytes("4096"), Some(4096));
-        assert_eq!(parse_bytes("20E"), None);
-        for bad in ["", "M", "1.5G", "-1", "+1", "1GB", "ä", "1 G", "0x10"] {
-            assert_eq!(parse_bytes(bad), None, "{bad}");
-        }
-        assert_eq!(shown_bytes(1536 << 20), "1.5 GiB");
-        assert_eq!(shown_bytes(999), "999 bytes");
-    }
-
     fn asked(instances: u32, config: &[(String, String)]) -> Needs {
         of(&Asked {
-            engine: Engine::MariaDb,
+            engine: engine::MARIADB,
             config,
             instances,
             connections: 16,
@@ -332,7 +237,7 @@ mod tests {
     #[test]
     fn a_cached_template_is_neither_built_nor_stored_again() {
         let cached = of(&Asked {
-            engine: Engine::MySql,
+            engine: engine::MYSQL,
             config: &[],
             instances: 2,
             connections: 1,

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use data::{Listener, Mode, PrepareError};
+use engine::data::{Listener, Mode};
 
-use crate::database::{Database, mysql_failure};
+use crate::Database;
 use crate::failure::{Cause, Failure};
 use crate::keeper::Keeper;
 use crate::trial::Trial;
@@ -30,38 +30,21 @@ pub fn prepare(
     trial: &Trial,
     database: &Database,
     mode: Mode,
-    tell: &mut dyn FnMut(data::Progress),
+    tell: &mut dyn FnMut(engine::data::Progress),
     interrupted: &AtomicBool,
-) -> Result<data::Prepared, Failure> {
+) -> Result<engine::data::Prepared, Failure> {
     let wanted = trial.wanted(mode);
     let listener = Listener { tell, interrupted };
-    let prepared = match database {
-        Database::Mysql { target, .. } => data::prepare_mysql(target, &wanted, listener),
-        Database::Sqlite(target) => data::prepare_sqlite(target, &wanted, listener),
-    };
-    prepared.map_err(|error| prepare_failure(database, error))
-}
-
-fn prepare_failure(database: &Database, error: PrepareError) -> Failure {
-    match error {
-        PrepareError::Unfit { problem, remedy } => {
-            Failure::new(Cause::Usage, problem).remedy(Some(remedy))
+    let prepared = database.prepare(&wanted, listener);
+    prepared.map_err(|error| {
+        let place = match (error.cause(), database.file()) {
+            (Cause::Server, Some(file)) => format!("{}: ", file.display()),
+            _ => String::new(),
+        };
+        let failure = Failure::from(error);
+        Failure {
+            message: format!("{place}{}", failure.message),
+            ..failure
         }
-        PrepareError::Busy { ref holder, .. } => {
-            let remedy = format!("wait for it, end it (KILL {holder}), or use another database");
-            Failure::new(Cause::Server, error).remedy(Some(remedy))
-        }
-        PrepareError::Mysql(error) => mysql_failure(error),
-        PrepareError::Sqlite(error) => {
-            let remedy = database.remedy(&error);
-            let place = database
-                .file()
-                .map_or(String::new(), |file| format!("{}: ", file.display()));
-            Failure::new(Cause::Server, format!("{place}{error}")).remedy(remedy)
-        }
-        PrepareError::Damaged(_) => Failure::new(Cause::Server, error),
-        PrepareError::Interrupted => Failure::new(Cause::Interrupted, error),
-        PrepareError::Io(_) => Failure::new(Cause::Internal, error),
-        PrepareError::Distribution(_) => Failure::new(Cause::Usage, error),
-    }
+    })
 }

@@ -1,6 +1,5 @@
 //! Starting programs: as whom, and so that they do not outlive dyno.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -161,16 +160,6 @@ pub(crate) fn how_it_ended(status: ExitStatus) -> String {
         (None, Some(code)) => format!("ended with exit code {code}"),
         (None, None) => "ended".to_owned(),
     }
-}
-
-/// The programs called `name` on `PATH`, in its order.
-pub(crate) fn on_path(name: &str) -> Vec<std::path::PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let dirs = std::env::split_paths(path.as_os_str() as &OsStr);
-    dirs.filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(name))
-        .filter(|program| program.is_file())
-        .collect()
 }
 
 #[cfg(test)]

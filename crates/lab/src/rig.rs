@@ -6,7 +6,7 @@ use std::time::Duration;
 use measure::instance::{Reset, ResetHow, ServerProcess};
 use plan::EngineSpec;
 
-use crate::database::Database;
+use crate::Database;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::monitors::{Watched, WatchedServer};
@@ -95,7 +95,7 @@ impl Member {
                 .server
                 .as_ref()
                 .and_then(|server| Some(server.group_dir()?.to_owned())),
-            target: self.database.target().cloned(),
+            database: Some(self.database.clone()),
         }
     }
 }

@@ -2,25 +2,18 @@
 //!
 //! A port or a socket of this host may belong to a proxy, a tunnel or a container, so the
 //! process at the other end counts only when it works in the data directory that the server
-//! names: both engines change into it.
+//! names: engines change into it.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{IpAddr, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use client::mysql::{Connection, Error, Target};
 use client::net::Peer;
-use client::reactor::{Reactor, timeout};
+use engine::{Database, ENGINES, Engine, Server, Whereabouts};
 
 use crate::sockets;
-
-/// How long a server may take to answer.
-const LIMIT: Duration = Duration::from_secs(3);
-/// What the command line of a server names, also where another program runs it.
-const PROGRAMS: [&str; 2] = ["mysqld", "mariadbd"];
 
 /// A process, and where its data lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,49 +23,22 @@ pub(crate) struct Found {
     pub(crate) data_dir: Option<PathBuf>,
 }
 
-/// What a server says of itself, and who is at the other end of the connection.
-struct Said {
-    /// `None` where the kernel does not tell.
-    peer: Option<Peer>,
-    data_dir: PathBuf,
-    pid_file: PathBuf,
-}
-
 /// Finds the process of a server.
 ///
 /// # Errors
 /// Why it cannot be seen.
-pub(crate) fn find(target: &Target) -> Result<Found, String> {
-    // While the connection is open, the kernel lists both of its ends.
-    let reactor = Reactor::new().map_err(|error| error.to_string())?;
-    let found = reactor.block_on(timeout(LIMIT, async {
-        let mut connection = Connection::open(target).await?;
-        let said = ask(&mut connection).await?;
-        let found = said.process();
-        connection.close().await;
-        Ok::<_, Error>(found)
-    }));
-    match found {
-        Err(error) => Err(error.to_string()),
-        Ok(Err(_)) => Err(format!("the server gave no answer within {LIMIT:?}")),
-        Ok(Ok(answer)) => answer.map_err(|error| error.to_string())?,
-    }
+pub(crate) fn find(database: &dyn Database) -> Result<Found, String> {
+    let mut found = None;
+    database.locate(&mut |server| found = Some(Said(server.clone()).process()))?;
+    found.unwrap_or_else(|| Err("the server does not say where it is".to_owned()))
 }
 
-async fn ask(connection: &mut Connection) -> Result<Said, Error> {
-    let rows = connection.rows("SELECT @@datadir, @@pid_file").await?;
-    let mut cells = rows.into_iter().flatten().flatten().map(PathBuf::from);
-    let data_dir = cells.next().unwrap_or_default();
-    Ok(Said {
-        peer: connection.peer().ok(),
-        pid_file: data_dir.join(cells.next().unwrap_or_default()),
-        data_dir,
-    })
-}
+/// What a server says of itself, and who is at the other end of the connection.
+struct Said(Whereabouts);
 
 impl Said {
     fn process(&self) -> Result<Found, String> {
-        let pid = match self.peer {
+        let pid = match self.0.peer {
             Some(Peer::Unix { pid: Some(pid) }) => pid,
             None | Some(Peer::Unix { pid: None }) => {
                 return Err("it runs in another PID namespace, such as a container's".to_owned());
@@ -104,7 +70,7 @@ impl Said {
             owner.is_ok_and(|owner| owner == uid) && runs_server(*pid)
         };
         let mut servers: Vec<u32> = sockets::processes().filter(is_servers).collect();
-        let named = fs::read_to_string(&self.pid_file).ok();
+        let named = fs::read_to_string(&self.0.pid_file).ok();
         if let Some(pid) = named.and_then(|text| text.trim().parse::<u32>().ok()) {
             servers.retain(|server| *server == pid);
         }
@@ -118,7 +84,7 @@ impl Said {
 
     /// Makes sure that a process is the server and not a proxy or a tunnel to it.
     fn confirm(&self, pid: u32) -> Result<Found, String> {
-        let below_root = format!("/proc/{pid}/root{}", self.data_dir.display());
+        let below_root = format!("/proc/{pid}/root{}", self.0.data_dir.display());
         let is_servers = match (identity(format!("/proc/{pid}/cwd")), identity(below_root)) {
             (Ok(works_in), Ok(data)) => works_in == data,
             (Err(ErrorKind::PermissionDenied), _) => runs_server(pid),
@@ -130,7 +96,7 @@ impl Said {
                 "process {pid} ({}) is at the other end, but does not work in the server's data \
                  directory {}: a proxy or a tunnel",
                 name.trim(),
-                self.data_dir.display()
+                self.0.data_dir.display()
             ));
         }
         let shares_files = match identity(format!("/proc/{pid}/root")) {
@@ -139,7 +105,7 @@ impl Said {
         };
         Ok(Found {
             pid,
-            data_dir: shares_files.then(|| self.data_dir.clone()),
+            data_dir: shares_files.then(|| self.0.data_dir.clone()),
         })
     }
 }
@@ -156,7 +122,9 @@ fn runs_server(pid: u32) -> bool {
     let mut words = words.split(|byte| *byte == 0).map(String::from_utf8_lossy);
     words.any(|word| {
         let name = Path::new(&*word).file_name().unwrap_or_default();
-        PROGRAMS.iter().any(|program| name == *program)
+        let servers = ENGINES.into_iter().filter_map(Engine::server);
+        let mut programs = servers.flat_map(Server::programs);
+        programs.any(|program| name == *program)
     })
 }
 
@@ -170,11 +138,11 @@ mod tests {
     use super::*;
 
     fn of(peer: Option<Peer>) -> Result<Found, String> {
-        let said = Said {
+        let said = Said(Whereabouts {
             peer,
             data_dir: PathBuf::from("/nowhere/data"),
             pid_file: PathBuf::from("/nowhere/pid"),
-        };
+        });
         said.process()
     }
 
@@ -205,11 +173,11 @@ mod tests {
     /// Whoever has the port is another user's, who has no server or several.
     #[test]
     fn a_server_is_not_guessed() {
-        let said = Said {
+        let said = Said(Whereabouts {
             peer: None,
             data_dir: PathBuf::from("/nowhere/data"),
             pid_file: PathBuf::from("/nowhere/pid"),
-        };
+        });
         let reason = said.only_server_of(u32::MAX - 1).unwrap_err();
         assert!(reason.contains("only root"), "{reason}");
     }

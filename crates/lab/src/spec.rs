@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use plan::EngineSpec;
+use engine::{Engine, EngineError, Installed, Server};
+use plan::{EngineSpec, Span};
 
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
-use crate::servers::{self, Installed};
+use crate::servers;
 
 /// The server program that a study asks for.
 ///
@@ -20,13 +21,11 @@ pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
     servers::find(engine, basedir, version).map_err(|error| placed(spec, error))
 }
 
-/// The engine of a study's servers.
-pub(crate) fn engine_of(spec: &EngineSpec) -> Result<servers::Engine, Failure> {
-    match spec.engine {
-        plan::Engine::MariaDb => Ok(servers::Engine::MariaDb),
-        plan::Engine::MySql => Ok(servers::Engine::MySql),
-        plan::Engine::Sqlite => Err(Failure::new(Cause::Internal, "SQLite is no server")),
-    }
+/// How the servers of a study are started.
+pub(crate) fn engine_of(spec: &EngineSpec) -> Result<&'static dyn Server, Failure> {
+    let name = spec.engine.name();
+    let engine = engine::by_name(name).and_then(Engine::server);
+    engine.ok_or_else(|| Failure::new(Cause::Internal, format!("{name} has no servers")))
 }
 
 /// Where the servers of a study have their data; `None`: in the cache.
@@ -54,13 +53,12 @@ pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
 pub(crate) fn placed(spec: &EngineSpec, error: LabError) -> Failure {
     let span = match &error {
         LabError::RejectedSetting { name, .. }
-        | LabError::ReservedSetting { name, .. }
-        | LabError::BadSetting { name, .. } => spec
-            .config
-            .iter()
-            .find(|(known, _)| servers::same_name(known, name))
-            .map(|(_, value)| value.span),
-        LabError::WrongVersion { .. } => spec.version.as_ref().map(|version| version.span),
+        | LabError::Engine(
+            EngineError::ReservedSetting { name, .. } | EngineError::BadSetting { name, .. },
+        ) => span_of_setting(spec, name),
+        LabError::Engine(EngineError::WrongVersion { .. }) => {
+            spec.version.as_ref().map(|version| version.span)
+        }
         LabError::NoCpuQuota { .. } => spec.cpus.as_ref().map(|cpus| cpus.span),
         LabError::UnfitDirectory { .. } => spec.directory.as_ref().map(|dir| dir.span),
         LabError::DiskFull { path, .. } => {
@@ -70,7 +68,7 @@ pub(crate) fn placed(spec: &EngineSpec, error: LabError) -> Failure {
                 .map(|dir| dir.span)
         }
         LabError::PortTaken { .. } => spec.port.as_ref().map(|port| port.span),
-        LabError::NoServer { .. } => match &spec.basedir {
+        LabError::Engine(EngineError::NoServer { .. }) => match &spec.basedir {
             Some(basedir) => Some(basedir.span),
             None => Some(spec.span),
         },
@@ -81,4 +79,15 @@ pub(crate) fn placed(spec: &EngineSpec, error: LabError) -> Failure {
         Some(span) => failure.at(span),
         None => failure,
     }
+}
+
+fn span_of_setting(spec: &EngineSpec, name: &str) -> Option<Span> {
+    let plain_name = |name: &str| match engine_of(spec) {
+        Ok(engine) => engine.plain_name(name),
+        Err(_) => name.to_owned(),
+    };
+    let name = plain_name(name);
+    let mut settings = spec.config.iter();
+    let (_, value) = settings.find(|(known, _)| plain_name(known) == name)?;
+    Some(value.span)
 }

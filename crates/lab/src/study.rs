@@ -54,7 +54,7 @@ fn have_same_servers(one: &Trial, other: &Trial) -> bool {
     let servers = |trial: &Trial| match &trial.place {
         // The number of users decides `max_connections`.
         Place::Private(spec) => Some((spec.clone(), trial.instances, trial.load.users)),
-        Place::Given(_) | Place::Sqlite => None,
+        Place::Given(_) | Place::Temporary(_) => None,
     };
     servers(one).is_some_and(|servers_of_one| Some(servers_of_one) == servers(other))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use client::mysql::StatementProtocol;
+use client::StatementProtocol;
 use load::{LoadSpec, Pace};
 use measure::find_max::FoundMax;
 use measure::metric::{Metrics, MonitorPoint};
@@ -62,7 +62,7 @@ pub(crate) fn trial() -> Trial {
         label: "test".to_owned(),
         point: Vec::new(),
         repeat: 1,
-        place: Place::Sqlite,
+        place: Place::Temporary(engine::SQLITE.in_process().unwrap()),
         instances: 1,
         workload: WorkloadName::OltpPointSelect,
         options: Options {
@@ -113,8 +113,8 @@ impl Keeper for Silent {
     }
     fn stage(&mut self, _: &str) {}
     fn note(&mut self, _: &str) {}
-    fn preparing(&mut self, _: &data::Progress) {}
-    fn prepared(&mut self, _: &data::Prepared) {}
+    fn preparing(&mut self, _: &engine::data::Progress) {}
+    fn prepared(&mut self, _: &engine::data::Prepared) {}
     fn connecting(&mut self, _: u32, _: u32) {
         assert!(!self.panics, "no connections, please");
     }

@@ -3,8 +3,9 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use client::mysql::StatementProtocol;
-use data::{Mode, Wanted};
+use client::StatementProtocol;
+use engine::data::{Mode, Wanted};
+use engine::{Engine, InProcess};
 use load::{Arrivals, LoadSpec, Pace};
 use measure::setup::{
     CLOSED_LOOP, Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished,
@@ -16,7 +17,7 @@ use workload::label;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
-use crate::database::Database;
+use crate::Database;
 use crate::drive;
 use crate::early::EarlyEnd;
 use crate::failure::{Cause, Failure};
@@ -75,8 +76,8 @@ pub struct Trial {
 pub enum Place {
     /// A database that is there.
     Given(Database),
-    /// Temporary databases of SQLite.
-    Sqlite,
+    /// Temporary databases of an engine in process.
+    Temporary(InProcess),
     /// Servers that are started for it.
     Private(Box<EngineSpec>),
 }
@@ -219,7 +220,7 @@ impl Trial {
             return self.planned_setup();
         };
         let workers = self.workers(first);
-        self.setup_of(&first.engine(), &rig.shown(), first.tls(), workers)
+        self.setup_of(&first.product(), &rig.shown(), first.tls(), workers)
     }
 
     pub(crate) fn setup_of(
@@ -266,31 +267,40 @@ impl Trial {
             },
             cpus: self.spec().and_then(|spec| Some(spec.cpus.as_ref()?.value)),
             directory: self.spec().and_then(data_place),
-            in_process: matches!(
-                self.place,
-                Place::Sqlite | Place::Given(Database::Sqlite(_))
-            ),
+            in_process: self.is_in_process(),
         }
     }
 
     fn spec(&self) -> Option<&EngineSpec> {
         match &self.place {
             Place::Private(spec) => Some(spec),
-            Place::Given(_) | Place::Sqlite => None,
+            Place::Given(_) | Place::Temporary(_) => None,
         }
+    }
+
+    /// The engine of the databases.
+    pub(crate) fn engine(&self) -> Option<&'static dyn Engine> {
+        match &self.place {
+            Place::Given(database) => Some(database.engine()),
+            Place::Temporary(built_in) => Some(built_in.engine),
+            Place::Private(spec) => engine::by_name(spec.engine.name()),
+        }
+    }
+
+    /// Whether the databases run in this process.
+    pub(crate) fn is_in_process(&self) -> bool {
+        self.engine().and_then(Engine::in_process).is_some()
     }
 
     /// Worker threads for one server: as many as the user named, else its share of the CPUs.
     pub(crate) fn workers(&self, database: &Database) -> u32 {
-        match database {
-            // Calls into SQLite block.
-            Database::Sqlite(_) => self.load.users,
-            Database::Mysql { .. } => {
-                let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-                let share = || default_workers(cpus, self.instances);
-                self.workers.unwrap_or_else(share).min(self.load.users)
-            }
+        // Calls into a database in process block.
+        if database.is_in_process() {
+            return self.load.users;
         }
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let share = || default_workers(cpus, self.instances);
+        self.workers.unwrap_or_else(share).min(self.load.users)
     }
 }
 

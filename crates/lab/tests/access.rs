@@ -18,7 +18,8 @@ use std::time::Duration;
 
 use client::mysql::{Connection, Target, TlsOptions};
 use client::reactor::Reactor;
-use lab::servers::{Engine, Private};
+use engine::{MARIADB, Server};
+use lab::servers::Private;
 
 use private::{
     BOTH, NEVER, contents, empty_data, installed, kept_home, open_dir, sql, start, start_on, value,
@@ -30,16 +31,15 @@ const NOBODY: u32 = 65534;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The engine's own client.
-fn client(engine: Engine) -> PathBuf {
-    let name = match engine {
-        Engine::MariaDb => return PathBuf::from("/usr/bin/mariadb"),
-        Engine::MySql => "mysql",
-    };
-    installed(engine).program.with_file_name(name)
+fn client(engine: &'static dyn Server) -> PathBuf {
+    match engine == MARIADB {
+        true => PathBuf::from("/usr/bin/mariadb"),
+        false => installed(engine).program.with_file_name("mysql"),
+    }
 }
 
 /// Runs the client as another user of this host, who can run it but has no password.
-fn as_nobody(engine: Engine, user: &str, way: &[String]) -> Output {
+fn as_nobody(engine: &'static dyn Server, user: &str, way: &[String]) -> Output {
     let mut command = Command::new(client(engine));
     command.arg("--no-defaults").args(way);
     if !user.is_empty() {
@@ -206,7 +206,7 @@ fn statements_neither_write_nor_read_files() {
 fn a_study_cannot_let_others_in() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
     for setting in ["skip_grant_tables", "skip-grant-tables", "init_file"] {
-        let refused = start(&home, Engine::MariaDb, &[(setting, "ON")], keep.path());
+        let refused = start(&home, MARIADB, &[(setting, "ON")], keep.path());
         let message = refused.unwrap_err().to_string();
         assert!(message.contains(setting), "{message}");
     }

@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use client::mysql::{Target, TlsOptions};
+use engine::Access;
 use testkit::{MariaDb, MySql, Server};
 
 fn said(program: &str, arguments: &[&str]) -> String {
@@ -87,8 +87,12 @@ fn cpus_and_nodes_are_those_that_lscpu_counts() {
 
 fn settings(server: &Server) -> Vec<(String, String)> {
     let url = server.url("sbtest");
-    let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
-    lab::settings::not_default(&target).unwrap()
+    let access = Access {
+        user: "root".to_owned(),
+        ..Access::default()
+    };
+    let database = engine::of_url(&url).unwrap().open(&url, &access, None);
+    database.unwrap().changed_settings().unwrap()
 }
 
 fn check(server: &Server) {
@@ -120,12 +124,10 @@ fn settings_that_are_not_default_and_no_secret() {
 
 #[test]
 fn a_server_that_is_not_there_is_named() {
-    let target = Target::parse(
-        "mysql://root@127.0.0.1:1/x",
-        None,
-        "root",
-        &TlsOptions::default(),
-    );
-    let error = lab::settings::not_default(&target.unwrap()).unwrap_err();
+    let url = "mysql://root@127.0.0.1:1/x";
+    let opened = engine::of_url(url)
+        .unwrap()
+        .open(url, &Access::default(), None);
+    let error = opened.unwrap_err();
     assert!(error.to_string().contains("127.0.0.1:1"), "{error}");
 }

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use engine::{MARIADB, MYSQL};
 use lab::home::{Cleaned, Home, clean_in};
-use lab::servers::Engine;
 use lab::template;
 
 use private::{
@@ -35,16 +35,16 @@ fn a_dyno() {
     let keep = Path::new(&root).with_file_name("keep");
     match std::env::var("LEFTOVERS_TEST_DOES").unwrap().as_str() {
         "serve" => {
-            let _server = start(&home, Engine::MariaDb, &[], &keep).unwrap();
+            let _server = start(&home, MARIADB, &[], &keep).unwrap();
             println!("serving");
             std::thread::sleep(Duration::from_secs(600));
         }
         "initialise" => {
-            empty(&home, &installed(Engine::MySql), &[]);
+            empty(&home, &installed(MYSQL), &[]);
         }
         _ => {
             let many = options(8, 2_000_000);
-            let installed = installed(Engine::MariaDb);
+            let installed = installed(MARIADB);
             quietly(|listener| template::obtain(&home, &installed, &wanted(&many), &[], listener))
                 .unwrap();
         }
@@ -146,7 +146,7 @@ fn a_dyno_that_lives_is_not_disturbed() {
     assert_eq!(clean_in(&root, false).unwrap(), Cleaned::default());
     assert_eq!(runs(&root).len(), 2);
     let keep = tempfile::tempdir().unwrap();
-    let server = start(&home, Engine::MariaDb, &[], keep.path()).unwrap();
+    let server = start(&home, MARIADB, &[], keep.path()).unwrap();
     kill(other);
     wait_until("the other's end", || !is_running(theirs[0]));
     assert_eq!(clean_in(&root, true).unwrap().run_dirs, 1);

@@ -6,12 +6,11 @@
     reason = "a test file: its helpers may fail loudly too"
 )]
 
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use client::mysql::{Target, TlsOptions};
+use engine::{Access, Database};
 use lab::monitors::{self, Clock, Monitors, Watched, WatchedServer};
 use measure::metric::{Metric, MonitorPoint};
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,8 +19,10 @@ use testkit::{MariaDb, MySql, Server};
 /// Longer than any machine takes; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn target(url: &str) -> Arc<Target> {
-    Arc::new(Target::parse(url, None, "root", &TlsOptions::default()).unwrap())
+fn database(server: &Server) -> Arc<dyn Database> {
+    let url = server.url("sbtest");
+    let engine = engine::of_url(&url).unwrap();
+    engine.open(&url, &Access::default(), None).unwrap()
 }
 
 fn watched(number: u32, server: &Server) -> WatchedServer {
@@ -30,8 +31,14 @@ fn watched(number: u32, server: &Server) -> WatchedServer {
         pid: server.pid(),
         data_dir: Some(server.data_dir()),
         group_dir: None,
-        target: Some(target(&server.url("sbtest"))),
+        database: Some(database(server)),
     }
+}
+
+/// The kernel accepts connections for a server that was stopped, too.
+fn send(server: &Server, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(server.pid().unwrap()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
 }
 
 /// Monitors whose measure phase begins at once.
@@ -178,20 +185,19 @@ fn a_server_that_is_killed_is_absent_and_one_that_comes_back_is_there() {
 #[test]
 fn a_server_that_hangs_keeps_nobody_waiting() {
     let server = MariaDb::start(&[]);
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("mysql://root@{}/sbtest", silent.local_addr().unwrap());
+    let silent = MariaDb::start(&[]);
     let other = WatchedServer {
         number: 2,
         pid: None,
         data_dir: None,
         group_dir: None,
-        target: Some(target(&url)),
+        database: Some(database(&silent)),
     };
+    send(&silent, Signal::STOP);
     let (monitors, points) = watch(vec![watched(1, &server), other]);
     let (cpu, reads) = ("server[1].cpu", "server[1].innodb.data_reads_per_s");
     until(&points, |point| has(point, reads));
-    let pid = Pid::from_raw(i32::try_from(server.pid().unwrap()).unwrap()).unwrap();
-    kill_process(pid, Signal::STOP).unwrap();
+    send(&server, Signal::STOP);
     let hung = until(&points, |point| !has(point, reads));
     assert!(has(&hung, cpu));
     // No second is lost while it hangs, on a host that is not late itself.
@@ -200,7 +206,7 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
         next.seconds < 1.9 || next.values["monitor.late_ms"] > 100.0,
         "{next:?}"
     );
-    kill_process(pid, Signal::CONT).unwrap();
+    send(&server, Signal::CONT);
     until(&points, |point| has(point, reads));
     let metrics = monitors.stop();
     assert!(!metrics.keys().any(|name| name.starts_with("server[2]")));

@@ -19,9 +19,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use engine::MARIADB;
 use lab::error::LabError;
 use lab::home::{Home, clean_in};
-use lab::servers::{self, DataDir, Engine, Private};
+use lab::servers::{self, DataDir, Private};
 use lab::template;
 use workload::options::Options;
 
@@ -36,7 +37,7 @@ use private::{
 fn a_dyno() {
     private::killed::play(|home, does, place| {
         let keep = home.root().with_file_name("keep");
-        let installed = installed(Engine::MariaDb);
+        let installed = installed(MARIADB);
         match does {
             "limited" => {
                 let server = limited(home, 0.5, &keep).unwrap();
@@ -62,14 +63,14 @@ fn a_dyno() {
 
 /// Data that was loaded on this disk.
 fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Duration), LabError> {
-    let installed = installed(Engine::MariaDb);
+    let installed = installed(MARIADB);
     let wanted = wanted(options);
     quietly(|listener| template::rebuild(home, &installed, &wanted, &[], Some(place), listener))
 }
 
 /// A server that may use so many CPUs.
 fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Private, LabError> {
-    let installed = installed(Engine::MariaDb);
+    let installed = installed(MARIADB);
     servers::start(
         &installed,
         servers::Wanted {
@@ -144,7 +145,7 @@ fn a_busy_server_uses_its_quota_and_no_more() {
         return;
     };
     let [group] = groups(home.run_dir()).try_into().unwrap();
-    let target = server.target("sbtest").unwrap();
+    let target = private::target(&server);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             let target = target.clone();
@@ -197,9 +198,9 @@ fn a_group_goes_with_its_server_however_that_ends() {
     drop(server);
     assert!(there().is_empty());
 
-    let data = empty_data(&home, &installed(Engine::MariaDb));
+    let data = empty_data(&home, &installed(MARIADB));
     let refused = servers::start(
-        &installed(Engine::MariaDb),
+        &installed(MARIADB),
         servers::Wanted {
             number: 1,
             data,
@@ -286,7 +287,7 @@ fn data_lies_in_the_directory_and_goes_with_its_server() {
 #[test]
 fn a_rebuild_lies_there_too() {
     let (home, keep, disk) = (kept_home(), tempfile::tempdir().unwrap(), disk());
-    let (installed, options) = (installed(Engine::MariaDb), options(1, 500));
+    let (installed, options) = (installed(MARIADB), options(1, 500));
     let (data, _) = rebuilt(&home, &options, disk.path()).unwrap();
     let server = private::start_on(data, &installed, &[], None, keep.path()).unwrap();
     assert!(server.data_dir().starts_with(disk.path()));

@@ -14,9 +14,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use engine::{EngineError, MARIADB, MYSQL};
 use lab::error::LabError;
 use lab::home::Home;
-use lab::servers::{self, Engine};
+use lab::servers;
 use rustix::process::{Pid, Signal, kill_process};
 
 use private::{
@@ -101,7 +102,7 @@ fn waiting_for_a_server_leaves_no_aborted_connection() {
 #[test]
 fn two_servers_run_side_by_side() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-    let start = |name: &str| start(&home, Engine::MariaDb, &[], &keep.path().join(name)).unwrap();
+    let start = |name: &str| start(&home, MARIADB, &[], &keep.path().join(name)).unwrap();
     let (one, two) = (start("1"), start("2"));
     assert_ne!(one.port(), two.port());
     sql(&one, "CREATE TABLE here (a INT)").unwrap();
@@ -160,7 +161,7 @@ fn a_taken_port_says_by_whom() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-    let installed = installed(Engine::MariaDb);
+    let installed = installed(MARIADB);
     let start = |data| start_on(data, &installed, &[], Some(port), keep.path());
     let error = start(empty_data(&home, &installed)).unwrap_err();
     let text = error.to_string();
@@ -192,17 +193,17 @@ fn both_engines_are_found_and_other_versions_are_refused() {
         assert!(error.remedy().unwrap().contains("server.basedir"));
     }
     // The one that scripts/install-servers.sh made is a base directory too.
-    let prefix = installed(Engine::MySql);
+    let prefix = installed(MYSQL);
     let prefix = prefix.program.parent().unwrap().parent().unwrap();
-    servers::find(Engine::MySql, Some(prefix), Some("9")).unwrap();
-    assert!(servers::find(Engine::MariaDb, Some(prefix), None).is_err());
-    servers::find(Engine::MariaDb, Some("/usr".as_ref()), None).unwrap();
+    servers::find(MYSQL, Some(prefix), Some("9")).unwrap();
+    assert!(servers::find(MARIADB, Some(prefix), None).is_err());
+    servers::find(MARIADB, Some("/usr".as_ref()), None).unwrap();
 }
 
 #[test]
 fn a_base_directory_is_used_to_the_end() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-    let installed = servers::find(Engine::MariaDb, Some("/usr".as_ref()), None).unwrap();
+    let installed = servers::find(MARIADB, Some("/usr".as_ref()), None).unwrap();
     let data = empty_data(&home, &installed);
     let server = start_on(data, &installed, &[], None, keep.path()).unwrap();
     assert_eq!(
@@ -255,7 +256,7 @@ fn a_server_that_dies_while_it_runs_is_noticed_and_can_start_again() {
 #[test]
 fn who_has_had_enough_does_not_wait_for_a_server_to_stop() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-    let server = start(&home, Engine::MariaDb, &[], keep.path()).unwrap();
+    let server = start(&home, MARIADB, &[], keep.path()).unwrap();
     let id = server.pid().unwrap();
     let pid = Pid::from_raw(id.cast_signed()).unwrap();
     // It hears of nothing any more.
@@ -272,18 +273,21 @@ fn what_dyno_decides_is_not_the_studys() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
     let error = start(
         &home,
-        Engine::MariaDb,
+        MARIADB,
         &[("datadir", "/var/lib/mysql")],
         keep.path(),
     );
     let error = error.unwrap_err();
-    assert!(matches!(error, LabError::ReservedSetting { .. }), "{error}");
+    assert!(
+        matches!(error, LabError::Engine(EngineError::ReservedSetting { .. })),
+        "{error}"
+    );
 }
 
 #[test]
 fn the_user_can_stop_a_start() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-    let installed = installed(Engine::MariaDb);
+    let installed = installed(MARIADB);
     let data = empty_data(&home, &installed);
     let dir = data.data();
     let stopped = servers::start(
@@ -307,14 +311,14 @@ fn the_user_can_stop_a_start() {
 fn settings_of_the_files_form_make_other_templates() {
     for (engine, settings) in [
         (
-            Engine::MariaDb,
+            MARIADB,
             vec![
                 ("innodb_page_size", "8192"),
                 ("innodb-undo-tablespaces", "3"),
             ],
         ),
         (
-            Engine::MySql,
+            MYSQL,
             vec![
                 ("innodb-page-size", "8192"),
                 ("lower_case_table_names", "1"),
@@ -339,9 +343,9 @@ fn a_program_that_is_no_server_is_no_server() {
                 *) echo 'no such thing' >&2; exit 3;; esac\n";
     fs::write(&program, text).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let impostor = servers::find(Engine::MariaDb, Some(dir.path()), None).unwrap();
+    let impostor = servers::find(MARIADB, Some(dir.path()), None).unwrap();
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-    let data = empty_data(&home, &installed(Engine::MariaDb));
+    let data = empty_data(&home, &installed(MARIADB));
     let error = start_on(data, &impostor, &[], None, keep.path()).unwrap_err();
     let text = error.to_string();
     assert!(

@@ -15,10 +15,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use data::{Listener, Progress};
+use engine::data::{Listener, Progress};
+use engine::{Installed, MARIADB};
 use lab::error::LabError;
 use lab::home::{Home, clean_in};
-use lab::servers::{Engine, Installed};
 use lab::template::{self, Template};
 use testkit::SmallDisk;
 use workload::options::Options;
@@ -76,7 +76,7 @@ fn every_copy_has_the_same_bytes_and_is_nobody_elses() {
 fn a_template_is_built_once_and_found_from_then_on() {
     let dir = open_dir();
     let root = dir.path().join("cache");
-    let installed = installed(Engine::MariaDb);
+    let installed = installed(MARIADB);
     let built = {
         let home = Home::open_in(&root, u64::MAX).unwrap();
         let before = cached(&home, &installed);
@@ -114,7 +114,7 @@ fn another_dyno() {
         return;
     };
     let home = Home::open_in(Path::new(&root), u64::MAX).unwrap();
-    let template = obtain(&home, &installed(Engine::MariaDb), &options(1, 20_000)).unwrap();
+    let template = obtain(&home, &installed(MARIADB), &options(1, 20_000)).unwrap();
     println!("was_built={} {:?}", template.was_built, template.checksum);
 }
 
@@ -131,7 +131,7 @@ fn two_dynos_build_it_once() {
     let root = dir.path().join("cache");
     let home = Home::open_in(&root, u64::MAX).unwrap();
     let processes = [another(&root), another(&root)];
-    let installed = installed(Engine::MariaDb);
+    let installed = installed(MARIADB);
     let threads = || obtain(&home, &installed, &options(1, 20_000)).unwrap();
     let (one, two) = std::thread::scope(|scope| {
         let (one, two) = (scope.spawn(threads), scope.spawn(threads));
@@ -154,7 +154,7 @@ fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
     let dir = open_dir();
     let root = dir.path().join("cache");
     let home = Home::open_in(&root, u64::MAX).unwrap();
-    let (installed, options) = (installed(Engine::MariaDb), options(2, 200_000));
+    let (installed, options) = (installed(MARIADB), options(2, 200_000));
     let interrupted = AtomicBool::new(false);
     let mut stop_at_rows = |news| {
         if matches!(news, Progress::Loading { rows, .. } if rows > 0) {
@@ -178,7 +178,7 @@ fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
 fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
     let dir = open_dir();
     let root = dir.path().join("cache");
-    let installed = installed(Engine::MariaDb);
+    let installed = installed(MARIADB);
     let names = |home: &Home| {
         let all = entries(&home.root().join("templates"));
         let dirs = all.into_iter().filter(|path| path.is_dir());
@@ -231,7 +231,7 @@ fn a_damaged_template_is_built_anew() {
     let dir = open_dir();
     let root = dir.path().join("cache");
     let home = Home::open_in(&root, u64::MAX).unwrap();
-    let installed = installed(Engine::MariaDb);
+    let installed = installed(MARIADB);
     drop(obtain(&home, &installed, &options(1, 10)).unwrap());
     let about = only_template(&root, "1x10").join("template.json");
     fs::write(&about, "{\"recipe\": tru").unwrap();
@@ -263,7 +263,7 @@ fn a_form_that_the_server_refuses_is_told_in_its_words() {
 #[test]
 fn a_rebuild_has_the_same_rows_past_the_cache() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-    let (installed, options) = (installed(Engine::MariaDb), options(2, 700));
+    let (installed, options) = (installed(MARIADB), options(2, 700));
     let template = obtain(&home, &installed, &options).unwrap();
     let (data, took) = quietly(|listener| {
         template::rebuild(&home, &installed, &wanted(&options), &[], None, listener)
@@ -296,7 +296,7 @@ fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
         ("file_key_management_filekey", "sesame"),
         ("innodb_encrypt_tables", "FORCE"),
     ]);
-    let (installed, options) = (installed(Engine::MariaDb), options(1, 10));
+    let (installed, options) = (installed(MARIADB), options(1, 10));
     let template = quietly(|listener| {
         template::obtain(&home, &installed, &wanted(&options), &config, listener)
     })
@@ -331,7 +331,7 @@ fn a_disk_that_is_too_small_is_refused_before_anything_starts() {
         return;
     };
     let home = Home::open_in(&disk.path().join("cache"), u64::MAX).unwrap();
-    let error = obtain(&home, &installed(Engine::MariaDb), &options(4, 1_000_000)).unwrap_err();
+    let error = obtain(&home, &installed(MARIADB), &options(4, 1_000_000)).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, LabError::DiskFull { .. }), "{text}");
     assert!(
@@ -386,7 +386,7 @@ fn a_copy_that_finds_no_room_is_told_with_the_numbers() {
         return;
     };
     let home = Home::open_in(&disk.path().join("cache"), u64::MAX).unwrap();
-    let template = empty(&home, &installed(Engine::MariaDb), &[]);
+    let template = empty(&home, &installed(MARIADB), &[]);
     let copies: Result<Vec<_>, LabError> = (1..400).map(|number| template.copy(number)).collect();
     let error = copies.unwrap_err();
     let LabError::DiskFull { needed_bytes, .. } = error else {

@@ -3,11 +3,11 @@
 //! All workers of a load share one [`Queue`], so the open loop is a single FIFO queue
 //! with as many servers as there are virtual users, however many threads drive them. A
 //! free user starts the oldest arrival that is due. If none is due, it sleeps until the
-//! next arrival that no other idle user wakes for, and then looks again: it holds a
+//! next arrival that no other idle user wakes for, and then checks again: it holds a
 //! wake-up time, never an arrival. A worker that is late therefore delays nothing that
 //! a user of another worker could start.
 //!
-//! Arrivals that are due wait in no list, so overload needs no memory.
+//! Due arrivals are not stored, so overload needs no memory.
 
 use std::collections::VecDeque;
 
@@ -23,14 +23,14 @@ const NS_PER_S: f64 = 1e9;
 pub(crate) struct Queue {
     /// Arrivals that idle users wake up for, oldest first: at most one for each user.
     ahead: VecDeque<u64>,
-    /// The arrivals behind those.
+    /// The arrivals after those.
     next: Cursor,
-    /// Counts what is due; the same sequence from its beginning.
+    /// Counts the due arrivals: the same sequence, from its start.
     due: Cursor,
     taken: u64,
 }
 
-/// What a free user is to do.
+/// What a free user does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Take {
     /// Start the arrival that was due at `due_ns`.
@@ -39,7 +39,7 @@ pub(crate) enum Take {
         /// A user was idle when it came due: only the generator can have delayed it.
         was_awaited: bool,
     },
-    /// No arrival is due: ask again at this time.
+    /// No arrival is due: check again at this time.
     Sleep { until_ns: u64 },
 }
 
@@ -53,7 +53,7 @@ struct Cursor {
 }
 
 impl Queue {
-    /// Arrivals from `start_ns` on, `per_s` of them in a second.
+    /// Arrivals from `start_ns` on, `per_s` per second.
     pub(crate) fn new(arrivals: Arrivals, per_s: f64, start_ns: u64, seed: u64) -> Self {
         let mut first = Cursor {
             arrivals,
@@ -75,7 +75,7 @@ impl Queue {
         }
     }
 
-    /// What a user that is free at `now_ns` is to do.
+    /// What a user that is free at `now_ns` does next.
     pub(crate) fn take(&mut self, now_ns: u64) -> Take {
         let oldest_ns = self.ahead.front().copied();
         let due_ns = oldest_ns.unwrap_or(self.next.next_ns as u64);
@@ -94,7 +94,7 @@ impl Queue {
         Take::Sleep { until_ns }
     }
 
-    /// Arrivals that are due at `now_ns` and were not started.
+    /// Arrivals that are due at `now_ns` but not started.
     pub(crate) fn backlog(&mut self, now_ns: u64) -> u64 {
         while self.due.next_ns as u64 <= now_ns {
             self.due.advance();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn constant_arrivals_come_at_equal_distances() {
+    fn constant_arrivals_are_evenly_spaced() {
         let mut queue = Queue::new(Arrivals::Constant, 4.0, 1000, 1);
         let expected = [125_001_000, 375_001_000, 625_001_000];
         assert_eq!(instants(&mut queue, 3), expected);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_and_not_started_is_the_backlog() {
+    fn due_arrivals_that_did_not_start_are_the_backlog() {
         let mut queue = Queue::new(Arrivals::Poisson, 100.0, 0, 3);
         let now_ns = 10 * SECOND_NS;
         let due = queue.backlog(now_ns);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wakes_first_starts_the_oldest_arrival_that_is_due() {
+    fn the_first_user_to_wake_starts_the_oldest_due_arrival() {
         let mut queue = Queue::new(Arrivals::Constant, 1000.0, 0, 1);
         let sleep = |until_ns| Take::Sleep { until_ns };
         let start = |due_ns, was_awaited| Take::Start {
@@ -194,13 +194,12 @@ mod tests {
         assert_eq!(queue.take(1_500_000), start(1_500_000, true));
         // The first one comes too late, and waits for the next.
         assert_eq!(queue.take(2_000_000), sleep(2_500_000));
-        // Nobody is idle for the arrival behind that one.
+        // Nobody is idle for the arrival after that one.
         assert_eq!(queue.take(3_600_000), start(2_500_000, true));
         assert_eq!(queue.take(3_600_000), start(3_500_000, false));
     }
 
-    /// When each of `count` arrivals starts, with so many users; `late_ns` says how late a
-    /// user's worker wakes it at a time.
+    /// When each arrival is due and starts; `late_ns` says how late a user's worker wakes it.
     fn starts(
         mut queue: Queue,
         users: usize,
@@ -223,7 +222,7 @@ mod tests {
         started
     }
 
-    /// The same of the ideal queue: each arrival, in its order, takes the server that is
+    /// The same for the ideal queue: each arrival, in its order, takes the server that is
     /// free first (the recursion of Kiefer and Wolfowitz).
     fn ideal(due_ns: &[u64], users: usize, service_ns: &[u64]) -> Vec<(u64, u64)> {
         let mut free: BinaryHeap<_> = (0..users).map(|_| Reverse(0)).collect();

@@ -1,4 +1,4 @@
-//! The common start of loads that are driven at the same time.
+//! The common start of loads that run side by side.
 
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use crate::control::lock;
 use crate::stop::Stop;
 
-/// How often a waiting load looks whether it was interrupted.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often a waiting load checks for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Where loads wait for each other: once the last has opened its connections, all
-/// begin at the same instant, on one clock.
+/// Where loads wait for each other: once the last has opened its connections, all start at
+/// the same instant, on one clock.
 #[derive(Debug)]
 pub struct Barrier {
     origin: Instant,
@@ -25,12 +25,12 @@ struct State {
     is_broken: bool,
 }
 
-/// The load cannot begin: another one failed, or the user asked to stop.
+/// The load cannot start: another one failed, or the user interrupted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
 impl Barrier {
-    /// For so many loads.
+    /// For this many loads.
     #[must_use]
     pub fn new(loads: u32) -> Self {
         Self {
@@ -44,19 +44,19 @@ impl Barrier {
         }
     }
 
-    /// The zero of the clock of all its loads.
+    /// The origin of the clock that all its loads share.
     #[must_use]
     pub fn origin(&self) -> Instant {
         self.origin
     }
 
-    /// When the loads began, once they have.
+    /// When the loads started, if they have.
     #[must_use]
     pub fn begun(&self) -> Option<Instant> {
         lock(&self.state).begun
     }
 
-    /// Waits for all other loads; gives the instant at which all begin.
+    /// Waits for all other loads; returns the instant at which all start.
     pub(crate) fn wait(&self, stop: &Stop) -> Result<Instant, Broken> {
         let mut state = lock(&self.state);
         state.missing = state.missing.saturating_sub(1);
@@ -71,12 +71,12 @@ impl Barrier {
             if state.is_broken || stop.is_interrupted() {
                 return Err(Broken);
             }
-            let waited = self.changed.wait_timeout(state, LOOK);
+            let waited = self.changed.wait_timeout(state, POLL_INTERVAL);
             state = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
         }
     }
 
-    /// A load failed before the start: no other need wait.
+    /// Releases the other loads: this one failed before the start.
     pub(crate) fn break_off(&self) {
         lock(&self.state).is_broken = true;
         self.changed.notify_all();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_load_that_failed() {
+    fn a_load_that_fails_releases_the_others() {
         let barrier = Barrier::new(2);
         let never = Stop::default();
         std::thread::scope(|scope| {

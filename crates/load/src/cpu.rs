@@ -1,10 +1,10 @@
-//! Worker threads and the CPU: their scheduling class, and what they got.
+//! Scheduling class and CPU times of worker threads.
 
 use std::time::Duration;
 
-/// Puts the calling thread under SCHED_BATCH (sched(7)): it is not woken in the
-/// middle of a server's time slice, so a server on the same host answers several
-/// users in one go. Needs no privilege; where it is refused, nothing changes.
+/// Puts the calling thread under SCHED_BATCH (sched(7)): it does not preempt a server on the
+/// same host, which can then answer several users in one time slice. Needs no privilege;
+/// where it is refused, nothing changes.
 #[expect(
     unsafe_code,
     reason = "no crate in use wraps sched_setscheduler; the call only reads the struct behind the pointer"
@@ -18,7 +18,7 @@ pub(crate) fn schedule_as_batch() {
     }
 }
 
-/// What the kernel says of a thread so far.
+/// The CPU times of a thread so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CpuTime {
     /// On a CPU.
@@ -27,8 +27,8 @@ pub(crate) struct CpuTime {
     pub(crate) waiting: Duration,
 }
 
-/// Reads the times of thread `thread` of this process; absent where the kernel
-/// does not keep them.
+/// Reads the times of thread `thread` of this process; `None` where the kernel does not
+/// keep them.
 pub(crate) fn thread_time(thread: u32) -> Option<CpuTime> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
     parse(&text)

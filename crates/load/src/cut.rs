@@ -9,10 +9,10 @@ use measure::slice::{Busy, Phase, Second, Slice};
 use crate::cpu::{self, CpuTime};
 use crate::record::Recorder;
 
-/// Takes all workers' slices at the same instant, and what the kernel says of them.
+/// Takes all workers' slices at the same instant, with their CPU times.
 #[derive(Debug)]
 pub(crate) struct Cutter {
-    /// Goes round: given to a recorder for the slice that it has.
+    /// Exchanged with each recorder in turn for its full slice.
     spare: Slice,
     labels: usize,
     last_ns: u64,
@@ -29,7 +29,7 @@ impl Cutter {
         }
     }
 
-    /// The first second begins.
+    /// Starts the first second.
     pub(crate) fn begin(&mut self, recorders: &[Arc<Recorder>], now_ns: u64) {
         self.last_ns = now_ns;
         self.cpu = cpu_times(recorders);
@@ -65,8 +65,7 @@ impl Cutter {
         }
     }
 
-    /// What each worker did with the last `length_ns`; empty where the kernel does
-    /// not say.
+    /// How each worker spent the last `length_ns`; empty where the kernel does not report it.
     fn busy(&mut self, recorders: &[Arc<Recorder>], length_ns: u64) -> Vec<Busy> {
         let times = cpu_times(recorders);
         let before = std::mem::replace(&mut self.cpu, times.clone());

@@ -10,9 +10,9 @@ use workload::virtual_user::Done;
 
 use crate::control::lock;
 
-/// One worker's measurements. The lock is taken by its own thread, and once a
-/// second, for an exchange, by the main thread: so all slices are cut at the same
-/// instant, even if a worker hangs in a call.
+/// One worker's measurements. Its own thread takes the lock, and once a second the main
+/// thread, to exchange the slice: all slices are cut at the same instant, even if a worker
+/// hangs in a call.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     slice: Mutex<Slice>,
@@ -20,7 +20,7 @@ pub(crate) struct Recorder {
     running: Box<[AtomicU64]>,
     /// When the last transaction ended; 0 before the first one has.
     last_end_ns: AtomicU64,
-    /// The worker's thread, as the kernel numbers it; 0 before it runs.
+    /// The kernel's ID of the worker's thread; 0 before it runs.
     pub(crate) thread: AtomicU32,
 }
 
@@ -39,7 +39,7 @@ impl Recorder {
         std::mem::swap(&mut *lock(&self.slice), spare);
     }
 
-    /// User `user` of this worker has begun what was to start at `intended_ns`.
+    /// User `user` of this worker has started the transaction intended for `intended_ns`.
     pub(crate) fn begin(&self, user: usize, intended_ns: u64) {
         self.running[user].store(intended_ns + 1, Ordering::Relaxed);
     }
@@ -99,7 +99,7 @@ impl Recorder {
         entry.count += 1;
     }
 
-    /// A statement got its reply, which was read `delay_ns` after it had arrived.
+    /// A statement got its reply, which was read `delay_ns` after its arrival.
     #[inline]
     pub(crate) fn statement(&self, label: Label, duration_ns: u64, delay_ns: Option<u64>) {
         let mut slice = lock(&self.slice);
@@ -109,7 +109,7 @@ impl Recorder {
         }
     }
 
-    /// A reply's stamp could not be true.
+    /// A reply's time stamp could not be right.
     pub(crate) fn refused_stamp(&self) {
         lock(&self.slice).refused_stamps += 1;
     }

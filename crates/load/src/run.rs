@@ -32,7 +32,7 @@ const LATE_CUT_NS: u64 = 100 * MS_NS;
 /// How long no transaction may have ended before the server counts as lost although not all
 /// users have lost it.
 const LOST_AFTER_NS: u64 = SECOND_NS;
-/// How long a cancelled worker may take to end before it is left behind: a call into SQLite
+/// How long a cancelled worker may take to end before it is left behind: a call in process
 /// cannot be interrupted.
 const CANCEL_LIMIT_NS: u64 = SECOND_NS;
 

@@ -1,10 +1,9 @@
-//! What a load is to do.
+//! The settings of a load, and how it can end.
 
 use std::time::Duration;
 
-/// How long the servers that dyno drives may do nothing at all, unless there is a limit of
-/// time: longer than the lock wait timeouts of MySQL and MariaDB (50 s), after which they
-/// answer.
+/// How long a server may send no reply to a load without a time limit. Longer than servers'
+/// lock wait timeouts (50 s), after which they reply with an error.
 pub const STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// A load on one server.
@@ -16,68 +15,68 @@ pub struct LoadSpec {
     pub workers: u32,
     /// Load before the measurement.
     pub warmup: Duration,
-    /// The measurement's length, at most.
+    /// Longest measurement; `None`: no limit.
     pub time: Option<Duration>,
-    /// Transactions to start in the measurement, at most.
+    /// Most transactions that start in the measurement; `None`: no limit.
     pub events: Option<u64>,
     /// When transactions start.
     pub pace: Pace,
-    /// Pause of a virtual user behind each transaction.
+    /// Pause of a virtual user after each transaction.
     pub think: Duration,
     /// Seed of everything random.
     pub seed: u64,
     /// Error codes that do not stop the load.
     pub ignored_errors: Vec<u32>,
-    /// Run the workers under SCHED_BATCH, so that a server on the same host is
-    /// not interrupted for each reply's reader.
+    /// Run the workers under SCHED_BATCH, so that they do not preempt a server on the same
+    /// host for each reply.
     pub batch_scheduling: bool,
-    /// Connections that are opened at once.
+    /// Most connections that are being opened at once.
     pub connect_limit: u32,
-    /// A load without a limit of time ends when no statement got a reply for so long; so
-    /// does one of which no further connection could be opened for so long.
+    /// A load without a time limit ends when no statement got a reply for this long. Any load
+    /// ends when no further connection opened for this long before its start.
     pub stall_limit: Duration,
-    /// How long a running transaction may take to end after the load's end.
+    /// How long running transactions may take after the load's end.
     pub grace: Duration,
 }
 
 /// When transactions start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// Each user starts its next when the last has ended.
+    /// Closed loop: each user starts its next transaction when the last has ended.
     Closed,
-    /// They arrive on their own, so many in a second, and wait for a free user.
+    /// Open loop: transactions arrive at a rate of their own, and wait for a free user.
     Open {
-        /// Arrivals in a second, over all users.
+        /// Arrivals per second, for all users together.
         per_s: f64,
-        /// How they are spread.
+        /// How they are spaced.
         arrivals: Arrivals,
     },
 }
 
-/// How arrivals are spread.
+/// How arrivals are spaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
-    /// At equal distances.
+    /// Evenly.
     Constant,
-    /// At random, as independent customers come: exponential distances.
+    /// As a Poisson process, like independent customers: exponential gaps.
     Poisson,
 }
 
 /// Why a load ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
-    /// Its time or its number of transactions was reached.
+    /// It reached its time or its number of transactions.
     Completed,
-    /// Somebody asked it to stop.
+    /// It was interrupted.
     Interrupted,
-    /// Its time was over, but the server was away then; or the server did nothing for
+    /// The server could not be reached when its time was over, or sent no reply for
     /// [`LoadSpec::stall_limit`].
     ServerLost {
         /// When the last transaction ended, in nanoseconds on the load's clock.
         at_ns: u64,
-        /// Why users could not go on.
+        /// Why users could not continue.
         error: workload::session::SessionError,
     },
-    /// An error that is not to be ignored.
+    /// An error that is not in [`LoadSpec::ignored_errors`].
     Failed(workload::session::SessionError),
 }

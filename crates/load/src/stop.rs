@@ -1,21 +1,21 @@
-//! How a load is asked to end before its time.
+//! Requests to end a load early.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 const ENOUGH: u8 = 1;
 const INTERRUPT: u8 = 2;
 
-/// Asks the loads of a trial to end. What is running comes to its end either way.
+/// Asks the loads of a trial to end. Running transactions complete either way.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicU8);
 
 impl Stop {
-    /// Enough has been measured: the loads end as if their time were over.
+    /// Ends the loads as if their time were over: enough has been measured.
     pub fn enough(&self) {
         self.0.fetch_max(ENOUGH, Ordering::Relaxed);
     }
 
-    /// The loads are to end, whatever has been measured.
+    /// Ends the loads, whatever has been measured.
     pub fn interrupt(&self) {
         self.0.fetch_max(INTERRUPT, Ordering::Relaxed);
     }

@@ -12,23 +12,23 @@ use crate::warning::Warning;
 
 /// A worker that runs for more than this share of the time limits the load.
 pub(crate) const SATURATED: f64 = 0.85;
-/// A worker that waits for a CPU for more than this share spoils the times, where these
-/// end when the program reads a reply.
+/// A worker that waits for a CPU for more than this share of the time distorts the response
+/// times, where these end when the program reads a reply.
 const STARVED: f64 = 0.2;
-/// Where replies are stamped, reading them late delays what is sent next. Up to this share
-/// of the time of transactions that is less than what else differs between two runs.
+/// Where replies are stamped, reading them late delays only the next statement. Up to this
+/// share of the transactions' time, the delay is less than other differences between runs.
 const DELAYED: f64 = 0.1;
 /// Throughput that moves by more than this share is not steady.
 const UNSTEADY: f64 = 0.1;
-/// Share of transactions that may be restarted without a word.
+/// Share of transactions that may be restarted without a warning.
 const RESTARTS: f64 = 0.01;
-/// Share of lookups that may find nothing without a word.
+/// Share of lookups that may find nothing without a warning.
 const MISSES: f64 = 0.01;
 
 /// All warnings of a trial.
 pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
     let mut found = Vec::new();
-    // A trial that failed before its load began has no numbers to be warned of.
+    // A trial that failed before its load began has no numbers to warn about.
     if seconds.is_empty() && matches!(summary.outcome, Outcome::Failed { .. }) {
         return found;
     }
@@ -43,7 +43,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
     found.extend(misses(summary));
     found.extend(restarts(summary));
     found.extend(ends(summary));
-    // Where arrivals wait for ever longer, more arrived than ended.
+    // With a growing backlog, more transactions arrived than ended.
     let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
     if !found.iter().any(overloaded) {
         found.extend(summary.little.and_then(off));
@@ -51,8 +51,8 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
     found
 }
 
-/// The busiest and the most starved worker speak for all. An engine inside the
-/// workers is what keeps them busy.
+/// Reports the busiest and the most starved worker. Workers with an engine inside them are
+/// busy with the engine.
 fn generator(summary: &TrialSummary) -> Vec<Warning> {
     if summary.setup.in_process {
         return Vec::new();
@@ -81,13 +81,13 @@ fn generator(summary: &TrialSummary) -> Vec<Warning> {
     saturated.into_iter().chain(waited).collect()
 }
 
-/// Of the time from the start of a transaction until its user was free again, the part in
-/// which replies lay there unread.
+/// The share of the time from the start of a transaction until its user was free again in
+/// which replies had arrived but were unread.
 fn delayed(summary: &TrialSummary, delay_ms: LatencySummary) -> Option<Warning> {
     let transactions = summary.transactions.count as f64;
     let replies = summary.statements.count as f64;
     let delay = delay_ms.mean.value;
-    // The last reply's delay comes behind the response time.
+    // The last reply's delay comes after the response time.
     let share = replies * delay / (transactions * (summary.response_ms?.mean.value + delay));
     (share > DELAYED).then_some(Warning::GeneratorDelayed {
         share,
@@ -108,8 +108,7 @@ fn overloaded(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
     })
 }
 
-/// Mean of the arrivals that were due and not started, each second one look; `None` in a
-/// closed loop.
+/// Mean backlog, sampled once a second; `None` in a closed loop.
 fn backlog(seconds: &[Brief]) -> Option<Estimate> {
     let looks = seconds.iter().filter_map(|second| second.backlog);
     let looks: Vec<Part> = looks
@@ -121,8 +120,8 @@ fn backlog(seconds: &[Brief]) -> Option<Estimate> {
     estimate(&looks)
 }
 
-/// Of a load that ran to its end with all its users: at a limit of transactions they leave
-/// one by one.
+/// Only for a load that ran to its end with all its users: at a limit of transactions they
+/// stop one by one.
 pub(crate) fn little(
     summary: &TrialSummary,
     responses: &TotalLatency,
@@ -151,7 +150,7 @@ fn steady(summary: &TrialSummary) -> Option<Warning> {
     let warmup_s = summary.setup.warmup_s;
     match summary.steady? {
         Steady::Never { reason } => Some(Warning::NeverSteady { reason }),
-        // A phase ends some milliseconds late.
+        // A phase may end some milliseconds late.
         Steady::From { s } => (s > warmup_s + 1.0).then_some(Warning::WarmupTooShort {
             steady_from_s: s,
             warmup_s,
@@ -159,7 +158,7 @@ fn steady(summary: &TrialSummary) -> Option<Warning> {
     }
 }
 
-/// What a late end of the warm-up changed is told by that.
+/// Not if the warm-up was too short: that warning explains the change.
 fn level_changed(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
     let warmup_s = summary.setup.warmup_s;
     let parts: Vec<Part> = seconds.iter().map(Brief::throughput).collect();
@@ -172,7 +171,7 @@ fn level_changed(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
     (!changes.is_empty()).then_some(Warning::LevelChanged { changes })
 }
 
-/// Whoever ended it earlier did not wait until it was sure.
+/// Not if the load was ended early: then it had no chance to reach the target.
 fn unsure(summary: &TrialSummary) -> Option<Warning> {
     let asked = summary.setup.until?.ci;
     let reached = summary.transactions.per_s.and_then(|tps| tps.relative());
@@ -194,7 +193,7 @@ fn unsteady(seconds: &[Brief]) -> Option<Warning> {
     })
 }
 
-/// A last second that was cut short may well be empty; it is no stall.
+/// A partial last second may be empty without a stall.
 fn stalled(seconds: &[Brief]) -> Option<Warning> {
     let empty = |second: &&Brief| second.transactions == 0 && second.seconds >= 0.5;
     let count = seconds.iter().filter(empty).count() as u64;
@@ -235,7 +234,7 @@ fn ends(summary: &TrialSummary) -> Vec<Warning> {
     [old, cancelled, reconnects].into_iter().flatten().collect()
 }
 
-/// The first and the last third, where each holds enough seconds to be compared.
+/// The first and the last third, if each has enough seconds to compare.
 fn thirds(seconds: &[Brief]) -> Option<(&[Brief], &[Brief])> {
     let third = seconds.len() / 3;
     (seconds.len() >= MIN_POINTS).then(|| (&seconds[..third], &seconds[seconds.len() - third..]))

@@ -366,7 +366,7 @@ fn warnings_are_read_back() {
 fn stalled_but_not_for_a_last_second_cut_short() {
     let mut seconds = steady();
     seconds[15] = second(15, 0);
-    only(input(), &seconds, "ended in 1 of the seconds");
+    only(input(), &seconds, "1 second had no completed transactions");
     let mut seconds = steady();
     let mut last = second(30, 0);
     last.end_ns = last.start_ns + 1_000_000;

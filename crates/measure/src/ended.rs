@@ -1,44 +1,44 @@
-//! Trials that came to their end before their time, on purpose.
+//! Trials that ended early on purpose.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The rule by which a measurement may end before its time.
+/// The rule by which a measurement may end early.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Until {
     /// Half of the 95 % interval of the mean throughput, as a share of it (0 to 1).
     pub ci: f64,
-    /// Not before so many seconds.
+    /// The shortest measurement, in seconds.
     pub least_s: f64,
 }
 
-/// Why a measurement ended before its time, as it was meant to.
+/// Why a measurement ended early on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Ended {
-    /// The mean throughput was known well enough.
+    /// The mean throughput reached its target precision.
     Sure {
-        /// After so many seconds of measurement…
+        /// Length of the measurement, in seconds.
         after_s: f64,
-        /// …of at most so many.
+        /// Its longest length, in seconds.
         at_most_s: f64,
-        /// Half of the interval then, as a share of the mean (0 to 1).
+        /// Half of the 95 % interval at that time, as a share of the mean (0 to 1).
         reached: f64,
     },
-    /// It was clear that more arrives than is done.
+    /// The server clearly could not keep up with the arrivals.
     Overloaded {
-        /// After so many seconds of measurement…
+        /// Length of the measurement, in seconds.
         after_s: f64,
-        /// …of at most so many.
+        /// Its longest length, in seconds.
         at_most_s: f64,
-        /// Arrivals that were due and not started.
+        /// Arrivals that were due but not started.
         backlog: u64,
     },
 }
 
 impl Ended {
-    /// Seconds of measurement that were not needed.
+    /// Seconds of measurement that were saved.
     #[must_use]
     pub fn saved_s(&self) -> f64 {
         let (Self::Sure {
@@ -51,7 +51,7 @@ impl Ended {
     }
 }
 
-/// A sentence without its subject: `sure after 23 s of at most 1800 s: …`.
+/// `target precision reached after 23 s of at most 1800 s: …`
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -61,7 +61,7 @@ impl fmt::Display for Ended {
                 reached,
             } => write!(
                 f,
-                "sure after {after_s:.0} s of at most {at_most_s:.0} s: throughput is known to ±{:.1} %",
+                "target precision reached after {after_s:.0} s of at most {at_most_s:.0} s: throughput is known to ±{:.1} %",
                 reached * 100.0
             ),
             Self::Overloaded {
@@ -87,7 +87,8 @@ mod tests {
             at_most_s: 1800.0,
             reached: 0.0187,
         };
-        let said = "sure after 23 s of at most 1800 s: throughput is known to ±1.9 %";
+        let said =
+            "target precision reached after 23 s of at most 1800 s: throughput is known to ±1.9 %";
         assert_eq!(sure.to_string(), said);
         assert!((sure.saved_s() - 1776.98).abs() < 1e-9);
         let json = serde_json::to_string(&sure).unwrap();

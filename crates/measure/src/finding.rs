@@ -1,5 +1,7 @@
 //! What a look at host and servers found before anything was under load.
 
+pub mod check;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

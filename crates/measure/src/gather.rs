@@ -1,4 +1,4 @@
-//! From seconds to the summary of a trial.
+//! Summarizes the seconds of a trial.
 
 use crate::check;
 use crate::curve::curve;
@@ -16,10 +16,10 @@ use crate::summary::{
 };
 use crate::until;
 
-/// Collects the seconds of one trial as they come.
+/// Collects the seconds of one trial as they end.
 ///
-/// It keeps the merged histograms, those of a few stretches of the run, and a few numbers
-/// for each second, so that a run of days needs no more memory than its counters.
+/// It keeps the merged histograms, those of a few parts of the run, and a few numbers for
+/// each second, so that even a run of days needs little memory.
 #[derive(Debug, Clone)]
 pub struct Gather {
     kinds: Vec<StatementKind>,
@@ -31,7 +31,7 @@ pub struct Gather {
     services: Stretches,
 }
 
-/// What is kept of one second of the measure phase.
+/// What is kept for one second of the measure phase.
 #[derive(Debug, Clone)]
 pub(crate) struct Brief {
     pub(crate) seconds: f64,
@@ -57,7 +57,7 @@ impl Brief {
         }
     }
 
-    /// Adds the rest of a phase, which is too short to be a second.
+    /// Adds the rest of a phase, which is shorter than a second.
     fn extend(&mut self, rest: &Self) {
         let (mine, theirs) = (self.seconds, rest.seconds);
         let mean = |a: f64, b: f64| finite((a * mine + b * theirs) / (mine + theirs));
@@ -94,7 +94,7 @@ pub fn summarize(input: Input, kinds: &[StatementKind], seconds: &[Second]) -> T
 }
 
 impl Gather {
-    /// For a load with these kinds of statement.
+    /// A summary for a load with these kinds of statement.
     #[must_use]
     pub fn new(kinds: &[StatementKind]) -> Self {
         Self {
@@ -107,8 +107,8 @@ impl Gather {
         }
     }
 
-    /// Adds one second; only those of the measure phase count. Those of the warm-up tell
-    /// from when on the load was steady.
+    /// Adds one second. Only seconds of the measure phase count; those of the warm-up show
+    /// when the load became steady.
     pub fn add(&mut self, second: &Second) {
         match second.phase {
             Phase::Measure => self.measured(second),
@@ -135,10 +135,10 @@ impl Gather {
         }
     }
 
-    /// The summary of all that was added.
+    /// The summary of all seconds.
     #[must_use]
     pub fn finish(&self, mut input: Input) -> TrialSummary {
-        // What was asked for is not always there: a Unix socket has no stamps.
+        // Time stamps may be missing although they were requested: a Unix socket has none.
         if self.total.delay.count() == 0 {
             input.setup.reply_time = ReplyTime::Program;
         }
@@ -190,7 +190,7 @@ impl Gather {
         }
         summary.little = check::little(&summary, &self.total.response, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);
-        // Whoever did not watch does not judge.
+        // Without monitors there is no verdict.
         summary.verdict = (!summary.metrics.is_empty()).then(|| judge(&summary));
         summary
     }
@@ -287,7 +287,7 @@ impl Gather {
         }
     }
 
-    /// Mean shares of each worker; a second weighs as long as it took.
+    /// Mean shares of each worker; seconds are weighted by their length.
     fn workers(&self, measured_s: f64) -> Vec<Busy> {
         let count = self.seconds.iter().map(|second| second.workers.len()).max();
         let mut mean = vec![Busy::default(); count.unwrap_or(0)];
@@ -302,7 +302,7 @@ impl Gather {
     }
 }
 
-/// Adds a second to those before it; a part of one to the last of them.
+/// Adds a second; a partial one is merged with the last.
 pub fn push_throughput(seconds: &mut Vec<Part>, second: &Second) {
     let part = second.throughput();
     match seconds.last_mut() {
@@ -314,7 +314,7 @@ pub fn push_throughput(seconds: &mut Vec<Part>, second: &Second) {
     }
 }
 
-/// The value, unless it is infinite or not a number.
+/// The value, if it is finite.
 fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }

@@ -1,19 +1,18 @@
-//! How sure a mean is: confidence intervals that hold on seconds which depend on each other.
+//! Confidence intervals of means over seconds that are correlated.
 //!
 //! The seconds of one run are not independent: a checkpoint or a full log slows
 //! many in a row, and the textbook interval over single seconds would be far too
 //! narrow. The classical remedy is batch means (Law & Kelton, *Simulation Modeling and
 //! Analysis*): cut the run into a few long batches and apply Student's t to their means.
 //! Runs of a minute are too short for it: with seconds that correlate by 0.8, ten
-//! batches of 60 s hold the mean in 82 % of the cases instead of 95 %. So the place of
-//! the batches is taken by a few cosines, with degrees of freedom counted as with
-//! batches (`long_run.rs` has the papers); `benches/RESULTS.md` has the share of
-//! intervals that hold. Where a run is too short for how slowly it wanders, there is no
-//! interval.
+//! batches of 60 s cover the mean in 82 % of the cases instead of 95 %. So a few
+//! cosines take the place of the batches, with degrees of freedom counted as for
+//! batches (`long_run.rs` cites the papers); `benches/RESULTS.md` has the measured
+//! coverage. A run that is too short for its slowest fluctuations has no interval.
 //!
 //! Every mean here is a ratio of two sums (transactions by seconds, time by
 //! transactions), so that a second with few transactions, or a last one cut short,
-//! has the weight it deserves; its variance is the ratio estimator's (Cochran,
+//! is weighted correctly; its variance is the ratio estimator's (Cochran,
 //! *Sampling Techniques*, chapter 6).
 
 use serde::{Deserialize, Serialize};
@@ -21,21 +20,20 @@ use serde::{Deserialize, Serialize};
 use crate::long_run::long_run;
 use crate::student;
 
-/// Fewest points for which an interval is given.
+/// Fewest points that allow an interval.
 pub const MIN_POINTS: usize = 10;
-/// What differs from the mean by less than this share of it does not differ: it is the
-/// rounding of numbers.
+/// Differences from the mean below this share of it are rounding errors.
 const ROUNDING: f64 = 1e-9;
-/// Share of intervals that hold the true mean.
+/// Confidence level: the share of intervals that cover the true mean.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// A value and how sure it is.
+/// A value with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The value, in the unit of its name.
     pub value: f64,
     /// Half of the 95 % confidence interval: the true mean is within `value ±
-    /// half_width`. `None` when too little was measured to say.
+    /// half_width`. `None` when too little was measured.
     pub half_width: Option<f64>,
 }
 
@@ -59,10 +57,9 @@ pub enum NoInterval {
         /// How many there were.
         points: usize,
     },
-    /// It goes up and down so slowly that its seconds are hardly more than a few
-    /// independent ones.
+    /// The values fluctuate so slowly that they amount to only a few independent ones.
     #[error(
-        "the seconds hang together for too long: {points} of them say too little about the mean"
+        "the seconds are too strongly correlated: {points} are too few for a confidence interval"
     )]
     Wandering {
         /// How many there were.
@@ -82,8 +79,8 @@ pub struct Part {
     pub weight: f64,
 }
 
-/// The mean of all `parts` with its interval, where one can be given; `None`
-/// when they weigh nothing.
+/// The mean of all `parts`, with its interval if there is one; `None` if their total weight
+/// is 0.
 #[must_use]
 pub fn estimate(parts: &[Part]) -> Option<Estimate> {
     let value = ratio(parts)?;
@@ -96,7 +93,7 @@ pub fn estimate(parts: &[Part]) -> Option<Estimate> {
 /// Half of the 95 % confidence interval of the mean of `parts`.
 ///
 /// # Errors
-/// When there are too few parts, or they weigh nothing.
+/// When there are too few parts, or their total weight is 0.
 pub fn half_width(parts: &[Part]) -> Result<f64, NoInterval> {
     if parts.len() < MIN_POINTS {
         return Err(NoInterval::TooShort {
@@ -120,7 +117,7 @@ pub fn half_width(parts: &[Part]) -> Result<f64, NoInterval> {
     }
 }
 
-/// What each part has more (or less) than its weight of the mean.
+/// By how much each part differs from its weight times the mean.
 pub(crate) fn residuals(parts: &[Part], mean: f64) -> Vec<f64> {
     let off = |part: &Part| part.total - mean * part.weight;
     parts.iter().map(off).collect()

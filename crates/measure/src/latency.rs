@@ -1,33 +1,33 @@
-//! Durations kept as a histogram, so that they can be merged without loss.
+//! Histograms of durations, which can be merged without loss.
 
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use hdrhistogram::{Counter, Histogram};
 
-/// Finest step that is kept apart, in nanoseconds.
+/// Finest resolution, in nanoseconds.
 const LOWEST_NS: u64 = 64;
-/// Longest duration that is kept; longer ones count as this (about 73 minutes).
+/// Longest duration, about 73 minutes; longer ones count as this.
 const HIGHEST_NS: u64 = 1 << 42;
-/// Relative error of a kept value: 3 digits, 0.1 %.
+/// Significant digits: 3, a relative error of 0.1 %.
 const DIGITS: u8 = 3;
 
 /// A histogram of durations in nanoseconds (Tene's HDR histogram).
 ///
-/// Percentiles are derived when asked for; only histograms are merged. It grows
-/// with the largest value: 8 KiB up to 131 µs, 45 KiB up to 100 ms.
+/// Histograms are merged; percentiles are derived on demand. Its size grows with the largest
+/// value: 8 KiB up to 131 µs, 45 KiB up to 100 ms.
 ///
 /// What is recorded within a second is counted in 32 bits, which is half of the memory
 /// that a load touches with each statement; [`TotalLatency`] counts in 64 bits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Latency<C: Counter = u32> {
     histogram: Histogram<C>,
-    /// Exact sum, so that the mean has no rounding of buckets.
+    /// Exact sum, so that the mean has no rounding error of buckets.
     sum_ns: u128,
 }
 
-/// Durations of a whole trial, however long: its counts cannot overflow.
+/// Durations of a whole trial, however long: their counts cannot overflow.
 pub type TotalLatency = Latency<u64>;
 
-/// A text that is no histogram.
+/// Bytes that are not a histogram.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a histogram: {0}")]
 pub struct DecodeError(String);
@@ -55,11 +55,11 @@ impl Latency {
         Self::default()
     }
 
-    /// The histogram that [`Latency::encode`] wrote; its sum is taken from the
-    /// buckets, so the mean is good to 0.1 %.
+    /// Decodes what [`Latency::encode`] wrote. The sum comes from the buckets, so the mean is
+    /// exact to 0.1 %.
     ///
     /// # Errors
-    /// When the bytes are no histogram.
+    /// When the bytes are not a histogram.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let histogram: Histogram<u32> = Deserializer::new()
             .deserialize(&mut std::io::Cursor::new(bytes))
@@ -127,30 +127,30 @@ impl Buckets {
 }
 
 impl<C: Counter> Latency<C> {
-    /// Adds one duration; what is longer than 73 minutes counts as that.
+    /// Adds one duration; those longer than 73 minutes count as that.
     #[inline]
     pub fn record(&mut self, duration_ns: u64) {
-        // It grows by itself up to any u64, so recording cannot fail.
+        // The histogram resizes itself, so recording cannot fail.
         let recorded = self.histogram.record(duration_ns.min(HIGHEST_NS));
         debug_assert!(recorded.is_ok());
         self.sum_ns += u128::from(duration_ns);
     }
 
-    /// Adds all that `other` holds.
+    /// Adds everything in `other`.
     pub fn merge(&mut self, other: &Self) {
-        // Both have the same digits and grow by themselves, so nothing can be out of range.
+        // Both have the same digits and resize themselves, so nothing can be out of range.
         let added = self.histogram.add(&other.histogram);
         debug_assert!(added.is_ok());
         self.sum_ns += other.sum_ns;
     }
 
-    /// Forgets all values, keeping the memory.
+    /// Clears all values but keeps the memory.
     pub fn clear(&mut self) {
         self.histogram.reset();
         self.sum_ns = 0;
     }
 
-    /// How many durations it holds.
+    /// Number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
@@ -168,8 +168,8 @@ impl<C: Counter> Latency<C> {
         (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64)
     }
 
-    /// The duration in nanoseconds that the share `quantile` (0 to 1) of all
-    /// values does not exceed; `None` when empty.
+    /// The quantile (0 to 1) in nanoseconds: this share of all values does not exceed it.
+    /// `None` when empty.
     #[must_use]
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         (self.count() > 0).then(|| self.histogram.value_at_quantile(quantile))
@@ -199,9 +199,9 @@ impl<C: Counter> Latency<C> {
         (self.count() > 0).then(|| self.histogram.max())
     }
 
-    /// The histogram in HdrHistogram's own V2 form. Not deflated: it is written each
-    /// second for each kind of statement, and deflating that cost the generator as
-    /// much CPU as a tenth of its statements.
+    /// The histogram in HdrHistogram's V2 encoding, without compression: it is written each
+    /// second for each kind of statement, and compressing it cost the generator as much CPU
+    /// as a tenth of its statements.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();

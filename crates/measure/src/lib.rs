@@ -1,5 +1,6 @@
 //! Counters, histograms and statistics of a load. Pure: no clock, no file.
 
+pub mod bytes;
 pub mod change;
 mod check;
 pub mod column;

@@ -1,4 +1,4 @@
-//! One small record for each second, for charts and for reading by line.
+//! One small record per second, for charts and for reading line by line.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,36 +6,36 @@ use crate::latency::Latency;
 use crate::slice::{Busy, Phase, SHORTEST_SECOND_NS, Second};
 use crate::summary::ms;
 
-/// What one second of a load gave.
+/// One second of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeriesPoint {
     /// Its start, in seconds from the load's origin.
     pub t_s: f64,
     /// Its length, in seconds.
     pub seconds: f64,
-    /// What it was for.
+    /// The phase.
     pub phase: Phase,
-    /// Transactions that ended, in a second; `None` when no time passed.
+    /// Transactions that ended, per second; `None` when no time passed.
     pub tps: Option<f64>,
-    /// Statements that got their reply, in a second.
+    /// Statements that got a reply, per second.
     pub statements_per_s: Option<f64>,
     /// Response times; `None` when no transaction ended.
     pub response_ms: Option<SeriesLatency>,
     /// 99th percentile of the service time; open loop only.
     pub service_p99_ms: Option<f64>,
-    /// Errors of all codes.
+    /// Number of errors of all codes.
     pub errors: u64,
-    /// Those of them after which the transaction was restarted; 0 in results of before
-    /// this was kept.
+    /// Number of errors after which the transaction was restarted; 0 in results that are older
+    /// than this field.
     #[serde(default)]
     pub restarts: u64,
-    /// Connections that were lost and opened again.
+    /// Connections that were lost and reopened.
     pub reconnects: u64,
-    /// Arrivals that were due and not started at its end; open loop only.
+    /// Arrivals that were due but not started at its end; open loop only.
     pub backlog: Option<u64>,
-    /// 99th percentile of how late the generator noticed an arrival.
+    /// 99th percentile of the lateness with which the generator noticed arrivals.
     pub lateness_p99_ms: Option<f64>,
-    /// How late the generator read replies; `None` where nothing was stamped.
+    /// How late the generator read replies; `None` without time stamps.
     #[serde(default)]
     pub delay_ms: Option<SeriesLatency>,
     /// Each worker's shares.
@@ -49,9 +49,9 @@ pub struct SeriesLatency {
     pub mean: f64,
     /// The median.
     pub p50: f64,
-    /// 95 % are not longer.
+    /// 95th percentile.
     pub p95: f64,
-    /// 99 % are not longer.
+    /// 99th percentile.
     pub p99: f64,
     /// The longest.
     pub max: f64,
@@ -87,9 +87,9 @@ impl SeriesLatency {
 }
 
 impl SeriesPoint {
-    /// Takes the next point in, as one that stands for both: rates by how long each took,
-    /// the largest of each time, so that no peak is lost. Says whether it did: points of
-    /// different phases stay apart.
+    /// Merges the next point into this one: rates weighted by length, the largest of each
+    /// time, so that no peak is lost. Returns whether it did: points of different phases stay
+    /// apart.
     pub fn absorb(&mut self, next: &Self) -> bool {
         if self.phase != next.phase {
             return false;
@@ -109,14 +109,14 @@ impl SeriesPoint {
         true
     }
 
-    /// Whether it is only a part of a second, such as the rest of a phase.
+    /// Whether it is only part of a second, such as the rest of a phase.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.seconds < SHORTEST_SECOND_NS as f64 / 1e9
     }
 }
 
-/// The mean of what is there, each value by its weight; `None` when nothing is.
+/// The weighted mean of the values that are present; `None` if none is.
 pub(crate) fn mean(values: [Option<f64>; 2], weights: [f64; 2]) -> Option<f64> {
     match values {
         [Some(a), Some(b)] => {

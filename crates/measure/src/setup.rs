@@ -25,7 +25,7 @@ pub struct Setup {
     /// they were kept.
     #[serde(default)]
     pub options: String,
-    /// The engine as it names itself, for example `MariaDB 10.11.14`.
+    /// The engine and its version.
     pub engine: String,
     /// The server's URL, without its password.
     pub server: String,

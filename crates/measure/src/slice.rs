@@ -1,4 +1,4 @@
-//! What a load gave in one stretch of time.
+//! What a load did in one interval of time.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use hdrhistogram::Counter;
 use crate::interval::Part;
 use crate::latency::Latency;
 
-/// A stretch of time that is shorter than this is no second of its own: what it gave counts
-/// with the second before it, and its rates are over the time that both took.
+/// An interval that is shorter than this is merged with the second before it: rates are
+/// computed over both.
 pub const SHORTEST_SECOND_NS: u64 = 500_000_000;
 
-/// What a stretch of a load was for.
+/// The phase of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -19,53 +19,53 @@ pub enum Phase {
     Warmup,
     /// The measurement.
     Measure,
-    /// After its end: transactions that were running then come to theirs.
+    /// After the end of the measurement, while running transactions complete.
     Drain,
 }
 
 /// [`ErrorCount::action`] of an error after which the load restarted the transaction.
 pub const RESTARTED: &str = "restarted";
 
-/// One code of the errors that a load met.
+/// The errors of a load with one code.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct ErrorCount {
     /// How often.
     pub count: u64,
-    /// The first one's message, in the server's words.
+    /// The first one's message, as the server sent it.
     pub example: String,
     /// What the load did: `restarted`, `reconnected` or `ignored`.
     pub action: String,
 }
 
-/// Everything that was recorded between two instants, by one worker or merged
-/// over all. [`TotalSlice`] is the one of a whole trial.
+/// Everything that was recorded between two instants, by one worker or merged over all.
+/// [`TotalSlice`] is that of a whole trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice<C: Counter = u32> {
-    /// Transactions that ended, by the time from their intended start.
+    /// Response times of transactions that ended: from their intended start.
     pub response: Latency<C>,
-    /// The same by the time from their actual start; stays empty in a closed
-    /// loop, where both are one.
+    /// Their service times: from their actual start. Empty in a closed loop, where both are
+    /// the same.
     pub service: Latency<C>,
     /// How late the generator itself noticed an arrival; open loop only.
     pub lateness: Latency<C>,
     /// How late the generator read replies: from their arrival, as the kernel stamped it,
-    /// until they were read. Empty where nothing was stamped.
+    /// until they were read. Empty without time stamps.
     pub delay: Latency<C>,
-    /// Replies whose stamp could not be true, because a clock was set.
+    /// Replies whose time stamp could not be right, because a clock was set.
     pub refused_stamps: u64,
-    /// Statements by kind, in the order of the load's list of kinds.
+    /// Times of statements by kind, in the order of the load's list of kinds.
     pub statements: Vec<Latency<C>>,
-    /// Errors by code (0: the network's).
+    /// Errors by code (0: network errors).
     pub errors: BTreeMap<u32, ErrorCount>,
-    /// Connections that were lost and opened again.
+    /// Connections that were lost and reopened.
     pub reconnects: u64,
-    /// Statements that look for one row by its key…
+    /// Statements that look up one row by its key.
     pub lookups: u64,
-    /// …and how many of them found none.
+    /// How many of them found none.
     pub misses: u64,
 }
 
-/// Everything of a whole trial, however long: its counts cannot overflow.
+/// A slice of a whole trial, however long: its counts cannot overflow.
 pub type TotalSlice = Slice<u64>;
 
 impl Slice {
@@ -105,12 +105,12 @@ impl<C: Counter> Slice<C> {
         }
     }
 
-    /// Adds all that `other` holds.
+    /// Adds everything in `other`.
     pub fn merge(&mut self, other: &Self) {
         self.combine(other, Latency::merge);
     }
 
-    /// Adds all that `other` holds, its histograms by `add`.
+    /// Adds everything in `other`, its histograms with `add`.
     fn combine<D: Counter>(&mut self, other: &Slice<D>, add: fn(&mut Latency<C>, &Latency<D>)) {
         add(&mut self.response, &other.response);
         add(&mut self.service, &other.service);
@@ -132,7 +132,7 @@ impl<C: Counter> Slice<C> {
         self.misses += other.misses;
     }
 
-    /// Forgets everything, keeping the memory.
+    /// Clears everything but keeps the memory.
     pub fn clear(&mut self) {
         self.response.clear();
         self.service.clear();
@@ -144,13 +144,13 @@ impl<C: Counter> Slice<C> {
         (self.reconnects, self.lookups, self.misses) = (0, 0, 0);
     }
 
-    /// Errors of all codes.
+    /// Number of errors of all codes.
     #[must_use]
     pub fn error_count(&self) -> u64 {
         self.errors.values().map(|error| error.count).sum()
     }
 
-    /// Those of them after which the transaction was restarted.
+    /// Number of errors after which the transaction was restarted.
     #[must_use]
     pub fn restarts(&self) -> u64 {
         let restarted = self
@@ -160,7 +160,7 @@ impl<C: Counter> Slice<C> {
         restarted.map(|error| error.count).sum()
     }
 
-    /// Statements that got their reply.
+    /// Number of statements that got a reply.
     #[must_use]
     pub fn statement_count(&self) -> u64 {
         self.statements.iter().map(Latency::count).sum()
@@ -174,11 +174,11 @@ pub struct Second {
     pub start_ns: u64,
     /// From the load's origin, in nanoseconds.
     pub end_ns: u64,
-    /// What it was for.
+    /// The phase.
     pub phase: Phase,
     /// What was recorded.
     pub slice: Slice,
-    /// Arrivals that were due and not started at its end; open loop only.
+    /// Arrivals that were due but not started at its end; open loop only.
     pub backlog: Option<u64>,
     /// Each worker's share of one CPU: running, and waiting for a CPU while it
     /// could have run (0 to 1 each).
@@ -186,13 +186,13 @@ pub struct Second {
 }
 
 impl Second {
-    /// How long it was, in nanoseconds.
+    /// Its length, in nanoseconds.
     #[must_use]
     pub fn length_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
-    /// Whether it is only a part of a second, such as the rest of a phase.
+    /// Whether it is only part of a second, such as the rest of a phase.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.length_ns() < SHORTEST_SECOND_NS
@@ -208,7 +208,7 @@ impl Second {
     }
 }
 
-/// How a worker thread spent a stretch of time, as shares of it.
+/// How a worker thread spent its time, as shares (0 to 1).
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Busy {
     /// Running on a CPU.

@@ -19,7 +19,7 @@ use crate::steady::Steady;
 use crate::summary::TrialSummary;
 
 /// Seconds before the first look, at least. Less would end calm trials a little sooner
-/// and be wrong more often where seconds hang together (`benches/RESULTS.md`).
+/// and be wrong more often for correlated seconds (`benches/RESULTS.md`).
 pub const FIRST_LOOK: usize = 20;
 /// Between two looks the run becomes longer by this share.
 const STEP: f64 = 0.1;

@@ -1,4 +1,4 @@
-//! What to know before a trial's numbers are believed, and what to do about it.
+//! Warnings about a trial's numbers, each with its remedy.
 
 use std::fmt;
 
@@ -8,38 +8,38 @@ use crate::change::LevelChange;
 use crate::interval::MIN_POINTS;
 use crate::steady::Restless;
 
-/// Something that makes a trial's numbers less than they seem.
+/// A reason to trust a trial's numbers less.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Warning {
-    /// A worker of the generator had hardly any time left.
+    /// A worker of the generator was nearly always busy.
     GeneratorSaturated {
         /// Its number, from 0.
         worker: usize,
-        /// Share of the time that it ran (0 to 1).
+        /// Share of the time in which it ran (0 to 1).
         running: f64,
     },
     /// A worker of the generator had to wait for a CPU.
     GeneratorWaited {
         /// Its number, from 0.
         worker: usize,
-        /// Share of the time that it waited (0 to 1).
+        /// Share of the time in which it waited (0 to 1).
         waiting: f64,
     },
-    /// The generator read replies late, and so sent late what came next.
+    /// The generator read replies late, and so sent the next statements late.
     GeneratorDelayed {
-        /// Share of the time of transactions (0 to 1).
+        /// Share of the transactions' time (0 to 1).
         share: f64,
         /// Mean delay of a reply, in milliseconds.
         mean_ms: f64,
-        /// 99 % of the replies were read with no more delay, in milliseconds.
+        /// 99th percentile of the delay, in milliseconds.
         p99_ms: f64,
     },
-    /// More transactions arrive than the server can do.
+    /// The server cannot keep up with the arrival rate.
     Overloaded {
-        /// Arrivals that were due and not started at the end.
+        /// Arrivals that were due but not started at the end.
         backlog_end: u64,
-        /// How much that grew during the measurement.
+        /// By how much the backlog grew during the measurement.
         growth: u64,
     },
     /// Too short for confidence intervals.
@@ -47,7 +47,7 @@ pub enum Warning {
         /// Length of the measure phase, in seconds.
         measured_s: f64,
     },
-    /// The first seconds of the load count.
+    /// There was no warm-up, so the first seconds of the load count.
     NoWarmup,
     /// Many lookups found no row.
     Misses {
@@ -58,9 +58,9 @@ pub enum Warning {
         /// Rows in each table.
         rows: u64,
     },
-    /// The warm-up ended when the measurement had begun.
+    /// The load became steady only during the measurement.
     WarmupTooShort {
-        /// Steady from so many seconds after the load's start.
+        /// When it became steady, in seconds after the load's start.
         steady_from_s: f64,
         /// When the measurement began, in seconds after the load's start.
         warmup_s: f64,
@@ -71,28 +71,28 @@ pub enum Warning {
         #[serde(flatten)]
         reason: Restless,
     },
-    /// Users, throughput and response time do not fit each other.
+    /// Users, throughput and response time contradict Little's law.
     LittlesLaw {
-        /// Virtual users that were there; open loop: served and waiting on average.
+        /// Virtual users; open loop: the mean number of transactions served and waiting.
         users: f64,
-        /// Throughput times the time that each takes.
+        /// Throughput times response and think time.
         accounted: f64,
     },
-    /// The longest measurement was over before the mean was known well enough.
+    /// The measurement reached its longest time before its target precision.
     Unsure {
-        /// Half of its interval at the end, as a share of it (0 to 1); `None` without one.
+        /// Half of the interval at the end, as a share of the mean (0 to 1); `None` without one.
         reached: Option<f64>,
-        /// What was asked for.
+        /// The target.
         asked: f64,
     },
-    /// Throughput at the end differs from that at the beginning.
+    /// Throughput at the end differs from throughput at the beginning.
     Unsteady {
         /// Mean of the first third, in transactions per second.
         first_per_s: f64,
         /// Mean of the last third, in transactions per second.
         last_per_s: f64,
     },
-    /// Throughput changed its level while it was measured.
+    /// The level of throughput changed during the measurement.
     LevelChanged {
         /// In the order of time, at least one.
         changes: Vec<LevelChange>,
@@ -102,19 +102,19 @@ pub enum Warning {
         /// How many of them.
         seconds: u64,
     },
-    /// Transactions were still running that had taken longer than most.
+    /// Transactions still running at the end had taken longer than any other.
     Unfinished {
         /// How many were running.
         count: u64,
-        /// How long the oldest had been, in milliseconds.
+        /// Age of the oldest, in milliseconds.
         oldest_ms: f64,
     },
-    /// Transactions were cut off.
+    /// Transactions were cancelled.
     Cancelled {
         /// How many.
         count: u64,
     },
-    /// Many transactions had to be done again.
+    /// Many transactions were restarted.
     Restarts {
         /// Share of all attempts (0 to 1).
         share: f64,
@@ -137,15 +137,15 @@ impl Warning {
             Self::Overloaded { .. } => "overloaded",
             Self::Short { .. } => "too short for intervals",
             Self::NoWarmup => "no warm-up",
-            Self::Misses { .. } => "lookups of rows that are not there",
+            Self::Misses { .. } => "lookups of missing rows",
             Self::WarmupTooShort { .. } => "warm-up too short",
             Self::NeverSteady { .. } | Self::Unsteady { .. } => "not steady",
             Self::LittlesLaw { .. } => "Little's law off",
-            Self::Unsure { .. } => "less sure than asked for",
+            Self::Unsure { .. } => "target precision not reached",
             Self::LevelChanged { .. } => "level changed",
             Self::Stalled { .. } => "stalls",
             Self::Unfinished { .. } => "long transactions unfinished",
-            Self::Cancelled { .. } => "transactions cut off",
+            Self::Cancelled { .. } => "transactions cancelled",
             Self::Restarts { .. } => "many restarts",
             Self::Reconnects { .. } => "connections lost",
         }
@@ -194,7 +194,7 @@ impl fmt::Display for Warning {
             ),
             Self::GeneratorWaited { worker, waiting } => write!(
                 f,
-                "the load generator had to wait for a CPU: worker {worker} for {:.0} % of the \
+                "the load generator waited for a CPU: worker {worker} for {:.0} % of the \
                  time. Client and server share cores, and response times include the wait. Give \
                  the client its own cores, or run it on another machine.",
                 waiting * 100.0
@@ -207,7 +207,7 @@ impl fmt::Display for Warning {
                 f,
                 "the load generator read replies late: {mean_ms:.2} ms on average (p99 {p99_ms:.2} \
                  ms), {:.0} % of the time that transactions took. Response times end when a reply \
-                 arrives, but the next statement is sent late by that: transactions of several \
+                 arrives, but the next statement is sent that much later: transactions of several \
                  statements take longer, and a closed loop sends fewer. Give the client its own \
                  cores, add --workers, or run it on another machine.",
                 share * 100.0
@@ -217,28 +217,28 @@ impl fmt::Display for Warning {
                 growth,
             } => write!(
                 f,
-                "more transactions arrive than the server does: {backlog_end} were due and not \
-                 started at the end, {growth} more than at the beginning, so response times grow \
-                 for as long as it runs. Lower the rate, or add virtual users if the server is idle."
+                "the server cannot keep up with the arrival rate: {backlog_end} transactions were due \
+                 but not started at the end, {growth} more than at the beginning, so response times \
+                 keep growing. Lower the rate, or add virtual users if the server is idle."
             ),
             Self::Unsure { reached, asked } => {
-                let reached = reached.map_or("not at all".to_owned(), |share| {
-                    format!("only to ±{:.1} %", share * 100.0)
+                let reached = reached.map_or("has no confidence interval".to_owned(), |share| {
+                    format!("is known to ±{:.1} %", share * 100.0)
                 });
                 write!(
                     f,
-                    "not as sure as it was to be: throughput is known {reached}, not to ±{:.1} %. \
-                     Give it a longer limit, or look at the series for what disturbs it.",
+                    "target precision not reached: throughput {reached}, the target is ±{:.1} %. \
+                     Allow more time, or look at the series for what disturbs it.",
                     asked * 100.0
                 )
             }
             Self::Short { measured_s } => write!(
                 f,
-                "measured for {measured_s:.1} s: too short to say by itself how sure its numbers are. \
-                 Measure for at least {MIN_POINTS} s, better 60 s, or repeat."
+                "measured for only {measured_s:.1} s: too short for confidence intervals. Measure for \
+                 at least {MIN_POINTS} s, better 60 s, or repeat."
             ),
             Self::NoWarmup => f.write_str(
-                "no warm-up: the first seconds count, with cold caches and new connections. Give \
+                "no warm-up: the first seconds count, with cold caches and new connections. Use \
                  --warmup.",
             ),
             Self::Misses {
@@ -257,8 +257,8 @@ impl fmt::Display for Warning {
             ),
             Self::NeverSteady { reason } => write!(
                 f,
-                "not steady: {reason}. Its mean is that of this run and may be another in the \
-                 next. Warm up and measure for longer, and look at the series."
+                "not steady: {reason}. The next run may have another mean. Warm up and measure for \
+                 longer, and look at the series."
             ),
             Self::LittlesLaw { users, accounted } => write!(
                 f,
@@ -278,30 +278,31 @@ impl fmt::Display for Warning {
             Self::LevelChanged { changes } => levels_text(f, changes),
             Self::Stalled { seconds } => write!(
                 f,
-                "no transaction ended in {seconds} of the seconds. Look for lock waits, \
-                 checkpoints or a full disk on the server at those times; the series shows them."
+                "{seconds} {} had no completed transactions. Look for lock waits, checkpoints or \
+                 a full disk on the server at those times, which the series shows.",
+                if *seconds == 1 { "second" } else { "seconds" }
             ),
             Self::Unfinished { count, oldest_ms } => write!(
                 f,
                 "{count} transactions were still running at the end, the oldest for \
                  {oldest_ms:.0} ms, longer than any that ended: the true tail is longer than \
-                 shown. Measure for longer."
+                 measured. Measure for longer."
             ),
             Self::Cancelled { count } => write!(
                 f,
-                "{count} transactions did not end after the measurement and were cut off; their \
-                 times are not in the percentiles. Look for locks that are held on the server."
+                "{count} transactions did not end after the measurement and were cancelled; the \
+                 percentiles do not include them. Look for locks that are held on the server."
             ),
             Self::Restarts { share } => write!(
                 f,
-                "{:.1} % of the attempts ended in a deadlock or lock timeout and were done again. \
+                "{:.1} % of the attempts failed with a deadlock or lock timeout and were restarted. \
                  Use fewer virtual users or more rows, unless contention is what you measure.",
                 share * 100.0
             ),
             Self::Reconnects { count } => write!(
                 f,
-                "{count} connections were lost and opened again. The server's log and its \
-                 connection limits say why."
+                "{count} connections were lost and reopened. For the cause, see the server's log and \
+                 its connection limits."
             ),
         }
     }
@@ -320,12 +321,12 @@ fn levels_text(f: &mut fmt::Formatter<'_>, changes: &[LevelChange]) -> fmt::Resu
     let told: Vec<String> = told.collect();
     let rest = match changes.len().saturating_sub(MOST) {
         0 => String::new(),
-        more => format!(", and {more} times more"),
+        more => format!(", and {more} more times"),
     };
     write!(
         f,
-        "throughput changed its level {} transactions/s{rest}, and the mean is over all of it. Look \
-         at what server and host did then: a full log or cache, a checkpoint, another program.",
+        "the level of throughput changed {} transactions/s{rest}; the mean covers all of it. Check \
+         what server and host did then: a full log or cache, a checkpoint, another program.",
         told.join(", ")
     )
 }
@@ -336,14 +337,14 @@ fn misses_text(f: &mut fmt::Formatter<'_>, share: f64, range: u64, rows: u64) ->
         write!(
             f,
             "{percent:.1} % of the lookups found no row: keys are drawn from 1 to {range}, but a \
-             table has {rows} rows. Missing rows cost less than found ones; draw keys only from \
-             the rows, or prepare more."
+             table has {rows} rows. A missing row costs less than an existing one: draw keys only \
+             from existing rows, or prepare more."
         )
     } else {
         write!(
             f,
             "{percent:.1} % of the lookups found no row, though keys are drawn from {rows} rows: \
-             the tables hold less than they should. Prepare the data again."
+             the tables have fewer rows than they should. Prepare the data again."
         )
     }
 }

@@ -25,6 +25,14 @@ pub(crate) fn lead(result: &RunResult) -> String {
     if let Some(found) = search::lead(result) {
         return found;
     }
+    if let [only] = result.trials.as_slice()
+        && matches!(
+            only.outcome,
+            Outcome::ServerLost { .. } | Outcome::Failed { .. }
+        )
+    {
+        return only.outcome.to_string();
+    }
     let points = points(result);
     let Some(best) = best(&points) else {
         return "No valid results: all trials failed.".to_owned();

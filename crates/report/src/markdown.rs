@@ -128,7 +128,7 @@ fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            // Between letters, as in innodb_log_file_size, it means nothing.
+            // Between letters, as in the name of a setting, it means nothing.
             '_' if plain.ends_with(char::is_alphanumeric) => plain.push(c),
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&' => {
                 plain.push('\\');

@@ -1,19 +1,18 @@
 //! A study as a sheet. A benchmark is a study of one point.
 
+mod bottlenecks;
+mod figures;
+mod notices;
 mod setup;
 mod table_of_trials;
 
 use measure::result::RunResult;
-use measure::setup::Outcome;
 
 use crate::answer::Answer;
-use crate::figures::{self, Figures};
+use crate::figures::{Figures, seconds_per_point};
 use crate::findings;
-use crate::grid::{Grid, heads};
-use crate::sheet::{Block, Figure, Item, Section, Sheet, TrialPart, tables, words};
-use crate::{
-    Report, compare, csv, describe, doctor, keys, scale, search, table, thresholds, trial,
-};
+use crate::sheet::{Block, Section, Sheet, TrialPart, tables};
+use crate::{Report, compare, csv, describe, keys, scale, search, table, thresholds, trial};
 
 /// With more trials, tables with a line for each are folded away.
 const MOST_OPEN: usize = 16;
@@ -65,7 +64,7 @@ pub(crate) fn frame(result: &RunResult) -> Sheet {
         version: result.environment.dyno_version.clone(),
         started: Some(result.environment.started.clone()),
         lead: findings::lead(result),
-        notices: notices(result),
+        notices: notices::all(result),
         ..Sheet::default()
     }
 }
@@ -78,67 +77,6 @@ fn paragraphs(text: &str) -> Vec<String> {
     paragraphs.map(|lines| lines.join(" ")).collect()
 }
 
-fn notices(result: &RunResult) -> Vec<Section> {
-    let all = [incomplete(result), warnings(result), distorting(result)];
-    all.into_iter().flatten().collect()
-}
-
-/// Trials that are missing or did not run to their end.
-fn incomplete(result: &RunResult) -> Option<Section> {
-    let mut blocks: Vec<Block> = words(findings::missing(result)).collect();
-    let early = findings::ended_early(result);
-    if !early.is_empty() {
-        let items = early.into_iter().map(|remark| Item {
-            words: format!("{}: {}", remark.what, remark.words),
-            name: format!("Trial {} ({})", remark.number, remark.name),
-            ..Item::default()
-        });
-        blocks.push(Block::List(items.collect()));
-    }
-    let is_left_out =
-        |outcome: &Outcome| !matches!(outcome, Outcome::Completed | Outcome::Interrupted);
-    if result
-        .trials
-        .iter()
-        .any(|trial| is_left_out(&trial.outcome))
-    {
-        blocks.push(Block::Words(
-            "Failed and stopped trials are listed among all trials, but excluded from means and \
-             from figures by key."
-                .to_owned(),
-        ));
-    }
-    (!blocks.is_empty()).then(|| Section {
-        id: "incomplete",
-        ..Section::new("Incomplete results", blocks)
-    })
-}
-
-fn warnings(result: &RunResult) -> Option<Section> {
-    let warnings = findings::warnings(result).into_iter();
-    let items = warnings.map(|warning| Item {
-        words: warning.text,
-        scope: warning.trials,
-        ..Item::default()
-    });
-    let items: Vec<Item> = items.collect();
-    (!items.is_empty()).then(|| Section {
-        id: "warnings",
-        ..Section::new("Warnings", vec![Block::List(items)])
-    })
-}
-
-fn distorting(result: &RunResult) -> Option<Section> {
-    let items = doctor::distorting(&result.findings);
-    (!items.is_empty()).then(|| Section {
-        id: "distorting",
-        ..Section::new(
-            "Conditions that may distort the results",
-            vec![Block::List(items)],
-        )
-    })
-}
-
 fn results(result: &RunResult) -> Section {
     let much = result.trials.len() > MOST_OPEN;
     let mut blocks: Vec<Block> =
@@ -148,15 +86,15 @@ fn results(result: &RunResult) -> Section {
         blocks.push(Block::Heading(answer.title));
         blocks.extend(answer.blocks);
     }
-    blocks.extend(sweep_figures(result));
+    blocks.extend(figures::sweep(result));
     if !result.trials.is_empty() {
-        blocks.push(curves(result));
+        blocks.push(figures::curves(result));
     }
     // A single trial has a part of its own with all that these say.
     if result.trials.len() != 1 {
         let all = Block::Table(table_of_trials::grid(result));
         blocks.extend(Block::titled("All trials", all, much && has_tables));
-        let verdicts = tables([verdicts(result)]);
+        let verdicts = tables([bottlenecks::grid(result)]);
         blocks.extend(verdicts.flat_map(|table| Block::titled("Bottlenecks", table, much)));
     }
     if let Some(lead) = thresholds::lead(result) {
@@ -181,71 +119,13 @@ pub(crate) fn answers(result: &RunResult) -> Vec<Section> {
     answers
 }
 
-fn sweep_figures(result: &RunResult) -> Vec<Block> {
-    let Some(sweep) = figures::sweep(result) else {
-        return Vec::new();
-    };
-    let key = &sweep.key;
-    let mut figures = vec![
-        Figure {
-            id: "sweep-tps",
-            label: format!("Line chart of throughput by {key}; the tables have its values."),
-            caption: format!("Throughput by {key}. Error bars: 95 % confidence intervals."),
-        },
-        Figure {
-            id: "sweep-ms",
-            label: format!("Line chart of response time by {key}; the tables have its values."),
-            caption: format!(
-                "Response time by {key}, from the intended start of a transaction. Error bars: 95 % \
-                 confidence intervals of the mean."
-            ),
-        },
-    ];
-    figures.extend(sweep.cpu.then(|| Figure {
-        id: "sweep-cpu",
-        label: format!("Stacked bar chart of the host's CPU time by {key} and category."),
-        caption: format!("The host's CPU time by {key}, all cores together."),
-    }));
-    figures.into_iter().map(Block::Figure).collect()
-}
-
-fn curves(result: &RunResult) -> Block {
-    let of = match result.searches.is_empty() {
-        true => "at its point, repeats included",
-        false => "of its step",
-    };
-    Block::Figure(Figure {
-        id: "curves",
-        label: "Line chart of response time by percentile at each point; the tables have the main \
-                percentiles."
-            .to_owned(),
-        caption: format!(
-            "Response time by percentile. The axis gives each additional nine the same width, to \
-             show the tail. Each curve covers all transactions {of}, and ends at the slowest."
-        ),
-    })
-}
-
-fn verdicts(result: &RunResult) -> Grid {
-    let rows = findings::verdicts(result).into_iter();
-    let rows = rows.map(|remark| vec![remark.name, remark.what, remark.words]);
-    Grid {
-        caption: "The bottleneck of each trial, with the evidence.".to_owned(),
-        heads: heads(["trial", "verdict", "evidence"]),
-        keys: 1,
-        words: 2,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
-}
-
 fn trials(report: &Report<'_>) -> Option<Section> {
     let result = report.result;
     let trials = result.trials.iter().map(|trial| TrialPart {
         name: keys::trial_name(trial, result),
         blocks: trial::blocks(trial),
     });
-    let note = match figures::seconds_per_point(report) {
+    let note = match seconds_per_point(report) {
         1 => String::new(),
         seconds => format!(
             "The series are too long for a page: each point stands for up to {seconds} seconds, with \

@@ -1,4 +1,4 @@
-//! Files that are whole or absent.
+//! Atomic writes: a file is complete or absent.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,18 +12,18 @@ use crate::error::StoreError;
 
 /// Digits of the random part of a temporary file's name.
 const RANDOM_DIGITS: usize = 16;
-/// How the name of a temporary file ends.
+/// Suffix of a temporary file's name.
 const TEMPORARY: &str = ".tmp";
 
-/// Writes beside its place, waits for the disk, then moves it there: after a
-/// crash, even of the machine, the old or the new file is there, never a part.
+/// Writes a temporary file in the same directory, syncs it, then renames it: after a crash,
+/// even of the machine, either the old or the new file is there, never a part.
 ///
-/// Nothing that stands in the directory, such as a symbolic link, is written through.
+/// Does not write through anything in the directory, such as a symbolic link.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let (beside, file) = create_beside(path).map_err(StoreError::at("write", path))?;
     let written = write_through(file, bytes);
     if written.is_err() {
-        // Half a file helps nobody; the error to tell is the first one.
+        // Half a file is of no use; the first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written.map_err(StoreError::at("write", path))?;
@@ -31,8 +31,8 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     sync_parent(path)
 }
 
-/// Removes temporary files that killed writers left in a directory. The caller keeps other
-/// writers out.
+/// Removes temporary files that killed writers left in a directory. The caller excludes other
+/// writers.
 pub(crate) fn remove_stale(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -43,7 +43,7 @@ pub(crate) fn remove_stale(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a value as indented JSON with a line end.
+/// Writes a value as indented JSON with a trailing newline.
 pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StoreError> {
     let mut bytes = serde_json::to_vec_pretty(value)
         .map_err(|error| StoreError::at("write", path)(error.into()))?;
@@ -56,7 +56,7 @@ fn write_through(mut file: File, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A new file, under a name that nobody could have guessed.
+/// Creates a file under an unpredictable name.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     loop {
         let beside = beside(path);
@@ -72,13 +72,13 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    // The keys of the standard hasher come from the system's random numbers.
+    // The keys of the standard hasher come from the system's random number generator.
     let random = RandomState::new().build_hasher().finish();
     name.push(format!(".{random:0RANDOM_DIGITS$x}{TEMPORARY}"));
     path.with_file_name(name)
 }
 
-/// Whether [`write`] gives such names to files that are not whole yet.
+/// Whether [`write`] gives such names to unfinished files.
 pub(crate) fn is_temporary(name: &str) -> bool {
     let parts = name
         .strip_suffix(TEMPORARY)
@@ -92,7 +92,7 @@ pub(crate) fn is_temporary(name: &str) -> bool {
     })
 }
 
-/// The move itself must reach the disk too.
+/// The rename itself must reach the disk, too.
 fn sync_parent(path: &Path) -> Result<(), StoreError> {
     let Some(parent) = path.parent() else {
         return Ok(());

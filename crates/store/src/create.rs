@@ -1,4 +1,4 @@
-//! A new result directory.
+//! Creates, opens and resumes result directories.
 
 use std::fs::{self, TryLockError};
 use std::io;
@@ -14,29 +14,29 @@ use crate::names;
 use crate::read;
 use crate::trial::TrialWriter;
 
-/// Where results go unless told otherwise.
+/// Where results are written by default.
 const DEFAULT_PARENT: &str = "results";
-/// Longest name that is made of a title or label, in bytes.
+/// Longest file name derived from a title or label, in bytes.
 const LONGEST_NAME: usize = 80;
-/// Results of the same second and title that are told apart.
+/// Most results of the same second and title.
 const MOST_NAMESAKES: u32 = 1000;
 
 /// A result directory that is being written.
 #[derive(Debug)]
 pub struct ResultDir {
     path: PathBuf,
-    /// Of the directory itself: a resumed study must not meet the one that it resumes.
+    /// On the directory itself: two dynos must not write to one result.
     _lock: fs::File,
 }
 
 impl ResultDir {
-    /// Makes the directory and writes what is known before the first trial.
+    /// Creates the directory and writes what is known before the first trial.
     ///
-    /// With `out` it is that one, which must be new or empty; without, it is
-    /// `results/<UTC time>-<title>`, with a number where that exists.
+    /// The directory is `out`, which must be new or empty, or else
+    /// `results/<UTC time>-<title>`, with a number if that exists.
     ///
     /// # Errors
-    /// When `out` holds something already, or the place cannot be written.
+    /// When `out` is not empty, or the directory cannot be written.
     pub fn create(
         out: Option<&Path>,
         title: &str,
@@ -54,18 +54,18 @@ impl ResultDir {
         Self::locked(path)
     }
 
-    /// Opens a result that is there, to write to it.
+    /// Opens an existing result to write to it.
     ///
     /// # Errors
-    /// When there is none, or another dyno writes to it.
+    /// When there is none, or another dyno is writing to it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let dir = Self::locked(path.to_owned())?;
         atomic::remove_stale(path).map_err(StoreError::at("tidy", path))?;
         Ok(dir)
     }
 
-    /// Opens a result that was cut off, to go on with it, with the trials that came to
-    /// their end, in order; the others are taken away.
+    /// Opens an interrupted result to resume it. Returns the completed trials in order, and
+    /// removes the others.
     ///
     /// # Errors
     /// As [`ResultDir::open`]'s, and when a trial is damaged or cannot be removed.
@@ -82,7 +82,7 @@ impl ResultDir {
         Ok((dir, whole))
     }
 
-    /// The results in the place where they go by default, oldest first.
+    /// The results in the default directory, oldest first.
     ///
     /// # Errors
     /// When they cannot be listed.
@@ -98,7 +98,7 @@ impl ResultDir {
         Ok(paths)
     }
 
-    /// The directory, held until this dyno ends.
+    /// Locks the directory until this dyno ends.
     fn locked(path: PathBuf) -> Result<Self, StoreError> {
         let lock = fs::File::open(&path).map_err(StoreError::at("open", &path))?;
         match lock.try_lock() {
@@ -108,19 +108,19 @@ impl ResultDir {
         }
     }
 
-    /// Takes away what [`ResultDir::create`] wrote, for a run that came to nothing;
-    /// whatever else is there stays.
+    /// Removes what [`ResultDir::create`] wrote, for a run without a result. Anything else in
+    /// the directory stays.
     pub fn discard(self) {
         for name in [names::STUDY, names::ENVIRONMENT, names::RESULT] {
-            // What cannot be removed is left where it is, to no harm.
+            // What cannot be removed does no harm.
             let _ = fs::remove_file(self.path.join(name));
         }
-        // It was made new: all in it is ours.
+        // dyno created it, so everything in it is its own.
         let _ = fs::remove_dir_all(self.path.join(names::TRIALS));
         let _ = fs::remove_dir(&self.path);
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -129,24 +129,24 @@ impl ResultDir {
     /// Starts a trial; `number` counts from 1.
     ///
     /// # Errors
-    /// When its files cannot be made.
+    /// When its files cannot be created.
     pub fn trial(&self, number: u32, label: &str) -> Result<TrialWriter, StoreError> {
         let name = format!("{number:03}-{}", clean(label, "trial", true));
         TrialWriter::create(&self.path.join(names::TRIALS).join(name))
     }
 
-    /// Writes `result.json` anew.
+    /// Replaces `result.json`.
     ///
     /// # Errors
-    /// When it cannot be written; the one before is kept.
+    /// When it cannot be written; the previous one is kept.
     pub fn write_result(&self, result: &RunResult) -> Result<(), StoreError> {
         atomic::write_json(&self.path.join(names::RESULT), result)
     }
 
-    /// Writes a file of the report anew (one of [`names`]), and says where it is.
+    /// Replaces a file of the report (one of [`names`]), and returns its path.
     ///
     /// # Errors
-    /// When it cannot be written; the one before is kept.
+    /// When it cannot be written; the previous one is kept.
     pub fn write_report(&self, name: &str, text: &str) -> Result<PathBuf, StoreError> {
         let path = self.path.join(name);
         atomic::write(&path, text.as_bytes())?;
@@ -154,7 +154,7 @@ impl ResultDir {
     }
 }
 
-/// Removes a trial that was cut off, unless anything is in it that is not a trial's.
+/// Removes an interrupted trial, unless it contains anything that dyno did not write.
 fn remove_trial(trial: &Path) -> Result<(), StoreError> {
     const OWN: [&str; 5] = [
         names::SERIES,
@@ -176,7 +176,7 @@ fn remove_trial(trial: &Path) -> Result<(), StoreError> {
     fs::remove_dir_all(trial).map_err(StoreError::at("remove", trial))
 }
 
-/// A link could lead to anybody's directories.
+/// A symbolic link could lead to someone else's directory.
 fn refuse_link(path: &Path) -> Result<(), StoreError> {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_symlink() => Err(StoreError::Foreign {
@@ -186,10 +186,10 @@ fn refuse_link(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Writes files by name and text into a directory that must be new or empty.
+/// Writes files, given by name and text, to a directory that must be new or empty.
 ///
 /// # Errors
-/// When it holds something already, or cannot be written.
+/// When it is not empty, or cannot be written.
 pub fn write_files(out: &Path, files: &[(&str, &str)]) -> Result<(), StoreError> {
     let out = take(out)?;
     for (name, text) in files {
@@ -198,7 +198,7 @@ pub fn write_files(out: &Path, files: &[(&str, &str)]) -> Result<(), StoreError>
     Ok(())
 }
 
-/// A directory that the user chose: made, or empty.
+/// A directory that the user chose: created, or found empty.
 fn take(path: &Path) -> Result<PathBuf, StoreError> {
     match fs::create_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -215,7 +215,7 @@ fn take(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(path.to_owned())
 }
 
-/// A directory under `parent` that nothing else has.
+/// Creates a directory with a unique name under `parent`.
 fn make(parent: &Path, title: &str) -> Result<PathBuf, StoreError> {
     fs::create_dir_all(parent).map_err(StoreError::at("create", parent))?;
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
@@ -237,8 +237,8 @@ fn make(parent: &Path, title: &str) -> Result<PathBuf, StoreError> {
     Err(StoreError::Exists { path })
 }
 
-/// A text as part of a file name, for any file system and any shell: letters,
-/// digits and dashes, and for labels also `=`, `.` and `_` as in `threads=1`.
+/// Makes a text safe in a file name, on any file system and in any shell: letters, digits and
+/// dashes, and for labels also `=`, `.` and `_` as in `threads=1`.
 fn clean(text: &str, otherwise: &str, label: bool) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || (label && "=._".contains(c));
     let mut name = String::new();
@@ -319,7 +319,7 @@ mod tests {
         assert!(matches!(&error, StoreError::Foreign { path } if *path == theirs));
         assert!(theirs.exists());
 
-        // The same by a link in the place of one trial, and of all.
+        // The same with a symbolic link in place of one trial, or of all.
         let elsewhere = folder.path().join("elsewhere");
         fs::rename(out.join("trials"), &elsewhere).unwrap();
         fs::remove_file(elsewhere.join("42-notes/theirs")).unwrap();
@@ -357,6 +357,9 @@ mod tests {
     fn not_allowed_says_what_to_do() {
         let path = Path::new("/somewhere");
         let error = StoreError::io("create", path, io::ErrorKind::PermissionDenied.into());
-        assert!(error.to_string().contains("as a user who may"), "{error}");
+        assert!(
+            error.to_string().contains("as a user with permission"),
+            "{error}"
+        );
     }
 }

@@ -1,127 +1,127 @@
-//! What can go wrong with a result directory, and what to do about it.
+//! Errors of result directories, each with its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A failure to keep or read results.
+/// A failure to write or read results.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk or the quota is full.
     #[error(
-        "cannot {what} {}: {source}\n  Free some space there, or give another place with --out; \
-         what was written before is kept.", path.display()
+        "cannot {what} {}: {source}\n  Free some space, or choose another directory with --out; what \
+         was written before is kept.", path.display()
     )]
     Full {
-        /// What was tried, for example `write`.
+        /// The operation, for example `write`.
         what: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Not allowed.
+    /// Permission denied.
     #[error(
-        "cannot {what} {}: {source}\n  Run as a user who may, or give another place with --out.",
+        "cannot {what} {}: {source}\n  Run as a user with permission, or choose another directory with --out.",
         path.display()
     )]
     Permission {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
     /// Results are never overwritten.
     #[error(
-        "{} exists already and is not empty\n  Results are never overwritten: give another place \
-         with --out, or move it away.", path.display()
+        "{} already exists and is not empty\n  Results are never overwritten: choose another \
+         directory with --out, or move this one.", path.display()
     )]
     Exists {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
-    /// Something that dyno did not write stands where it would remove its own.
+    /// A directory that dyno would remove contains something that it did not write.
     #[error(
-        "{} was not written by dyno, and would be removed with an unfinished trial\n  Move it away, \
+        "{} was not written by dyno, and would be removed with an unfinished trial\n  Move it, \
          then try again.", path.display()
     )]
     Foreign {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
-    /// Another dyno writes there.
-    #[error("another dyno is writing to {}\n  Wait until it has ended.", path.display())]
+    /// Another dyno is writing to it.
+    #[error("another dyno is writing to {}\n  Wait until it ends.", path.display())]
     InUse {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
     /// There is no such result.
     #[error(
-        "cannot {what} {}: {source}\n  Give a result directory: one that holds result.json.",
+        "cannot {what} {}: {source}\n  Name a result directory: one that contains result.json.",
         path.display()
     )]
     Missing {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A file does not hold what it should.
+    /// A file is damaged or was not written by dyno.
     #[error(
-        "{}{}: not what dyno writes: {why}\n  It was changed or damaged; restore it, or leave this \
-         result out.", path.display(), line.map_or(String::new(), |line| format!(":{line}"))
+        "{}{}: not a file that dyno wrote: {why}\n  It was changed or damaged; restore it, or leave \
+         this result out.", path.display(), line.map_or(String::new(), |line| format!(":{line}"))
     )]
     Corrupt {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// The line, from 1; `None` when the whole file is meant.
+        /// The line, from 1; `None` for the whole file.
         line: Option<u64>,
-        /// The parser's words.
+        /// The parser's error.
         why: String,
     },
-    /// A newer dyno wrote it, and its numbers may mean something else by now.
+    /// A newer dyno wrote it, and its numbers may have another meaning.
     #[error(
         "{} has schema version {version}; this dyno reads up to {known}\n  Read it with a newer dyno, \
          or leave this result out.", path.display()
     )]
     Newer {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Its version…
+        /// Its version.
         version: u32,
-        /// …and the newest that is known.
+        /// The newest version that this dyno reads.
         known: u32,
     },
-    /// More than anything dyno writes.
+    /// It is larger than anything that dyno writes.
     #[error(
-        "{} is larger than {limit} {unit}\n  dyno reads no more than that of one file, to keep \
-         within memory.", path.display()
+        "{} is larger than {limit} {unit}\n  dyno reads no more than that of one file, to limit \
+         its memory.", path.display()
     )]
     TooLarge {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// The limit…
+        /// The limit.
         limit: u64,
-        /// …and what it counts.
+        /// The unit of the limit.
         unit: &'static str,
     },
-    /// Anything else that the operating system refuses.
-    #[error("cannot {what} {}: {source}\n  See what is wrong there, or give another place with --out.", path.display())]
+    /// Any other error of the operating system.
+    #[error("cannot {what} {}: {source}\n  Fix the cause, or choose another directory with --out.", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl StoreError {
-    /// Sorts an error of the operating system by what the user can do.
+    /// Classifies an error of the operating system by its remedy.
     pub(crate) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
@@ -131,7 +131,7 @@ impl StoreError {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 Self::Permission { what, path, source }
             }
-            // A file in place of a directory is no result either.
+            // A file in place of a directory is not a result either.
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 Self::Missing { what, path, source }
             }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Everything that was recorded in one second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRecord {
-    /// What it was for.
+    /// The phase.
     pub phase: Phase,
     /// From the load's origin, in nanoseconds.
     pub start_ns: u64,
@@ -24,7 +24,7 @@ pub struct IntervalRecord {
     pub service: Option<Histogram>,
     /// How late the generator noticed an arrival; open loop only.
     pub lateness: Option<Histogram>,
-    /// How late the generator read replies; absent where nothing was stamped.
+    /// How late the generator read replies; absent without time stamps.
     #[serde(default)]
     pub delay: Option<Histogram>,
     /// Each kind of statement that was sent, by name.
@@ -36,11 +36,11 @@ pub struct IntervalRecord {
 /// A histogram of nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// How many durations.
+    /// Number of durations.
     pub count: u64,
     /// Their exact sum, in nanoseconds.
     pub sum_ns: u64,
-    /// HdrHistogram's V2 form in base64; other tools read it too.
+    /// HdrHistogram's V2 encoding in base64, which other tools read, too.
     pub hdr: String,
 }
 
@@ -48,7 +48,7 @@ impl Histogram {
     fn of(latency: &Latency) -> Self {
         Self {
             count: latency.count(),
-            // 584 years of waiting in one second are out of reach.
+            // One second cannot have 584 years of waiting.
             sum_ns: u64::try_from(latency.sum_ns()).unwrap_or(u64::MAX),
             hdr: STANDARD.encode(latency.encode()),
         }
@@ -61,7 +61,7 @@ impl Histogram {
     /// The histogram itself.
     ///
     /// # Errors
-    /// A text that says why it is none.
+    /// Why the text is not a histogram.
     pub fn decode(&self) -> Result<Latency, String> {
         let bytes = STANDARD
             .decode(&self.hdr)
@@ -71,7 +71,7 @@ impl Histogram {
 }
 
 impl IntervalRecord {
-    /// Of a second of a load with these kinds of statement.
+    /// The record of a second of a load with these kinds of statement.
     #[must_use]
     pub fn of(second: &Second, kinds: &[StatementKind]) -> Self {
         let slice = &second.slice;

@@ -1,4 +1,4 @@
-//! A result as far as it can be read: one damaged file hides no other.
+//! Reads the intact part of a result: one damaged file hides no other.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use crate::read::{
     trial_dirs, trial_number,
 };
 
-/// What is whole of a result.
+/// The intact part of a result.
 #[derive(Debug)]
 pub struct Kept {
-    /// The result with the trials that are whole, in order.
+    /// The result with its intact trials, in order.
     pub result: RunResult,
     /// The directory of each of its trials.
     pub dirs: Vec<PathBuf>,
@@ -23,12 +23,12 @@ pub struct Kept {
     pub damaged: Vec<StoreError>,
 }
 
-/// Reads what is whole of a result directory. A trial with a damaged `trial.json` is
-/// left out; without a whole `result.json` the trials stand for themselves, with the
-/// directory's name for a title.
+/// Reads the intact part of a result directory. A trial with a damaged `trial.json` is left
+/// out; without an intact `result.json` the result consists of its trials, with the
+/// directory's name as its title.
 ///
 /// # Errors
-/// When it is no result directory, or a newer dyno wrote it.
+/// When it is not a result directory, or a newer dyno wrote it.
 pub fn read_kept(dir: &Path) -> Result<Kept, StoreError> {
     let mut damaged = Vec::new();
     let mut result = match read_result(dir) {
@@ -71,7 +71,7 @@ pub fn read_kept(dir: &Path) -> Result<Kept, StoreError> {
     })
 }
 
-/// A result of which nothing is known but its name.
+/// A result of which only the name is known.
 fn untitled(dir: &Path) -> RunResult {
     let name = dir.file_name().unwrap_or(dir.as_os_str());
     RunResult {
@@ -81,7 +81,7 @@ fn untitled(dir: &Path) -> RunResult {
     }
 }
 
-/// Before there were repeats, a trial did not know its number.
+/// Numbers the trials of results that were written before trials had repeats.
 fn migrated(mut summary: TrialSummary, path: &Path) -> TrialSummary {
     if summary.number == 0 {
         summary.number = trial_number(path).unwrap_or(0);

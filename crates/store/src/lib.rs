@@ -1,27 +1,27 @@
-//! A result directory: written as it happens, so that a crash keeps what was
-//! measured, and read back by line.
+//! Result directories: written while the study runs, so that a crash keeps what was
+//! measured, and read back line by line.
 //!
 //! ```text
 //! results/20240117T093000Z-scale-up/
-//!   study.toml                          the study as run
+//!   study.toml                          the study as it ran
 //!   environment.json                    where it ran
 //!   trials/001-threads=1/
 //!     series.jsonl                      one line a second: rates, times, shares
 //!     intervals.jsonl                   one line a second: histograms (HdrHistogram V2)
-//!     monitors.jsonl                    one line a second: what the monitors saw
-//!     servers/1/my.cnf, error.log       what a private server was told, and said
-//!     servers/1/series.jsonl …          of one of several servers
+//!     monitors.jsonl                    one line a second: metrics of the monitors
+//!     servers/1/my.cnf, error.log       a private server's settings and log
+//!     servers/1/series.jsonl …          for each of several servers
 //!     trial.json                        the summary, at the end
-//!   result.json                         all trials; written anew after each
+//!   result.json                         all trials; replaced after each
 //!   report.html, report.md, results.csv, tables.csv, searches.csv,
 //!   scaling.csv
 //! ```
 //!
-//! A trial with its `trial.json` was ended. One without was cut off; a resumed study
-//! runs it again, and so one that failed or was interrupted.
+//! A trial with a `trial.json` has ended; one without was interrupted. A resumed study runs
+//! interrupted and failed trials again.
 //!
-//! The files ending in `.jsonl` only grow; all others are written beside their
-//! place and moved there, so they are whole or absent.
+//! Files ending in `.jsonl` only grow; all others are replaced by renaming, so they are
+//! complete or absent.
 
 mod atomic;
 mod create;
@@ -44,7 +44,7 @@ pub use trial::{InstanceWriter, TrialWriter};
 
 /// Names of the files in a result directory.
 pub mod names {
-    /// The study as run.
+    /// The study as it ran.
     pub const STUDY: &str = "study.toml";
     /// Where it ran.
     pub const ENVIRONMENT: &str = "environment.json";
@@ -54,7 +54,7 @@ pub mod names {
     pub const SERIES: &str = "series.jsonl";
     /// One line a second: histograms.
     pub const INTERVALS: &str = "intervals.jsonl";
-    /// One line a second: what the monitors saw.
+    /// One line a second: metrics of the monitors.
     pub const MONITORS: &str = "monitors.jsonl";
     /// Folder of a trial's servers.
     pub const SERVERS: &str = "servers";
@@ -66,14 +66,14 @@ pub mod names {
     pub const REPORT: &str = "report.html";
     /// The report as Markdown.
     pub const MARKDOWN: &str = "report.md";
-    /// The study's tables, a line for each cell.
+    /// The study's tables, one line per cell.
     pub const TABLES: &str = "tables.csv";
     /// The steps of searches for the highest rate.
     pub const SEARCHES: &str = "searches.csv";
-    /// How far it scales: what was measured, and the laws that fit.
+    /// Scalability: the measured points, and the laws that fit.
     pub const SCALING: &str = "scaling.csv";
-    /// Whether the thresholds were kept, for CI systems.
+    /// Whether the thresholds were met, for CI systems.
     pub const JUNIT: &str = "junit.xml";
-    /// All numbers, a line for each trial.
+    /// All numbers, one line per trial.
     pub const CSV: &str = "results.csv";
 }

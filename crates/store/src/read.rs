@@ -1,4 +1,4 @@
-//! Results that were written before, read with limits.
+//! Reads results, with limits.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -16,17 +16,17 @@ use crate::interval::IntervalRecord;
 use crate::names;
 use crate::thin::Thinner;
 
-/// Most of a `result.json` that is read, in bytes.
+/// Largest `result.json`, in bytes.
 const MAX_RESULT_BYTES: u64 = 256 << 20;
-/// Most of a `trial.json` that is read, in bytes.
+/// Largest `trial.json`, in bytes.
 const MAX_TRIAL_BYTES: u64 = 32 << 20;
-/// Most of all `trial.json` of a result together, in bytes.
+/// Largest total of a result's `trial.json`, in bytes.
 pub(crate) const MAX_TRIALS_BYTES: u64 = 512 << 20;
-/// Most of any other file that is read as a whole, in bytes.
+/// Largest of any other file that is read at once, in bytes.
 const MAX_SMALL_BYTES: u64 = 4 << 20;
-/// Most values in one JSON file: a short one takes more room in memory than in the file.
+/// Most values in one JSON file: a short value takes more space in memory than in the file.
 const MAX_VALUES: usize = 8_000_000;
-/// Longest line that is read, in bytes; a full histogram is below 1 MiB.
+/// Longest line, in bytes; a full histogram is below 1 MiB.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 /// Most numbers of one series that are kept in memory.
 const MAX_NUMBERS: usize = 1_000_000;
@@ -54,8 +54,8 @@ pub(crate) fn read_environment(dir: &Path) -> Result<Environment, StoreError> {
     parse(&path, &limited(&path, MAX_SMALL_BYTES)?)
 }
 
-/// The summary of one trial (`trial`: one of [`trial_dirs`]); `None` when it was cut
-/// off before its end.
+/// The summary of one trial (`trial`: one of [`trial_dirs`]); `None` if it was
+/// interrupted.
 ///
 /// # Errors
 /// When it cannot be read, is damaged, or a newer dyno wrote it.
@@ -67,7 +67,7 @@ pub fn read_trial(trial: &Path) -> Result<Option<TrialSummary>, StoreError> {
     }
 }
 
-/// The study of a result directory, as it was run.
+/// The study of a result directory, as it ran.
 ///
 /// # Errors
 /// When there is none.
@@ -77,7 +77,7 @@ pub fn read_study(dir: &Path) -> Result<String, StoreError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What an older dyno wrote is read with the defaults of what it did not know.
+/// Files of an older dyno get defaults for what they lack.
 fn versioned<T: DeserializeOwned>(path: &Path, most_bytes: u64) -> Result<T, StoreError> {
     #[derive(Deserialize)]
     struct Version {
@@ -96,7 +96,7 @@ fn versioned<T: DeserializeOwned>(path: &Path, most_bytes: u64) -> Result<T, Sto
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, StoreError> {
-    // Those within texts count, too: no file comes near the limit by them.
+    // Commas in texts count, too, but no file comes near the limit through them.
     let values = bytes.iter().filter(|byte| **byte == b',').count();
     if values > MAX_VALUES {
         return Err(too_large(path, MAX_VALUES as u64, "values"));
@@ -105,14 +105,14 @@ fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, StoreError
         .map_err(|error| corrupt(path, Some(error.line() as u64), error.to_string()))
 }
 
-/// All of a file. One that is too long is not begun with: its length is known.
+/// A whole file. Checks its length before reading it.
 fn limited(path: &Path, most_bytes: u64) -> Result<Vec<u8>, StoreError> {
     if file_bytes(path)? > most_bytes {
         return Err(too_large(path, most_bytes, "bytes"));
     }
     let file = File::open(path).map_err(StoreError::at("read", path))?;
     let mut bytes = Vec::new();
-    // It may have grown since.
+    // It may have grown in the meantime.
     file.take(most_bytes + 1)
         .read_to_end(&mut bytes)
         .map_err(StoreError::at("read", path))?;
@@ -122,7 +122,7 @@ fn limited(path: &Path, most_bytes: u64) -> Result<Vec<u8>, StoreError> {
     Ok(bytes)
 }
 
-/// The length of a regular file; opening a pipe would wait for its writer.
+/// The length of a regular file; opening a pipe would block until it has a writer.
 fn file_bytes(path: &Path) -> Result<u64, StoreError> {
     let found = fs::metadata(path).map_err(StoreError::at("read", path))?;
     match found.is_file() {
@@ -131,7 +131,7 @@ fn file_bytes(path: &Path) -> Result<u64, StoreError> {
     }
 }
 
-/// The length of a trial's summary; 0 where there is none that is read.
+/// The length of a trial's summary; 0 if there is none.
 pub(crate) fn trial_bytes(trial: &Path) -> u64 {
     let bytes = fs::metadata(trial.join(names::TRIAL)).map_or(0, |found| found.len());
     if bytes > MAX_TRIAL_BYTES { 0 } else { bytes }
@@ -164,9 +164,9 @@ pub fn trial_number(path: &Path) -> Option<u32> {
     name.split_once('-')?.0.parse().ok()
 }
 
-/// The series of one trial (`trial`: one of [`trial_dirs`]). A last line that was
-/// not written to its end is left out. Of a series that is too long for memory each point
-/// stands for several seconds: the mean of their rates, the largest of their times.
+/// The series of one trial (`trial`: one of [`trial_dirs`]), without an incomplete last line.
+/// If it is too long for memory, each point covers several seconds: the mean of their rates,
+/// the largest of their times.
 ///
 /// # Errors
 /// When it cannot be read, or is damaged.
@@ -174,10 +174,10 @@ pub fn read_series(trial: &Path) -> Result<Vec<SeriesPoint>, StoreError> {
     read_series_within(trial, MAX_NUMBERS)
 }
 
-/// The same, of no more than about so many numbers.
+/// The same, with about this many numbers at most.
 ///
 /// # Errors
-/// As [`read_series`]'s.
+/// As for [`read_series`].
 pub fn read_series_within(
     trial: &Path,
     most_numbers: usize,
@@ -187,8 +187,8 @@ pub fn read_series_within(
     Ok(points.points())
 }
 
-/// What the monitors of one trial saw; nothing where there were none. Of a series that is
-/// too long for memory each point is the mean of several seconds.
+/// The metrics of one trial; empty without monitors. If the series is too long for memory,
+/// each point is the mean of several seconds.
 ///
 /// # Errors
 /// When it cannot be read, or is damaged.
@@ -196,10 +196,10 @@ pub fn read_monitors(trial: &Path) -> Result<Vec<MonitorPoint>, StoreError> {
     read_monitors_within(trial, MAX_NUMBERS)
 }
 
-/// The same, of no more than about so many numbers.
+/// The same, with about this many numbers at most.
 ///
 /// # Errors
-/// As [`read_monitors`]'s.
+/// As for [`read_monitors`].
 pub fn read_monitors_within(
     trial: &Path,
     most_numbers: usize,
@@ -212,8 +212,8 @@ pub fn read_monitors_within(
     Ok(points.points())
 }
 
-/// Hands each second's histograms of one trial to `each`, one at a time: all at
-/// once can be more than fits in memory.
+/// Passes each second's histograms of one trial to `each`, one at a time: all together may
+/// not fit in memory.
 ///
 /// # Errors
 /// When they cannot be read, or are damaged.
@@ -235,7 +235,7 @@ fn each_line<T: DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> Resul
         if line.len() as u64 > MAX_LINE_BYTES {
             return Err(too_large(path, MAX_LINE_BYTES, "bytes in one line"));
         }
-        // A line without its end is the last one, cut short by a crash.
+        // Only the last line can lack its end, after a crash.
         if line.last() != Some(&b'\n') {
             break;
         }

@@ -1,14 +1,14 @@
-//! Series of any length in bounded memory.
+//! Keeps series of any length in bounded memory.
 
 use measure::metric::MonitorPoint;
 use measure::series::SeriesPoint;
 
-/// A point of a series that can stand for several seconds.
+/// A point of a series that can cover several seconds.
 pub(crate) trait Thin {
-    /// How many numbers it holds, about.
+    /// About how many numbers it holds.
     fn numbers(&self) -> usize;
 
-    /// Takes the next point in; says whether it did.
+    /// Merges the next point into this one, if that is possible; returns whether it did.
     fn absorb(&mut self, next: &Self) -> bool;
 }
 
@@ -34,15 +34,15 @@ impl Thin for MonitorPoint {
     }
 }
 
-/// Collects the points of a series. Whenever they hold too many numbers, neighbors are
-/// merged, and from then on a point stands for twice as many seconds.
+/// Collects the points of a series. When they hold too many numbers, neighbors are merged,
+/// and from then on a point covers twice as many seconds.
 pub(crate) struct Thinner<T> {
     points: Vec<T>,
     numbers: usize,
     most_numbers: usize,
-    /// How many seconds a point stands for…
+    /// How many seconds a point covers.
     factor: usize,
-    /// …and the last one so far.
+    /// How many the last one covers so far.
     in_last: usize,
 }
 
@@ -69,7 +69,7 @@ impl<T: Thin> Thinner<T> {
         self.numbers += point.numbers();
         self.points.push(point);
         self.in_last = 1;
-        // Two are the fewest that can be merged.
+        // At least two are needed to merge.
         while self.numbers > self.most_numbers && self.points.len() > 2 && self.halve() {}
     }
 
@@ -77,7 +77,7 @@ impl<T: Thin> Thinner<T> {
         self.points
     }
 
-    /// Merges neighbors; says whether that made them fewer.
+    /// Merges neighbors; returns whether that reduced the number of points.
     fn halve(&mut self) -> bool {
         let before = self.points.len();
         let mut points: Vec<T> = Vec::with_capacity(before / 2 + 1);
@@ -93,7 +93,7 @@ impl<T: Thin> Thinner<T> {
         self.numbers = points.iter().map(Thin::numbers).sum();
         self.points = points;
         self.factor *= 2;
-        // However full the last one is: a series may have one point more.
+        // A series may end with a point that is not full.
         self.in_last = self.factor;
         self.points.len() < before
     }

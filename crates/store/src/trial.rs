@@ -16,8 +16,8 @@ use crate::error::StoreError;
 use crate::interval::IntervalRecord;
 use crate::names;
 
-/// Writes one trial. Each second goes to the kernel at once, so that it outlives
-/// a crash of dyno.
+/// Writes one trial. Each second is passed to the kernel at once, so that it survives a crash
+/// of dyno.
 #[derive(Debug)]
 pub struct TrialWriter {
     path: PathBuf,
@@ -56,7 +56,7 @@ impl TrialWriter {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -65,15 +65,15 @@ impl TrialWriter {
     /// Appends one second; `kinds` are the load's, in its order.
     ///
     /// # Errors
-    /// When it cannot be written; the seconds before are kept.
+    /// When it cannot be written; earlier seconds are kept.
     pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
         self.load.second(second, kinds)
     }
 
-    /// Appends what the monitors saw in one second.
+    /// Appends the metrics of one second.
     ///
     /// # Errors
-    /// When it cannot be written; the seconds before are kept.
+    /// When it cannot be written; earlier seconds are kept.
     pub fn monitored(&mut self, point: &MonitorPoint) -> Result<(), StoreError> {
         if self.monitors.is_none() {
             self.monitors = Some(Lines::open(&self.path.join(names::MONITORS))?);
@@ -84,10 +84,10 @@ impl TrialWriter {
         }
     }
 
-    /// Makes the directory of a server; `number` counts from 1.
+    /// Creates the directory of a server; `number` counts from 1.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn server_dir(&self, number: u32) -> Result<PathBuf, StoreError> {
         let path = self.path.join(names::SERVERS).join(number.to_string());
         fs::create_dir_all(&path).map_err(StoreError::at("create", &path))?;
@@ -97,7 +97,7 @@ impl TrialWriter {
     /// Starts the files of one of several servers.
     ///
     /// # Errors
-    /// When they cannot be made.
+    /// When they cannot be created.
     pub fn instance(&self, number: u32) -> Result<InstanceWriter, StoreError> {
         LoadWriter::open(&self.server_dir(number)?).map(InstanceWriter)
     }
@@ -117,12 +117,12 @@ impl InstanceWriter {
     /// Appends one second; `kinds` are the load's, in its order.
     ///
     /// # Errors
-    /// When it cannot be written; the seconds before are kept.
+    /// When it cannot be written; earlier seconds are kept.
     pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
         self.0.second(second, kinds)
     }
 
-    /// Waits until all of it is on the disk.
+    /// Waits until everything is on disk.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -173,7 +173,7 @@ impl Lines {
         })
     }
 
-    /// One call to the kernel for each line: a reader sees whole lines.
+    /// One system call per line: readers see complete lines.
     fn append<T: Serialize>(&mut self, value: &T) -> Result<(), StoreError> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, value)

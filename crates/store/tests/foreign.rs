@@ -56,7 +56,7 @@ fn counts_out_of_range_are_refused() {
     ] {
         let text = refused(&design(trials));
         assert!(
-            text.contains("result.json:1: not what dyno writes"),
+            text.contains("result.json:1: not a file that dyno wrote"),
             "{trials}: {text}"
         );
     }

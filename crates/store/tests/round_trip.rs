@@ -317,7 +317,7 @@ fn what_is_no_result_directory_is_named() {
         let error = store::read_kept(path).unwrap_err();
         assert!(matches!(error, StoreError::Missing { .. }), "{error}");
         assert!(
-            error.to_string().contains("Give a result directory"),
+            error.to_string().contains("Name a result directory"),
             "{error}"
         );
     }

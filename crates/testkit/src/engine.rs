@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use lab::servers::{self, Installed};
+use engine::Installed;
+use lab::servers;
 
 /// A database server program the kit can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +18,8 @@ impl Engine {
     /// The server program; panics with what to do if it is not installed.
     pub(crate) fn installed(self) -> Installed {
         let engine = match self {
-            Engine::MariaDb => servers::Engine::MariaDb,
-            Engine::MySql => servers::Engine::MySql,
+            Engine::MariaDb => engine::MARIADB,
+            Engine::MySql => engine::MYSQL,
         };
         servers::find(engine, None, None)
             .unwrap_or_else(|e| panic!("{e}: {}", e.remedy().unwrap_or_default()))

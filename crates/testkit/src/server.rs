@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use data::Listener;
+use engine::Installed;
+use engine::data::Listener;
 use lab::home::Home;
-use lab::servers::{self, Installed, Private, Wanted};
+use lab::servers::{self, Private, Wanted};
 use lab::template;
 
 use crate::engine::Engine;

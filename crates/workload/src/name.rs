@@ -1,4 +1,4 @@
-//! The workloads by name: sysbench's names, for they are the field's.
+//! The table of the built-in workloads, by sysbench's names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::oltp::transaction::{self, Step};
 use crate::options::{Options, OptionsError};
 use crate::schema::TableSpec;
 
-/// A workload that dyno has built in.
+/// The name of a built-in workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum WorkloadName {
@@ -44,9 +44,9 @@ pub enum WorkloadName {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no workload '{name}'; did you mean '{nearest}'?")]
 pub struct UnknownWorkload {
-    /// The name that was asked for.
+    /// The unknown name.
     pub name: String,
-    /// The workload whose name is nearest to it.
+    /// The workload with the most similar name.
     pub nearest: WorkloadName,
 }
 
@@ -156,7 +156,7 @@ pub(crate) enum Body {
     BulkInsert,
 }
 
-/// All that makes a workload.
+/// A row of the table.
 #[derive(Debug)]
 struct Definition {
     name: &'static str,

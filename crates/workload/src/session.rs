@@ -1,7 +1,7 @@
 //! What a workload needs of a database connection.
 //!
-//! The workloads are written once against [`Session`]; the `client` crate gives
-//! the implementations (MySQL protocol, SQLite in process).
+//! Workloads are generic over [`Session`], which the `client` crate implements for each
+//! protocol.
 
 use std::fmt;
 use std::future::Future;
@@ -29,7 +29,7 @@ pub struct Reply {
 
 /// One open connection that waits for each reply before the next statement.
 pub trait Session {
-    /// Runs statement number `statement` of the catalog that the connection was
+    /// Runs the statement with that number in the catalog that the connection was
     /// opened with.
     fn execute(
         &mut self,
@@ -45,8 +45,7 @@ pub trait Session {
         sql: &str,
     ) -> impl Future<Output = Result<Reply, SessionError>>;
 
-    /// Rolls the open transaction back, if there is one, so that the connection
-    /// can start the next.
+    /// Rolls back the open transaction, if there is one.
     fn rollback(&mut self) -> impl Future<Output = Result<(), SessionError>>;
 
     /// When the last bytes of the last reply reached this host, in nanoseconds of the
@@ -56,8 +55,8 @@ pub trait Session {
         None
     }
 
-    /// Says good-bye, where the engine knows that (a server counts connections
-    /// that end without it as aborted).
+    /// Closes the connection in the way of its protocol: a server counts connections
+    /// that just end as aborted.
     fn close(self) -> impl Future<Output = ()>
     where
         Self: Sized,
@@ -68,7 +67,7 @@ pub trait Session {
 
 /// Opens the connections of a load.
 pub trait Connect {
-    /// The connection that it opens.
+    /// The type of its connections.
     type Session: Session;
 
     /// Opens a connection that can run every statement of `catalog`.

@@ -20,7 +20,7 @@ use crate::reactor::{Permit, permit_to_knock, timeout};
 use crate::shown::shortened;
 
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
-/// Longest row that dyno's own questions may get.
+/// Longest row that dyno's own queries may return.
 const ROW_LIMIT_BYTES: usize = 16 << 20;
 
 /// An open connection.
@@ -28,7 +28,7 @@ const ROW_LIMIT_BYTES: usize = 16 << 20;
 pub struct Connection {
     stream: Stream,
     reader: ReplyReader,
-    /// Commands are built here; kept for the next one.
+    /// Commands are built here; reused.
     out: Vec<u8>,
     deprecate_eof: bool,
     greeting: Greeting,
@@ -38,7 +38,7 @@ impl Connection {
     /// Connects and logs in, within 10 seconds.
     ///
     /// # Errors
-    /// Whatever kept the connection from opening; its [`Error::remedy`] says what to do.
+    /// Why the connection did not open; [`Error::remedy`] says what to do.
     pub async fn open(target: &Target) -> Result<Self, Error> {
         Self::open_within(LOGIN_LIMIT, target).await
     }
@@ -48,7 +48,7 @@ impl Connection {
     /// # Errors
     /// As [`Connection::open`]'s.
     pub async fn open_within(limit: Duration, target: &Target) -> Result<Self, Error> {
-        // Who waits for its turn has not begun.
+        // The limit starts when it is this task's turn.
         let permit = permit_to_knock().await;
         match timeout(limit, Self::log_in(target, permit)).await {
             Ok(opened) => opened,
@@ -75,7 +75,7 @@ impl Connection {
         })
     }
 
-    /// The server's version as it names itself.
+    /// The version that the server reports.
     #[must_use]
     pub fn server_version(&self) -> &str {
         &self.greeting.version
@@ -87,7 +87,7 @@ impl Connection {
         self.greeting.is_mariadb()
     }
 
-    /// The connection's number, for `KILL`.
+    /// The connection's ID, for `KILL`.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.greeting.connection_id
@@ -107,7 +107,7 @@ impl Connection {
         self.stream.tls_description()
     }
 
-    /// Has the kernel stamp the arrival of replies from now on, where it can.
+    /// Makes the kernel stamp the arrival of replies from now on, where it can.
     ///
     /// # Errors
     /// The system's; replies are then not stamped.
@@ -116,14 +116,14 @@ impl Connection {
     }
 
     /// When the last bytes of the last reply reached this host, by the kernel's stamp, in
-    /// nanoseconds of the monotonic clock; `None` where there is none.
+    /// nanoseconds of the monotonic clock; `None` if there is no stamp.
     #[inline]
     #[must_use]
     pub fn reply_arrived_ns(&self) -> Option<u64> {
         self.stream.arrived_ns()
     }
 
-    /// Runs a text statement and gathers its rows.
+    /// Runs a text statement and returns its rows.
     ///
     /// # Errors
     /// The server's refusal, or a broken connection.
@@ -146,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// Runs a text statement and counts.
+    /// Runs a text statement and returns its counts.
     ///
     /// # Errors
     /// The server's refusal, or a broken connection.
@@ -158,7 +158,7 @@ impl Connection {
         done(reply, sql)
     }
 
-    /// Prepares a statement; gives its number.
+    /// Prepares a statement; returns its number.
     ///
     /// # Errors
     /// The server's refusal, or a broken connection.
@@ -224,31 +224,31 @@ impl Connection {
                 .await
                 .map_err(Error::Lost)?;
         }
-        // The empty packet is the end of the file, and its reply the statement's.
+        // The empty packet ends the file; the reply to it is the statement's.
         self.reader.expect_rest(sequence);
         let reply = self.exchange(sequence).await?;
         done(reply, sql)
     }
 
-    /// Says good-bye, so that the server does not log an aborted connection.
+    /// Closes the connection properly, so that the server does not log it as aborted.
     pub async fn close(mut self) {
         self.out.clear();
         command::quit(&mut self.out);
-        // Whether it heard us does not matter any more.
+        // A failure no longer matters.
         let _ = self.stream.write_all(&self.out).await;
     }
 
     /// Sends the command in `out` and reads its reply, which starts with this number.
     async fn exchange(&mut self, number: u8) -> Result<Reply, Error> {
         self.reader.expect_number(number);
-        // Nearly every command is small and goes out at once.
+        // Nearly every command is small and is sent in one write.
         let sent = match self.stream.try_write(&self.out) {
             Ok(sent) if sent < self.out.len() => self.stream.write_all(&self.out[sent..]).await,
             sent => sent.map(drop),
         };
         match (sent, self.reply().await) {
             (Ok(()), reply) => reply,
-            // A server that takes no more of a statement says why before it closes.
+            // A server that rejects the rest of a statement sends the reason before it closes.
             (Err(_), Ok(refused @ Reply::Refused(_))) => Ok(refused),
             (Err(error), _) => Err(Error::Lost(error)),
         }

@@ -20,20 +20,20 @@ pub enum Error {
         /// The system's words.
         source: std::io::Error,
     },
-    /// The server accepted the connection, and then said nothing.
+    /// The server accepted the connection and then sent nothing.
     #[error("{server} did not finish the handshake within {limit:?}")]
     Timeout {
         /// Where to.
         server: String,
-        /// How long it was waited for.
+        /// How long dyno waited.
         limit: Duration,
     },
-    /// Nothing came of a statement for a long time, and the server does not answer others.
+    /// A statement got no reply for a long time, and the server does not accept new connections.
     #[error("{server} hangs: no reply to a statement for {limit:?}, nor to a new connection")]
     Hung {
         /// Which server.
         server: String,
-        /// How long it was waited for.
+        /// How long dyno waited.
         limit: Duration,
     },
     /// The connection broke.
@@ -55,7 +55,7 @@ pub enum Error {
         /// Why not.
         why: Withheld,
     },
-    /// The server sent what is no MySQL protocol.
+    /// The server sent something that is not the MySQL protocol.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
     /// The server refused the login.
@@ -66,13 +66,13 @@ pub enum Error {
     Statement {
         /// In the server's words.
         error: ServerError,
-        /// What was asked, shortened.
+        /// The statement, shortened.
         statement: String,
     },
 }
 
 impl Error {
-    /// What the user can do about it, where there is something to say.
+    /// What the user can do about it, if anything.
     #[must_use]
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
@@ -98,7 +98,7 @@ impl Error {
         }
     }
 
-    /// The server's error number, where there is one.
+    /// The server's error number, if there is one.
     #[must_use]
     pub fn code(&self) -> Option<u16> {
         match self {
@@ -134,8 +134,8 @@ impl Error {
 }
 
 impl Error {
-    /// Whether a server that cannot be reached seems to be restarting: its host answers,
-    /// and says that nothing listens there.
+    /// Whether a server that cannot be reached seems to be restarting: its host answers that
+    /// nothing listens there.
     fn loss(&self) -> FailureKind {
         match self {
             Self::Connect { source, .. }

@@ -16,18 +16,18 @@ use crate::net::Stream;
 use crate::reactor::Permit;
 use crate::tls::{TlsFailure, TlsMode};
 
-/// Longest message of the handshake that is taken.
+/// Longest message of the handshake that is accepted.
 const HANDSHAKE_LIMIT_BYTES: usize = 1 << 20;
 
-/// What a login leaves.
+/// The result of a login.
 pub(super) struct LoggedIn {
     pub(super) stream: Stream,
     pub(super) greeting: Greeting,
-    /// What both sides have and dyno uses.
+    /// The capabilities in use.
     pub(super) capabilities: u64,
 }
 
-/// Connects and logs in. The permit is given back as soon as the server greets.
+/// Connects and logs in. The permit is returned as soon as the server greets.
 pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, Error> {
     let stream = Stream::connect(&target.address)
         .await
@@ -47,7 +47,7 @@ pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, 
     })
 }
 
-/// The next whole message of the server.
+/// Receives the server's next message.
 pub(super) async fn next_message(
     stream: &mut Stream,
     gatherer: &mut Gatherer,
@@ -69,7 +69,7 @@ async fn receive(stream: &mut Stream, gatherer: &mut Gatherer) -> Result<(), Err
     received.await.map(|_| ()).map_err(Error::Lost)
 }
 
-/// A connection on its way to being open.
+/// A connection during its handshake.
 struct Handshake {
     stream: Stream,
     gatherer: Gatherer,
@@ -101,7 +101,7 @@ impl Handshake {
         })
     }
 
-    /// It is the client's turn, so nothing more may have come.
+    /// Checks that no more bytes have arrived: it is the client's turn.
     fn expect_silence(&self, place: &'static str) -> Result<(), ProtocolError> {
         match self.gatherer.pending() {
             [] => Ok(()),
@@ -112,7 +112,7 @@ impl Handshake {
         }
     }
 
-    /// Goes on under TLS, as far as the user wants it and the server has it.
+    /// Starts TLS if the user wants it and the server supports it.
     async fn secure(&mut self, target: &Target) -> Result<(), Error> {
         let failed = |why| Error::Tls {
             server: target.shown(),
@@ -129,7 +129,7 @@ impl Handshake {
                 }
             };
         }
-        // What came in clear must not pass for something that TLS protected.
+        // Clear text must not be taken for something that TLS protected.
         self.expect_silence("between the greeting and TLS")?;
         let mut out = Vec::new();
         let login = Login {
@@ -151,7 +151,7 @@ impl Handshake {
         };
         self.capabilities = login.capabilities(&self.greeting);
         let (mut plugin, mut scramble) = self.first_plugin();
-        // Of these plugins none asks for the password itself at once.
+        // None of these plugins asks for the password itself at once.
         let proof = match auth::first_answer(&plugin, &target.password, &scramble)? {
             FirstAnswer::Proof(proof) => proof,
             FirstAnswer::Password => Vec::new(),
@@ -185,8 +185,8 @@ impl Handshake {
         }
     }
 
-    /// The server's favourite plugin, if dyno knows it; else one that makes the
-    /// server ask for the account's own.
+    /// The server's default plugin if dyno supports it; otherwise one that makes the server
+    /// ask for the account's own.
     fn first_plugin(&self) -> (String, Vec<u8>) {
         let known = [auth::NATIVE, CACHING_SHA2];
         let plugin = known
@@ -196,7 +196,7 @@ impl Handshake {
         (plugin.to_owned(), self.greeting.scramble.clone())
     }
 
-    /// Sends the password itself, as far as the server may have it.
+    /// Sends the password itself, if the server may have it.
     async fn send_password(
         &mut self,
         target: &Target,

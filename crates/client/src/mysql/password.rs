@@ -11,7 +11,7 @@ use wire::mysql::auth::{CACHING_SHA2, CLEAR, SHA256};
 use crate::channel::Channel;
 use crate::tls::{ServerPublicKey, TlsOptions};
 
-/// What the user allowed by name.
+/// What the user has explicitly allowed.
 #[derive(Debug, Clone)]
 pub(super) struct Permissions {
     server_public_key: ServerPublicKey,
@@ -47,7 +47,7 @@ impl Permissions {
             };
         }
         let accepts_any_key = matches!(self.server_public_key, ServerPublicKey::Accepted);
-        // Of the two plugins only this one takes a Unix socket for safe.
+        // Of the two plugins, only this one regards a Unix socket as secure.
         let takes_clear = channel.has_tls || (channel.is_unix && plugin == CACHING_SHA2);
         match &self.server_public_key {
             _ if takes_clear && (trusted || accepts_any_key) => Ok(Delivery::Clear),
@@ -62,7 +62,7 @@ impl Permissions {
 /// How the password goes to the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Delivery<'a> {
-    /// As it is.
+    /// In clear text.
     Clear,
     /// Encrypted with this key (PEM).
     Encrypted(&'a [u8]),
@@ -73,10 +73,10 @@ pub(super) enum Delivery<'a> {
 /// Why the server does not get the password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Withheld {
-    /// It wants it in clear.
+    /// The server requires it in clear text.
     #[error("the server requires the password in clear text ({CLEAR}), but it was not verified")]
     Cleartext,
-    /// The connection has TLS, but nobody verified whose.
+    /// The connection has TLS, but the certificate was not verified.
     #[error(
         "the server requires the password itself ({CACHING_SHA2} or {SHA256}), but its TLS certificate was not verified"
     )]
@@ -170,7 +170,7 @@ mod tests {
                 known.delivery(plugin, OPEN),
                 Ok(Delivery::Encrypted(b"pem"))
             );
-            // The server takes no encrypted password over TLS.
+            // The server accepts no encrypted password over TLS.
             let withheld = Err(Withheld::Unverified);
             assert_eq!(known.delivery(plugin, UNVERIFIED), withheld);
             assert_eq!(cleartext.delivery(plugin, OPEN), Err(Withheld::NoKey));

@@ -14,7 +14,7 @@ use super::target::Target;
 use crate::shown::shortened;
 use crate::statement_protocol::StatementProtocol;
 
-/// MySQL's error for a statement that it takes as text only: BEGIN is one.
+/// MySQL's error for a statement that cannot be prepared, such as BEGIN.
 const NOT_PREPARABLE: u16 = 1295;
 
 /// Opens connections to one server.
@@ -24,7 +24,7 @@ pub struct Connector {
     pub target: Target,
     /// How statements reach it.
     pub protocol: StatementProtocol,
-    /// Have the kernel stamp the arrival of replies, where it can.
+    /// Make the kernel stamp the arrival of replies, where it can.
     pub stamp_replies: bool,
 }
 
@@ -33,10 +33,10 @@ pub struct Connector {
 pub struct MysqlSession {
     connection: Connection,
     catalog: Arc<Catalog>,
-    /// By the catalog's numbers; empty for the text protocol, and `None` for a
-    /// statement that the server takes as text only.
+    /// By the catalog's numbers; empty for the text protocol, and `None` for a statement
+    /// that cannot be prepared.
     prepared: Box<[Option<Prepared>]>,
-    /// The text protocol's statement, kept for the next one.
+    /// The text protocol's statement; reused.
     text: String,
     in_transaction: bool,
 }
@@ -44,7 +44,7 @@ pub struct MysqlSession {
 #[derive(Debug, Clone, Copy)]
 struct Prepared {
     number: u32,
-    /// The server has the types of its parameters.
+    /// Whether the server knows the types of its parameters.
     bound: bool,
 }
 
@@ -55,7 +55,7 @@ impl Connect for Connector {
         let opened = Connection::open(&self.target).await;
         let mut connection = opened.map_err(|error| error.into_session_error(None))?;
         if self.stamp_replies {
-            // Without stamps replies are timed when they are read; a summary says so.
+            // Without stamps replies are timed when they are read; the summary says so.
             let _ = connection.stamp_replies();
         }
         let mut prepared = Vec::new();
@@ -100,7 +100,7 @@ impl MysqlSession {
                 })
             }
             Err(error) => {
-                // A deadlock has ended the transaction, another error may not have.
+                // A deadlock has ended the transaction; other errors may not have.
                 self.in_transaction = true;
                 let sql = sql.map(|number| self.catalog.statements[number as usize].sql.as_str());
                 Err(error.into_session_error(sql.or(Some(&self.text))))
@@ -159,7 +159,7 @@ impl Session for MysqlSession {
     }
 }
 
-/// Puts the parameters where the statement has its question marks.
+/// Replaces the question marks of a statement by its parameters.
 fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
     out.clear();
     let mut params = params.iter();

@@ -1,4 +1,4 @@
-//! Work that may take long, on a server that may hang.
+//! Runs long work on a server that may hang.
 
 use std::future::Future;
 use std::pin::pin;
@@ -9,15 +9,15 @@ use super::error::Error;
 use super::target::Target;
 use crate::reactor::timeout;
 
-/// How long a server may take to answer whether it is alive.
+/// How long a server may take to show that it is alive.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Runs `work` on a server for as long as it takes, unless the server hangs: `progress` has
-/// not changed for `limit`, and a new connection gets no answer either. So a statement may
-/// take hours, and a server that hangs ends the work after at most twice the limit and 10 s.
+/// not changed for `limit`, and a new connection is not answered either. So a statement may
+/// take hours, and the work ends at most twice the limit and 10 s after the server hung.
 ///
 /// # Errors
-/// [`Error::Hung`]; the work is dropped then.
+/// [`Error::Hung`]; the work is then dropped.
 pub async fn unless_hung<T>(
     target: &Target,
     limit: Duration,
@@ -41,7 +41,7 @@ pub async fn unless_hung<T>(
     }
 }
 
-/// Whether a server answers; also one that refuses does.
+/// Whether a server answers. A refusal is an answer, too.
 async fn is_alive(target: &Target) -> bool {
     let asked = async {
         let mut connection = Connection::open(target).await?;

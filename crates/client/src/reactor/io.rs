@@ -10,10 +10,10 @@ use mio::{Interest, Token};
 
 use super::{Inner, WallTime};
 
-/// Reads in a row that fill the whole buffer, after which a task lets the others run.
+/// After this many reads in a row that fill the whole buffer, a task lets the others run.
 const FULL_READS_AT_ONCE: u32 = 16;
 
-/// What is known of a socket since its last edge, and who waits for it.
+/// The readiness of a socket as of its last edge, and who waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Readiness {
     readable: bool,
@@ -36,8 +36,8 @@ impl Readiness {
         }
         if event.is_writable() || event.is_write_closed() || failed {
             self.writable = true;
-            // Edges for reading tell of room for writing, too, and nearly nobody waits for
-            // that: a waker that stayed would have the task run twice for each.
+            // Edges for reading report writability, too, which tasks rarely wait for: a waker
+            // that stayed would poll the task twice for each edge.
             if let Some(waker) = self.writer.take() {
                 waker.wake();
             }
@@ -62,10 +62,10 @@ pub struct Io<S: mio::event::Source> {
 }
 
 impl<S: mio::event::Source> Io<S> {
-    /// Puts a non-blocking socket into the event loop of this thread.
+    /// Registers a non-blocking socket with the event loop of this thread.
     ///
     /// # Errors
-    /// When the system's event queue does not take it.
+    /// When the system's event queue refuses it.
     pub fn new(mut socket: S) -> Result<Self> {
         let reactor = Inner::current();
         let key = reactor.sources.borrow_mut().insert(Readiness::default());
@@ -92,10 +92,10 @@ impl<S: mio::event::Source> Io<S> {
         &mut self.socket
     }
 
-    /// Has the thread's event loop keep track of the wall clock.
+    /// Makes the thread's event loop keep track of the wall clock.
     ///
     /// # Errors
-    /// When the system gives no timer for it.
+    /// When the system refuses a timer for it.
     pub(crate) fn watch_wall_clock(&self) -> Result<()> {
         self.reactor.watch_wall_clock()
     }
@@ -150,7 +150,7 @@ where
     /// The system's; `WriteZero` when the peer has closed.
     pub async fn write_all(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            // Nearly always there is room, so it is tried first.
+            // There is nearly always room, so try first.
             bytes = &bytes[self.try_write(bytes)?..];
             if !bytes.is_empty() {
                 self.writable().await;
@@ -159,7 +159,7 @@ where
         Ok(())
     }
 
-    /// Writes as many of `bytes` as there is room for, which may be none.
+    /// Writes as many of `bytes` as the socket has room for, possibly none.
     ///
     /// # Errors
     /// The system's; `WriteZero` when the peer has closed.
@@ -176,7 +176,7 @@ where
         }
     }
 
-    /// Waits for bytes and hands them to `take`, out of the thread's one buffer.
+    /// Waits for bytes and passes them to `take`, in the thread's shared buffer.
     ///
     /// # Errors
     /// The system's; `UnexpectedEof` when the peer has closed.
@@ -184,7 +184,7 @@ where
         poll_fn(|context| self.poll_receive(context, &mut take)).await
     }
 
-    /// The same for one who is polled.
+    /// The same as a poll function.
     ///
     /// # Errors
     /// As [`Io::receive`]'s.
@@ -210,8 +210,8 @@ where
                     )));
                 }
                 Ok(length) => {
-                    // A short read has emptied the socket: the next edge will tell
-                    // of more (epoll(7)), and no read has to fail first.
+                    // A short read has emptied the socket: the next edge reports new
+                    // data (epoll(7)), and no read has to fail first.
                     if length < buffer.len() {
                         self.drained();
                         self.full_reads.set(0);
@@ -230,7 +230,7 @@ where
 
 impl<S: mio::event::Source> Drop for Io<S> {
     fn drop(&mut self) {
-        // The socket is closed right after, which also takes it off the queue.
+        // Closing the socket, which follows, also removes it from the queue.
         let _ = self.reactor.registry.deregister(&mut self.socket);
         self.reactor.sources.borrow_mut().remove(self.key);
     }
@@ -247,7 +247,7 @@ mod tests {
     use super::super::{Reactor, sleep_until, timeout};
     use super::*;
 
-    /// A socket that always has more than anyone reads.
+    /// A socket that always has more data.
     struct Endless(UnixStream);
 
     impl mio::event::Source for Endless {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_waited_for_room_is_not_woken_twice_for_each_message() {
+    fn a_task_that_has_waited_for_room_is_not_woken_twice_for_each_message() {
         const MESSAGES: u32 = 100;
         let reactor = Reactor::new().unwrap();
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -330,7 +330,7 @@ mod tests {
         let begun = Instant::now();
         reactor.spawn(async move {
             let io = Io::new(Endless(socket)).unwrap();
-            // It gives up in the end, so that a test that fails ends, too.
+            // A limit, so that the test also ends when it fails.
             while begun.elapsed() < Duration::from_secs(10) {
                 io.receive(|_| ()).await.unwrap();
             }

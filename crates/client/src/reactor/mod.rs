@@ -1,9 +1,9 @@
-//! One thread's event loop: tasks, the sockets and timers they wait for.
+//! One thread's event loop: its tasks, and the sockets and timers that they wait for.
 //!
-//! A load has a handful of threads, each with thousands of tasks that send a few
-//! bytes and wait for a reply. This loop does only what that takes: one
-//! edge-triggered epoll, no work stealing, no read before the socket says that
-//! there is something. `benches/RESULTS.md` compares it with tokio's.
+//! A load has a handful of threads, each with thousands of tasks that send a few bytes and
+//! wait for a reply. This loop does only what that needs: one edge-triggered epoll, no work
+//! stealing, no read before the socket is readable. `benches/RESULTS.md` compares it with
+//! tokio's.
 
 mod io;
 mod semaphore;
@@ -36,11 +36,11 @@ const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
 const WALL_CLOCK: Token = Token(usize::MAX - 2);
 const EVENTS_AT_ONCE: usize = 1024;
-/// A server's queue of connections that it has not yet accepted is short (MariaDB:
-/// 50 and more), and the system drops what comes to a full one: the client then
-/// waits for a greeting that never comes. So few knock at once.
+/// How many tasks may be waiting for a server's greeting. A server's queue of connections
+/// that it has not accepted is short (MariaDB: 50 and more), and the kernel drops what
+/// arrives at a full one: the client would wait for a greeting that never comes.
 const KNOCKING_AT_ONCE: usize = 32;
-/// One buffer serves all connections of a thread, so an idle one costs no memory.
+/// All connections of a thread share one buffer, so an idle one costs no memory.
 const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
 
 thread_local! {
@@ -59,14 +59,14 @@ struct Inner {
     registry: mio::Registry,
     sources: RefCell<Slab<Readiness>>,
     timers: Timers,
-    /// Only where a socket's arrivals are stamped.
+    /// Set once a socket's arrivals are stamped.
     wall_clock: OnceCell<WallClock>,
     /// Tasks that wait for a server's greeting.
     knocking: Semaphore,
     tasks: RefCell<Slab<Task>>,
     /// Tasks that this thread has woken.
     woken: RefCell<Vec<usize>>,
-    /// Tasks that go on once those have run that sockets and timers wake.
+    /// Tasks to wake after those that sockets and timers wake.
     deferred: RefCell<Vec<Waker>>,
     /// Tasks that other threads have woken.
     ready: Arc<ReadyQueue>,
@@ -74,7 +74,7 @@ struct Inner {
     main_is_ready: Cell<bool>,
 }
 
-/// Waits until few enough of this thread's tasks wait for a server's greeting.
+/// Waits for permission to wait for a server's greeting.
 pub(crate) fn permit_to_knock() -> impl Future<Output = Permit> {
     Inner::current().knocking.acquire()
 }
@@ -102,7 +102,7 @@ impl Reactor {
     /// A loop for this thread.
     ///
     /// # Errors
-    /// When the system has no file descriptor left for it.
+    /// When the system has no file descriptor left.
     pub fn new() -> std::io::Result<Self> {
         let poll = mio::Poll::new()?;
         let registry = poll.registry().try_clone()?;
@@ -145,7 +145,7 @@ impl Reactor {
         self.inner.tasks.borrow().len()
     }
 
-    /// Runs `main`, and all spawned tasks beside it, until `main` ends.
+    /// Runs `main` and all spawned tasks until `main` ends.
     ///
     /// # Errors
     /// When the system's event queue fails.
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn work_ends_when_nobody_wants_it_any_more() {
+    fn work_ends_when_it_is_stopped() {
         let reactor = Reactor::new().unwrap();
         let asked = Cell::new(0);
         let stopped = || asked.replace(asked.get() + 1) == 2;

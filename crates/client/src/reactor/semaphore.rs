@@ -1,4 +1,4 @@
-//! A limit on how many of a thread's tasks do something at once.
+//! A semaphore for the tasks of one thread.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Lets a number of tasks of one thread pass at once, the others in the order of their
-/// coming.
+/// Limits how many tasks of one thread hold a permit at once. The others wait in the order
+/// of their arrival.
 #[derive(Debug, Clone)]
 pub struct Semaphore {
     state: Rc<State>,
@@ -17,8 +17,8 @@ pub struct Semaphore {
 #[derive(Debug)]
 struct State {
     free: Cell<usize>,
-    /// A task stays here until it passes or is dropped. So a wake-up is never lost: it is
-    /// for whoever is first then, not for the task that it was meant for.
+    /// A task stays here until it gets a permit or is dropped. So a wake-up is never lost: it
+    /// is for whichever task is first then, not for a particular one.
     waiting: RefCell<VecDeque<Waiting>>,
     next_ticket: Cell<u64>,
 }
@@ -30,19 +30,19 @@ struct Waiting {
 }
 
 impl Semaphore {
-    /// Lets `at_once` tasks pass at once; at least one.
+    /// A semaphore with `permits` permits; at least one.
     #[must_use]
-    pub fn new(at_once: usize) -> Self {
+    pub fn new(permits: usize) -> Self {
         Self {
             state: Rc::new(State {
-                free: Cell::new(at_once.max(1)),
+                free: Cell::new(permits.max(1)),
                 waiting: RefCell::default(),
                 next_ticket: Cell::new(0),
             }),
         }
     }
 
-    /// Waits for its turn. A task that is dropped while it waits leaves the queue.
+    /// Waits for a permit. A task that is dropped while it waits leaves the queue.
     pub fn acquire(&self) -> impl Future<Output = Permit> + use<> {
         Acquire {
             state: Rc::clone(&self.state),
@@ -52,7 +52,7 @@ impl Semaphore {
 }
 
 impl State {
-    /// The first in the queue leaves it when it runs, and wakes the next.
+    /// Wakes the first in the queue, which leaves it when it runs and wakes the next.
     fn wake_first(&self) {
         if self.free.get() > 0
             && let Some(first) = self.waiting.borrow().front()
@@ -71,8 +71,8 @@ impl State {
         self.wake_first();
     }
 
-    /// Takes a permit if one is free and nobody else has waited longer.
-    fn try_pass(&self, ticket: Option<u64>) -> bool {
+    /// Takes a permit if one is free and no other task has waited longer.
+    fn try_acquire(&self, ticket: Option<u64>) -> bool {
         let waiting = self.waiting.borrow();
         let is_first = waiting
             .front()
@@ -85,7 +85,7 @@ impl State {
         true
     }
 
-    /// Queues up, or renews the waker of a task that has done so.
+    /// Joins the queue, or updates the waker of a task that is in it.
     fn wait(&self, ticket: Option<u64>, waker: &Waker) -> u64 {
         let mut waiting = self.waiting.borrow_mut();
         let place = waiting
@@ -105,7 +105,7 @@ impl State {
     }
 }
 
-/// A turn; given back when it is dropped.
+/// A permit; returned when dropped.
 #[derive(Debug)]
 pub struct Permit {
     state: Rc<State>,
@@ -130,7 +130,7 @@ impl Future for Acquire {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Permit> {
         let state = Rc::clone(&self.state);
-        if state.try_pass(self.ticket) {
+        if state.try_acquire(self.ticket) {
             if let Some(ticket) = self.ticket.take() {
                 state.leave(ticket);
             }
@@ -143,7 +143,7 @@ impl Future for Acquire {
 
 impl Drop for Acquire {
     fn drop(&mut self) {
-        // A task that was woken and is dropped instead must not keep the others waiting.
+        // A task that was woken but is dropped must not keep the others waiting.
         if let Some(ticket) = self.ticket {
             self.state.leave(ticket);
         }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_the_limit_pass_and_all_do_in_the_end() {
+    fn no_more_than_the_limit_hold_a_permit_and_all_get_one() {
         let reactor = Reactor::new().unwrap();
         let semaphore = Semaphore::new(32);
         let (now, most, passed) = (
@@ -185,14 +185,14 @@ mod tests {
                 passed.set(passed.get() + 1);
             });
         }
-        // Wakes all tasks in the midst of it, as each stage of a load does.
+        // Wakes all tasks meanwhile, as each stage of a load does.
         reactor.handle().wake_all();
         reactor.run_tasks(|| false).unwrap();
         assert_eq!((most.get(), passed.get()), (32, 1000));
     }
 
     #[test]
-    fn a_task_that_was_polled_for_nothing_takes_no_wake_up_of_others() {
+    fn a_spurious_poll_takes_no_wake_up_from_others() {
         let reactor = Reactor::new().unwrap();
         let semaphore = Semaphore::new(1);
         let passed = Rc::new(Cell::new(0));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_dropped_after_it_was_woken_lets_the_next_pass() {
+    fn a_task_dropped_after_it_was_woken_lets_the_next_one_run() {
         let reactor = Reactor::new().unwrap();
         let semaphore = Semaphore::new(1);
         let passed = reactor.block_on(async {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn they_pass_in_the_order_of_their_coming() {
+    fn permits_are_given_in_order_of_arrival() {
         let semaphore = Semaphore::new(1);
         let held = semaphore.acquire();
         let mut held: Boxed = Box::pin(held);
@@ -254,7 +254,7 @@ mod tests {
         let mut first: Boxed = Box::pin(semaphore.acquire());
         assert!(is_pending(&mut first));
         drop(permit);
-        // One that comes now waits behind the one that was woken.
+        // A new task waits behind the one that was woken.
         let mut late: Boxed = Box::pin(semaphore.acquire());
         assert!(is_pending(&mut late));
         let Poll::Ready(permit) = first.as_mut().poll(&mut context) else {

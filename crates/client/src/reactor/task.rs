@@ -1,4 +1,4 @@
-//! Tasks and the queue of those that can go on.
+//! Tasks, and the queue of those that are ready.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,10 +10,10 @@ use super::Inner;
 
 pub(super) type BoxFuture = Pin<Box<dyn Future<Output = ()>>>;
 
-/// The number that stands for the future given to `block_on`.
+/// The task number of the future given to `block_on`.
 pub(super) const MAIN: usize = usize::MAX;
 
-/// A future and what wakes it. In a box, since it leaves its place for each poll.
+/// A future and its waker. Boxed, because it leaves its place for each poll.
 pub(super) struct Running {
     future: BoxFuture,
     waker: Waker,
@@ -52,12 +52,12 @@ impl Task {
     }
 }
 
-/// Which tasks can go on, as far as other threads say so. What the loop's own
-/// thread wakes, which is nearly all, goes to its own list without a lock.
+/// The tasks that other threads have woken. Those that the loop's own thread wakes, nearly
+/// all, go to a list of their own without a lock.
 #[derive(Debug)]
 pub(super) struct ReadyQueue {
     remote: Mutex<Remote>,
-    /// There is something in `remote`.
+    /// `remote` is not empty.
     has_remote: AtomicBool,
     waker: mio::Waker,
 }
@@ -90,7 +90,7 @@ impl ReadyQueue {
     fn tell(&self, what: impl FnOnce(&mut Remote)) {
         what(&mut self.lock());
         self.has_remote.store(true, Ordering::Release);
-        // It fails only when the loop is gone, and then nothing is left to wake.
+        // Fails only when the loop is gone, and then there is nothing left to wake.
         let _ = self.waker.wake();
     }
 
@@ -98,7 +98,7 @@ impl ReadyQueue {
         self.remote.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends what other threads have woken to `batch`; true when every task is meant.
+    /// Appends what other threads have woken to `batch`; returns true if all tasks were woken.
     pub(super) fn take(&self, batch: &mut Vec<usize>) -> bool {
         if !self.has_remote.load(Ordering::Relaxed)
             || !self.has_remote.swap(false, Ordering::Acquire)

@@ -1,5 +1,5 @@
-//! Timers, to the microsecond: epoll's own timeout counts milliseconds, which
-//! would show as lateness of an open loop, so a timerfd wakes the loop.
+//! Timers with microsecond precision. A timerfd wakes the loop: epoll's own timeout counts
+//! milliseconds, which would appear as lateness of an open loop.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -17,14 +17,14 @@ use rustix::time::{
 
 use super::Inner;
 
-/// How often it is asked whether work is still wanted.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often [`unless`] checks whether to stop.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(super) struct Timers {
     fd: OwnedFd,
     heap: RefCell<BinaryHeap<Reverse<Timer>>>,
-    /// What the timerfd is set to.
+    /// When the timerfd expires.
     armed: Cell<Option<Instant>>,
 }
 
@@ -74,7 +74,7 @@ impl Timers {
         self.heap.borrow_mut().push(Reverse(Timer { at, waker }));
     }
 
-    /// Sets the timerfd to the next timer, if that is not what it is set to.
+    /// Sets the timerfd to the next timer, unless it is set to that already.
     pub(super) fn arm(&self) -> std::io::Result<()> {
         let next = self.heap.borrow().peek().map(|Reverse(timer)| timer.at);
         if next.is_none() || next == self.armed.get() {
@@ -100,7 +100,7 @@ impl Timers {
         Ok(())
     }
 
-    /// Wakes all whose time has come.
+    /// Wakes the tasks of all timers that have expired.
     pub(super) fn fire(&self, now: Instant) {
         self.armed.set(None);
         let mut heap = self.heap.borrow_mut();
@@ -150,7 +150,7 @@ pub struct Elapsed;
 /// Runs `future` for at most `limit`.
 ///
 /// # Errors
-/// [`Elapsed`] when it did not end in time; it is dropped then.
+/// [`Elapsed`] when it did not end in time; it is then dropped.
 pub async fn timeout<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
     let mut future = pin!(future);
     let mut sleep = pin!(sleep_until(Instant::now() + limit));
@@ -163,12 +163,12 @@ pub async fn timeout<F: Future>(limit: Duration, future: F) -> Result<F::Output,
     .await
 }
 
-/// Runs `future` until it ends, or until `stopped` says that nobody wants it any more:
-/// then it is dropped, and there is no output.
+/// Runs `future` until it ends, or until `stopped` returns true: then it is dropped, and the
+/// result is `None`.
 pub async fn unless<F: Future>(stopped: impl Fn() -> bool, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     while !stopped() {
-        if let Ok(output) = timeout(LOOK, future.as_mut()).await {
+        if let Ok(output) = timeout(POLL_INTERVAL, future.as_mut()).await {
             return Some(output);
         }
     }

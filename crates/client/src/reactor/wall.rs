@@ -1,10 +1,10 @@
-//! The wall clock, in which the kernel stamps what arrives, on the monotonic clock.
+//! Converts the kernel's time stamps from the wall clock to the monotonic clock.
 //!
-//! On Linux the two differ by a number that only a step of the wall clock changes: when
-//! NTP slews (at most 500 ppm), it slews both (clock_gettime(2)), so a difference that was
-//! taken a second ago is off by no more than the two readings that made it, some 50 ns.
-//! A timer that the kernel cancels when the wall clock is set (timerfd_create(2)) tells of
-//! steps; what was stamped around one is not translated at all.
+//! On Linux only a step of the wall clock changes the difference between the two: NTP slews
+//! both (at most 500 ppm, clock_gettime(2)). A difference that was measured a second ago is
+//! therefore as exact as the two readings that it comes from, about 50 ns. A timer that the
+//! kernel cancels when the wall clock is set (timerfd_create(2)) reports steps; stamps taken
+//! around one are not converted at all.
 
 use std::cell::Cell;
 use std::io::Result;
@@ -19,12 +19,12 @@ use rustix::time::{
 
 use crate::clock::monotonic_ns;
 
-/// How often the difference of the clocks is taken anew.
+/// How often the difference of the clocks is measured.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Readings of which the quickest counts: one that was interrupted is worth little.
+/// Readings of both clocks. The quickest counts: the others may have been interrupted.
 const READINGS: usize = 5;
-/// Two differences that are apart by more than this have a step between them. Far above
-/// what a reading may be off, far below what anybody sets a clock by.
+/// If two differences are further apart than this, the wall clock was set in between. Far
+/// above the error of a reading, and far below any step in practice.
 const STEP_NS: u64 = 20_000;
 
 /// A time of the wall clock, in nanoseconds since 1970.
@@ -38,7 +38,7 @@ impl WallTime {
     }
 }
 
-/// The two clocks at the same moment.
+/// The two clocks at the same instant.
 #[derive(Debug, Clone, Copy)]
 struct Reference {
     wall: WallTime,
@@ -72,7 +72,7 @@ impl Reference {
     }
 }
 
-/// Translates times of the wall clock, for one event loop.
+/// Converts times of the wall clock, for one event loop.
 #[derive(Debug)]
 pub(super) struct WallClock {
     timer: OwnedFd,
@@ -81,7 +81,7 @@ pub(super) struct WallClock {
 }
 
 impl WallClock {
-    /// Has `registry` hear of `token` each second, and when the wall clock is set.
+    /// Sends `token` to `registry` each second, and when the wall clock is set.
     pub(super) fn new(registry: &mio::Registry, token: mio::Token) -> Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Realtime, flags)?;
@@ -99,7 +99,8 @@ impl WallClock {
         Ok(clock)
     }
 
-    /// The timer has expired or was canceled: takes the difference of the clocks anew.
+    /// Measures the difference of the clocks again, after the timer has expired or was
+    /// cancelled.
     pub(super) fn tick(&self) -> Result<()> {
         let mut expirations = [0; 8];
         let was_set = rustix::io::read(&self.timer, &mut expirations) == Err(Errno::CANCELED);
@@ -108,8 +109,8 @@ impl WallClock {
         Ok(())
     }
 
-    /// Behind a step nothing is translated until the next reference: packets that were
-    /// stamped before it may still be unread.
+    /// After a step nothing is converted until the next reference: packets that were stamped
+    /// before it may still be unread.
     fn renew(&self, was_set: bool, fresh: Option<Reference>) {
         let is_same_clock = |fresh: &Reference| match self.reference.get() {
             Some(old) => !old.was_set_before(*fresh),
@@ -119,7 +120,7 @@ impl WallClock {
         self.reference.set(trusted);
     }
 
-    /// Sets the timer to a second from now.
+    /// Sets the timer to one second from now.
     fn arm(&self) -> Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let at = now.unwrap_or_default() + PERIOD;
@@ -165,7 +166,7 @@ mod tests {
         )
     }
 
-    /// A reference taken by a wall clock that is ahead by so much, or behind.
+    /// A reference taken with a wall clock that is ahead by `ahead_ns`.
     fn set_by(reference: Reference, ahead_ns: i64) -> Reference {
         Reference {
             wall: WallTime(reference.wall.0.checked_add_signed(ahead_ns).unwrap()),
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_translated_between_a_step_and_the_next_reference() {
+    fn nothing_is_converted_between_a_step_and_the_next_reference() {
         let clock = clock();
         clock.renew(true, Reference::take());
         assert_eq!(clock.monotonic_ns(wall_now()), None);
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_nobody_told_of_is_seen_in_the_next_reference() {
+    fn a_step_that_was_not_reported_is_detected_at_the_next_reference() {
         for ahead_ns in [100_000, -100_000, 3_600_000_000_000, -3_600_000_000_000] {
             let clock = clock();
             let stepped = set_by(Reference::take().unwrap(), ahead_ns);

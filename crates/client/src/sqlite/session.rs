@@ -100,7 +100,7 @@ impl ToSql for Value<'_> {
     }
 }
 
-/// SQLite's error as a workload sees it, in the middle of `statement`.
+/// SQLite's error for a workload, raised by `statement`.
 #[must_use]
 pub fn session_error(error: &rusqlite::Error, statement: Option<&str>) -> SessionError {
     let code = error.sqlite_error();
@@ -110,7 +110,7 @@ pub fn session_error(error: &rusqlite::Error, statement: Option<&str>) -> Sessio
     };
     SessionError {
         kind,
-        // The low byte is the primary code that SQLite's documentation names.
+        // The low byte is the primary code of SQLite's documentation.
         code: code.map_or(0, |error| (error.extended_code & 0xff).unsigned_abs()),
         sqlstate: None,
         message: error.to_string(),
@@ -122,12 +122,12 @@ pub fn session_error(error: &rusqlite::Error, statement: Option<&str>) -> Sessio
 #[must_use]
 pub fn error_remedy(code: u32) -> Option<&'static str> {
     Some(match code {
-        5 | 6 => "another process holds the database: close it, or use another file",
+        5 | 6 => "another process has locked the database: close it, or use another file",
         8 => "the file or its directory is read-only for this user",
-        10 | 13 => "the disk has no room left or fails: free space, or use another file",
+        10 | 13 => "the disk is full or failing: free space, or use another file",
         14 => "check that the directory exists and may be written to",
-        11 | 26 => "the file is no SQLite database, or damaged: name another one",
-        1 => "the tables have another schema than sysbench's: drop them, or use another file",
+        11 | 26 => "the file is not an SQLite database, or is damaged: use another one",
+        1 => "the schema of the tables is not sysbench's: drop them, or use another file",
         _ => return None,
     })
 }

@@ -24,37 +24,37 @@ pub struct SqliteTarget {
 /// A URL that names no database.
 #[derive(Debug, thiserror::Error)]
 pub enum SqliteTargetError {
-    /// The text is not of the form.
+    /// The text is malformed.
     #[error(
         "{0}; a database is named like sqlite: (temporary) or sqlite:path/to/file?journal_mode=wal&synchronous=full"
     )]
     Url(String),
-    /// No room for a temporary database.
+    /// A temporary database could not be created.
     #[error(
-        "cannot make a temporary directory in {directory}: {source}; set TMPDIR to one with room"
+        "cannot create a temporary directory in {directory}: {source}; set TMPDIR to a directory with free space"
     )]
     Temporary {
         /// Where.
         directory: PathBuf,
-        /// The system's words.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl SqliteTarget {
-    /// Reads a URL. The default is WAL with `synchronous=normal`, as servers that
+    /// Parses a URL. The default is WAL with `synchronous=normal`, as servers that
     /// embed SQLite set it.
     ///
     /// # Errors
-    /// When it is not of the form, or there is no room for a temporary database.
+    /// When it is malformed, or a temporary database cannot be created.
     pub fn parse(url: &str) -> Result<Self, SqliteTargetError> {
         Self::parse_in(url, &std::env::temp_dir())
     }
 
-    /// Reads a URL; a temporary database is made in `directory`.
+    /// Parses a URL; a temporary database is created in `directory`.
     ///
     /// # Errors
-    /// As of [`SqliteTarget::parse`].
+    /// As for [`SqliteTarget::parse`].
     pub fn parse_in(url: &str, directory: &Path) -> Result<Self, SqliteTargetError> {
         let rest = url.strip_prefix("sqlite:").ok_or_else(|| {
             SqliteTargetError::Url(format!("{url:?} does not begin with sqlite:"))
@@ -100,7 +100,7 @@ impl SqliteTarget {
         &self.path
     }
 
-    /// The database and its settings, for people.
+    /// The database and its settings, for messages.
     #[must_use]
     pub fn shown(&self) -> String {
         let name = match &self.temporary {

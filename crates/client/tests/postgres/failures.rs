@@ -27,9 +27,11 @@ fn connector(server: &PostgresServer) -> Connector {
 
 async fn session(server: &PostgresServer) -> PostgresSession {
     let mut catalog = Catalog::default();
-    let label = catalog.labels.intern("update", Class::Write);
-    catalog.add(label, "UPDATE t SET k = k + 1 WHERE id = $1".to_owned());
-    connector(server).connect(&Arc::new(catalog)).await.unwrap()
+    let label = catalog.labels.intern("index_update", Class::Write);
+    let sql = "UPDATE t SET k = k + 1 WHERE id = $1";
+    catalog.add(label, sql.to_owned());
+    let catalog = Arc::new(catalog);
+    connector(server).connect(&catalog).await.unwrap()
 }
 
 async fn query(session: &mut PostgresSession, sql: &str) -> Result<u64, SessionError> {

@@ -10,6 +10,7 @@ mod failures;
 mod impostors;
 mod logins;
 mod statements;
+mod workloads;
 
 use std::future::Future;
 

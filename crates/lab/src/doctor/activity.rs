@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use super::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Mend, Seen};
 
 /// Shares of all CPUs, in %.
 const SOME_CPU_PCT: f64 = 5.0;

@@ -1,6 +1,5 @@
 //! What a load is going to ask of host and servers.
 
-use crate::database::Database;
 use crate::files;
 use crate::needs;
 use crate::trial::{Place, Trial};
@@ -40,10 +39,8 @@ impl Asked {
         let servers = u64::from(trial.instances.max(1));
         let tables = u64::from(trial.workload.tables(&trial.options, trial.load.users));
         let statements = match trial.protocol {
-            client::mysql::StatementProtocol::Prepared => {
-                trial.workload.statement_count(&trial.options)
-            }
-            client::mysql::StatementProtocol::Text => 0,
+            client::StatementProtocol::Prepared => trial.workload.statement_count(&trial.options),
+            _ => 0,
         };
         let rows = tables.saturating_mul(trial.options.rows);
         let asked = Self {
@@ -60,15 +57,15 @@ impl Asked {
             Place::Private(spec) => Self {
                 private_servers: servers,
                 cpu_thousandths: spec.cpus.as_ref().map_or(0, thousandths),
-                pool_bytes: servers.saturating_mul(needs::pool_bytes(&crate::spec::config(spec))),
+                pool_bytes: servers.saturating_mul(pool_bytes(spec)),
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked
             },
-            Place::Given(Database::Sqlite(_)) | Place::Sqlite => Self {
+            Place::Given(_) | Place::Temporary(_) if trial.is_in_process() => Self {
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked
             },
-            Place::Given(Database::Mysql { .. }) => asked,
+            Place::Given(_) | Place::Temporary(_) => asked,
         }
     }
 
@@ -89,6 +86,12 @@ impl Asked {
             disk_bytes: self.disk_bytes.max(other.disk_bytes),
         }
     }
+}
+
+/// The buffer pool of a study's servers.
+fn pool_bytes(spec: &plan::EngineSpec) -> u64 {
+    let needs = |engine: &dyn engine::Server| engine.needs(&crate::spec::config(spec), 0, 0);
+    crate::spec::engine_of(spec).map_or(0, |engine| needs(engine).pool_bytes)
 }
 
 /// The study's numbers are bounded far below what fits.

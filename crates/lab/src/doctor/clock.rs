@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use super::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Mend, Seen};
 
 /// Read from memory, without a call into kernel or hypervisor; the best first.
 const FAST: [&str; 5] = [
@@ -151,8 +151,8 @@ fn sync_of_chrony(chrony: Option<&Chrony>) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::check::{on_host, run};
     use Level::{Note, Passed, Spoils, Unseen};
+    use measure::finding::check::{on_host, run};
 
     #[test]
     fn clocks_that_must_be_asked_are_slow() {

@@ -3,8 +3,8 @@
 use measure::finding::Level;
 
 use super::asked::Asked;
-use super::check::{About, Check, Mend, Seen};
-use crate::needs::shown_bytes;
+use measure::bytes::shown_bytes;
+use measure::finding::check::{About, Check, Mend, Seen};
 
 /// Where this process runs.
 #[derive(Debug, Clone, PartialEq, Default)]

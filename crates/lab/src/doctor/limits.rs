@@ -3,8 +3,8 @@
 use measure::finding::Level;
 
 use super::asked::Asked;
-use super::check::{About, Check, Mend, Seen};
 use crate::files::OWN_FILES;
+use measure::finding::check::{About, Check, Mend, Seen};
 
 /// Files that a server has open besides connections and tables.
 const SERVER_FILES: u64 = 300;

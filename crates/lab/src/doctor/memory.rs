@@ -3,8 +3,8 @@
 use measure::finding::Level;
 
 use super::asked::Asked;
-use super::check::{About, Check, Mend, Seen};
-use crate::needs::shown_bytes;
+use measure::bytes::shown_bytes;
+use measure::finding::check::{About, Check, Mend, Seen};
 
 /// What the kernel keeps to itself and servers need besides their buffer pools: one part in so many.
 const KEPT_FREE: u64 = 10;

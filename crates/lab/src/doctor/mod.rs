@@ -10,7 +10,6 @@
 
 mod activity;
 mod asked;
-mod check;
 mod clock;
 mod container;
 mod cpu;
@@ -19,22 +18,21 @@ mod memory;
 mod place;
 mod read;
 mod reference;
-mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use measure::finding::Finding;
+use engine::checks::{self, Facts};
+use measure::finding::{Finding, check};
 use plan::EngineSpec;
 
 pub use asked::Asked;
 pub use reference::doctor_markdown;
 
-use crate::database::Database;
-use crate::servers::Installed;
+use crate::Database;
 use crate::trial::{Place, Trial};
-use server::Server;
+use engine::{ENGINES, Engine, Installed, Server};
 
 /// How long the host is watched for what else it does, when somebody waits for the answer.
 pub const LONG_LOOK: Duration = Duration::from_secs(1);
@@ -65,13 +63,13 @@ pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
     let asked = subject.trials.iter().map(Asked::of).reduce(Asked::most);
     let servers = servers(subject);
     let mut findings = on_host(subject, asked, &servers);
-    findings.extend(servers.iter().flat_map(server::judge));
+    findings.extend(servers.iter().flat_map(checks::judge));
     let mut findings = merged(findings);
     findings.sort_by_key(|finding| finding.level);
     findings
 }
 
-fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Server]) -> Vec<Finding> {
+fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Facts]) -> Vec<Finding> {
     let places = places(subject, servers);
     let devices = places.iter().flat_map(|(_, place)| place.devices.clone());
     let devices: Vec<String> = devices.collect();
@@ -111,7 +109,7 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Server]) -> V
 }
 
 /// The places that were named, and where servers of this host have their data or will.
-fn places(subject: &Subject<'_>, servers: &[Server]) -> Vec<(PathBuf, place::Place)> {
+fn places(subject: &Subject<'_>, servers: &[Facts]) -> Vec<(PathBuf, place::Place)> {
     let named = subject.places.iter().cloned();
     let running = servers.iter().filter_map(read::server::data_dir_here);
     let mut needed: BTreeMap<PathBuf, u64> = named.chain(running).map(|dir| (dir, 0)).collect();
@@ -132,9 +130,8 @@ fn places(subject: &Subject<'_>, servers: &[Server]) -> Vec<(PathBuf, place::Pla
 fn data_dir(trial: &Trial) -> Option<PathBuf> {
     let cache = || crate::home::place().ok();
     match &trial.place {
-        Place::Given(Database::Mysql { .. }) => None,
-        Place::Given(Database::Sqlite(target)) => Some(target.path().to_owned()),
-        Place::Sqlite => cache(),
+        Place::Given(database) => database.file().map(ToOwned::to_owned),
+        Place::Temporary(_) => cache(),
         Place::Private(spec) => match &spec.directory {
             Some(directory) => Some(directory.value.clone()),
             None => cache(),
@@ -143,7 +140,7 @@ fn data_dir(trial: &Trial) -> Option<PathBuf> {
 }
 
 /// The servers that were named and those of the trials, each once.
-fn servers(subject: &Subject<'_>) -> Vec<Server> {
+fn servers(subject: &Subject<'_>) -> Vec<Facts> {
     let mut given: BTreeMap<String, (&Database, Option<Asked>)> = BTreeMap::new();
     for database in subject.servers {
         given.insert(database.shown(), (database, None));
@@ -165,7 +162,7 @@ fn servers(subject: &Subject<'_>) -> Vec<Server> {
                     None => planned.push((spec, trial, asked)),
                 }
             }
-            Place::Sqlite => {}
+            Place::Temporary(_) => {}
         }
     }
     let running = given
@@ -175,7 +172,7 @@ fn servers(subject: &Subject<'_>) -> Vec<Server> {
 }
 
 /// The servers that trials are going to start, told apart by the first trial of each.
-fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Server> {
+fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Facts> {
     let mut programs: Vec<(&EngineSpec, Result<Installed, String>)> = Vec::new();
     let specs = planned.iter().map(|(spec, ..)| *spec);
     let varied = varied(&specs.collect::<Vec<_>>());
@@ -197,7 +194,12 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Server> {
             1 => spec.engine.name().to_owned(),
             _ => format!("{} of {}", spec.engine.name(), trial.label),
         };
-        let mut server = read::server::planned(name, spec, &found, *asked, data_dir(trial));
+        let Ok(engine) = crate::spec::engine_of(spec) else {
+            continue;
+        };
+        let config = crate::spec::config(spec);
+        let disk = data_dir(trial);
+        let mut server = read::server::planned(name, engine, &config, &found, *asked, disk);
         server.varied.clone_from(&varied);
         servers.push(server);
     }
@@ -207,9 +209,12 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Server> {
 /// Settings of which servers of one engine have different values, be it in a sweep or in
 /// variants.
 fn varied(specs: &[&EngineSpec]) -> BTreeSet<String> {
-    let of =
-        |spec: &EngineSpec| -> BTreeMap<String, String> { read::server::of_study(spec).collect() };
-    let all: Vec<BTreeMap<String, String>> = specs.iter().map(|spec| of(spec)).collect();
+    let of = |spec: &&EngineSpec| -> BTreeMap<String, String> {
+        let engine = crate::spec::engine_of(spec).ok();
+        let chosen = engine.map(|engine| engine.chosen_settings(&crate::spec::config(spec)));
+        chosen.into_iter().flatten().collect()
+    };
+    let all: Vec<BTreeMap<String, String>> = specs.iter().map(of).collect();
     let names = all.iter().flat_map(|settings| settings.keys());
     let differs = |name: &&String| {
         let mut values = all.iter().map(|settings| settings.get(*name));
@@ -266,11 +271,20 @@ fn families() -> Vec<(&'static str, Vec<check::About>)> {
         ("Limits of this process", abouts(limits::CHECKS)),
         ("Machine and control groups", abouts(container::CHECKS)),
         ("File systems and disks", all(&place::CHECKS)),
-        (
-            "Servers",
-            server::checks().map(|check| check.about).collect(),
-        ),
+        ("Servers", of_servers()),
     ]
+}
+
+/// The checks of all engines, each once.
+fn of_servers() -> Vec<check::About> {
+    let mut abouts: Vec<check::About> = Vec::new();
+    let servers = ENGINES.into_iter().filter_map(Engine::server);
+    for check in servers.flat_map(Server::checks) {
+        if abouts.iter().all(|known| known.id != check.about.id) {
+            abouts.push(check.about);
+        }
+    }
+    abouts
 }
 
 #[cfg(test)]
@@ -308,7 +322,7 @@ mod tests {
             places: &places,
             ..Subject::default()
         });
-        let of_servers = server::checks().count();
+        let of_servers = of_servers().len();
         let all: usize = families().iter().map(|(_, checks)| checks.len()).sum();
         assert_eq!(findings.len(), all - of_servers);
         assert!(findings.is_sorted_by_key(|finding| finding.level));

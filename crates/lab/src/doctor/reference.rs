@@ -1,7 +1,7 @@
 //! The reference page, written from the tables of checks.
 
-use super::check::{About, Mend};
 use super::families;
+use measure::finding::check::{About, Mend};
 
 const INTRO: &str = include_str!("reference_intro.md");
 

@@ -8,7 +8,7 @@ use measure::metric::Metrics;
 use measure::setup::{Input, Outcome, Unfinished};
 
 use super::{Heard, Hearing, Watch};
-use crate::database::Database;
+use crate::Database;
 use crate::failure::{Cause, Failure};
 
 /// What the loads of a trial gave.
@@ -118,7 +118,7 @@ impl Hearing<'_> {
             point: Vec::new(),
             repeat: trial.repeat,
             started_at: None,
-            setup: trial.setup_of(&database.engine(), &database.shown(), None, 0),
+            setup: trial.setup_of(&database.product(), &database.shown(), None, 0),
             unfinished: Unfinished::default(),
             instances: Vec::new(),
             metrics: Metrics::new(),

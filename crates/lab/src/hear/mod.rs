@@ -13,7 +13,7 @@ use measure::metric::{Metrics, MonitorPoint};
 use measure::setup::{Outcome, StatementKind, server_lost};
 use measure::slice::{Phase, Second};
 
-use crate::database::Database;
+use crate::Database;
 use crate::early::Early;
 use crate::failure::{Cause, Failure};
 use crate::keeper::Keeper;

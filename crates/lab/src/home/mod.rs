@@ -30,7 +30,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::account::Account;
 use crate::error::LabError;
-use crate::needs;
 use crate::process;
 use crate::template::cache;
 use lock::Lock;
@@ -250,5 +249,5 @@ fn cache_limit() -> Result<u64, LabError> {
         return Ok(CACHE_LIMIT_BYTES);
     };
     let text = text.to_string_lossy();
-    needs::parse_bytes(&text).ok_or_else(|| LabError::CacheLimit(text.into_owned()))
+    measure::bytes::parse_bytes(&text).ok_or_else(|| LabError::CacheLimit(text.into_owned()))
 }

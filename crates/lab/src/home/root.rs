@@ -126,7 +126,7 @@ fn is_there(path: &Path) -> Result<bool, LabError> {
     }
 }
 
-/// MariaDB's installation program is a shell script that takes no path with a space in it,
+/// An engine's installation program may be a shell script that takes no path with a space in it,
 /// and is not to be led astray by other characters either.
 fn check_characters(root: &Path) -> Result<(), LabError> {
     let text = root.to_string_lossy();

@@ -7,7 +7,6 @@
 mod cpu;
 pub(crate) mod device;
 mod disk;
-mod innodb;
 pub(crate) mod memory;
 pub(crate) mod mounts;
 mod network;
@@ -20,14 +19,13 @@ mod watcher;
 mod window;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use client::mysql::Target;
 use measure::metric::{Metrics, MonitorPoint};
 
+use crate::Database;
 use sample::{Sample, derive};
 use watcher::Watcher;
 use window::Window;
@@ -55,8 +53,8 @@ pub struct WatchedServer {
     pub data_dir: Option<PathBuf>,
     /// The control group that limits its CPU time.
     pub group_dir: Option<PathBuf>,
-    /// Where to ask for its counters: one connection is opened there.
-    pub target: Option<Arc<Target>>,
+    /// What is asked for its counters: one connection is opened there.
+    pub database: Option<Database>,
 }
 
 /// The load's clock, as far as the monitors need it.

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use engine::counters::{self, Reading};
+
 use super::values::Values;
-use super::{cpu, disk, innodb, memory, network, pressure, process, quota};
+use super::{cpu, disk, memory, network, pressure, process, quota};
 
 /// All that was read at an instant; what could not be is absent.
 #[derive(Debug, Clone)]
@@ -27,7 +29,8 @@ pub(super) struct Server {
     pub(super) number: u32,
     pub(super) process: Option<process::Raw>,
     pub(super) quota: Option<quota::Raw>,
-    pub(super) innodb: Option<innodb::Raw>,
+    /// What it counts itself.
+    pub(super) counters: Option<Reading>,
 }
 
 /// The metrics of the stretch between two samples.
@@ -75,7 +78,7 @@ fn disks(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
 fn servers(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
     let mut processes: Option<process::Step> = None;
     let mut quotas: Option<quota::Step> = None;
-    let mut engines: Option<innodb::Step> = None;
+    let mut engines: Option<counters::Step> = None;
     for (before, after) in before.servers.iter().zip(&after.servers) {
         let whose = format!("server[{}]", after.number);
         let process = before.process.as_ref().zip(after.process.as_ref());
@@ -88,10 +91,13 @@ fn servers(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
             step.put(&whose, values);
             quotas.get_or_insert_default().add(&step);
         }
-        let innodb = before.innodb.as_ref().zip(after.innodb.as_ref());
-        if let Some(step) = innodb.and_then(|(b, a)| innodb::derive(b, a)) {
-            step.put(&whose, values);
-            engines.get_or_insert_default().add(&step);
+        let counters = before.counters.as_ref().zip(after.counters.as_ref());
+        if let Some(step) = counters.and_then(|(b, a)| counters::derive(b, a)) {
+            put(&step, &whose, values);
+            match &mut engines {
+                Some(all) => all.add(&step),
+                None => engines = Some(step),
+            }
         }
     }
     if let Some(processes) = processes {
@@ -101,6 +107,12 @@ fn servers(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
         quotas.put("server", values);
     }
     if let Some(engines) = engines {
-        engines.put("server", values);
+        put(&engines, "server", values);
+    }
+}
+
+fn put(step: &counters::Step, whose: &str, values: &mut Values) {
+    for (name, value) in step.metrics() {
+        values.put(format!("{whose}.{name}"), value);
     }
 }

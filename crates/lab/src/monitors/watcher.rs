@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use client::reactor::Reactor;
+use engine::counters::{Counters, Reading, ask_all, leave_all};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::innodb::{Feed, ask_all, leave_all};
 use super::sample::{Sample, Server};
 use super::{Watched, cpu, device, disk, memory, network, pressure, process, quota};
 use crate::kernel;
@@ -16,7 +16,7 @@ pub(super) struct Watcher {
     servers: Vec<Place>,
     disks: Vec<String>,
     /// A server that is not asked has none.
-    feeds: Vec<Option<Feed>>,
+    counters: Vec<Option<Counters>>,
     reactor: Option<Reactor>,
 }
 
@@ -45,9 +45,9 @@ impl Watcher {
                 })
                 .collect(),
             disks,
-            feeds: servers
+            counters: servers
                 .into_iter()
-                .map(|server| server.target.map(Feed::new))
+                .map(|server| server.database?.counters())
                 .collect(),
             // Without one the servers' own counters are absent.
             reactor: Reactor::new().ok(),
@@ -80,22 +80,22 @@ impl Watcher {
                     number: place.number,
                     process: place.pid.and_then(|pid| of_process(&pid.to_string())),
                     quota: place.group_dir.as_deref().and_then(quota::read),
-                    innodb: None,
+                    counters: None,
                 })
                 .collect(),
         };
         for (server, answer) in sample.servers.iter_mut().zip(self.ask()) {
-            server.innodb = answer;
+            server.counters = answer;
         }
         sample.own_cpu = own_cpu();
         sample
     }
 
-    fn ask(&mut self) -> Vec<Option<super::innodb::Raw>> {
+    fn ask(&mut self) -> Vec<Option<Reading>> {
         let asked = self
             .reactor
             .as_ref()
-            .map(|reactor| reactor.block_on(ask_all(&mut self.feeds)));
+            .map(|reactor| reactor.block_on(ask_all(&mut self.counters)));
         asked.and_then(Result::ok).unwrap_or_default()
     }
 }
@@ -104,7 +104,7 @@ impl Drop for Watcher {
     fn drop(&mut self) {
         if let Some(reactor) = &self.reactor {
             // Nobody is left to tell.
-            let _ = reactor.block_on(leave_all(&mut self.feeds));
+            let _ = reactor.block_on(leave_all(&mut self.counters));
         }
     }
 }

@@ -6,19 +6,18 @@ use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use engine::{Installed, Invocation, Paths};
+
 use crate::error::LabError;
 use crate::home::Home;
 use crate::process;
-use crate::servers::config::{Place, check_settings, my_cnf, plain_name};
 use crate::servers::start::write_for_server;
-use crate::servers::{DataDir, Engine, Installed, log};
+use crate::servers::{DataDir, log};
 
 /// How long the program may take to read its settings, which takes it some 50 ms.
 const LIMIT: Duration = Duration::from_secs(20);
 /// The most of a server's list of its variables that is read; today's have 200 kB.
 const HELP_BYTES: usize = 4 << 20;
-/// What both engines say of a name that they do not know.
-const UNKNOWN: &str = "unknown ";
 
 /// Makes sure that the program takes the settings.
 ///
@@ -34,42 +33,37 @@ pub(crate) fn check(
     config: &[(String, String)],
     interrupted: &AtomicBool,
 ) -> Result<(), LabError> {
-    check_settings(config)?;
+    let engine = installed.engine;
+    engine.check_settings(config)?;
+    let data = DataDir::new(home, "check", None)?;
+    data.hand_over()?;
     let asking = Asking {
         installed,
-        data: DataDir::new(home, "check", None)?,
+        // The port is not opened: any will do.
+        paths: data.paths(0, 1, 1),
+        data,
         interrupted,
     };
-    asking.data.hand_over()?;
-    let complaints = asking.run(config, validating(installed.engine))?.errors;
-    let Some((name, words)) = log::rejected(&complaints, config) else {
+    let validation = engine.validation(installed, &asking.paths);
+    let complaints = asking.run(config, &validation)?.errors;
+    let Some(rejected) = engine.rejected(&complaints, config) else {
         return Ok(());
     };
-    let near = match words.contains(UNKNOWN) {
-        true => asking.nearest(&name)?,
+    let near = match rejected.is_unknown {
+        true => asking.nearest(&rejected.name)?,
         false => None,
     };
     Err(LabError::RejectedSetting {
         server: installed.shown(),
-        name,
-        words,
+        name: rejected.name,
+        words: rejected.words,
         near,
     })
 }
 
-/// The options with which a program reads its settings and ends.
-fn validating(engine: Engine) -> &'static [&'static str] {
-    match engine {
-        // It has no option for that, but does not print its help before it has read them.
-        Engine::MariaDb => HELP,
-        Engine::MySql => &["--validate-config"],
-    }
-}
-
-const HELP: &[&str] = &["--verbose", "--help"];
-
 struct Asking<'a> {
     installed: &'a Installed,
+    paths: Paths,
     data: DataDir,
     interrupted: &'a AtomicBool,
 }
@@ -81,27 +75,15 @@ struct Said {
 }
 
 impl Asking<'_> {
-    fn run(&self, config: &[(String, String)], options: &[&str]) -> Result<Said, LabError> {
-        let (own, data) = (self.data.own(), self.data.data());
-        let (closed, init_file) = (self.data.closed(), self.data.init_file());
-        let place = Place {
-            number: 0,
-            dir: &own,
-            data: &data,
-            closed: &closed,
-            init_file: &init_file,
-            // Not opened: any will do.
-            port: 1,
-            connections: 1,
-        };
+    fn run(&self, config: &[(String, String)], invocation: &Invocation) -> Result<Said, LabError> {
         let account = self.data.home().account();
-        let text = my_cnf(self.installed, &place, config);
-        write_for_server(&self.data.config(), &text, account)?;
-        let mut command = process::command(account, &self.installed.program);
-        command.arg(format!("--defaults-file={}", self.data.config().display()));
+        let engine = self.installed.engine;
+        let text = engine.configuration(self.installed, &self.paths, config);
+        write_for_server(&self.paths.config(engine), &text, account)?;
+        let mut command = process::command(account, &invocation.program);
         let [words, errors] = ["words", "errors"].map(|name| self.data.dir().join(name));
         command
-            .args(options)
+            .args(&invocation.arguments)
             .stdout(writing(&words)?)
             .stderr(writing(&errors)?);
         process::run(command, LIMIT, self.interrupted)?;
@@ -115,9 +97,10 @@ impl Asking<'_> {
 
     /// The variable of the server that a name most likely meant.
     fn nearest(&self, name: &str) -> Result<Option<String>, LabError> {
-        let help = self.run(&[], HELP)?.words;
-        let known: Vec<String> = variables(&help).map(plain_name).collect();
-        let near = plan::nearest(&plain_name(name), known.iter().map(String::as_str));
+        let engine = self.installed.engine;
+        let listing = engine.listing(self.installed, &self.paths);
+        let known = engine.listed(&self.run(&[], &listing)?.words);
+        let near = plan::nearest(&engine.plain_name(name), known.iter().map(String::as_str));
         Ok(near.map(str::to_owned))
     }
 }
@@ -125,27 +108,4 @@ impl Asking<'_> {
 fn writing(path: &Path) -> Result<Stdio, LabError> {
     let file = File::create(path).map_err(LabError::at("write", path))?;
     Ok(Stdio::from(file))
-}
-
-/// The names in the table of variables at the end of a server's help.
-fn variables(help: &str) -> impl Iterator<Item = &str> {
-    help.lines()
-        .skip_while(|line| !line.starts_with("-----"))
-        .skip(1)
-        .map_while(|line| line.split_whitespace().next())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variables_are_those_of_the_table() {
-        let help = "Usage: mysqld [OPTIONS]\n  -a, --ansi  Use ANSI.\n\n\
-                    Variables (--variable-name=value)\nand boolean options {FALSE|TRUE}  Value\n\
-                    --------------------------- -----\nabort-slave-event-count     0\n\
-                    back-log                    151\n\nTo see what values\n";
-        let found: Vec<&str> = variables(help).collect();
-        assert_eq!(found, ["abort-slave-event-count", "back-log"]);
-    }
 }

@@ -4,6 +4,8 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use engine::Paths;
+
 use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::{Kind, Outside};
@@ -12,8 +14,8 @@ use crate::tree::{self, OpenDir};
 /// A server's directory below the run directory; it goes away with this value.
 ///
 /// ```text
-/// my.cnf        its configuration: dyno's, for the server to read
-/// init.sql      the password of its root account: the same, gone once it has started
+/// my.cnf        its configuration by whatever name: dyno's, for the server to read
+/// init.sql      the password of its only account: the same, gone once it has started
 /// closed/       where `INTO OUTFILE` may write, and cannot
 /// own/          the server's, closed to others: s.sock, pid, tmp/
 /// own/data/     its data, unless that lies on another disk
@@ -75,20 +77,23 @@ impl DataDir {
         self.own().join("s.sock")
     }
 
-    /// The server's configuration: not where its user could change it.
-    pub(crate) fn config(&self) -> PathBuf {
-        self.dir.join("my.cnf")
-    }
-
-    /// What the server executes before it accepts connections: not where its user could
-    /// change it.
-    pub(super) fn init_file(&self) -> PathBuf {
-        self.dir.join("init.sql")
+    /// What the engine must know of it.
+    pub(crate) fn paths(&self, number: u32, port: u16, connections: u32) -> Paths {
+        Paths {
+            number,
+            dir: self.dir.clone(),
+            own: self.own(),
+            data: self.data(),
+            closed: self.closed(),
+            socket: self.socket(),
+            port,
+            connections,
+        }
     }
 
     /// The only directory that statements may read and write files in: it is empty, and
     /// nobody may write there.
-    pub(super) fn closed(&self) -> PathBuf {
+    fn closed(&self) -> PathBuf {
         self.dir.join("closed")
     }
 

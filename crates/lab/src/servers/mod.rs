@@ -5,25 +5,19 @@
 //! [`Private`] server ends when it is dropped, whatever happens before.
 
 mod check;
-mod config;
 mod data_dir;
-mod engine;
 mod find;
 mod log;
+mod password;
 mod port;
 mod private;
-mod root;
 mod start;
 
 pub use data_dir::DataDir;
-pub use engine::Engine;
-pub use find::{Installed, find};
+pub use find::find;
 pub use private::Private;
 pub use start::{Wanted, start};
 
 pub(crate) use check::check;
-pub(crate) use config::{allowed_connections, check_settings, plain_name, same_name};
-pub(crate) use find::find_file;
-pub(crate) use log::failure_of;
-pub(crate) use root::lock_sql;
-pub(crate) use start::{write_init_config, write_readable};
+pub(crate) use log::{failure, read_tail};
+pub(crate) use start::{write_for_server, write_readable};

@@ -1,18 +1,17 @@
 //! A server that runs.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use client::mysql::{Connection, Target, TlsMode, TlsOptions};
-use client::reactor::Reactor;
+use engine::{Database, Login};
 
 use crate::error::LabError;
 use crate::platform::cgroup::Group;
 use crate::process;
-use crate::servers::root::Root;
+use crate::servers::password::Password;
 use crate::servers::start::{Recipe, Started};
 use crate::servers::{DataDir, log};
 
@@ -73,37 +72,6 @@ impl Drop for Running {
     }
 }
 
-/// Where a private server listens with TCP.
-fn tcp_url(port: u16, database: &str) -> String {
-    format!("mysql://root@127.0.0.1:{port}/{database}")
-}
-
-/// The same for its socket.
-pub(super) fn socket_url(socket: &Path, database: &str) -> String {
-    let path: String = socket.as_os_str().as_bytes().iter().map(encoded).collect();
-    format!("mysql://root@localhost/{database}?socket={path}")
-}
-
-/// How to log in there as `root`.
-pub(super) fn target(url: &str, root: &Root) -> Result<Target, LabError> {
-    // On one host nobody reads along, and TLS would be measured too.
-    let tls = TlsOptions {
-        mode: Some(TlsMode::Disable),
-        ..TlsOptions::default()
-    };
-    Target::parse(url, Some(root.password()), "root", &tls)
-        .map_err(|error| LabError::at("name", "a server".as_ref())(std::io::Error::other(error)))
-}
-
-/// A byte of a path as part of a URL.
-fn encoded(byte: &u8) -> String {
-    if byte.is_ascii_alphanumeric() || b"/-_.".contains(byte) {
-        char::from(*byte).to_string()
-    } else {
-        format!("%{byte:02X}")
-    }
-}
-
 impl Private {
     pub(super) fn new(recipe: Recipe, started: Started, data: DataDir) -> Self {
         Self {
@@ -128,7 +96,7 @@ impl Private {
         self.recipe.number
     }
 
-    /// `server 1 (MariaDB 10.11.14)`.
+    /// Its number, engine and version.
     #[must_use]
     pub fn name(&self) -> String {
         self.recipe.name()
@@ -167,26 +135,29 @@ impl Private {
     /// The address of a database as `root`, without the password.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
-        tcp_url(self.port, database)
+        self.recipe.installed.engine.url(self.port, database)
     }
 
     /// The password of `root`: for this run of the server's data.
     #[must_use]
     pub fn password(&self) -> &str {
-        self.recipe.root.password()
+        self.recipe.password.text()
     }
 
-    /// How to log in as `root` with TCP, without TLS.
+    /// Opens a database as `root` over TCP, without TLS.
     ///
     /// # Errors
-    /// When `database` cannot stand in a URL.
-    pub fn target(&self, database: &str) -> Result<Target, LabError> {
-        let target = target(&self.url(database), &self.recipe.root)?;
-        // Another program could have the port once this server is dead.
-        Ok(match &self.public_key {
-            Some(pem) => target.with_server_public_key(pem.clone()),
-            None => target,
-        })
+    /// When the server cannot be reached, or refuses.
+    pub fn open(&self, database: &str) -> Result<Arc<dyn Database>, LabError> {
+        let (password, key) = (self.password(), self.public_key.as_deref());
+        let engine = self.recipe.installed.engine;
+        Ok(engine.connect(self.port, database, password, key)?)
+    }
+
+    /// The key with which the server takes passwords over TCP (PEM), where it has one.
+    #[must_use]
+    pub fn public_key(&self) -> Option<&[u8]> {
+        self.public_key.as_deref()
     }
 
     /// The settings of the study that the server corrected or warned about, in its words.
@@ -201,25 +172,15 @@ impl Private {
     /// # Errors
     /// When the server cannot be reached, or refuses.
     pub fn remove_password(&mut self) -> Result<(), LabError> {
-        let target = target(&socket_url(&self.socket(), "mysql"), &self.recipe.root)?;
-        let open = Root::open();
-        let altered = Reactor::new().and_then(|reactor| {
-            reactor.block_on(async {
-                let mut connection = Connection::open(&target).await?;
-                for statement in open.statements() {
-                    connection.run(&statement).await?;
-                }
-                connection.close().await;
-                Ok(())
-            })
-        });
-        altered
-            .map_err(LabError::at("run", "an event loop".as_ref()))?
-            .map_err(|source| LabError::Login {
-                server: self.name(),
-                source,
-            })?;
-        self.recipe.root = open;
+        let none = Password::default();
+        let login = Login {
+            server: &self.name(),
+            socket: &self.socket(),
+            password: self.password(),
+        };
+        let engine = self.recipe.installed.engine;
+        engine.set_password(&login, none.text())?;
+        self.recipe.password = none;
         Ok(())
     }
 

@@ -8,29 +8,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connection, Error, Target};
-use client::reactor::Reactor;
+use engine::{Installed, Knock, Login, Paths};
 
 use crate::account::Account;
 use crate::error::LabError;
 use crate::platform::cgroup::Group;
 use crate::process::{self, LOOK};
-use crate::servers::config::{Place, check_settings, init_cnf, my_cnf};
-use crate::servers::private::{self, Private, Running};
-use crate::servers::root::Root;
-use crate::servers::{DataDir, Installed, log, port};
-use crate::settings;
+use crate::servers::password::Password;
+use crate::servers::private::{Private, Running};
+use crate::servers::{DataDir, log, port};
 
 /// How long a server may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// How long one attempt to log in may take; then the server is looked at again.
-const KNOCK_LIMIT: Duration = Duration::from_secs(2);
 /// A free port can be taken by somebody else before the server has it; then another is tried.
 const MAX_PORT_TRIES: u32 = 5;
-/// How both engines say that.
-const PORT_TAKEN: &str = "Address already in use";
-/// Asks MySQL for its RSA public key; MariaDB has none.
-const PUBLIC_KEY_STATUS: &str = "SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'";
+/// Said in place of a secret.
+const HIDDEN: &str = "(hidden)";
 /// Where the log of a server goes, in its part of the result.
 const ERROR_LOG: &str = "error.log";
 
@@ -50,7 +43,7 @@ pub struct Wanted<'a> {
     pub connections: u32,
     /// CPUs that it may use; all without.
     pub cpus: Option<f64>,
-    /// The directory that keeps `my.cnf` and `error.log`, in the result.
+    /// The directory that keeps its configuration and `error.log`, in the result.
     pub keep: &'a Path,
     /// Becomes true when the user wants to stop.
     pub interrupted: &'a AtomicBool,
@@ -66,7 +59,7 @@ pub(super) struct Recipe {
     connections: u32,
     cpus: Option<f64>,
     keep: PathBuf,
-    pub(super) root: Root,
+    pub(super) password: Password,
 }
 
 /// A server that answered.
@@ -74,7 +67,7 @@ pub(super) struct Started {
     pub(super) running: Running,
     pub(super) port: u16,
     pub(super) notes: Vec<String>,
-    /// With which MySQL takes the password of `root` over TCP (PEM).
+    /// With which it takes passwords over TCP (PEM), where it has one.
     pub(super) public_key: Option<Vec<u8>>,
 }
 
@@ -84,7 +77,7 @@ pub(super) struct Started {
 /// A setting that dyno or the server refuses, a taken port, a server that ends or does
 /// not answer, in its own words; the user's wish to stop; the operating system's.
 pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabError> {
-    check_settings(wanted.config)?;
+    installed.engine.check_settings(wanted.config)?;
     fs::create_dir_all(wanted.keep).map_err(LabError::at("make", wanted.keep))?;
     wanted.data.hand_over()?;
     let recipe = Recipe {
@@ -95,14 +88,14 @@ pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabEr
         connections: wanted.connections,
         cpus: wanted.cpus,
         keep: wanted.keep.to_owned(),
-        root: Root::random()?,
+        password: Password::random()?,
     };
     let started = recipe.start(&wanted.data, wanted.port, wanted.interrupted)?;
     Ok(Private::new(recipe, started, wanted.data))
 }
 
 impl Recipe {
-    /// `server 1 (MariaDB 10.11.14)`.
+    /// Its number, engine and version.
     pub(super) fn name(&self) -> String {
         match self.number {
             0 => format!("the loading server ({})", self.installed.shown()),
@@ -147,17 +140,26 @@ impl Recipe {
     ) -> Result<Started, LabError> {
         // Left by a server that was killed: it must not be taken for the new one's.
         let _ = fs::remove_file(data.socket());
-        self.write_config(data, port)?;
-        let init_file = data.init_file();
-        write_for_server(&init_file, &self.root.init_file(), data.home().account())?;
+        let engine = self.installed.engine;
+        let paths = data.paths(self.number, port, self.connections);
+        self.write_config(&paths, data.home().account())?;
+        let files = engine.files(self.password.text());
+        for file in &files {
+            write_for_server(
+                &paths.dir.join(file.name),
+                &file.text,
+                data.home().account(),
+            )?;
+        }
         let path = self.log_path();
         let file = append(&path)?;
         let log_start = file
             .metadata()
             .map_err(LabError::at("look at", &path))?
             .len();
-        let mut command = data.home().command(&self.installed.program);
-        command.arg(format!("--defaults-file={}", data.config().display()));
+        let invocation = engine.start(&self.installed, &paths);
+        let mut command = data.home().command(&invocation.program);
+        command.args(&invocation.arguments);
         let errors = file.try_clone().map_err(LabError::at("write", &path))?;
         command.stdout(file).stderr(errors);
         let group = self.cpus.map(|cpus| Group::new(data.home(), cpus));
@@ -165,31 +167,36 @@ impl Recipe {
         let mut running = Running::new(process::spawn(command)?, group)?;
         let log = || log::read_tail(&path, log_start);
         let public_key = self.wait_until_ready(&mut running, data, port, &log, interrupted)?;
-        fs::remove_file(&init_file).map_err(LabError::at("remove", &init_file))?;
+        for file in files.iter().filter(|file| file.is_temporary) {
+            let path = paths.dir.join(file.name);
+            fs::remove_file(&path).map_err(LabError::at("remove", &path))?;
+        }
         Ok(Started {
             running,
             port,
-            notes: log::notes(&log(), &self.config),
+            notes: engine.notes(&log(), &self.config),
             public_key,
         })
     }
 
     /// Writes the configuration where the server reads it, and without secrets where the
     /// result keeps it.
-    fn write_config(&self, data: &DataDir, port: u16) -> Result<(), LabError> {
-        let place = Place {
-            number: self.number,
-            dir: &data.own(),
-            data: &data.data(),
-            closed: &data.closed(),
-            init_file: &data.init_file(),
-            port,
-            connections: self.connections,
+    fn write_config(&self, paths: &Paths, account: &Account) -> Result<(), LabError> {
+        let engine = self.installed.engine;
+        let text = |config: &_| engine.configuration(&self.installed, paths, config);
+        write_for_server(&paths.config(engine), &text(&self.config), account)?;
+        let kept: Vec<(String, String)> = self.config.iter().map(|one| self.shown(one)).collect();
+        write_readable(&self.keep.join(engine.config_file()), &text(&kept))
+    }
+
+    /// A setting as the result may keep it: a value that may be a secret is hidden.
+    fn shown(&self, (name, value): &(String, String)) -> (String, String) {
+        let engine = self.installed.engine;
+        let value = match engine.is_secret(&engine.plain_name(name), value) {
+            true => HIDDEN,
+            false => value,
         };
-        let text = |config: &[(String, String)]| my_cnf(&self.installed, &place, config);
-        write_for_server(&data.config(), &text(&self.config), data.home().account())?;
-        let kept = settings::without_secrets(&self.config);
-        write_readable(&self.keep.join("my.cnf"), &text(&kept))
+        (name.clone(), value.to_owned())
     }
 
     fn wait_until_ready(
@@ -201,22 +208,22 @@ impl Recipe {
         interrupted: &AtomicBool,
     ) -> Result<Option<Vec<u8>>, LabError> {
         let deadline = Instant::now() + START_LIMIT;
-        // Only the server's own user makes sockets here, while a stranger may have the port.
-        let target = private::target(&private::socket_url(&data.socket(), "mysql"), &self.root)?;
+        let login = Login {
+            server: &self.name(),
+            socket: &data.socket(),
+            password: self.password.text(),
+        };
         loop {
             if let Some(how) = running.ended() {
                 return Err(self.why_it_ended(how, &log(), port));
             }
-            match log_in(&target)? {
-                Ok(public_key) => return Ok(public_key),
-                Err(Error::Connect { .. } | Error::Timeout { .. }) => {}
-                Err(source) => {
+            match self.installed.engine.knock(&login)? {
+                Knock::Ready { public_key } => return Ok(public_key),
+                Knock::NotYet => {}
+                Knock::Refused(error) => {
                     return Err(match running.ended_soon() {
                         Some(how) => self.why_it_ended(how, &log(), port),
-                        None => LabError::Login {
-                            server: self.name(),
-                            source,
-                        },
+                        None => error.into(),
                     });
                 }
             }
@@ -231,10 +238,10 @@ impl Recipe {
     }
 
     fn why_it_ended(&self, how: String, log: &str, port: u16) -> LabError {
-        if log.contains(PORT_TAKEN) {
+        if self.installed.engine.is_port_taken(log) {
             return port::taken(port);
         }
-        log::failure(&self.name(), how, log, &self.config)
+        log::failure(self.installed.engine, &self.name(), how, log, &self.config)
     }
 
     pub(super) fn too_slow(&self, what: &'static str, limit: Duration, log: &str) -> LabError {
@@ -247,34 +254,10 @@ impl Recipe {
     }
 }
 
-/// Logs in once, and takes leave politely: the server counts who does not. Gives the RSA
-/// public key (PEM) of a server that has one.
-fn log_in(target: &Target) -> Result<Result<Option<Vec<u8>>, Error>, LabError> {
-    let reactor = Reactor::new().map_err(LabError::at("open", "an event loop".as_ref()))?;
-    let knocked = reactor.block_on(async {
-        let mut connection = Connection::open_within(KNOCK_LIMIT, target).await?;
-        let status = connection.rows(PUBLIC_KEY_STATUS).await?;
-        connection.close().await;
-        let value = status.into_iter().flatten().nth(1).flatten();
-        Ok(value.filter(|pem| !pem.is_empty()).map(String::into_bytes))
-    });
-    knocked.map_err(LabError::at("run", "an event loop".as_ref()))
-}
-
 /// Opens a log that several starts write to.
 fn append(path: &Path) -> Result<File, LabError> {
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(LabError::at("write", path))
-}
-
-/// Writes the configuration for the program that fills a new data directory.
-pub(crate) fn write_init_config(
-    installed: &Installed,
-    data: &DataDir,
-    format: &[(String, String)],
-) -> Result<(), LabError> {
-    let text = init_cnf(installed, &data.own(), format);
-    write_for_server(&data.config(), &text, data.home().account())
 }
 
 /// Writes a file that the server's user may read, whatever the umask.
@@ -285,7 +268,7 @@ pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), LabError> {
 }
 
 /// Writes a file that the server's user may read and others may not: it can hold secrets.
-pub(super) fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), LabError> {
+pub(crate) fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), LabError> {
     write(path, text, |file| Ok(account.let_read(file)?))
 }
 
@@ -310,20 +293,33 @@ mod tests {
 
     use super::*;
     use crate::home::Home;
-    use crate::servers::Engine;
 
     #[test]
-    fn only_the_servers_user_reads_what_a_new_data_directory_is_filled_with() {
+    fn only_the_servers_user_reads_its_configuration() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
-        let data = DataDir::new(&home, "build", None).unwrap();
-        let installed = Installed::for_tests(Engine::MariaDb, "10.11.14");
-        let secret = ("file_key_management_filekey", "sesame");
-        let format = [(secret.0.to_owned(), secret.1.to_owned())];
-        write_init_config(&installed, &data, &format).unwrap();
-        let text = fs::read_to_string(data.config()).unwrap();
-        assert!(text.contains("sesame"), "{text}");
-        assert_eq!(fs::metadata(data.config()).unwrap().mode() & 0o007, 0);
+        let path = dir.path().join("my.cnf");
+        write_for_server(&path, "filekey = sesame\n", home.account()).unwrap();
+        assert!(fs::read_to_string(&path).unwrap().contains("sesame"));
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o007, 0);
+    }
+
+    #[test]
+    fn the_result_keeps_no_secret() {
+        let installed = Installed::nowhere(engine::MARIADB, "10.11.14");
+        let recipe = Recipe {
+            number: 1,
+            installed,
+            config: Vec::new(),
+            wanted_port: None,
+            connections: 1,
+            cpus: None,
+            keep: PathBuf::new(),
+            password: Password::default(),
+        };
+        let shown = |name: &str| recipe.shown(&(name.to_owned(), "x".to_owned())).1;
+        assert_eq!(shown("S3-Secret-Key"), HIDDEN);
+        assert_eq!(shown("innodb-buffer-pool-size"), "x");
     }
 }

@@ -1,32 +1,24 @@
-//! Builds a template: an initialised server, then the tables of a load in it.
+//! Builds a template: an initialized server, then the tables of a load in it.
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connection, Target};
-use client::reactor::Reactor;
-use data::{Listener, Wanted};
-use workload::rows::Checksum;
+use engine::data::{Listener, PrepareError, Wanted};
+use engine::{EngineError, Installed, Invocation};
 
-use super::recipe::{Recipe, format_settings};
+use super::recipe::Recipe;
 use super::{DATABASE, Template, get};
 use crate::copy::copy_dir;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::needs;
 use crate::process;
-use crate::servers::{self, DataDir, Engine, Installed, Private};
+use crate::servers::{self, DataDir, Private};
 
 /// How long a new data directory may take; it writes some 200 MB.
-const INITIALISE_LIMIT: Duration = Duration::from_secs(300);
-/// The buffer pool that loads a template: indexes are built from it.
-const LOADING_POOL: &str = "512M";
-/// Files of a server that a copy must not have: its identity, and which pages it held
-/// last, so that a copy starts cold.
-const NOT_KEPT: [&str; 2] = ["auto.cnf", "ib_buffer_pool"];
+const INITIALIZE_LIMIT: Duration = Duration::from_secs(300);
 /// A disk with less room than this is taken for the reason why a load failed.
 const FULL_BYTES: u64 = 32 << 20;
 
@@ -41,7 +33,7 @@ pub(super) struct Built {
 pub(super) struct Builder<'a> {
     home: &'a Home,
     installed: &'a Installed,
-    /// Settings that decide the form of the files.
+    /// Settings that decide the format of the files.
     format: Vec<(String, String)>,
 }
 
@@ -54,7 +46,7 @@ impl<'a> Builder<'a> {
         Self {
             home,
             installed,
-            format: format_settings(config),
+            format: installed.engine.format_settings(config),
         }
     }
 
@@ -62,7 +54,7 @@ impl<'a> Builder<'a> {
     pub(super) fn base(&self, listener: &mut Listener<'_>) -> Result<Template, LabError> {
         let recipe = Recipe::empty(self.installed, &self.format);
         get(self.home, &recipe, listener, &mut |listener| {
-            self.initialise(listener.interrupted)
+            self.initialize(listener.interrupted)
         })
     }
 
@@ -78,7 +70,7 @@ impl<'a> Builder<'a> {
         let begun = Instant::now();
         let tables = u64::from(wanted.workload.tables(wanted.options, wanted.users));
         let rows = tables.saturating_mul(wanted.options.rows);
-        let needed_bytes = needs::data_bytes(self.installed.engine, rows);
+        let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
         let disk = directory.unwrap_or(self.home.root());
         let free_bytes = needs::free_bytes(disk)?;
         if free_bytes < needed_bytes {
@@ -150,88 +142,65 @@ impl<'a> Builder<'a> {
         let data = server
             .stop_and_keep_data(listener.interrupted)
             .map_err(failure)?;
-        for name in NOT_KEPT {
+        for name in self.installed.engine.not_copied() {
             data.remove_data_file(name).map_err(failure)?;
         }
         Ok((data, checksum))
     }
 
-    /// What makes loading fast; it ends with a clean shutdown that writes everything.
     fn loading_settings(&self) -> Vec<(String, String)> {
-        let own = [
-            ("innodb_buffer_pool_size", LOADING_POOL),
-            ("innodb_flush_log_at_trx_commit", "0"),
-            ("innodb_doublewrite", "OFF"),
-            ("innodb_fast_shutdown", "0"),
-            ("innodb_buffer_pool_dump_at_shutdown", "OFF"),
-            ("local_infile", "ON"),
-            ("performance_schema", "OFF"),
-        ];
-        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let own = self.installed.engine.loading_settings();
         own.into_iter().chain(self.format.clone()).collect()
     }
 
     /// Fills a new data directory.
-    fn initialise(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
+    fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
         let begun = Instant::now();
         let data = DataDir::new(self.home, "build", None)?;
         data.make_own("data")?;
         data.hand_over()?;
-        servers::write_init_config(self.installed, &data, &self.format)?;
-        let sql = data.dir().join("first.sql");
-        servers::write_readable(&sql, &self.first_sql())?;
-        let log_path = data.dir().join("error.log");
-        let log = fs::File::create(&log_path).map_err(LabError::at("write", &log_path))?;
-        let errors = log.try_clone().map_err(LabError::at("write", &log_path))?;
-        let mut command = self.initialiser(&data, &sql)?;
-        command.stdout(log).stderr(errors);
-        let status = process::run(command, INITIALISE_LIMIT, interrupted)?;
-        let how = match status {
-            Some(status) if status.success() => {
-                data.remove_data_file("auto.cnf")?;
-                return Ok(Built {
-                    data,
-                    took: begun.elapsed(),
-                    checksum: None,
-                });
-            }
-            Some(status) => process::how_it_ended(status),
-            None => format!("took longer than {} s", INITIALISE_LIMIT.as_secs()),
-        };
-        let who = format!("the new data directory of {}", self.installed.shown());
-        Err(servers::failure_of(&who, how, &log_path, &self.format))
-    }
-
-    fn initialiser(&self, data: &DataDir, sql: &Path) -> Result<Command, LabError> {
-        let config = format!("--defaults-file={}", data.config().display());
-        let datadir = format!("--datadir={}", data.data().display());
-        Ok(match self.installed.engine {
-            Engine::MariaDb => {
-                let program = self.installed.install_program()?;
-                let mut command = self.home.command(&program);
-                command.args([&config, &datadir]);
-                command.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
-                command.args(["--skip-name-resolve", "--cross-bootstrap"]);
-                command.arg(format!("--extra-file={}", sql.display()));
-                if let Some(base) = self.installed.basedir() {
-                    command.arg(format!("--basedir={}", base.display()));
-                }
-                command
-            }
-            Engine::MySql => {
-                let mut command = self.home.command(&self.installed.program);
-                command.args([&config, &datadir]);
-                command.arg("--initialize-insecure");
-                command.arg(format!("--init-file={}", sql.display()));
-                command
-            }
+        let (engine, paths) = (self.installed.engine, data.paths(0, 0, 0));
+        let steps = engine.initialization(self.installed, &paths, &self.format, DATABASE)?;
+        let config = paths.config(engine);
+        servers::write_for_server(&config, &steps.config, self.home.account())?;
+        let (script, text) = &steps.script;
+        servers::write_readable(&data.dir().join(script), text)?;
+        for invocation in &steps.run {
+            self.run(invocation, data.dir(), interrupted)?;
+        }
+        for name in engine.not_copied() {
+            data.remove_data_file(name)?;
+        }
+        Ok(Built {
+            data,
+            took: begun.elapsed(),
+            checksum: None,
         })
     }
 
-    /// The first statements of a new server: nobody can log in until a run sets a password.
-    fn first_sql(&self) -> String {
-        let lock = servers::lock_sql(self.installed.engine);
-        format!("{lock}CREATE DATABASE {DATABASE};\n")
+    /// Runs a program that fills a new data directory; its log goes below `dir`.
+    fn run(
+        &self,
+        invocation: &Invocation,
+        dir: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let path = dir.join("error.log");
+        let log = fs::File::create(&path).map_err(LabError::at("write", &path))?;
+        let errors = log.try_clone().map_err(LabError::at("write", &path))?;
+        let mut command = self.home.command(&invocation.program);
+        command.args(&invocation.arguments);
+        command.stdout(log).stderr(errors);
+        let how = match process::run(command, INITIALIZE_LIMIT, interrupted)? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => process::how_it_ended(status),
+            None => format!("took longer than {} s", INITIALIZE_LIMIT.as_secs()),
+        };
+        let engine = self.installed.engine;
+        let who = format!("the new data directory of {}", self.installed.shown());
+        let log = servers::read_tail(&path, 0);
+        let log = engine.initialization_failure(&log);
+        Err(servers::failure(engine, &who, how, log, &self.format))
     }
 }
 
@@ -247,44 +216,18 @@ fn fill(
     wanted: &Wanted<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<String, LabError> {
-    let target = server.target(DATABASE)?;
+    let database = server.open(DATABASE)?;
     let listening = Listener {
         tell: &mut *listener.tell,
         interrupted: listener.interrupted,
     };
-    match data::prepare_mysql(&target, wanted, listening) {
-        Ok(_) => checksum(&target),
-        Err(data::PrepareError::Interrupted) => Err(LabError::Interrupted),
+    let loaded = database.prepare(wanted, listening);
+    match loaded.and_then(|_| database.checksum()) {
+        Ok(all) => Ok(format!("{} rows, crc {:08x}", all.count, all.xor)),
+        Err(PrepareError::Interrupted) => Err(LabError::Interrupted),
         Err(error) => Err(match server.exited_soon() {
             Some(how) => LabError::Ended(how),
-            None => error.into(),
+            None => EngineError::from(error).into(),
         }),
     }
-}
-
-/// The checksum of all rows, as the loader computed and marked it for each table.
-fn checksum(target: &Target) -> Result<String, LabError> {
-    let loop_error = || LabError::at("open", "an event loop".as_ref());
-    let reactor = Reactor::new().map_err(loop_error())?;
-    let marks = reactor.block_on(async {
-        let mut connection = Connection::open(target).await?;
-        let marks = connection
-            .rows("SELECT row_count, checksum FROM dyno_tables")
-            .await?;
-        connection.close().await;
-        Ok::<_, client::mysql::Error>(marks)
-    });
-    let marks = marks
-        .map_err(loop_error())?
-        .map_err(data::PrepareError::from)?;
-    let mut all = Checksum::default();
-    for mark in marks {
-        if let [Some(count), Some(xor)] = mark.as_slice() {
-            all.merge(Checksum {
-                count: count.parse().unwrap_or_default(),
-                xor: xor.parse().unwrap_or_default(),
-            });
-        }
-    }
-    Ok(format!("{} rows, crc {:08x}", all.count, all.xor))
 }

@@ -2,8 +2,8 @@
 //! the cache, and copied for each server of each trial.
 //!
 //! ```text
-//! CACHE/templates/mariadb-10.11.14-25x25000-1f0c….lock   held while it is built or used
-//! CACHE/templates/mariadb-10.11.14-25x25000-1f0c…/template.json, data/
+//! CACHE/templates/ENGINE-10.11.14-25x25000-1f0c….lock   held while it is built or used
+//! CACHE/templates/ENGINE-10.11.14-25x25000-1f0c…/template.json, data/
 //! ```
 //!
 //! A template is built below the run directory and moved to its place when it is whole:
@@ -18,7 +18,8 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::Duration;
 
-use data::{Listener, Progress, Wanted};
+use engine::data::{Listener, Progress, Wanted};
+use engine::{Installed, Server};
 
 pub use crate::copy::Copied;
 use crate::copy::copy_dir;
@@ -26,7 +27,7 @@ use crate::error::LabError;
 use crate::home::lock::Lock;
 use crate::home::{self, Home};
 use crate::needs;
-use crate::servers::{DataDir, Engine, Installed, check_settings};
+use crate::servers::DataDir;
 use build::Builder;
 pub(crate) use recipe::Recipe;
 
@@ -55,7 +56,7 @@ pub struct Template {
 
 /// Has a template of the data that a load needs: from the cache, or built now, once
 /// even if several dynos want it at the same time. Settings that decide the form of
-/// the files, such as `innodb_page_size`, are taken from `config`.
+/// the files, such as the size of a page, are taken from `config`.
 ///
 /// # Errors
 /// Whatever keeps the data from being built: a refused setting, a server that fails, a
@@ -67,7 +68,7 @@ pub fn obtain(
     config: &[(String, String)],
     mut listener: Listener<'_>,
 ) -> Result<Template, LabError> {
-    check_settings(config)?;
+    installed.engine.check_settings(config)?;
     let builder = Builder::new(home, installed, config);
     let recipe = Recipe::with_data(installed, config, wanted);
     get(home, &recipe, &mut listener, &mut |listener| {
@@ -85,7 +86,7 @@ pub fn obtain_empty(
     config: &[(String, String)],
     mut listener: Listener<'_>,
 ) -> Result<Template, LabError> {
-    check_settings(config)?;
+    installed.engine.check_settings(config)?;
     let builder = Builder::new(home, installed, config);
     builder.base(&mut listener)
 }
@@ -103,7 +104,7 @@ pub fn rebuild(
     directory: Option<&Path>,
     mut listener: Listener<'_>,
 ) -> Result<(DataDir, Duration), LabError> {
-    check_settings(config)?;
+    installed.engine.check_settings(config)?;
     let builder = Builder::new(home, installed, config);
     let built = builder.build(wanted, directory, &mut listener)?;
     Ok((built.data, built.took))
@@ -129,7 +130,7 @@ pub fn cached(
 /// server that `takes` accepts; `None` if it is still to be built. Takes no lock.
 pub(crate) fn bytes_in(
     root: &Path,
-    engine: Engine,
+    engine: &dyn Server,
     takes: &dyn Fn(&str) -> bool,
     wanted: &Wanted<'_>,
     config: &[(String, String)],

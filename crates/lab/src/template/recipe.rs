@@ -1,47 +1,22 @@
 //! Everything that decides the bytes of a template.
 
-use data::Wanted;
+use engine::data::Wanted;
+use engine::{ENGINES, Engine, Installed, Server};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use workload::schema::TableSpec;
-
-use crate::servers::{Engine, Installed, plain_name, same_name};
-use crate::settings;
 
 /// Goes up when a template is made differently, so that old ones are not used.
 const REVISION: u32 = 2;
 /// Bytes of a digest.
 const DIGEST_BYTES: usize = 8;
 
-/// Settings that decide the form of the files: a template made with other ones does
-/// not fit. Those ending in `*` name all that begin so.
-const FORMAT_SETTINGS: [&str; 19] = [
-    "aria_block_size",
-    "character_set_server",
-    "collation_server",
-    "default_table_encryption",
-    "file_key_management*",
-    "innodb_checksum_algorithm",
-    "innodb_compression_algorithm",
-    "innodb_compression_default",
-    "innodb_compression_level",
-    "innodb_data_file_path",
-    "innodb_default_row_format",
-    "innodb_encrypt*",
-    "innodb_file_per_table",
-    "innodb_page_size",
-    "innodb_temp_data_file_path",
-    "innodb_undo_tablespaces",
-    "lower_case_table_names",
-    "plugin_load*",
-    "innodb_default_encryption_key_id",
-];
-
 /// What a template is made of; kept beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Recipe {
     revision: u32,
-    engine: Engine,
+    /// Its name.
+    engine: String,
     version: String,
     build: String,
     /// The study's settings that decide the form of the files; of a value that may be a
@@ -72,10 +47,10 @@ impl Recipe {
     pub(super) fn empty(installed: &Installed, config: &[(String, String)]) -> Self {
         Self {
             revision: REVISION,
-            engine: installed.engine,
+            engine: installed.engine.name().to_owned(),
             version: installed.version.clone(),
             build: installed.build.clone(),
-            format: without_secrets(format_settings(config)),
+            format: format(installed.engine, config),
             tables: None,
         }
     }
@@ -95,14 +70,14 @@ impl Recipe {
     /// Whether it is one of this data, whatever the version of the server.
     pub(super) fn is_of(
         &self,
-        engine: Engine,
+        engine: &dyn Server,
         config: &[(String, String)],
         wanted: &Wanted<'_>,
     ) -> bool {
         let of_any_version = Self {
             revision: REVISION,
-            engine,
-            format: without_secrets(format_settings(config)),
+            engine: engine.name().to_owned(),
+            format: format(engine, config),
             tables: Some(Tables::of(wanted)),
             ..self.clone()
         };
@@ -123,7 +98,7 @@ impl Recipe {
         // A struct of texts and numbers has a form in JSON.
         let text = serde_json::to_string(self).unwrap_or_default();
         let digest = digest(&text);
-        format!("{}-{}-{data}-{digest}", self.engine.name(), self.version)
+        format!("{}-{}-{data}-{digest}", self.engine, self.version)
     }
 }
 
@@ -142,8 +117,8 @@ pub(super) fn is_key(name: &str) -> bool {
     };
     let is_server = |server: &str| {
         let (engine, version) = server.split_once('-').unwrap_or_default();
-        let engines = [Engine::MariaDb, Engine::MySql];
-        !version.is_empty() && engines.iter().any(|known| known.name() == engine)
+        let mut known = ENGINES.into_iter().filter_map(Engine::server);
+        !version.is_empty() && known.any(|known| known.name() == engine)
     };
     digest.is_some_and(is_digest) && data.is_some_and(is_data) && server.is_some_and(is_server)
 }
@@ -154,32 +129,15 @@ fn digest(text: &str) -> String {
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn without_secrets(mut settings: Vec<(String, String)>) -> Vec<(String, String)> {
+/// The study's settings that decide the format of the files; of a value that may be a secret its
+/// digest.
+fn format(engine: &dyn Server, config: &[(String, String)]) -> Vec<(String, String)> {
+    let mut settings = engine.format_settings(config);
     for (name, value) in &mut settings {
-        if settings::is_secret(name, value) {
+        if engine.is_secret(name, value) {
             *value = digest(value);
         }
     }
-    settings
-}
-
-/// The study's settings that decide the form of the files, in one order and spelling.
-pub(super) fn format_settings(config: &[(String, String)]) -> Vec<(String, String)> {
-    let decides = |name: &str| {
-        FORMAT_SETTINGS
-            .iter()
-            .any(|known| match known.strip_suffix('*') {
-                Some(stem) => plain_name(name).starts_with(stem),
-                None => same_name(name, known),
-            })
-    };
-    let mut settings: Vec<(String, String)> = config
-        .iter()
-        .filter(|(name, _)| decides(name))
-        .map(|(name, value)| (name.to_ascii_lowercase().replace('-', "_"), value.clone()))
-        .collect();
-    // Stable: of two values of one setting the last still wins.
-    settings.sort_by(|one, two| one.0.cmp(&two.0));
     settings
 }
 
@@ -195,25 +153,6 @@ mod tests {
         settings.iter().map(owned).collect()
     }
 
-    #[test]
-    fn only_settings_of_the_files_form_count_in_any_spelling() {
-        let one = config(&[
-            ("innodb-page-size", "8k"),
-            ("innodb_buffer_pool_size", "1G"),
-            ("Innodb_Encrypt_Tables", "ON"),
-            ("loose-plugin-load-add", "x"),
-        ]);
-        assert_eq!(
-            format_settings(&one),
-            config(&[
-                ("innodb_encrypt_tables", "ON"),
-                ("innodb_page_size", "8k"),
-                ("loose_plugin_load_add", "x"),
-            ])
-        );
-        assert!(format_settings(&config(&[("max_connections", "5")])).is_empty());
-    }
-
     fn recipe(change: impl Fn(&mut Options), seed: u64, settings: &[(&str, &str)]) -> Recipe {
         let mut options = Options::default();
         change(&mut options);
@@ -222,11 +161,11 @@ mod tests {
             options: &options,
             seed,
             users: 4,
-            mode: data::Mode::Missing,
+            mode: engine::data::Mode::Missing,
             connections: 2,
             stall_limit: load::STALL_LIMIT,
         };
-        let installed = Installed::for_tests(Engine::MariaDb, "10.11.14");
+        let installed = Installed::nowhere(engine::MARIADB, "10.11.14");
         Recipe::with_data(&installed, &config(settings), &wanted)
     }
 

@@ -10,19 +10,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connection, Error};
+use client::mysql::{Connection, Error, Target, TlsMode, TlsOptions};
 use client::reactor::Reactor;
-use data::{Listener, Mode, Wanted};
+use engine::data::{Listener, Mode, Wanted};
+use engine::{Installed, MARIADB, MYSQL, Server};
 use lab::error::LabError;
 use lab::home::Home;
-use lab::servers::{self, DataDir, Engine, Installed, Private};
+use lab::servers::{self, DataDir, Private};
 use lab::template::{self, Template};
 use tempfile::TempDir;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
-pub(crate) const BOTH: [Engine; 2] = [Engine::MariaDb, Engine::MySql];
+pub(crate) const BOTH: [&dyn Server; 2] = [MARIADB, MYSQL];
 
 /// A directory that servers can reach, gone with it.
 pub(crate) fn open_dir() -> TempDir {
@@ -39,7 +40,7 @@ pub(crate) fn kept_home() -> Home {
     Home::open_in(&root, 2 << 30).unwrap()
 }
 
-pub(crate) fn installed(engine: Engine) -> Installed {
+pub(crate) fn installed(engine: &'static dyn Server) -> Installed {
     servers::find(engine, None, None).unwrap()
 }
 
@@ -112,7 +113,7 @@ pub(crate) fn start_on(
 /// Starts a server without tables, with these settings.
 pub(crate) fn start(
     home: &Home,
-    engine: Engine,
+    engine: &'static dyn Server,
     settings: &[(&str, &str)],
     keep: &Path,
 ) -> Result<Private, LabError> {
@@ -121,9 +122,23 @@ pub(crate) fn start(
     start_on(data, &installed, &config(settings), None, keep)
 }
 
+/// How to reach a server of the laboratory as `root`.
+pub(crate) fn target(server: &Private) -> Target {
+    let tls = TlsOptions {
+        mode: Some(TlsMode::Disable),
+        ..TlsOptions::default()
+    };
+    let url = server.url("sbtest");
+    let target = Target::parse(&url, Some(server.password()), "root", &tls).unwrap();
+    match server.public_key() {
+        Some(pem) => target.with_server_public_key(pem.to_vec()),
+        None => target,
+    }
+}
+
 /// The rows of a statement.
 pub(crate) fn sql(server: &Private, statement: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
-    let target = server.target("sbtest").unwrap();
+    let target = target(server);
     Reactor::new()
         .unwrap()
         .block_on(async {

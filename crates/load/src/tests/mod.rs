@@ -3,6 +3,7 @@
 mod ends;
 mod errors;
 mod open_loop;
+mod own_workload;
 mod properties;
 mod reconnect;
 mod script;
@@ -17,6 +18,7 @@ use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
+use workload::virtual_user::Workload;
 
 use crate::clock::Clock;
 use crate::run::run_on;
@@ -99,19 +101,31 @@ fn drive_until(
     drive_workload(name, spec, server, stop, on_event)
 }
 
-#[expect(
-    clippy::arc_with_non_send_sync,
-    reason = "the engine takes an Arc; a simulation has one thread"
-)]
+/// The same with one of the built-in workloads.
 fn drive_workload(
     name: WorkloadName,
     spec: &LoadSpec,
     server: &Scripted,
     stop: &Stop,
-    mut on_event: impl FnMut(&Event<'_>, &Stop),
+    on_event: impl FnMut(&Event<'_>, &Stop),
 ) -> Driven {
     let options = Options::default();
     let workload = BuiltIn::new(name, &options, Dialect::Mysql, spec.seed, spec.users).unwrap();
+    drive_own(&workload, spec, server, stop, on_event)
+}
+
+/// The same with any workload.
+#[expect(
+    clippy::arc_with_non_send_sync,
+    reason = "the engine takes an Arc; a simulation has one thread"
+)]
+fn drive_own<W: Workload>(
+    workload: &W,
+    spec: &LoadSpec,
+    server: &Scripted,
+    stop: &Stop,
+    mut on_event: impl FnMut(&Event<'_>, &Stop),
+) -> Driven {
     let mut seconds = Vec::new();
     let mut tell = |event: Event<'_>| {
         on_event(&event, stop);
@@ -121,7 +135,7 @@ fn drive_workload(
     };
     let runtime = server.simulation().clone();
     let connector = Arc::new(server.clone());
-    let ended = run_on(runtime, spec, &connector, &workload, stop, &mut tell);
+    let ended = run_on(runtime, spec, &connector, workload, stop, &mut tell);
     Driven {
         ended,
         seconds,

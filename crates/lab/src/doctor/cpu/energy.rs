@@ -3,7 +3,7 @@
 use measure::finding::Level;
 
 use super::Cpu;
-use crate::doctor::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Mend, Seen};
 
 /// A sleep that takes longer to wake from is felt in a response time of a millisecond.
 const LONG_WAKE_US: u64 = 100;

@@ -3,7 +3,7 @@
 use measure::finding::Level;
 
 use super::Cpu;
-use crate::doctor::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Mend, Seen};
 
 pub(super) const CHECKS: &[Check<Cpu>] = &[Check {
     about: About {

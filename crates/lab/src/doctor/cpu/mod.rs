@@ -5,7 +5,7 @@ mod frequency;
 mod mitigations;
 mod numa;
 
-use super::check::Check;
+use measure::finding::check::Check;
 
 pub(super) use energy::{Idle, Saving};
 

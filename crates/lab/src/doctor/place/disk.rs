@@ -3,7 +3,7 @@
 use measure::finding::Level;
 
 use super::{Assembled, Place, Queue};
-use crate::doctor::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Mend, Seen};
 
 /// A queue that is shorter keeps a disk with several heads or chips from working in parallel.
 const SHORT_QUEUE: u64 = 32;

@@ -3,8 +3,8 @@
 use measure::finding::Level;
 
 use super::Place;
-use crate::doctor::check::{About, Check, Mend, Seen};
-use crate::needs::shown_bytes;
+use measure::bytes::shown_bytes;
+use measure::finding::check::{About, Check, Mend, Seen};
 
 /// A disk that is fuller takes longer to find room: one part in so many is to be free.
 const KEPT_FREE: u64 = 10;

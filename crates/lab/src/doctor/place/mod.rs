@@ -5,7 +5,7 @@ mod file_system;
 
 use measure::result::Place as Described;
 
-use super::check::Check;
+use measure::finding::check::Check;
 
 /// What is known of a place.
 #[derive(Debug, Clone, PartialEq, Default)]

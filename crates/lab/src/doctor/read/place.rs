@@ -118,9 +118,9 @@ mod tests {
     use measure::result::Place as Described;
 
     use super::*;
-    use crate::doctor::check::{on_host, run};
     use crate::doctor::place::CHECKS;
     use crate::monitors::device::made_up::{assembled as assemble, device};
+    use measure::finding::check::{on_host, run};
 
     /// What is found of data on `devices` where / is on `system`.
     fn findings(all: &Path, devices: &[&str], system: &[&str]) -> Vec<Finding> {

@@ -1,0 +1,185 @@
+//! Checks on the settings of servers: the facts, and what is common to engines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use measure::bytes::parse_bytes;
+use measure::finding::check::{self, About, Check, Mend, Seen};
+use measure::finding::{Finding, Level};
+
+use crate::server::Server;
+
+/// What a load needs of one server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Demand {
+    /// Connections.
+    pub users: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Tables that all connections together have open at once.
+    pub open_tables: u64,
+    /// Statements that all connections together have prepared at once.
+    pub prepared: u64,
+    /// Rows with their index, in bytes.
+    pub data_bytes: u64,
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    /// The settings that its checks look at, by name.
+    pub settings: BTreeMap<String, String>,
+    /// Its tables and indexes, where the account may see them.
+    pub data_bytes: Option<u64>,
+}
+
+/// What is known of a server.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// Its URL without the password, or which of a study's servers it is.
+    pub name: String,
+    /// Its engine.
+    pub engine: &'static dyn Server,
+    /// In numbers, `10.11.14`.
+    pub version: String,
+    /// Its settings by name, or why they are not known.
+    pub settings: Result<BTreeMap<String, String>, String>,
+    /// Settings that the study makes.
+    pub chosen: BTreeSet<String>,
+    /// Settings of which the study's servers have different values.
+    pub varied: BTreeSet<String>,
+    /// Whether it is only planned.
+    pub planned: bool,
+    /// Memory of its host; `None` when that is another one.
+    pub memory_bytes: Option<u64>,
+    /// Servers of the same kind on its host at once.
+    pub servers: u64,
+    /// Of its tables and indexes, in bytes.
+    pub data_bytes: Option<u64>,
+    /// Whether its disk turns, where that is known.
+    pub turning_disk: Option<bool>,
+    /// What the load needs of it.
+    pub demand: Option<Demand>,
+}
+
+pub(crate) const ELSEWHERE: &[Check<Facts>] = &[Check {
+    about: About {
+        id: "server-elsewhere",
+        worst: Level::Note,
+        why: "From here only its settings are seen: its CPUs, memory and disks need a look, too.",
+        source: "OLTP Linux on ESX 3.5 (AnandTech) (client and servers on hosts of their own)",
+        mend: Mend::Words("run dyno doctor on that host"),
+    },
+    judge: elsewhere,
+}];
+
+fn elsewhere(server: &Facts) -> Seen {
+    match (&server.settings, server.memory_bytes) {
+        (Err(why), _) => Seen::unseen(why),
+        (_, Some(_)) => Seen::passed("hostname: it runs on this host"),
+        (_, None) => Seen::note(format!(
+            "hostname: it runs on {}",
+            server.text("hostname").unwrap_or("another host")
+        )),
+    }
+}
+
+/// Judges a server. What the study varies on purpose is no fault of it.
+#[must_use]
+pub fn judge(server: &Facts) -> Vec<Finding> {
+    let run_one = |check: &'static Check<Facts>| {
+        let mend = |mend| server.mend(mend);
+        let mut findings = check::run(std::slice::from_ref(check), server, &server.name, mend);
+        for finding in &mut findings {
+            if finding.level < Level::Note && server.is_varied(check.about.mend) {
+                finding.level = Level::Note;
+                finding.seen.push_str(", which the study varies");
+                finding.mend = None;
+            }
+        }
+        findings
+    };
+    let checks = server.engine.checks().into_iter();
+    checks.flat_map(run_one).collect()
+}
+
+impl Facts {
+    /// A setting's value, in the server's words.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let settings = self.settings.as_ref().ok()?;
+        settings.get(name).map(String::as_str)
+    }
+
+    /// A number or a size.
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        let text = self.text(name)?;
+        // A setting such as long_query_time is a fraction.
+        parse_bytes(text).or_else(|| text.split_once('.')?.0.parse().ok())
+    }
+
+    /// A switch.
+    pub(crate) fn is_on(&self, name: &str) -> Option<bool> {
+        match self.text(name)?.to_ascii_uppercase().as_str() {
+            "ON" | "1" | "TRUE" | "YES" => Some(true),
+            "OFF" | "0" | "FALSE" | "NO" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Why a setting's value is not known.
+    pub(crate) fn unseen(&self, name: &str) -> Seen {
+        match (&self.settings, self.planned) {
+            (Err(why), _) => Seen::unseen(why),
+            (Ok(_), true) => Seen::unseen(format!(
+                "{name}: the study leaves it to {} {}, which was not asked",
+                self.engine, self.version
+            )),
+            (Ok(_), false) => Seen::unseen(format!(
+                "{name}: {} {} does not tell this account of it, or has no such setting",
+                self.engine, self.version
+            )),
+        }
+    }
+
+    /// Whether its version is at least this.
+    pub(crate) fn is_since(&self, major: u64, minor: u64) -> bool {
+        Self::version_is_since(&self.version, major, minor)
+    }
+
+    pub(crate) fn version_is_since(version: &str, major: u64, minor: u64) -> bool {
+        let mut numbers = version.split('.').map_while(|part| part.parse().ok());
+        let version: (u64, u64) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        version >= (major, minor)
+    }
+
+    /// A size as this server's settings are written.
+    pub(crate) fn size(&self, bytes: u64) -> String {
+        match self.planned {
+            true => format!("\"{}M\"", bytes >> 20),
+            false => bytes.to_string(),
+        }
+    }
+
+    fn is_varied(&self, mend: Mend) -> bool {
+        matches!(mend, Mend::Setting { name, .. } if self.varied.contains(name))
+    }
+
+    /// What to do with this server.
+    fn mend(&self, mend: Mend) -> Option<String> {
+        let Mend::Setting { name, value, live } = mend else {
+            return check::on_host(mend);
+        };
+        Some(match self.planned {
+            true => format!("server.config.{name} = {} in the study", toml(value)),
+            false => self.engine.set_command(name, value, live),
+        })
+    }
+}
+
+/// A value as a study has it: words are quoted, placeholders are numbers.
+fn toml(value: &str) -> String {
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+    match is_number || value == "NEEDED" {
+        true => value.to_owned(),
+        false => format!("\"{value}\""),
+    }
+}

@@ -1,0 +1,106 @@
+//! The connections on which servers are asked for their counters.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use client::reactor::timeout;
+
+use super::Reading;
+
+/// How long a server may take to be connected to and to answer: less than the second
+/// until it is asked again.
+pub(crate) const LIMIT: Duration = Duration::from_millis(800);
+/// How long a server that failed is left alone, at first and at most.
+const PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// An answer to come.
+pub(crate) type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// How an engine reads its counters.
+pub(crate) trait Source {
+    /// Reads all of them, over a connection that it keeps while the server answers; `None`: the
+    /// server refuses, or is away.
+    fn read(&mut self) -> Asking<'_, Option<Reading>>;
+
+    /// Closes the connection.
+    fn leave(&mut self) -> Asking<'_, ()>;
+}
+
+/// The counters of one server.
+pub struct Counters {
+    source: Box<dyn Source>,
+    /// When to try again, and how long to wait after that.
+    retry: Instant,
+    pause: Duration,
+}
+
+impl fmt::Debug for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Counters")
+    }
+}
+
+impl Counters {
+    pub(crate) fn new(source: impl Source + 'static) -> Self {
+        Self {
+            source: Box::new(source),
+            retry: Instant::now(),
+            pause: PAUSE,
+        }
+    }
+
+    async fn ask(&mut self) -> Option<Reading> {
+        if Instant::now() < self.retry {
+            return None;
+        }
+        let answer = timeout(LIMIT, self.source.read()).await.ok().flatten();
+        if answer.is_some() {
+            self.pause = PAUSE;
+        } else {
+            self.retry = Instant::now() + self.pause;
+            self.pause = (self.pause * 2).min(MAX_PAUSE);
+        }
+        answer
+    }
+}
+
+/// Asks all servers at the same time; one that does not answer in time, or refuses, is absent.
+pub async fn ask_all(servers: &mut [Option<Counters>]) -> Vec<Option<Reading>> {
+    let mut answers = vec![None; servers.len()];
+    let mut asking: Vec<(usize, Asking<'_, Option<Reading>>)> = servers
+        .iter_mut()
+        .enumerate()
+        .filter_map(|(place, server)| {
+            let server = server.as_mut()?;
+            Some((place, Box::pin(server.ask()) as Asking<'_, _>))
+        })
+        .collect();
+    std::future::poll_fn(|context| {
+        asking.retain_mut(|(place, question)| match question.as_mut().poll(context) {
+            Poll::Ready(answer) => {
+                answers[*place] = answer;
+                false
+            }
+            Poll::Pending => true,
+        });
+        match asking.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    answers
+}
+
+/// Closes the connections to all servers: one that loses a connection without a word counts it
+/// among its aborted clients.
+pub async fn leave_all(servers: &mut [Option<Counters>]) {
+    for server in servers.iter_mut().flatten() {
+        // One that does not answer any more is left all the same.
+        let _ = timeout(LIMIT, server.source.leave()).await;
+    }
+}

@@ -1,0 +1,125 @@
+//! What a server counts itself, and the metrics that follow from two readings.
+
+mod feed;
+
+use std::time::Instant;
+
+pub(crate) use feed::{Asking, Source};
+pub use feed::{Counters, ask_all, leave_all};
+
+/// How much less than the time between two readings a server may have aged: it counts whole
+/// seconds.
+const AGE_TOLERANCE_S: f64 = 2.0;
+
+/// Metrics by name; `None`: not known.
+pub type Metrics = Vec<(String, Option<f64>)>;
+
+/// The counters of an engine; each has a number, from 0.
+#[derive(Debug)]
+pub struct Table {
+    /// How many there are.
+    pub count: usize,
+    /// The one that counts the seconds since the server's start.
+    pub uptime: usize,
+    /// Whether one is a level, and not a count since the server's start.
+    pub is_level: fn(usize) -> bool,
+    /// The metrics that they make, named below the server: `innodb.pool_hit_rate`.
+    pub metrics: fn(&Step) -> Metrics,
+}
+
+/// A server's counters at an instant; what it does not have is `None`.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    table: &'static Table,
+    at: Instant,
+    values: Box<[Option<u64>]>,
+}
+
+impl Reading {
+    pub(crate) fn new(table: &'static Table, at: Instant) -> Self {
+        Self {
+            table,
+            at,
+            values: vec![None; table.count].into(),
+        }
+    }
+
+    pub(crate) fn get(&self, counter: usize) -> Option<u64> {
+        self.values[counter]
+    }
+
+    pub(crate) fn set(&mut self, counter: usize, value: Option<u64>) {
+        self.values[counter] = value;
+    }
+}
+
+/// What one server, or several together, did between two readings: of counters the growth in a
+/// second, of levels what they were at its end.
+#[derive(Debug, Clone)]
+pub struct Step {
+    table: &'static Table,
+    values: Box<[Option<f64>]>,
+}
+
+/// What lies between two readings; `None` when the server was restarted in between.
+#[must_use]
+pub fn derive(before: &Reading, after: &Reading) -> Option<Step> {
+    let seconds = after.at.checked_duration_since(before.at)?.as_secs_f64();
+    if was_restarted(before, after, seconds) || seconds <= 0.0 {
+        return None;
+    }
+    let table = after.table;
+    let value = |counter| {
+        let later = after.get(counter)?;
+        if (table.is_level)(counter) {
+            return Some(later as f64);
+        }
+        // One that was set back says nothing.
+        let grown = later.checked_sub(before.get(counter)?)?;
+        Some(grown as f64 / seconds)
+    };
+    Some(Step {
+        table,
+        values: (0..table.count).map(value).collect(),
+    })
+}
+
+/// A server that was restarted is younger than it should be; its counters may have outgrown what
+/// they were.
+fn was_restarted(before: &Reading, after: &Reading, seconds: f64) -> bool {
+    let uptime = after.table.uptime;
+    let ages = before.get(uptime).zip(after.get(uptime));
+    ages.is_some_and(|(before, after)| (after as f64) + AGE_TOLERANCE_S < before as f64 + seconds)
+}
+
+impl Step {
+    pub(crate) fn get(&self, counter: usize) -> Option<f64> {
+        self.values[counter]
+    }
+
+    /// Adds what another server of the same engine did.
+    pub fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.values.iter_mut().zip(&other.values) {
+            *mine = match (*mine, *theirs) {
+                (Some(mine), Some(theirs)) => Some(mine + theirs),
+                (mine, theirs) => mine.or(theirs),
+            };
+        }
+    }
+
+    /// The metrics, named below the server: `innodb.pool_hit_rate`.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        (self.table.metrics)(self)
+    }
+}
+
+/// A part of a whole; `None` of nothing.
+pub(crate) fn quotient(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// As [`quotient`], in %.
+pub(crate) fn percent(part: f64, whole: f64) -> Option<f64> {
+    quotient(100.0 * part, whole)
+}

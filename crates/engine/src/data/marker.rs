@@ -1,0 +1,61 @@
+//! The mark that dyno keeps about each table, in the table `dyno_tables` beside it.
+
+use workload::rows::Checksum;
+use workload::schema::{TableSpec, table_name};
+
+/// The table of marks.
+pub(crate) const MARKER_TABLE: &str = "dyno_tables";
+
+/// Makes the table of marks; the same text works on every engine.
+pub(crate) const CREATE_MARKER: &str = "CREATE TABLE IF NOT EXISTS dyno_tables (\
+     name VARCHAR(64) NOT NULL PRIMARY KEY, \
+     state VARCHAR(16) NOT NULL, \
+     spec VARCHAR(1000) NOT NULL, \
+     row_count BIGINT NOT NULL, \
+     checksum BIGINT NOT NULL)";
+
+/// Reads the row counts and checksums.
+pub(crate) const READ_CHECKSUMS: &str = "SELECT row_count, checksum FROM dyno_tables";
+
+/// What is marked about a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Mark {
+    pub(crate) spec: TableSpec,
+    pub(crate) ready: bool,
+}
+
+/// Marks a table as being loaded.
+pub(crate) fn mark_loading(spec: &TableSpec, table: u32) -> String {
+    mark(spec, table, "loading", Checksum::default())
+}
+
+/// Marks a table as complete.
+pub(crate) fn mark_ready(spec: &TableSpec, table: u32, checksum: Checksum) -> String {
+    mark(spec, table, "ready", checksum)
+}
+
+fn mark(spec: &TableSpec, table: u32, state: &str, checksum: Checksum) -> String {
+    // A spec has no quote but JSON's.
+    let spec = serde_json::to_string(spec)
+        .unwrap_or_default()
+        .replace('\'', "''");
+    let (name, count, xor) = (table_name(table), checksum.count, checksum.xor);
+    format!("REPLACE INTO {MARKER_TABLE} VALUES ('{name}', '{state}', '{spec}', {count}, {xor})")
+}
+
+impl Mark {
+    /// Reads the columns `state` and `spec`. A mark that cannot be read counts as
+    /// an interrupted load.
+    pub(crate) fn parse(state: &str, spec: &str, wanted: &TableSpec) -> Self {
+        match serde_json::from_str(spec) {
+            Ok(spec) => Self {
+                spec,
+                ready: state == "ready",
+            },
+            Err(_) => Self {
+                spec: wanted.clone(),
+                ready: false,
+            },
+        }
+    }
+}

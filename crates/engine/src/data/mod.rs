@@ -1,0 +1,173 @@
+//! The rows of a load: what is in a database, what is missing, and the marks on what is whole.
+//!
+//! Every engine tells the same story: inspect each table, refuse what is somebody else's, mark
+//! a table as being loaded, load it in parts, index it, mark it as ready with its row count and
+//! checksum. A table whose mark still says *loading* was interrupted, and is built anew.
+
+pub(crate) mod marker;
+pub(crate) mod parts;
+pub(crate) mod state;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use workload::name::WorkloadName;
+use workload::options::Options;
+
+use crate::error::Cause;
+
+/// What to do about the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Load what is not there.
+    Missing,
+    /// Load everything anew.
+    Always,
+}
+
+/// The data that a load needs.
+#[derive(Debug, Clone)]
+pub struct Wanted<'a> {
+    /// What will be run.
+    pub workload: WorkloadName,
+    /// Its tables and rows.
+    pub options: &'a Options,
+    /// The seed of the rows.
+    pub seed: u64,
+    /// Virtual users (bulk inserts have a table for each).
+    pub users: u32,
+    /// What to do.
+    pub mode: Mode,
+    /// Connections that load side by side.
+    pub connections: u32,
+    /// A server that is reached over the network and does nothing for so long is asked
+    /// whether it is alive, and left if it does not answer.
+    pub stall_limit: Duration,
+}
+
+/// What a preparation tells while it works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// Something that the user should know, in a sentence.
+    Note(String),
+    /// Rows are being loaded.
+    Loading {
+        /// In the database so far.
+        rows: u64,
+        /// Wanted, over all tables to load.
+        of: u64,
+    },
+    /// Secondary indexes are being built.
+    Indexing {
+        /// Tables that are finished.
+        tables: u32,
+        /// Tables to finish.
+        of: u32,
+    },
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Prepared {
+    /// Tables that were there.
+    pub found: u32,
+    /// Tables that were loaded.
+    pub loaded: u32,
+    /// Rows that were loaded.
+    pub rows: u64,
+}
+
+/// Listens to a preparation, and may interrupt it.
+pub struct Listener<'a> {
+    /// Hears of progress.
+    pub tell: &'a mut dyn FnMut(Progress),
+    /// Becomes true when the user wants to stop.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// A preparation that did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The tables there are not what the load needs; nothing was changed.
+    #[error("{problem}")]
+    Unfit {
+        /// Which table, and how it differs.
+        problem: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Another dyno prepares the same database; nothing was changed.
+    #[error(
+        "another dyno has been preparing this database for more than {} s (connection {holder} of the server)",
+        limit.as_secs()
+    )]
+    Busy {
+        /// The number of its connection.
+        holder: String,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// The server or the way to it failed.
+    #[error(transparent)]
+    Mysql(#[from] client::mysql::Error),
+    /// A database in process failed.
+    #[error("{0}")]
+    Sqlite(workload::session::SessionError),
+    /// The server stored other rows than were sent.
+    #[error("{0}")]
+    Damaged(String),
+    /// The user asked to stop; the next preparation builds the interrupted tables anew.
+    #[error("interrupted while loading; the next run finishes the data")]
+    Interrupted,
+    /// This process could not go on.
+    #[error("cannot load: {0}")]
+    Io(#[from] std::io::Error),
+    /// The options cannot be met.
+    #[error(transparent)]
+    Distribution(#[from] workload::distribution::DistributionError),
+}
+
+impl PrepareError {
+    /// Whose fault it is.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        match self {
+            Self::Unfit { .. } | Self::Distribution(_) => Cause::Usage,
+            Self::Busy { .. } | Self::Mysql(_) | Self::Sqlite(_) | Self::Damaged(_) => {
+                Cause::Server
+            }
+            Self::Interrupted => Cause::Interrupted,
+            Self::Io(_) => Cause::Internal,
+        }
+    }
+
+    /// What the user can do about it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Unfit { remedy, .. } => Some(remedy.clone()),
+            Self::Busy { holder, .. } => Some(format!(
+                "wait for it, end it (KILL {holder}), or use another database"
+            )),
+            Self::Mysql(error) => error.remedy().map(str::to_owned),
+            Self::Sqlite(error) => client::sqlite::error_remedy(error.code).map(str::to_owned),
+            Self::Damaged(_) | Self::Interrupted | Self::Io(_) | Self::Distribution(_) => None,
+        }
+    }
+}
+
+/// The statements that read every row of a table, and every entry of its index where it has
+/// one; `by_rows` and `by_index` say which way.
+pub(crate) fn reading(
+    options: &Options,
+    table: &str,
+    by_rows: &str,
+    by_index: &str,
+) -> Vec<String> {
+    let rows = format!("SELECT COUNT(*), SUM(LENGTH(pad)) FROM {table}{by_rows}");
+    let index = format!("SELECT COUNT(*), MAX(k) FROM {table}{by_index} WHERE k >= 0");
+    match options.create_secondary {
+        true => vec![rows, index],
+        false => vec![rows],
+    }
+}

@@ -1,0 +1,293 @@
+//! What is in the database, and what that means for the load.
+
+use workload::options::Options;
+use workload::schema::{TableSpec, table_name};
+
+use super::marker::Mark;
+use super::{Mode, PrepareError, Prepared, Progress, Wanted};
+
+/// What was found under a table's name.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Found {
+    Nothing,
+    Table {
+        /// Column names in order.
+        columns: Vec<String>,
+        /// The highest id; none in an empty table.
+        highest_id: Option<u64>,
+        /// What dyno wrote about it.
+        mark: Option<Mark>,
+    },
+}
+
+/// What is to be done about a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Action {
+    Keep { note: Option<String> },
+    Build { note: Option<String> },
+}
+
+/// What a preparation has to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Todo {
+    /// Numbers of the tables to build.
+    pub(crate) missing: Vec<u32>,
+    /// What will have been done.
+    pub(crate) prepared: Prepared,
+}
+
+/// Decides about all tables, of which `found` has the first, the second…; tells
+/// what the user should know.
+pub(crate) fn plan(
+    found: &[Found],
+    wanted: &Wanted<'_>,
+    spec: &TableSpec,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<Todo, PrepareError> {
+    let mut missing = Vec::new();
+    for (table, found) in (1..).zip(found) {
+        let action = decide(found, table, spec, wanted.options, wanted.mode)?;
+        let (Action::Keep { note } | Action::Build { note }) = &action;
+        if let Some(note) = note {
+            tell(Progress::Note(note.clone()));
+        }
+        if matches!(action, Action::Build { .. }) {
+            missing.push(table);
+        }
+    }
+    let loaded = missing.len() as u32;
+    let prepared = Prepared {
+        found: found.len() as u32 - loaded,
+        loaded,
+        rows: spec.rows * u64::from(loaded),
+    };
+    Ok(Todo { missing, prepared })
+}
+
+/// Decides about table number `table`. A table that dyno did not make is never
+/// dropped if it has other columns.
+fn decide(
+    found: &Found,
+    table: u32,
+    wanted: &TableSpec,
+    options: &Options,
+    mode: Mode,
+) -> Result<Action, PrepareError> {
+    let Found::Table {
+        columns,
+        highest_id,
+        mark,
+    } = found
+    else {
+        return Ok(Action::Build { note: None });
+    };
+    let name = table_name(table);
+    check_columns(&name, columns, wanted)?;
+    let begins_empty = wanted.rows == 0;
+    if mode == Mode::Always || (begins_empty && mark.is_some()) {
+        return Ok(Action::Build { note: None });
+    }
+    if begins_empty {
+        return Err(foreign_table(&name));
+    }
+    match mark {
+        Some(mark) if !mark.ready => Ok(Action::Build {
+            note: Some(format!(
+                "{name}: its load was interrupted; it is built anew"
+            )),
+        }),
+        Some(_) if highest_id.is_none() => Ok(Action::Build {
+            note: Some(format!("{name} was emptied; it is built anew")),
+        }),
+        Some(mark) => keep_ours(&name, mark, wanted),
+        None => keep_foreign(&name, highest_id.unwrap_or(0), options),
+    }
+}
+
+/// A load that begins with empty tables drops what is there, which somebody may need.
+fn foreign_table(name: &str) -> PrepareError {
+    PrepareError::Unfit {
+        problem: format!(
+            "the table {name} was not made by dyno, and the workload would have to drop it"
+        ),
+        remedy: "use another database, or --prepare always to drop it".to_owned(),
+    }
+}
+
+fn check_columns(name: &str, columns: &[String], wanted: &TableSpec) -> Result<(), PrepareError> {
+    let expected = wanted.columns();
+    if columns
+        .iter()
+        .map(|column| column.to_lowercase())
+        .eq(expected.iter().copied())
+    {
+        return Ok(());
+    }
+    Err(PrepareError::Unfit {
+        problem: format!(
+            "the table {name} has the columns ({}), but the load needs ({})",
+            columns.join(", "),
+            expected.join(", ")
+        ),
+        remedy: format!("drop {name} if it is not needed, or use another database"),
+    })
+}
+
+fn keep_ours(name: &str, mark: &Mark, wanted: &TableSpec) -> Result<Action, PrepareError> {
+    if mark.spec.has_form_of(wanted) {
+        let note = (mark.spec != *wanted).then(|| {
+            format!(
+                "{name} was loaded with seed {}; its rows are used as they are",
+                mark.spec.seed
+            )
+        });
+        return Ok(Action::Keep { note });
+    }
+    Err(PrepareError::Unfit {
+        problem: format!(
+            "the table {name} was loaded with {}, but the load asks for {}",
+            mark.spec.describe(),
+            wanted.describe()
+        ),
+        remedy: "use the same options, or --prepare always to build it anew".to_owned(),
+    })
+}
+
+/// A table that something else has loaded: sysbench, or a restored dump.
+fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Action, PrepareError> {
+    if highest_id < options.rows {
+        return Err(PrepareError::Unfit {
+            problem: format!(
+                "the table {name} ends at id {highest_id}, but the load asks for {} rows",
+                options.rows
+            ),
+            remedy: format!(
+                "use --rows {}, or --prepare always to build it anew",
+                highest_id.max(1)
+            ),
+        });
+    }
+    Ok(Action::Keep {
+        note: Some(format!(
+            "{name} was not loaded by dyno (ids up to {highest_id}); it is used as it is"
+        )),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use workload::name::WorkloadName;
+
+    use super::*;
+
+    fn spec(rows: u64, seed: u64) -> TableSpec {
+        let options = Options {
+            rows,
+            ..Options::default()
+        };
+        WorkloadName::OltpReadWrite.table_spec(&options, seed)
+    }
+
+    fn table(highest_id: u64, mark: Option<(TableSpec, bool)>) -> Found {
+        Found::Table {
+            columns: ["id", "k", "c", "pad"].map(str::to_owned).to_vec(),
+            highest_id: Some(highest_id),
+            mark: mark.map(|(spec, ready)| Mark { spec, ready }),
+        }
+    }
+
+    fn decided(found: &Found, mode: Mode) -> Result<Action, String> {
+        let options = Options {
+            rows: 100,
+            ..Options::default()
+        };
+        decide(found, 1, &spec(100, 1), &options, mode).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_missing_is_built_and_what_is_whole_is_kept() {
+        assert_eq!(
+            decided(&Found::Nothing, Mode::Missing),
+            Ok(Action::Build { note: None })
+        );
+        let whole = table(100, Some((spec(100, 1), true)));
+        assert_eq!(
+            decided(&whole, Mode::Missing),
+            Ok(Action::Keep { note: None })
+        );
+        assert_eq!(
+            decided(&whole, Mode::Always),
+            Ok(Action::Build { note: None })
+        );
+    }
+
+    #[test]
+    fn an_interrupted_load_is_never_used() {
+        let half = table(100, Some((spec(100, 1), false)));
+        assert!(matches!(
+            decided(&half, Mode::Missing),
+            Ok(Action::Build { note: Some(_) })
+        ));
+    }
+
+    #[test]
+    fn a_table_that_was_emptied_is_built_anew() {
+        let mut emptied = table(0, Some((spec(100, 1), true)));
+        if let Found::Table { highest_id, .. } = &mut emptied {
+            *highest_id = None;
+        }
+        let action = decided(&emptied, Mode::Missing);
+        assert!(matches!(action, Ok(Action::Build { note: Some(_) })));
+    }
+
+    #[test]
+    fn another_size_is_an_error_with_both_sizes() {
+        let other = table(50, Some((spec(50, 1), true)));
+        let message = decided(&other, Mode::Missing).unwrap_err();
+        assert!(
+            message.contains("50 rows") && message.contains("100 rows"),
+            "{message}"
+        );
+        assert!(decided(&table(99, None), Mode::Missing).is_err());
+        assert!(matches!(
+            decided(&table(100, None), Mode::Missing),
+            Ok(Action::Keep { note: Some(_) })
+        ));
+    }
+
+    #[test]
+    fn a_bulk_table_is_dropped_only_if_it_is_dynos_or_the_user_says_so() {
+        let options = Options::default();
+        let spec = WorkloadName::BulkInsert.table_spec(&options, 1);
+        let mut found = Found::Table {
+            columns: ["id", "k"].map(str::to_owned).to_vec(),
+            highest_id: Some(5),
+            mark: None,
+        };
+        let build = Ok(Action::Build { note: None });
+        let decided = |found: &Found, mode| {
+            let decided = decide(found, 1, &spec, &options, mode);
+            decided.map_err(|error| error.to_string())
+        };
+        let refused = decided(&found, Mode::Missing).unwrap_err();
+        assert!(refused.contains("was not made by dyno"), "{refused}");
+        assert_eq!(decided(&found, Mode::Always), build);
+        if let Found::Table { mark, .. } = &mut found {
+            let spec = spec.clone();
+            *mark = Some(Mark { spec, ready: true });
+        }
+        assert_eq!(decided(&found, Mode::Missing), build);
+    }
+
+    #[test]
+    fn a_table_of_another_kind_is_never_dropped() {
+        let other = Found::Table {
+            columns: vec!["name".to_owned()],
+            highest_id: None,
+            mark: None,
+        };
+        for mode in [Mode::Missing, Mode::Always] {
+            assert!(decided(&other, mode).unwrap_err().contains("(name)"));
+        }
+    }
+}

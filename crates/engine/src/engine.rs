@@ -1,0 +1,103 @@
+//! What dyno must know of every engine.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::ENGINES;
+use workload::schema::Dialect;
+
+use crate::database::{Access, Database};
+use crate::error::{Cause, EngineError};
+use crate::server::Server;
+
+/// A database engine.
+pub trait Engine: fmt::Debug + Send + Sync {
+    /// Its name in a study: `mariadb`.
+    fn name(&self) -> &'static str;
+
+    /// Its name as people write it: `MariaDB`.
+    fn title(&self) -> &'static str;
+
+    /// The schemes of the URLs that name its databases.
+    fn schemes(&self) -> &'static [&'static str];
+
+    /// Its dialect of SQL.
+    fn dialect(&self) -> Dialect;
+
+    /// Opens the database that a URL names and asks it for its version. `directory` holds the
+    /// temporary databases of an engine that runs in process.
+    ///
+    /// # Errors
+    /// When the URL names no database, or nobody answers there.
+    fn open(
+        &self,
+        url: &str,
+        access: &Access,
+        directory: Option<&Path>,
+    ) -> Result<Arc<dyn Database>, EngineError>;
+
+    /// How it runs in this process; `None`: its servers are processes of their own.
+    fn in_process(&self) -> Option<InProcess> {
+        None
+    }
+
+    /// How its servers are started; `None`: they are not.
+    fn server(&self) -> Option<&'static dyn Server> {
+        None
+    }
+}
+
+/// An engine that runs in this process.
+#[derive(Debug, Clone, Copy)]
+pub struct InProcess {
+    /// The engine.
+    pub engine: &'static dyn Engine,
+    /// The version that is built in.
+    pub version: &'static str,
+    /// The URL of a temporary database.
+    pub temporary_url: &'static str,
+}
+
+/// The engine that a study calls `name`.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static dyn Engine> {
+    ENGINES.into_iter().find(|engine| engine.name() == name)
+}
+
+/// The engine whose databases have such URLs.
+///
+/// # Errors
+/// When no engine knows the scheme.
+pub fn of_url(url: &str) -> Result<&'static dyn Engine, EngineError> {
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    let engine = ENGINES
+        .into_iter()
+        .find(|engine| engine.schemes().contains(&scheme));
+    engine.ok_or_else(|| EngineError::Failed {
+        cause: Cause::Usage,
+        message: format!("{url:?} names no database that dyno drives"),
+        remedy: Some(
+            "write mysql://user@host:3306/database (or mariadb://…) or sqlite:file".to_owned(),
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_are_found_by_name_and_by_scheme() {
+        for engine in ENGINES {
+            assert_eq!(by_name(engine.name()).unwrap().name(), engine.name());
+            for scheme in engine.schemes() {
+                let found = of_url(&format!("{scheme}:x")).unwrap();
+                assert_eq!(found.name(), engine.name());
+            }
+            assert_eq!(engine.server().is_none(), engine.in_process().is_some());
+        }
+        assert!(by_name("oracle").is_none());
+        assert!(of_url("oracle://x").is_err() && of_url("").is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! What can go wrong with an engine, and what to do about it.
+
+use std::path::PathBuf;
+
+use crate::data::PrepareError;
+
+/// Whose fault a failure is: what the exit code says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// What was asked for cannot be: an option, a study, a place that is taken.
+    Usage,
+    /// A server could not be started or reached, or refused the work.
+    Server,
+    /// The user, or a full disk: what was measured is kept.
+    Interrupted,
+    /// dyno's own.
+    Internal,
+}
+
+/// An engine that could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The server is not installed.
+    #[error("there is no {engine} server {}", searched.describe())]
+    NoServer {
+        /// Which engine.
+        engine: &'static str,
+        /// How to install it.
+        remedy: &'static str,
+        /// Where it was looked for.
+        searched: Searched,
+    },
+    /// Only other versions are installed.
+    #[error("the study asks for {engine} {wanted}, but there is only {}", found.join(" and "))]
+    WrongVersion {
+        /// Which engine.
+        engine: &'static str,
+        /// The version, or the beginning of one.
+        wanted: String,
+        /// `10.11.14 (/usr/sbin/mariadbd)`, each.
+        found: Vec<String>,
+    },
+    /// A server program is there and does not run.
+    #[error("{} does not run: {words}", program.display())]
+    BadProgram {
+        /// The program.
+        program: PathBuf,
+        /// What it said.
+        words: String,
+    },
+    /// A setting that the laboratory decides.
+    #[error("the setting {name} is dyno's own: {why}")]
+    ReservedSetting {
+        /// As written in the study.
+        name: String,
+        /// What to use in its place.
+        why: &'static str,
+    },
+    /// A setting that cannot stand in a configuration file.
+    #[error("the setting {name:?} cannot be written: {why}")]
+    BadSetting {
+        /// As written in the study.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The server answers and lets nobody in.
+    #[error("cannot log in to {server}: {words}")]
+    Login {
+        /// Which server.
+        server: String,
+        /// In its own words.
+        words: String,
+        /// What to do about it.
+        remedy: Option<&'static str>,
+    },
+    /// The data could not be loaded.
+    #[error("cannot build the data: {0}")]
+    Data(#[from] PrepareError),
+    /// The work was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+    /// Anything else, told as a user needs it.
+    #[error("{message}")]
+    Failed {
+        /// Whose fault it is.
+        cause: Cause,
+        /// What failed, and why.
+        message: String,
+        /// What to do about it.
+        remedy: Option<String>,
+    },
+}
+
+/// Where a server was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Searched {
+    /// In the directory that the study names.
+    Basedir(PathBuf),
+    /// On `PATH` and in the usual places.
+    Host,
+}
+
+impl Searched {
+    fn describe(&self) -> String {
+        match self {
+            Self::Basedir(path) => format!("below {}", path.display()),
+            Self::Host => "on PATH or in the usual places".to_owned(),
+        }
+    }
+}
+
+impl EngineError {
+    /// A failure without a remedy.
+    pub fn failed(cause: Cause, message: impl std::fmt::Display) -> Self {
+        Self::Failed {
+            cause,
+            message: message.to_string(),
+            remedy: None,
+        }
+    }
+
+    /// Whose fault it is.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        match self {
+            Self::ReservedSetting { .. } | Self::BadSetting { .. } => Cause::Usage,
+            Self::Data(PrepareError::Interrupted) | Self::Interrupted => Cause::Interrupted,
+            Self::Failed { cause, .. } => *cause,
+            Self::NoServer { .. }
+            | Self::WrongVersion { .. }
+            | Self::BadProgram { .. }
+            | Self::Login { .. }
+            | Self::Data(_) => Cause::Server,
+        }
+    }
+
+    /// What the user can do about it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        let text = match self {
+            Self::NoServer { remedy, .. } => remedy,
+            Self::WrongVersion { .. } => {
+                "install that version and name its directory with server.basedir, or change server.version"
+            }
+            Self::BadProgram { .. } => {
+                "the user that servers run as must be able to read and run it with its libraries"
+            }
+            Self::ReservedSetting { .. } => "take it out of server.config",
+            Self::BadSetting { .. } => "a name has letters, digits, - _ and .; a value is one line",
+            Self::Login { remedy, .. } => return remedy.map(str::to_owned),
+            Self::Data(error) => return error.remedy(),
+            Self::Failed { remedy, .. } => return remedy.clone(),
+            Self::Interrupted => return None,
+        };
+        Some(text.to_owned())
+    }
+}

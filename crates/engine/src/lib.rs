@@ -1,0 +1,29 @@
+//! Everything that is particular to a database, one folder each.
+//!
+//! An engine says what to write, what to run and what to ask; the laboratory writes, runs and
+//! asks it. [`ENGINES`] lists all of them, and nothing outside this crate, the wire protocols and
+//! the clients needs to know their names.
+
+pub mod checks;
+pub mod counters;
+pub mod data;
+mod database;
+mod engine;
+mod error;
+pub mod mysql;
+mod program;
+mod server;
+mod sqlite;
+
+pub use database::{Access, Database, Load, Sending, Whereabouts};
+pub use engine::{Engine, InProcess, by_name, of_url};
+pub use error::{Cause, EngineError, Searched};
+pub use mysql::{MARIADB, MYSQL};
+pub use program::{Installed, exists, find};
+pub use server::{
+    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile, Settings,
+};
+pub use sqlite::SQLITE;
+
+/// Every engine. An engine is a folder and a line here.
+pub const ENGINES: [&dyn Engine; 3] = [MARIADB, MYSQL, SQLITE];

@@ -1,0 +1,118 @@
+//! What servers take for settings that nobody made, as far as a check looks at them.
+
+use crate::checks::Facts;
+
+/// Of MariaDB since 10.6.
+const MARIADB: [(&str, &str); 22] = [
+    ("general_log", "OFF"),
+    ("innodb_adaptive_flushing", "ON"),
+    ("innodb_buffer_pool_size", "134217728"),
+    ("innodb_doublewrite", "ON"),
+    ("innodb_file_per_table", "ON"),
+    ("innodb_flush_log_at_trx_commit", "1"),
+    ("innodb_flush_method", "O_DIRECT"),
+    ("innodb_flush_neighbors", "1"),
+    ("innodb_io_capacity", "200"),
+    ("innodb_log_file_size", "100663296"),
+    ("innodb_read_io_threads", "4"),
+    ("innodb_write_io_threads", "4"),
+    ("log_bin", "OFF"),
+    ("long_query_time", "10.000000"),
+    ("max_prepared_stmt_count", "16382"),
+    ("max_user_connections", "0"),
+    ("performance_schema", "OFF"),
+    ("query_cache_size", "1048576"),
+    ("query_cache_type", "OFF"),
+    ("slow_query_log", "OFF"),
+    ("sync_binlog", "0"),
+    ("table_open_cache", "2000"),
+];
+
+/// Of MySQL since 8.4. dyno switches its binary log off.
+const MYSQL: [(&str, &str); 19] = [
+    ("general_log", "OFF"),
+    ("innodb_adaptive_flushing", "ON"),
+    ("innodb_buffer_pool_size", "134217728"),
+    ("innodb_doublewrite", "ON"),
+    ("innodb_file_per_table", "ON"),
+    ("innodb_flush_log_at_trx_commit", "1"),
+    ("innodb_flush_method", "O_DIRECT"),
+    ("innodb_flush_neighbors", "0"),
+    ("innodb_io_capacity", "10000"),
+    ("innodb_redo_log_capacity", "104857600"),
+    ("innodb_write_io_threads", "4"),
+    ("log_bin", "OFF"),
+    ("long_query_time", "10.000000"),
+    ("max_prepared_stmt_count", "16382"),
+    ("max_user_connections", "0"),
+    ("performance_schema", "ON"),
+    ("slow_query_log", "OFF"),
+    ("sync_binlog", "1"),
+    ("table_open_cache", "4000"),
+];
+
+/// The defaults of an engine's servers since a version.
+#[derive(Debug)]
+pub(in crate::mysql) struct Defaults {
+    since: (u64, u64),
+    settings: &'static [(&'static str, &'static str)],
+}
+
+pub(in crate::mysql) const OF_MARIADB: Defaults = Defaults {
+    since: (10, 6),
+    settings: &MARIADB,
+};
+pub(in crate::mysql) const OF_MYSQL: Defaults = Defaults {
+    since: (8, 4),
+    settings: &MYSQL,
+};
+
+impl Defaults {
+    /// None of a version of which they are not known.
+    pub(in crate::mysql) fn of(&self, version: &str) -> &'static [(&'static str, &'static str)] {
+        match Facts::version_is_since(version, self.since.0, self.since.1) {
+            true => self.settings,
+            false => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mysql::checks::WANTED;
+
+    #[test]
+    fn every_default_is_looked_at() {
+        for (name, _) in MARIADB.iter().chain(&MYSQL) {
+            assert!(WANTED.contains(name), "{name}");
+        }
+        assert!(OF_MARIADB.of("10.5.9").is_empty());
+        assert!(OF_MYSQL.of("").is_empty());
+        assert!(!OF_MYSQL.of("9.7.0").is_empty());
+    }
+
+    #[test]
+    fn they_are_what_a_server_has_that_nobody_told_anything() {
+        // The kit's own choices are undone.
+        let pool = "--innodb-buffer-pool-size=128M";
+        for (defaults, server) in [
+            (OF_MARIADB, testkit::MariaDb::start(&[pool])),
+            (OF_MYSQL, testkit::MySql::start(&[pool])),
+        ] {
+            let version = &server.sql("SELECT VERSION()")[0][0];
+            let number = version.split('-').next().unwrap_or(version);
+            let told = server.sql("SHOW GLOBAL VARIABLES");
+            let defaults = defaults.of(number);
+            assert!(defaults.len() > 15, "{version}");
+            for (name, value) in defaults {
+                let row = told.iter().find(|row| row[0].eq_ignore_ascii_case(name));
+                assert_eq!(
+                    row.map(|row| row[1].as_str()),
+                    Some(*value),
+                    "{version}: {name}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a commit promises, and whether the server keeps it.
+
+use measure::finding::Level;
+
+use measure::finding::check::{About, Check, Mend, Seen};
+
+use crate::checks::Facts;
+
+pub(super) const CHECKS: &[Check<Facts>] = &[
+    Check {
+        about: About {
+            id: "commit-flush",
+            worst: Level::Spoils,
+            why: "Only with 1 does a commit wait for the disk: with 2 a crash of the host loses a second of commits, with 0 a crash of the server does, and what is measured is a promise that nobody keeps.",
+            source: "MySQL on vSAN 6.7 (VMware), best practices; MySQL manual, innodb_flush_log_at_trx_commit",
+            mend: Mend::Setting {
+                name: "innodb_flush_log_at_trx_commit",
+                value: "1",
+                live: true,
+            },
+        },
+        judge: commit,
+    },
+    Check {
+        about: About {
+            id: "binlog-sync",
+            worst: Level::Careful,
+            why: "A binary log that is not flushed with each commit lacks the last ones after a crash, and a replica lacks them, too.",
+            source: "MySQL manual, sync_binlog",
+            mend: Mend::Setting {
+                name: "sync_binlog",
+                value: "1",
+                live: true,
+            },
+        },
+        judge: binlog,
+    },
+    Check {
+        about: About {
+            id: "flush-method",
+            worst: Level::Spoils,
+            why: "Unless it goes past the page cache, pages lie in memory twice, and reads that look like the disk's come from there.",
+            source: "MySQL on vSAN 6.7 (VMware), best practices (O_DIRECT); MySQL manual, innodb_flush_method",
+            mend: Mend::Setting {
+                name: "innodb_flush_method",
+                value: "O_DIRECT",
+                live: false,
+            },
+        },
+        judge: method,
+    },
+    Check {
+        about: About {
+            id: "doublewrite",
+            worst: Level::Careful,
+            why: "Without it half the writes are saved, and a page that was half written in a crash is lost.",
+            source: "Sysbench OLTP Benchmark (StorageReview) (what the engine does to the disk); MySQL manual, innodb_doublewrite",
+            mend: Mend::Setting {
+                name: "innodb_doublewrite",
+                value: "ON",
+                live: false,
+            },
+        },
+        judge: doublewrite,
+    },
+];
+
+fn commit(server: &Facts) -> Seen {
+    const NAME: &str = "innodb_flush_log_at_trx_commit";
+    match server.number(NAME) {
+        None => server.unseen(NAME),
+        Some(0) => Seen::spoils(format!("{NAME}: 0, no commit waits for the log")),
+        Some(2) => Seen::careful(format!(
+            "{NAME}: 2, commits wait for the kernel, not the disk"
+        )),
+        Some(value) => Seen::passed(format!("{NAME}: {value}")),
+    }
+}
+
+fn binlog(server: &Facts) -> Seen {
+    match (server.is_on("log_bin"), server.number("sync_binlog")) {
+        (None, _) => server.unseen("log_bin"),
+        (Some(false), _) => Seen::passed("log_bin: OFF, there is no binary log"),
+        (Some(true), None) => server.unseen("sync_binlog"),
+        (Some(true), Some(1)) => Seen::passed("log_bin: ON, sync_binlog: 1"),
+        (Some(true), Some(commits)) => {
+            Seen::careful(format!("log_bin: ON, sync_binlog: {commits}"))
+        }
+    }
+}
+
+fn method(server: &Facts) -> Seen {
+    const NAME: &str = "innodb_flush_method";
+    let Some(method) = server.text(NAME) else {
+        // MariaDB 11 has a switch in its place.
+        return match server.is_on("innodb_data_file_buffering") {
+            Some(false) => Seen::passed("innodb_data_file_buffering: OFF"),
+            Some(true) => Seen::careful("innodb_data_file_buffering: ON"),
+            None => server.unseen(NAME),
+        };
+    };
+    let seen = format!("{NAME}: {method}");
+    match method.to_ascii_uppercase().as_str() {
+        "O_DIRECT" | "O_DIRECT_NO_FSYNC" => Seen::passed(seen),
+        "NOSYNC" | "LITTLESYNC" => Seen::spoils(seen),
+        _ => Seen::careful(seen),
+    }
+}
+
+fn doublewrite(server: &Facts) -> Seen {
+    const NAME: &str = "innodb_doublewrite";
+    let Some(value) = server.text(NAME) else {
+        return server.unseen(NAME);
+    };
+    let seen = format!("{NAME}: {value}");
+    match value.to_ascii_uppercase().as_str() {
+        "ON" | "1" | "TRUE" | "DETECT_AND_RECOVER" | "FAST" => Seen::passed(seen),
+        _ => Seen::careful(seen),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::level;
+    use super::*;
+    use Level::{Careful, Passed, Spoils, Unseen};
+
+    #[test]
+    fn commits() {
+        let with = |value| level(commit, &[("innodb_flush_log_at_trx_commit", value)]);
+        assert_eq!(
+            [with("0"), with("1"), with("2"), with("3")],
+            [Spoils, Passed, Careful, Passed]
+        );
+    }
+
+    #[test]
+    fn a_binary_log_counts_where_there_is_one() {
+        let with = |log, sync| level(binlog, &[("log_bin", log), ("sync_binlog", sync)]);
+        assert_eq!(with("OFF", "0"), Passed);
+        assert_eq!(
+            [with("ON", "0"), with("ON", "1"), with("1", "100")],
+            [Careful, Passed, Careful]
+        );
+        assert_eq!(level(binlog, &[("log_bin", "ON")]), Unseen);
+    }
+
+    #[test]
+    fn ways_to_the_disk() {
+        let with = |value| level(method, &[("innodb_flush_method", value)]);
+        assert_eq!(
+            [with("O_DIRECT"), with("fsync"), with("nosync")],
+            [Passed, Careful, Spoils]
+        );
+        let newer = |value| level(method, &[("innodb_data_file_buffering", value)]);
+        assert_eq!([newer("OFF"), newer("ON")], [Passed, Careful]);
+    }
+
+    #[test]
+    fn pages_are_written_twice() {
+        let with = |value| level(doublewrite, &[("innodb_doublewrite", value)]);
+        assert_eq!(
+            [with("ON"), with("DETECT_ONLY"), with("OFF")],
+            [Passed, Careful, Careful]
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! What the server does besides the work: logs, instruments, caches of results.
+
+use measure::finding::Level;
+
+use measure::finding::check::{About, Check, Mend, Seen};
+
+use crate::checks::Facts;
+use crate::mysql::MYSQL;
+
+pub(super) const CHECKS: &[Check<Facts>] = &[
+    Check {
+        about: About {
+            id: "performance-schema",
+            worst: Level::Note,
+            why: "It counts and times what the server does, which takes CPU time: two servers compare only with the same of it.",
+            source: "MySQL manual, performance_schema",
+            mend: Mend::Setting {
+                name: "performance_schema",
+                value: "OFF",
+                live: false,
+            },
+        },
+        judge: instruments,
+    },
+    Check {
+        about: About {
+            id: "query-cache",
+            worst: Level::Spoils,
+            why: "It answers what was asked before without the engine, and all other statements wait for its one lock.",
+            source: "MariaDB manual, Query Cache",
+            mend: Mend::Setting {
+                name: "query_cache_type",
+                value: "OFF",
+                live: true,
+            },
+        },
+        judge: query_cache,
+    },
+    Check {
+        about: About {
+            id: "slow-log",
+            worst: Level::Spoils,
+            why: "It writes to a file what takes too long, and with a small limit that is every statement.",
+            source: "MySQL manual, slow_query_log",
+            mend: Mend::Setting {
+                name: "slow_query_log",
+                value: "OFF",
+                live: true,
+            },
+        },
+        judge: slow_log,
+    },
+    Check {
+        about: About {
+            id: "general-log",
+            worst: Level::Spoils,
+            why: "It writes every statement to a file, and all connections wait for it.",
+            source: "MySQL manual, general_log",
+            mend: Mend::Setting {
+                name: "general_log",
+                value: "OFF",
+                live: true,
+            },
+        },
+        judge: general_log,
+    },
+];
+
+fn instruments(server: &Facts) -> Seen {
+    const NAME: &str = "performance_schema";
+    match server.is_on(NAME) {
+        None => server.unseen(NAME),
+        Some(false) => Seen::passed(format!("{NAME}: OFF")),
+        Some(true) => Seen::note(format!("{NAME}: ON")),
+    }
+}
+
+fn query_cache(server: &Facts) -> Seen {
+    const NAME: &str = "query_cache_type";
+    if server.engine == MYSQL && server.is_since(8, 0) && server.settings.is_ok() {
+        return Seen::passed(format!("{NAME}: MySQL has no query cache since 8.0"));
+    }
+    let Some(kind) = server.text(NAME) else {
+        return server.unseen(NAME);
+    };
+    let is_off = kind.eq_ignore_ascii_case("OFF") || kind == "0";
+    match (is_off, server.number("query_cache_size")) {
+        (true, _) => Seen::passed(format!("{NAME}: {kind}")),
+        (false, Some(0)) => Seen::passed(format!("{NAME}: {kind}, query_cache_size: 0")),
+        (false, _) => Seen::spoils(format!("{NAME}: {kind}")),
+    }
+}
+
+fn slow_log(server: &Facts) -> Seen {
+    const NAME: &str = "slow_query_log";
+    match (server.is_on(NAME), server.number("long_query_time")) {
+        (None, _) => server.unseen(NAME),
+        (Some(false), _) => Seen::passed(format!("{NAME}: OFF")),
+        (Some(true), Some(0)) => Seen::spoils(format!("{NAME}: ON, long_query_time: below 1 s")),
+        (Some(true), _) => Seen::careful(format!("{NAME}: ON")),
+    }
+}
+
+fn general_log(server: &Facts) -> Seen {
+    const NAME: &str = "general_log";
+    match server.is_on(NAME) {
+        None => server.unseen(NAME),
+        Some(false) => Seen::passed(format!("{NAME}: OFF")),
+        Some(true) => Seen::spoils(format!("{NAME}: ON")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{level, with};
+    use super::*;
+    use Level::{Careful, Note, Passed, Spoils, Unseen};
+
+    #[test]
+    fn instruments_are_noted() {
+        let with = |value| level(instruments, &[("performance_schema", value)]);
+        assert_eq!([with("ON"), with("OFF")], [Note, Passed]);
+    }
+
+    #[test]
+    fn a_query_cache_needs_a_type_and_a_size() {
+        let judged = |kind, size| {
+            let settings = [("query_cache_type", kind), ("query_cache_size", size)];
+            level(query_cache, &settings)
+        };
+        assert_eq!(judged("OFF", "1048576"), Passed);
+        assert_eq!(
+            [judged("ON", "1048576"), judged("DEMAND", "1")],
+            [Spoils; 2]
+        );
+        assert_eq!(judged("ON", "0"), Passed);
+        assert_eq!(level(query_cache, &[]), Unseen);
+        assert_eq!(query_cache(&with(MYSQL, &[])).level(), Passed);
+    }
+
+    #[test]
+    fn logs_of_statements() {
+        let slow = |on, time| {
+            let settings = [("slow_query_log", on), ("long_query_time", time)];
+            level(slow_log, &settings)
+        };
+        assert_eq!(slow("OFF", "0.000000"), Passed);
+        assert_eq!(
+            [slow("ON", "10.000000"), slow("ON", "0.100000")],
+            [Careful, Spoils]
+        );
+        let general = |value| level(general_log, &[("general_log", value)]);
+        assert_eq!([general("ON"), general("OFF")], [Spoils, Passed]);
+    }
+}

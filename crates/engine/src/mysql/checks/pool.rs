@@ -1,0 +1,216 @@
+//! The buffer pool, against memory and data.
+
+use measure::finding::Level;
+
+use measure::finding::check::{About, Check, Mend, Seen};
+
+use crate::checks::Facts;
+use crate::mysql::MARIADB;
+use measure::bytes::shown_bytes;
+
+/// What both engines take when nobody chooses.
+const DEFAULT_BYTES: u64 = 128 << 20;
+/// Smallest part of a buffer pool that is worth a mutex of its own.
+const INSTANCE_BYTES: u64 = 1 << 30;
+/// From here on, one mutex for the whole pool is felt.
+const LARGE_BYTES: u64 = 8 << 30;
+/// Of a host's memory, in %.
+const MOST_PCT: u64 = 90;
+const GOOD_PCT: u64 = 80;
+
+pub(super) const CHECKS: &[Check<Facts>] = &[
+    Check {
+        about: About {
+            id: "buffer-pool-memory",
+            worst: Level::Spoils,
+            why: "A dedicated host gives 70-80 % of its memory to the buffer pool: with more it swaps, and with the default of 128 MiB the disk is measured.",
+            source: "MySQL on vSAN 6.7 (VMware), best practices; MySQL manual, innodb_buffer_pool_size",
+            mend: Mend::Setting {
+                name: "innodb_buffer_pool_size",
+                value: "NEEDED",
+                live: true,
+            },
+        },
+        judge: memory,
+    },
+    Check {
+        about: About {
+            id: "buffer-pool-data",
+            worst: Level::Note,
+            why: "Whether the data fits into the buffer pool decides if memory or disk is measured, and how long the warm-up must be.",
+            source: "Sysbench OLTP Benchmark (StorageReview) (data larger than memory), OLTP Linux on ESX 3.5 (AnandTech) (data in memory)",
+            mend: Mend::Setting {
+                name: "innodb_buffer_pool_size",
+                value: "NEEDED",
+                live: true,
+            },
+        },
+        judge: data,
+    },
+    Check {
+        about: About {
+            id: "buffer-pool-instances",
+            worst: Level::Note,
+            why: "Each part of the buffer pool has its own locks; parts below 1 GiB are not worth it, and a large pool in one part is contended for.",
+            source: "MySQL on vSAN 6.7 (VMware), best practices (an instance for each GB); MySQL manual, innodb_buffer_pool_instances",
+            mend: Mend::Setting {
+                name: "innodb_buffer_pool_instances",
+                value: "NEEDED",
+                live: false,
+            },
+        },
+        judge: instances,
+    },
+];
+
+const POOL: &str = "innodb_buffer_pool_size";
+
+fn memory(server: &Facts) -> Seen {
+    let Some(pool) = server.number(POOL) else {
+        return server.unseen(POOL);
+    };
+    let all = pool.saturating_mul(server.servers.max(1));
+    let Some(memory) = server.memory_bytes.filter(|memory| *memory > 0) else {
+        return match pool {
+            ..=DEFAULT_BYTES => Seen::careful(format!("{POOL}: {}", shown_bytes(pool)))
+                .with("NEEDED", 8 * DEFAULT_BYTES),
+            _ => Seen::unseen(format!(
+                "{POOL}: {}, of a memory that is not seen from here",
+                shown_bytes(pool)
+            )),
+        };
+    };
+    let percent = all / (memory / 100).max(1);
+    let each = match server.servers {
+        0 | 1 => shown_bytes(pool),
+        servers => format!("{} for each of {servers} servers", shown_bytes(pool)),
+    };
+    let seen = format!(
+        "{POOL}: {each}, {percent} % of {} of memory",
+        shown_bytes(memory)
+    );
+    let good = memory / 4 * 3 / server.servers.max(1);
+    let found = match percent {
+        _ if percent > MOST_PCT => Seen::spoils(seen),
+        _ if percent > GOOD_PCT => Seen::careful(seen),
+        50.. => return Seen::passed(seen),
+        // Who asks for a small one in a study means it.
+        _ if pool <= DEFAULT_BYTES && !server.chosen.contains(POOL) => Seen::careful(seen),
+        _ => Seen::note(seen),
+    };
+    found.with("NEEDED", server.size(good / DEFAULT_BYTES * DEFAULT_BYTES))
+}
+
+fn data(server: &Facts) -> Seen {
+    let Some(pool) = server.number(POOL) else {
+        return server.unseen(POOL);
+    };
+    let loaded = server.demand.map(|demand| demand.data_bytes);
+    let Some(data) = loaded.or(server.data_bytes).filter(|bytes| *bytes > 0) else {
+        return Seen::unseen(format!(
+            "{POOL}: {}, and no table that this account may see to compare it with",
+            shown_bytes(pool)
+        ));
+    };
+    let needed = (data + data / 4).next_multiple_of(DEFAULT_BYTES);
+    let seen = format!(
+        "{POOL}: {}, data of {}",
+        shown_bytes(pool),
+        shown_bytes(data)
+    );
+    match data > pool {
+        true => Seen::note(seen).with("NEEDED", server.size(needed)),
+        false => Seen::passed(seen),
+    }
+}
+
+fn instances(server: &Facts) -> Seen {
+    const NAME: &str = "innodb_buffer_pool_instances";
+    if server.engine == MARIADB && server.is_since(10, 5) && server.settings.is_ok() {
+        return match server.text(POOL) {
+            Some(_) => Seen::passed(format!("{NAME}: MariaDB has one pool in one part")),
+            None => server.unseen(POOL),
+        };
+    }
+    let (Some(pool), Some(parts)) = (server.number(POOL), server.number(NAME)) else {
+        return server.unseen(NAME);
+    };
+    let seen = format!("{NAME}: {parts}, of {}", shown_bytes(pool));
+    let best = (pool / INSTANCE_BYTES).clamp(1, 8);
+    let too_small = parts > 1 && pool / parts < INSTANCE_BYTES;
+    match too_small || (parts <= 1 && pool >= LARGE_BYTES) {
+        true => Seen::note(seen).with("NEEDED", best),
+        false => Seen::passed(seen),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::with;
+    use super::*;
+    use crate::MYSQL;
+    use crate::checks::Demand;
+    use Level::{Careful, Note, Passed, Spoils, Unseen};
+
+    #[test]
+    fn a_pool_against_memory() {
+        let judge = |pool: &str, servers| {
+            let mut server = with(MYSQL, &[(POOL, pool)]);
+            server.servers = servers;
+            memory(&server).level()
+        };
+        assert_eq!([judge("12G", 1), judge("8G", 1)], [Passed; 2]);
+        assert_eq!(
+            [judge("13G", 1), judge("15G", 1), judge("17G", 1)],
+            [Careful, Spoils, Spoils]
+        );
+        assert_eq!(
+            [judge("1G", 1), judge("128M", 1), judge("16M", 1)],
+            [Note, Careful, Careful]
+        );
+        assert_eq!([judge("1536M", 8), judge("2G", 8)], [Passed, Spoils]);
+        let mut small = with(MYSQL, &[(POOL, "16M")]);
+        (small.planned, small.chosen) = (true, [POOL.to_owned()].into());
+        assert_eq!(
+            memory(&small),
+            Seen::note("innodb_buffer_pool_size: 16.0 MiB, 0 % of 16.0 GiB of memory")
+                .with("NEEDED", "\"12288M\"")
+        );
+        let mut far = with(MYSQL, &[(POOL, "12G")]);
+        far.memory_bytes = None;
+        assert_eq!(memory(&far).level(), Unseen);
+        far.settings = Ok([(POOL.to_owned(), "134217728".to_owned())].into());
+        assert_eq!(memory(&far).level(), Careful);
+    }
+
+    #[test]
+    fn a_pool_against_data() {
+        let mut server = with(MYSQL, &[(POOL, "1G")]);
+        assert_eq!(data(&server).level(), Unseen);
+        server.data_bytes = Some(2 << 30);
+        assert_eq!(
+            data(&server),
+            Seen::note("innodb_buffer_pool_size: 1.0 GiB, data of 2.0 GiB")
+                .with("NEEDED", 5_u64 << 29)
+        );
+        // What will be loaded counts more than what is there.
+        server.demand = Some(Demand {
+            data_bytes: 1 << 20,
+            ..Demand::default()
+        });
+        assert_eq!(data(&server).level(), Passed);
+    }
+
+    #[test]
+    fn parts_of_a_pool() {
+        let judge = |engine, pool, parts| {
+            let name = "innodb_buffer_pool_instances";
+            instances(&with(engine, &[(POOL, pool), (name, parts)])).level()
+        };
+        assert_eq!(judge(MYSQL, "50G", "8"), Passed);
+        assert_eq!(judge(MYSQL, "1G", "8"), Note);
+        assert_eq!(judge(MYSQL, "8G", "1"), Note);
+        assert_eq!(judge(MYSQL, "512M", "1"), Passed);
+        assert_eq!(judge(MARIADB, "512M", "8"), Passed);
+    }
+}

@@ -1,0 +1,264 @@
+//! What goes to the disk in the background: log, flushing, threads.
+
+use measure::finding::Level;
+
+use measure::finding::check::{About, Check, Mend, Seen};
+
+use crate::checks::Facts;
+use crate::mysql::MYSQL;
+use measure::bytes::shown_bytes;
+
+/// Two log files of 512 MiB, as the paper has them; less fills up under a load that writes.
+const GOOD_LOG_BYTES: u64 = 1 << 30;
+/// What the engines have by default, and a little more.
+const SMALL_LOG_BYTES: u64 = 256 << 20;
+/// Made for disks that turn.
+const SLOW_IO_CAPACITY: u64 = 200;
+/// More than a disk that turns does.
+const FAST_IO_CAPACITY: u64 = 2000;
+/// Background threads of each kind by default.
+const DEFAULT_IO_THREADS: u64 = 4;
+
+pub(super) const CHECKS: &[Check<Facts>] = &[
+    Check {
+        about: About {
+            id: "log-size",
+            worst: Level::Careful,
+            why: "A small log fills before the pages behind it are written, and then transactions wait for a checkpoint, which shows as dips in the throughput.",
+            source: "MySQL on vSAN 6.7 (VMware), best practices (2 x 512 MB); MySQL manual, innodb_redo_log_capacity",
+            mend: Mend::Setting {
+                name: "LOG_SIZE",
+                value: "1G",
+                live: false,
+            },
+        },
+        judge: log,
+    },
+    Check {
+        about: About {
+            id: "io-capacity",
+            worst: Level::Careful,
+            why: "It says how fast the disk is: told too little, dirty pages pile up until writers wait, told too much, flushing crowds out the reads.",
+            source: "MySQL manual, innodb_io_capacity",
+            mend: Mend::Setting {
+                name: "innodb_io_capacity",
+                value: "NEEDED",
+                live: true,
+            },
+        },
+        judge: capacity,
+    },
+    Check {
+        about: About {
+            id: "flush-neighbors",
+            worst: Level::Careful,
+            why: "Writing a page's neighbours with it spares a turning disk its seeks, and costs any other disk writes for nothing.",
+            source: "MySQL on vSAN 6.7 (VMware) (0 on flash); MySQL manual, innodb_flush_neighbors",
+            mend: Mend::Setting {
+                name: "innodb_flush_neighbors",
+                value: "0",
+                live: true,
+            },
+        },
+        judge: neighbors,
+    },
+    Check {
+        about: About {
+            id: "io-threads",
+            worst: Level::Note,
+            why: "A disk that works on many requests at once gets them from as many threads.",
+            source: "MySQL on vSAN 6.7 (VMware) (16 for reads, 16 for writes); MySQL manual, innodb_read_io_threads",
+            mend: Mend::Setting {
+                name: "innodb_read_io_threads",
+                value: "16",
+                live: false,
+            },
+        },
+        judge: threads,
+    },
+    Check {
+        about: About {
+            id: "adaptive-flushing",
+            worst: Level::Careful,
+            why: "Without it dirty pages are written in waves, and throughput dips with each.",
+            source: "MySQL on vSAN 6.7 (VMware), best practices; MySQL manual, innodb_adaptive_flushing",
+            mend: Mend::Setting {
+                name: "innodb_adaptive_flushing",
+                value: "ON",
+                live: true,
+            },
+        },
+        judge: adaptive,
+    },
+    Check {
+        about: About {
+            id: "file-per-table",
+            worst: Level::Note,
+            why: "Tables in one common file wait for each other, and what one leaves when it is dropped is not given back.",
+            source: "MySQL on vSAN 6.7 (VMware), best practices; MySQL manual, innodb_file_per_table",
+            mend: Mend::Setting {
+                name: "innodb_file_per_table",
+                value: "ON",
+                live: true,
+            },
+        },
+        judge: file_per_table,
+    },
+];
+
+fn log(server: &Facts) -> Seen {
+    let newer = "innodb_redo_log_capacity";
+    let older = "innodb_log_file_size";
+    let files = server.number("innodb_log_files_in_group").unwrap_or(1);
+    // MySQL keeps the older setting, which then means nothing; a study for both engines
+    // may have the newer one for MariaDB, too, which ignores it.
+    let capacity = server.number(newer).filter(|_| server.engine == MYSQL);
+    let (name, bytes) = match (capacity, server.number(older)) {
+        (Some(bytes), _) => (newer, bytes),
+        (None, Some(bytes)) => (older, bytes.saturating_mul(files.max(1))),
+        (None, None) => return server.unseen(older),
+    };
+    let seen = format!("{name}: {}", shown_bytes(bytes));
+    match bytes {
+        _ if bytes < SMALL_LOG_BYTES => Seen::careful(seen).with("LOG_SIZE", name),
+        _ if bytes < GOOD_LOG_BYTES => Seen::note(seen).with("LOG_SIZE", name),
+        _ => Seen::passed(seen),
+    }
+}
+
+/// What is known of the disk, in words.
+fn disk(server: &Facts) -> &'static str {
+    match server.turning_disk {
+        Some(true) => "on a disk that turns",
+        Some(false) => "on a disk that does not turn",
+        None => "on a disk of which it is not known whether it turns",
+    }
+}
+
+fn capacity(server: &Facts) -> Seen {
+    const NAME: &str = "innodb_io_capacity";
+    let Some(value) = server.number(NAME) else {
+        return server.unseen(NAME);
+    };
+    let seen = format!("{NAME}: {value}, {}", disk(server));
+    match (value, server.turning_disk) {
+        (..=SLOW_IO_CAPACITY, Some(false)) => Seen::careful(seen).with("NEEDED", 10_000),
+        (..=SLOW_IO_CAPACITY, None) => Seen::note(seen).with("NEEDED", FAST_IO_CAPACITY),
+        (FAST_IO_CAPACITY.., Some(true)) => Seen::careful(seen).with("NEEDED", SLOW_IO_CAPACITY),
+        _ => Seen::passed(seen),
+    }
+}
+
+fn neighbors(server: &Facts) -> Seen {
+    const NAME: &str = "innodb_flush_neighbors";
+    let Some(value) = server.number(NAME) else {
+        return server.unseen(NAME);
+    };
+    let seen = format!("{NAME}: {value}, {}", disk(server));
+    match (value, server.turning_disk) {
+        (0, _) | (_, Some(true)) => Seen::passed(seen),
+        (_, Some(false)) => Seen::careful(seen),
+        (_, None) => Seen::note(seen),
+    }
+}
+
+fn threads(server: &Facts) -> Seen {
+    let (reads, writes) = ("innodb_read_io_threads", "innodb_write_io_threads");
+    let (Some(read), Some(write)) = (server.number(reads), server.number(writes)) else {
+        return server.unseen(reads);
+    };
+    let seen = format!("{reads}: {read}, {writes}: {write}, {}", disk(server));
+    match server.turning_disk {
+        Some(true) => Seen::passed(seen),
+        _ if read.min(write) <= DEFAULT_IO_THREADS => Seen::note(seen),
+        _ => Seen::passed(seen),
+    }
+}
+
+fn adaptive(server: &Facts) -> Seen {
+    const NAME: &str = "innodb_adaptive_flushing";
+    match server.is_on(NAME) {
+        None => server.unseen(NAME),
+        Some(true) => Seen::passed(format!("{NAME}: ON")),
+        Some(false) => Seen::careful(format!("{NAME}: OFF")),
+    }
+}
+
+fn file_per_table(server: &Facts) -> Seen {
+    const NAME: &str = "innodb_file_per_table";
+    match server.is_on(NAME) {
+        Some(true) => Seen::passed(format!("{NAME}: ON")),
+        Some(false) => Seen::note(format!("{NAME}: OFF")),
+        None => server.unseen(NAME),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{level, with};
+    use super::*;
+    use crate::MARIADB;
+    use Level::{Careful, Note, Passed};
+
+    #[test]
+    fn logs_of_either_name() {
+        let mariadb = |size| level(log, &[("innodb_log_file_size", size)]);
+        assert_eq!(
+            [mariadb("96M"), mariadb("512M"), mariadb("1G")],
+            [Careful, Note, Passed]
+        );
+        let both = [
+            ("innodb_log_file_size", "48M"),
+            ("innodb_redo_log_capacity", "2G"),
+        ];
+        assert_eq!(log(&with(MYSQL, &both)).level(), Passed);
+        assert_eq!(log(&with(MARIADB, &both)).level(), Careful);
+        let two = [
+            ("innodb_log_file_size", "512M"),
+            ("innodb_log_files_in_group", "2"),
+        ];
+        assert_eq!(level(log, &two), Passed);
+        let small = with(MYSQL, &[("innodb_redo_log_capacity", "104857600")]);
+        assert_eq!(
+            log(&small),
+            Seen::careful("innodb_redo_log_capacity: 100.0 MiB")
+                .with("LOG_SIZE", "innodb_redo_log_capacity")
+        );
+    }
+
+    #[test]
+    fn disks_that_turn_want_other_settings() {
+        let judged = |turning_disk, capacity_is, neighbors_is, threads_are| {
+            let mut server = with(
+                MARIADB,
+                &[
+                    ("innodb_io_capacity", capacity_is),
+                    ("innodb_flush_neighbors", neighbors_is),
+                    ("innodb_read_io_threads", threads_are),
+                    ("innodb_write_io_threads", "16"),
+                ],
+            );
+            server.turning_disk = turning_disk;
+            [capacity, neighbors, threads].map(|judge| judge(&server).level())
+        };
+        assert_eq!(
+            judged(Some(false), "200", "1", "4"),
+            [Careful, Careful, Note]
+        );
+        assert_eq!(judged(Some(false), "10000", "0", "16"), [Passed; 3]);
+        assert_eq!(judged(Some(true), "200", "1", "4"), [Passed; 3]);
+        assert_eq!(
+            judged(Some(true), "10000", "0", "4"),
+            [Careful, Passed, Passed]
+        );
+        assert_eq!(judged(None, "200", "1", "4"), [Note; 3]);
+    }
+
+    #[test]
+    fn switches() {
+        let flushing = |value| level(adaptive, &[("innodb_adaptive_flushing", value)]);
+        assert_eq!([flushing("ON"), flushing("OFF")], [Passed, Careful]);
+        let files = |value| level(file_per_table, &[("innodb_file_per_table", value)]);
+        assert_eq!([files("ON"), files("OFF")], [Passed, Note]);
+    }
+}

@@ -1,0 +1,337 @@
+//! What a server counts itself: InnoDB's part of `SHOW GLOBAL STATUS`.
+//!
+//! MariaDB and MySQL count differently, and each version a little. [`NAMES`] is all
+//! that is asked for; what a server does not have is absent.
+
+use crate::counters::{Metrics, Reading, Step, Table, percent, quotient};
+
+const MB: f64 = 1024.0 * 1024.0;
+
+/// A row of a server's answer; `None` for NULL.
+pub(super) type Row = Vec<Option<String>>;
+
+/// All of them, for what is common to engines.
+pub(super) static TABLE: Table = Table {
+    count: KEYS,
+    uptime: Key::UptimeS as usize,
+    is_level: |counter| LEVELS.iter().any(|level| *level as usize == counter),
+    metrics,
+};
+
+/// What is read of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    UptimeS,
+    PoolRequests,
+    PoolReads,
+    PoolDataBytes,
+    PoolDirtyPages,
+    PoolPages,
+    PagesRead,
+    PagesWritten,
+    DoublewriteWrites,
+    DoublewritePages,
+    DataReads,
+    DataWrites,
+    DataFsyncs,
+    LogWrites,
+    LogFsyncs,
+    LogBytes,
+    CurrentLsn,
+    CheckpointLsn,
+    CheckpointAgeBytes,
+    HistoryLength,
+    RowLockWaits,
+    RowLockMs,
+    /// Size of the database's tables, and of the buffer pool: of our own questions.
+    DataSetBytes,
+    PoolBytes,
+}
+
+/// One after the last.
+const KEYS: usize = Key::PoolBytes as usize + 1;
+
+/// What each is called in the server's status.
+pub(super) const NAMES: [(&str, Key); 22] = [
+    ("Uptime", Key::UptimeS),
+    ("Innodb_buffer_pool_read_requests", Key::PoolRequests),
+    ("Innodb_buffer_pool_reads", Key::PoolReads),
+    ("Innodb_buffer_pool_bytes_data", Key::PoolDataBytes),
+    ("Innodb_buffer_pool_pages_dirty", Key::PoolDirtyPages),
+    ("Innodb_buffer_pool_pages_total", Key::PoolPages),
+    ("Innodb_pages_read", Key::PagesRead),
+    ("Innodb_pages_written", Key::PagesWritten),
+    ("Innodb_dblwr_writes", Key::DoublewriteWrites),
+    ("Innodb_dblwr_pages_written", Key::DoublewritePages),
+    ("Innodb_data_reads", Key::DataReads),
+    ("Innodb_data_writes", Key::DataWrites),
+    ("Innodb_data_fsyncs", Key::DataFsyncs),
+    ("Innodb_log_writes", Key::LogWrites),
+    // Not in MariaDB from 10.8 on.
+    ("Innodb_os_log_fsyncs", Key::LogFsyncs),
+    ("Innodb_os_log_written", Key::LogBytes),
+    // MySQL.
+    ("Innodb_redo_log_current_lsn", Key::CurrentLsn),
+    ("Innodb_redo_log_checkpoint_lsn", Key::CheckpointLsn),
+    // MariaDB; MySQL has the length in INNODB_METRICS.
+    ("Innodb_checkpoint_age", Key::CheckpointAgeBytes),
+    ("Innodb_history_list_length", Key::HistoryLength),
+    ("Innodb_row_lock_waits", Key::RowLockWaits),
+    ("Innodb_row_lock_time", Key::RowLockMs),
+];
+
+/// What is a metric as it is: of a counter its rate, of a level the level.
+const PLAIN: [(&str, Key); 16] = [
+    ("pool_read_requests_per_s", Key::PoolRequests),
+    ("pool_reads_per_s", Key::PoolReads),
+    ("pool_data_bytes", Key::PoolDataBytes),
+    ("pages_read_per_s", Key::PagesRead),
+    ("pages_written_per_s", Key::PagesWritten),
+    ("doublewrite_writes_per_s", Key::DoublewriteWrites),
+    ("doublewrite_pages_per_s", Key::DoublewritePages),
+    ("data_reads_per_s", Key::DataReads),
+    ("data_writes_per_s", Key::DataWrites),
+    ("data_fsyncs_per_s", Key::DataFsyncs),
+    ("log_writes_per_s", Key::LogWrites),
+    ("log_fsyncs_per_s", Key::LogFsyncs),
+    ("checkpoint_age_bytes", Key::CheckpointAgeBytes),
+    ("history_length", Key::HistoryLength),
+    ("row_lock_waits_per_s", Key::RowLockWaits),
+    ("row_lock_time_ms_per_s", Key::RowLockMs),
+];
+
+/// Those that are no counts since the server's start.
+const LEVELS: [Key; 7] = [
+    Key::PoolDataBytes,
+    Key::PoolDirtyPages,
+    Key::PoolPages,
+    Key::CheckpointAgeBytes,
+    Key::HistoryLength,
+    Key::DataSetBytes,
+    Key::PoolBytes,
+];
+
+/// The question that all of [`NAMES`] answer.
+pub(super) fn status_query() -> String {
+    let names: Vec<_> = NAMES.iter().map(|(name, _)| format!("'{name}'")).collect();
+    format!(
+        "SHOW GLOBAL STATUS WHERE Variable_name IN ({})",
+        names.join(", ")
+    )
+}
+
+/// Takes the rows of [`status_query`]; what else a server sends is ignored.
+pub(super) fn take_status(reading: &mut Reading, rows: &[Row]) {
+    for row in rows {
+        if let [Some(name), Some(value), ..] = row.as_slice()
+            && let Some((_, key)) = NAMES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))
+        {
+            reading.set(*key as usize, value.parse().ok());
+        }
+    }
+    let lsn = |key: Key| reading.get(key as usize);
+    if let (Some(now), Some(checkpoint)) = (lsn(Key::CurrentLsn), lsn(Key::CheckpointLsn)) {
+        reading.set(
+            Key::CheckpointAgeBytes as usize,
+            now.checked_sub(checkpoint),
+        );
+    }
+}
+
+fn metrics(step: &Step) -> Metrics {
+    let get = |key: Key| step.get(key as usize);
+    let plain = PLAIN.iter().map(|(name, key)| (*name, get(*key)));
+    let pages = get(Key::PoolDirtyPages).zip(get(Key::PoolPages));
+    let sizes = get(Key::DataSetBytes).zip(get(Key::PoolBytes));
+    let derived = [
+        ("log_mb_per_s", get(Key::LogBytes).map(|bytes| bytes / MB)),
+        ("pool_hit_rate", hit_rate(get)),
+        ("io_read_share", io_read_share(get)),
+        (
+            "pool_dirty_pct",
+            pages.and_then(|(dirty, all)| percent(dirty, all)),
+        ),
+        (
+            "working_set_over_pool",
+            sizes.and_then(|(data, pool)| quotient(data, pool)),
+        ),
+    ];
+    let all = plain.chain(derived);
+    all.map(|(name, value)| (format!("innodb.{name}"), value))
+        .collect()
+}
+
+fn hit_rate(get: impl Fn(Key) -> Option<f64>) -> Option<f64> {
+    let (reads, requests) = (get(Key::PoolReads)?, get(Key::PoolRequests)?);
+    percent(requests - reads, requests).map(|rate| rate.max(0.0))
+}
+
+/// A server that does not count the log's fsyncs apart (MariaDB from 10.8) does not count the
+/// log's writes among those of its files either.
+fn io_read_share(get: impl Fn(Key) -> Option<f64>) -> Option<f64> {
+    let (reads, mut writes) = (get(Key::DataReads)?, get(Key::DataWrites)?);
+    if get(Key::LogFsyncs).is_none() {
+        writes += get(Key::LogWrites)?;
+    }
+    percent(reads, reads + writes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::counters::derive;
+
+    fn rows(pairs: &[(&str, &str)]) -> Vec<Row> {
+        let cell = |text: &str| Some(text.to_owned());
+        let row = |(name, value): &(&str, &str)| vec![cell(name), cell(value)];
+        pairs.iter().map(row).collect()
+    }
+
+    fn raw(at: Instant, pairs: &[(&str, &str)]) -> Reading {
+        let mut raw = Reading::new(&TABLE, at);
+        take_status(&mut raw, &rows(pairs));
+        raw
+    }
+
+    fn put(step: &Step) -> std::collections::BTreeMap<String, f64> {
+        let known = step.metrics().into_iter();
+        known
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect()
+    }
+
+    /// What MariaDB 10.11 said before and after a hundred commits and a flush of all
+    /// pages.
+    const MARIADB: [[(&str, &str); 11]; 2] = [
+        [
+            ("Innodb_buffer_pool_read_requests", "1227"),
+            ("Innodb_buffer_pool_reads", "170"),
+            ("Innodb_checkpoint_age", "356"),
+            ("Innodb_data_fsyncs", "3"),
+            ("Innodb_data_reads", "179"),
+            ("Innodb_data_writes", "0"),
+            ("Innodb_history_list_length", "0"),
+            ("Innodb_log_writes", "1"),
+            ("Innodb_os_log_written", "356"),
+            ("Innodb_row_lock_time", "0"),
+            ("Uptime", "9"),
+        ],
+        [
+            ("Innodb_buffer_pool_read_requests", "2227"),
+            ("Innodb_buffer_pool_reads", "175"),
+            ("Innodb_checkpoint_age", "7467"),
+            ("Innodb_data_fsyncs", "118"),
+            ("Innodb_data_reads", "287"),
+            ("Innodb_data_writes", "329"),
+            ("Innodb_history_list_length", "101"),
+            ("Innodb_log_writes", "104"),
+            ("Innodb_os_log_written", "1048932"),
+            ("Innodb_row_lock_time", "500"),
+            ("Uptime", "11"),
+        ],
+    ];
+
+    #[test]
+    fn mariadbs_counters_become_rates_and_quotients() {
+        let start = Instant::now();
+        let before = raw(start, &MARIADB[0]);
+        let after = raw(start + Duration::from_secs(2), &MARIADB[1]);
+        let values = put(&derive(&before, &after).unwrap());
+        assert_eq!(values["innodb.data_fsyncs_per_s"], 57.5);
+        assert_eq!(values["innodb.pool_hit_rate"], 99.5);
+        assert_eq!(values["innodb.checkpoint_age_bytes"], 7467.0);
+        assert_eq!(values["innodb.row_lock_time_ms_per_s"], 250.0);
+        assert_eq!(values["innodb.log_mb_per_s"], 0.5);
+        // 108 reads, 329 writes of data and 103 of the log.
+        assert_eq!(values["innodb.io_read_share"], 20.0);
+        assert!(!values.contains_key("innodb.log_fsyncs_per_s"));
+        assert!(!values.contains_key("innodb.pool_dirty_pct"));
+    }
+
+    #[test]
+    fn mysqls_checkpoint_age_is_a_difference_and_its_writes_hold_the_logs() {
+        let start = Instant::now();
+        let before = raw(
+            start,
+            &[
+                ("Innodb_data_reads", "100"),
+                ("Innodb_data_writes", "100"),
+                ("Innodb_log_writes", "60"),
+                ("Innodb_os_log_fsyncs", "16"),
+            ],
+        );
+        let after = raw(
+            start + Duration::from_secs(1),
+            &[
+                ("innodb_data_reads", "175"),
+                ("innodb_data_writes", "125"),
+                ("innodb_log_writes", "75"),
+                ("innodb_os_log_fsyncs", "26"),
+                ("innodb_redo_log_current_lsn", "19466619"),
+                ("innodb_redo_log_checkpoint_lsn", "19466000"),
+            ],
+        );
+        let values = put(&derive(&before, &after).unwrap());
+        assert_eq!(values["innodb.checkpoint_age_bytes"], 619.0);
+        assert_eq!(values["innodb.log_fsyncs_per_s"], 10.0);
+        assert_eq!(values["innodb.io_read_share"], 75.0);
+    }
+
+    #[test]
+    fn shares_of_several_servers_are_quotients_of_sums() {
+        let start = Instant::now();
+        let step = |requests: &str, reads: &str| {
+            let names = [
+                "Innodb_buffer_pool_read_requests",
+                "Innodb_buffer_pool_reads",
+            ];
+            let before = raw(start, &[(names[0], "0"), (names[1], "0")]);
+            let after = [(names[0], requests), (names[1], reads)];
+            derive(&before, &raw(start + Duration::from_secs(1), &after)).unwrap()
+        };
+        let mut both = step("900", "0");
+        both.add(&step("100", "100"));
+        assert_eq!(put(&both)["innodb.pool_hit_rate"], 90.0);
+    }
+
+    #[test]
+    fn a_server_that_was_started_anew_is_absent() {
+        let start = Instant::now();
+        let aged = |at_s, uptime: &str, reads: &str| {
+            let pairs = [("Uptime", uptime), ("Innodb_data_reads", reads)];
+            raw(start + Duration::from_secs(at_s), &pairs)
+        };
+        assert!(derive(&aged(0, "100", "5"), &aged(60, "160", "6")).is_some());
+        assert!(derive(&aged(0, "100", "5"), &aged(60, "30", "6")).is_none());
+        assert!(derive(&aged(0, "2", "5"), &aged(60, "40", "6000")).is_none());
+        // A counter that was set back alone takes only its own metric away.
+        let step = derive(&aged(0, "100", "5"), &aged(1, "101", "4")).unwrap();
+        assert_eq!(step.get(Key::DataReads as usize), None);
+    }
+
+    #[test]
+    fn what_a_server_should_not_send_is_passed_over() {
+        let mut raw = Reading::new(&TABLE, Instant::now());
+        let mut bad = rows(&[
+            ("Uptime", "-1"),
+            ("Innodb_data_reads", "99999999999999999999999"),
+            ("Innodb_log_writes", ""),
+            ("Other", "3"),
+        ]);
+        bad.extend([vec![], vec![None, None], vec![Some("Uptime".into())]]);
+        take_status(&mut raw, &bad);
+        assert!((0..KEYS).all(|key| raw.get(key).is_none()));
+    }
+
+    #[test]
+    fn every_plain_metric_is_in_the_table() {
+        for (name, key) in PLAIN {
+            let name = format!("server.innodb.{name}");
+            let metric = measure::metric::Metric::find(&name).unwrap();
+            let is_level = metric.reading == measure::metric::Reading::Level;
+            assert_eq!(is_level, LEVELS.contains(&key), "{name}");
+        }
+    }
+}

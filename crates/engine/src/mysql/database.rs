@@ -1,0 +1,251 @@
+//! A database of a MariaDB or MySQL server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ::load::{LoadError, LoadOutcome, STALL_LIMIT};
+use client::mysql::{
+    Connection, Connector, Error, Target, TargetError, refusal_remedy, unless_hung,
+};
+use client::reactor::{Reactor, timeout, unless};
+use workload::options::Options;
+use workload::rows::Checksum;
+use workload::schema::table_name;
+use workload::session::{FailureKind, SessionError};
+
+use super::feed::Feed;
+use super::flavor::Flavor;
+use super::{flavor, load, settings};
+use crate::checks::Said;
+use crate::counters::Counters;
+use crate::data::{Listener, PrepareError, Prepared, Wanted};
+use crate::database::{Access, Database, Load, Sending, Whereabouts};
+use crate::engine::Engine;
+use crate::error::{Cause, EngineError};
+
+/// How long a server may take to say where it is.
+const LOCATE_LIMIT: Duration = Duration::from_secs(3);
+
+/// A database of a server that answers.
+#[derive(Debug)]
+pub(super) struct MysqlDatabase {
+    target: Arc<Target>,
+    flavor: &'static Flavor,
+    version: String,
+    tls: Option<String>,
+}
+
+/// Opens the database that a URL names.
+pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, EngineError> {
+    let target = Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
+        .map_err(|error| EngineError::failed(target_cause(&error), error))?;
+    if access.create_database {
+        create_if_missing(&target)?;
+    }
+    Ok(Arc::new(MysqlDatabase::open(target)?))
+}
+
+impl MysqlDatabase {
+    /// Connects once and asks who answers.
+    pub(super) fn open(target: Target) -> Result<Self, EngineError> {
+        let never = AtomicBool::new(false);
+        let (version, flavor, tls) = connected(&target, &never, async |connection| {
+            Ok((
+                connection.server_version().to_owned(),
+                flavor(connection),
+                connection.tls_description(),
+            ))
+        })?;
+        // MariaDB 10 calls itself "5.5.5-10.11.14-MariaDB-…" to old replicas.
+        let version = version.trim_start_matches("5.5.5-");
+        let ends = |c: char| c == '-' || c.is_whitespace();
+        Ok(Self {
+            target: Arc::new(target),
+            flavor,
+            version: version.split(ends).next().unwrap_or(version).to_owned(),
+            tls,
+        })
+    }
+}
+
+impl Database for MysqlDatabase {
+    fn engine(&self) -> &'static dyn Engine {
+        self.flavor
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn shown(&self) -> String {
+        self.target.shown()
+    }
+
+    fn remedy(&self, error: &SessionError) -> Option<&'static str> {
+        if matches!(error.kind, FailureKind::Lost | FailureKind::Away) && error.code == 0 {
+            return Some("look into the server's error log for why the connection ended");
+        }
+        refusal_remedy(u16::try_from(error.code).ok()?)
+    }
+
+    fn prepare(
+        &self,
+        wanted: &Wanted<'_>,
+        listener: Listener<'_>,
+    ) -> Result<Prepared, PrepareError> {
+        load::prepare_mysql(&self.target, wanted, listener)
+    }
+
+    fn checksum(&self) -> Result<Checksum, PrepareError> {
+        Ok(Reactor::new()?.block_on(load::checksum(&self.target))??)
+    }
+
+    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError> {
+        connected(&self.target, interrupted, async |connection| {
+            for table in 1..=options.tables {
+                for text in reading(options, table) {
+                    connection.rows(&text).await?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+        let connector = Arc::new(Connector {
+            target: (*self.target).clone(),
+            protocol: sending.protocol,
+            stamp_replies: sending.stamp_replies,
+        });
+        ::load::run(
+            load.spec,
+            &connector,
+            load.workload,
+            load.barrier,
+            load.stop,
+            load.tell,
+        )
+    }
+
+    fn tls(&self) -> Option<String> {
+        self.tls.clone()
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        Some(Counters::new(Feed::new(Arc::clone(&self.target))))
+    }
+
+    fn changed_settings(&self) -> Result<Vec<(String, String)>, EngineError> {
+        settings::not_default(&self.target)
+            .map_err(|error| EngineError::failed(Cause::Server, error))
+    }
+
+    fn ask(&self) -> Option<Result<Said, String>> {
+        Some(settings::ask(&self.target))
+    }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.target.addresses().to_vec()
+    }
+
+    fn locate(&self, look: &mut dyn FnMut(&Whereabouts)) -> Result<(), String> {
+        let reactor = Reactor::new().map_err(|error| error.to_string())?;
+        let located = reactor.block_on(timeout(LOCATE_LIMIT, async {
+            let mut connection = Connection::open(&self.target).await?;
+            look(&whereabouts(&mut connection).await?);
+            connection.close().await;
+            Ok::<_, Error>(())
+        }));
+        match located {
+            Err(error) => Err(error.to_string()),
+            Ok(Err(_)) => Err(format!("the server gave no answer within {LOCATE_LIMIT:?}")),
+            Ok(Ok(answer)) => answer.map_err(|error| error.to_string()),
+        }
+    }
+}
+
+async fn whereabouts(connection: &mut Connection) -> Result<Whereabouts, Error> {
+    let rows = connection.rows("SELECT @@datadir, @@pid_file").await?;
+    let mut cells = rows.into_iter().flatten().flatten();
+    let data_dir = std::path::PathBuf::from(cells.next().unwrap_or_default());
+    Ok(Whereabouts {
+        peer: connection.peer().ok(),
+        pid_file: data_dir.join(cells.next().unwrap_or_default()),
+        data_dir,
+    })
+}
+
+/// The statements that read every row of a table through its clustered index, and every entry
+/// of its secondary one.
+fn reading(options: &Options, table: u32) -> Vec<String> {
+    let name = table_name(table);
+    let [by_rows, by_index] = match options.secondary {
+        true => [String::new(), String::new()],
+        false => [
+            " FORCE INDEX (PRIMARY)".to_owned(),
+            format!(" FORCE INDEX (k_{table})"),
+        ],
+    };
+    crate::data::reading(options, &name, &by_rows, &by_index)
+}
+
+/// The server's error number of a database that does not exist.
+const UNKNOWN_DATABASE: u16 = 1049;
+
+/// Creates the database unless it exists; an account without the right to create one can still
+/// use one that does.
+fn create_if_missing(target: &Target) -> Result<(), EngineError> {
+    let never = AtomicBool::new(false);
+    let name = format!("`{}`", target.database.replace('`', "``"));
+    connected(
+        &target.without_database(),
+        &never,
+        async |connection| match connection.run(&format!("USE {name}")).await {
+            Err(error) if error.code() == Some(UNKNOWN_DATABASE) => {
+                let sql = format!("CREATE DATABASE IF NOT EXISTS {name}");
+                connection.run(&sql).await.map(|_| ())
+            }
+            used => used.map(|_| ()),
+        },
+    )
+}
+
+/// Does some work on one connection to a server, unless the user stops before it is done.
+fn connected<T>(
+    target: &Target,
+    interrupted: &AtomicBool,
+    work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
+) -> Result<T, EngineError> {
+    let internal = |error| EngineError::failed(Cause::Internal, error);
+    let reactor = Reactor::new().map_err(internal)?;
+    let whole = async {
+        let mut connection = Connection::open(target).await?;
+        let done = work(&mut connection).await?;
+        connection.close().await;
+        Ok(done)
+    };
+    let stopped = || interrupted.load(Ordering::Relaxed);
+    let whole = unless_hung(target, STALL_LIMIT, || 0, whole);
+    match reactor.block_on(unless(stopped, whole)).map_err(internal)? {
+        Some(done) => done.and_then(|done| done).map_err(server_error),
+        None => Err(EngineError::Interrupted),
+    }
+}
+
+/// A failure of the client with its remedy.
+fn server_error(error: Error) -> EngineError {
+    EngineError::Failed {
+        cause: Cause::Server,
+        remedy: error.remedy().map(str::to_owned),
+        message: error.to_string(),
+    }
+}
+
+fn target_cause(error: &TargetError) -> Cause {
+    match error {
+        TargetError::Host { .. } => Cause::Server,
+        TargetError::Url(_) | TargetError::Tls(_) => Cause::Usage,
+    }
+}

@@ -1,0 +1,183 @@
+//! The connection on which a server is asked for its counters.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use client::mysql::{Connection, Error, Target};
+
+use super::counters::{Key, Row, TABLE, status_query, take_status};
+use super::flavor;
+use crate::counters::{Asking, Reading, Source};
+
+/// How long a server may take to be connected to.
+const LIMIT: Duration = Duration::from_millis(800);
+
+/// One server and the connection to it.
+pub(super) struct Feed {
+    target: Arc<Target>,
+    query: String,
+    connection: Option<Connection>,
+    /// Whether the account may read the engine's own tables.
+    may_read_metrics: bool,
+    /// Size of the database's tables and of the buffer pool, when first connected.
+    sizes: [Option<u64>; 2],
+}
+
+impl Source for Feed {
+    fn read(&mut self) -> Asking<'_, Option<Reading>> {
+        Box::pin(async { self.try_to_ask().await.ok() })
+    }
+
+    fn leave(&mut self) -> Asking<'_, ()> {
+        Box::pin(async {
+            if let Some(connection) = self.connection.take() {
+                connection.close().await;
+            }
+        })
+    }
+}
+
+impl Feed {
+    pub(super) fn new(target: Arc<Target>) -> Self {
+        Self {
+            target,
+            query: status_query(),
+            connection: None,
+            may_read_metrics: true,
+            sizes: [None; 2],
+        }
+    }
+
+    /// A connection that fails in the middle of a reply is of no more use: it is put back only
+    /// after a whole one.
+    async fn try_to_ask(&mut self) -> Result<Reading, Error> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        let rows = connection.rows(&self.query).await?;
+        let mut reading = Reading::new(&TABLE, Instant::now());
+        take_status(&mut reading, &rows);
+        if let (Some(query), true) = (flavor(&connection).history_query, self.may_read_metrics) {
+            let rows = allowed(connection.rows(query).await)?;
+            self.may_read_metrics = rows.is_some();
+            let length = rows.as_deref().and_then(number);
+            reading.set(Key::HistoryLength as usize, length);
+        }
+        let [data, pool] = self.sizes;
+        reading.set(Key::DataSetBytes as usize, data);
+        reading.set(Key::PoolBytes as usize, pool);
+        self.connection = Some(connection);
+        Ok(reading)
+    }
+
+    async fn connect(&mut self) -> Result<Connection, Error> {
+        let mut connection = Connection::open_within(LIMIT, &self.target).await?;
+        let table = flavor(&connection).tablespaces;
+        // Of the files: what information_schema.TABLES says may be old.
+        let data = format!(
+            "SELECT CAST(SUM(file_size) AS UNSIGNED) FROM information_schema.{table} \
+             WHERE SUBSTRING_INDEX(name, '/', 1) = DATABASE()"
+        );
+        for (size, sql) in self
+            .sizes
+            .iter_mut()
+            .zip([data.as_str(), "SELECT @@innodb_buffer_pool_size"])
+        {
+            let rows = allowed(connection.rows(sql).await)?;
+            *size = rows.as_deref().and_then(number);
+        }
+        Ok(connection)
+    }
+}
+
+/// What the server refuses to tell is absent; any other failure is one.
+fn allowed<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(Error::Statement { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The one number of an answer.
+fn number(rows: &[Row]) -> Option<u64> {
+    rows.first()?.first()?.as_deref()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use client::mysql::TlsOptions;
+    use client::reactor::Reactor;
+    use testkit::{MariaDb, MySql, Server};
+
+    use super::super::counters::NAMES;
+    use super::*;
+
+    /// The server's own words, by its own client.
+    fn status(server: &Server) -> BTreeMap<String, u64> {
+        let rows = server.sql("SHOW GLOBAL STATUS").into_iter();
+        rows.filter_map(|row| Some((row[0].to_lowercase(), row.get(1)?.parse().ok()?)))
+            .collect()
+    }
+
+    /// Every counter that is read lies between what the server said before and after.
+    fn check(server: &Server) {
+        let target = Target::parse(&server.url("sbtest"), None, "root", &TlsOptions::default());
+        let mut feed = Feed::new(Arc::new(target.unwrap()));
+        let reactor = Reactor::new().unwrap();
+        reactor.block_on(feed.try_to_ask()).unwrap().unwrap();
+        assert_eq!(feed.sizes[0], None, "there is no table yet");
+        server.sql("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, c CHAR(200))");
+        for _ in 0..2 {
+            server.sql(&"INSERT INTO t (c) VALUES (REPEAT('x', 200));".repeat(50));
+            let before = status(server);
+            let raw = reactor.block_on(feed.try_to_ask()).unwrap().unwrap();
+            let after = status(server);
+            for (name, key) in NAMES {
+                let name = name.to_lowercase();
+                let value = raw.get(key as usize);
+                if !before.contains_key(&name) {
+                    let elsewhere = matches!(key, Key::CheckpointAgeBytes | Key::HistoryLength);
+                    assert!(value.is_none() || elsewhere, "{name}");
+                } else if (TABLE.is_level)(key as usize) {
+                    assert!(value.is_some(), "{name}");
+                } else {
+                    let value = value.unwrap();
+                    assert!(before[&name] <= value && value <= after[&name], "{name}");
+                }
+            }
+            assert_eq!(raw.get(Key::PoolBytes as usize), Some(64 << 20));
+            assert!(raw.get(Key::HistoryLength as usize).is_some());
+            assert!(raw.get(Key::CheckpointAgeBytes as usize).is_some());
+        }
+        // The table, and nothing of the server's own.
+        feed.connection = None;
+        let raw = reactor.block_on(feed.try_to_ask()).unwrap().unwrap();
+        let size = raw.get(Key::DataSetBytes as usize).unwrap();
+        assert!((16 << 10..=4 << 20).contains(&size), "{size}");
+    }
+
+    #[test]
+    fn what_is_read_is_what_the_server_says() {
+        check(&MariaDb::start(&["--innodb-buffer-pool-size=64M"]));
+        check(&MySql::start(&["--innodb-buffer-pool-size=64M"]));
+    }
+
+    #[test]
+    fn an_account_without_rights_reads_what_it_may() {
+        let server = MySql::start(&[]);
+        server.sql("CREATE USER u@'%'; GRANT SELECT ON sbtest.* TO u@'%'");
+        let url = format!("mysql://u@127.0.0.1:{}/sbtest", server.port());
+        let target = Target::parse(&url, None, "u", &TlsOptions::default());
+        let mut feed = Feed::new(Arc::new(target.unwrap()));
+        let reactor = Reactor::new().unwrap();
+        for _ in 0..2 {
+            let raw = reactor.block_on(feed.try_to_ask()).unwrap().unwrap();
+            assert!(raw.get(Key::DataReads as usize).is_some());
+            assert_eq!(raw.get(Key::HistoryLength as usize), None);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! How MariaDB and MySQL differ.
+
+use super::checks::defaults::{Defaults, OF_MARIADB, OF_MYSQL};
+use super::programs::Initializer;
+use crate::server::Server;
+
+/// One of the two.
+#[derive(Debug)]
+pub(crate) struct Flavor {
+    /// Its name in a study, and the scheme of its URLs.
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) schemes: &'static [&'static str],
+    /// What its server program may be called, best first.
+    pub(super) programs: &'static [&'static str],
+    pub(super) how_to_install: &'static str,
+    /// What fills a new data directory.
+    pub(super) initializer: Initializer,
+    /// The statements for a new data directory after which `root`, locked, is all there is.
+    pub(super) lock_root: &'static str,
+    /// The arguments with which the program checks its settings and exits.
+    pub(super) validation: &'static [&'static str],
+    /// The value of `secure_file_priv` that forbids all files; `None`: only an empty directory
+    /// does.
+    pub(super) no_files: Option<&'static str>,
+    /// Whether there is a binary log unless it is switched off.
+    pub(super) has_binlog: bool,
+    /// What its servers take for settings that nobody makes.
+    pub(super) defaults: Defaults,
+    /// Settings that every server gets.
+    pub(super) settings: &'static [(&'static str, &'static str)],
+    /// Reads the settings that are not the defaults.
+    pub(super) changed_settings: &'static str,
+    /// Reads the length of InnoDB's history, where that is no status variable.
+    pub(super) history_query: Option<&'static str>,
+    /// The table of InnoDB's tablespaces.
+    pub(super) tablespaces: &'static str,
+    /// A data directory without tables beyond [`super::server::EMPTY_BYTES`].
+    pub(super) more_empty_bytes: u64,
+    /// Memory of a server besides its buffer pool, and of each connection.
+    pub(super) memory_bytes: [u64; 2],
+}
+
+/// The options with which a program prints its settings; it reads them before.
+pub(super) const HELP: &[&str] = &["--verbose", "--help"];
+
+/// MariaDB.
+pub const MARIADB: &dyn Server = &MARIADB_FLAVOR;
+/// Oracle's MySQL.
+pub const MYSQL: &dyn Server = &MYSQL_FLAVOR;
+
+pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
+    name: "mariadb",
+    title: "MariaDB",
+    schemes: &["mariadb"],
+    // Before 10.5 it had MySQL's names, and Debian still links them.
+    programs: &["mariadbd", "mysqld"],
+    how_to_install: "install Debian's package mariadb-server, run scripts/install-servers.sh mariadb, or \
+                     name the directory of another one with server.basedir",
+    initializer: Initializer::Script,
+    // The program that runs them knows no accounts yet, only their table.
+    lock_root: "DELETE FROM mysql.global_priv WHERE User NOT IN ('root', 'mariadb.sys') \
+                OR Host NOT IN ('localhost', '127.0.0.1');\n\
+                UPDATE mysql.global_priv SET Priv = \
+                JSON_SET(Priv, '$.account_locked', JSON_COMPACT('true')) WHERE User = 'root';\n",
+    // It has no option for that.
+    validation: HELP,
+    no_files: None,
+    has_binlog: false,
+    defaults: OF_MARIADB,
+    settings: &[],
+    // What somebody set, as far as it differs from what is compiled in; what the server works
+    // out from its host is none of it.
+    changed_settings: "SELECT LOWER(variable_name), global_value \
+         FROM information_schema.SYSTEM_VARIABLES \
+         WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO') \
+           AND NOT (global_value <=> default_value) AND global_value IS NOT NULL \
+         ORDER BY variable_name",
+    history_query: None,
+    tablespaces: "INNODB_SYS_TABLESPACES",
+    more_empty_bytes: 0,
+    memory_bytes: [120 << 20, 300 << 10],
+};
+
+pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
+    name: "mysql",
+    title: "MySQL",
+    schemes: &["mysql"],
+    programs: &["mysqld"],
+    how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \
+                     mysql-server-core, or name the directory of another one with server.basedir",
+    initializer: Initializer::Server,
+    lock_root: "ALTER USER root@localhost ACCOUNT LOCK;\n\
+                CREATE USER root@'127.0.0.1' ACCOUNT LOCK;\n\
+                GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n",
+    validation: &["--validate-config"],
+    no_files: Some("NULL"),
+    has_binlog: true,
+    defaults: OF_MYSQL,
+    // No second protocol.
+    settings: &[("mysqlx", "OFF")],
+    // It does not report its defaults, only who set a variable.
+    changed_settings: "SELECT LOWER(i.variable_name), g.variable_value \
+         FROM performance_schema.variables_info i \
+         JOIN performance_schema.global_variables g USING (variable_name) \
+         WHERE i.variable_source <> 'COMPILED' ORDER BY i.variable_name",
+    history_query: Some(
+        "SELECT count FROM information_schema.INNODB_METRICS \
+         WHERE name = 'trx_rseg_history_len' AND status = 'enabled'",
+    ),
+    tablespaces: "INNODB_TABLESPACES",
+    // Its tables of users and two undo logs are files of their own.
+    more_empty_bytes: 60 << 20,
+    memory_bytes: [500 << 20, 700 << 10],
+};

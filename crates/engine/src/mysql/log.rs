@@ -1,0 +1,146 @@
+//! What a server's error log says about its settings and its end.
+
+use crate::server::{Rejected, Settings};
+
+/// The most of a line that a message shows.
+const SHOWN_CHARS: usize = 400;
+/// What both engines say of a name that they do not know.
+const UNKNOWN: &str = "unknown ";
+/// How MariaDB's installation program begins its advice to somebody at a terminal.
+pub(super) const ADVICE: &str = "Installation of system tables failed";
+
+/// What the server corrected or disliked about the study's settings while it started.
+pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {
+    let warnings = log.lines().filter_map(|line| words_of(line, "[Warning]"));
+    let about = |words: &String| config.iter().any(|(name, _)| names(words, name));
+    let mut notes: Vec<String> = warnings.filter(about).collect();
+    notes.dedup();
+    notes
+}
+
+/// The first setting of the study that an error of the server is about.
+pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
+    let errors: Vec<String> = log.lines().filter_map(error_words).collect();
+    let found = |is_about: &dyn Fn(&str, &(String, String)) -> bool| {
+        errors.iter().find_map(|words| {
+            let setting = config.iter().find(|setting| is_about(words, setting))?;
+            Some(Rejected {
+                name: setting.0.clone(),
+                words: words.clone(),
+                is_unknown: words.contains(UNKNOWN),
+            })
+        })
+    };
+    // Some errors name only the value: "Unknown character set: 'klingon'".
+    found(&|words, (name, _)| names(words, name)).or_else(|| {
+        found(&|words, (_, value)| !value.is_empty() && words.contains(&format!("'{value}'")))
+    })
+}
+
+/// What an error says. A line before the log has its form begins with the program's name.
+fn error_words(line: &str) -> Option<String> {
+    words_of(line, "[ERROR]").or_else(|| {
+        let is_plain = !line.starts_with(|c: char| c.is_ascii_digit()) && !line.contains(" [");
+        (is_plain && line.contains(": ")).then(|| shortened(line))
+    })
+}
+
+/// What follows the label, without MySQL's number and subsystem.
+fn words_of(line: &str, label: &str) -> Option<String> {
+    let (_, mut words) = line.split_once(label)?;
+    words = words.trim_start();
+    while let Some((_, rest)) = words
+        .strip_prefix('[')
+        .and_then(|inner| inner.split_once("] "))
+    {
+        words = rest;
+    }
+    Some(shortened(words.trim()))
+}
+
+/// Whether the text names the setting, in whichever spelling, as a whole word.
+fn names(text: &str, setting: &str) -> bool {
+    let plain = |text: &str| text.to_ascii_lowercase().replace('-', "_");
+    let (text, setting) = (plain(text), plain(setting));
+    let setting = setting.strip_prefix("loose_").unwrap_or(&setting);
+    let part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(setting).any(|(at, found)| {
+        !text[..at].ends_with(part_of_word) && !text[at + found.len()..].starts_with(part_of_word)
+    })
+}
+
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        settings.iter().map(owned).collect()
+    }
+
+    fn rejection(log: &str, settings: &[(&str, &str)]) -> Option<(String, String)> {
+        let rejected = rejected(log, &config(settings))?;
+        Some((rejected.name, rejected.words))
+    }
+
+    const MARIADB: &str = "\
+        2026-11-21 14:48:44 0 [Warning] Could not increase number of max_open_files to more than 20000 (request: 32184)\n\
+        2026-11-21 14:48:44 0 [ERROR] Unknown suffix 'X' used for variable 'innodb-buffer-pool-size' (value '12X'). Legal suffix characters are: K, M\n\
+        2026-11-21 14:48:44 0 [ERROR] /usr/sbin/mariadbd: Error while setting value '12X' to 'innodb-buffer-pool-size'\n\
+        2026-11-21 14:48:44 0 [ERROR] Parsing options for plugin 'InnoDB' failed. Disabling plugin\n\
+        2026-11-21 14:48:44 0 [ERROR] Aborting\n";
+    const MYSQL: &str = "\
+        2026-11-21T14:48:58.582Z 0 [Warning] [MY-010068] [Server] CA certificate ca.pem is self signed.\n\
+        2026-11-21T14:48:58.586Z 0 [ERROR] [MY-000067] [Server] unknown variable 'no_such_option=1'.\n\
+        2026-11-21T14:48:58.587Z 0 [ERROR] [MY-010119] [Server] Aborting\n";
+
+    #[test]
+    fn both_engines_words_about_a_setting_are_found() {
+        let (name, words) = rejection(
+            MARIADB,
+            &[("port_open", "1"), ("innodb_buffer_pool_size", "12X")],
+        )
+        .unwrap();
+        assert_eq!(name, "innodb_buffer_pool_size");
+        assert!(words.starts_with("Unknown suffix 'X'"), "{words}");
+        let (name, words) = rejection(MYSQL, &[("no-such-option", "1")]).unwrap();
+        assert_eq!(
+            (name.as_str(), words.as_str()),
+            ("no-such-option", "unknown variable 'no_such_option=1'.")
+        );
+    }
+
+    #[test]
+    fn an_error_that_names_only_the_value_is_about_the_setting_with_it() {
+        let log = "/usr/sbin/mariadbd: Character set 'klingon' is not a compiled character set\n\
+                   2026-11-21 14:48:57 0 [ERROR] Aborting\n";
+        let (name, words) = rejection(log, &[("character-set-server", "klingon")]).unwrap();
+        assert_eq!(name, "character-set-server");
+        assert!(words.contains("compiled character set"), "{words}");
+    }
+
+    #[test]
+    fn other_errors_are_nobodys_setting() {
+        let log = "2026-11-21 14:48:44 0 [ERROR] Can't start server: Bind on TCP/IP port: Address already in use\n";
+        assert_eq!(rejection(log, &[("innodb_io_capacity", "200")]), None);
+        assert!(!names("innodb_io_capacity_max is 1", "innodb_io_capacity"));
+    }
+
+    #[test]
+    fn a_value_that_was_corrected_is_a_note() {
+        let log = "2026-11-21 14:48:44 0 [Warning] option 'innodb-page-size': unsigned value 3000 adjusted to 4096\n\
+                   2026-11-21 14:48:44 0 [Warning] something else\n";
+        let noted = notes(log, &config(&[("innodb_page_size", "3000")]));
+        assert_eq!(
+            noted,
+            ["option 'innodb-page-size': unsigned value 3000 adjusted to 4096"]
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! MariaDB and MySQL: one engine in most respects. How they differ is data, a [`Flavor`] each.
+
+mod checks;
+mod counters;
+mod database;
+mod feed;
+mod flavor;
+mod load;
+mod lock;
+mod log;
+mod option_file;
+mod programs;
+mod root;
+mod server;
+mod sessions;
+mod settings;
+
+pub(crate) use flavor::Flavor;
+pub use flavor::{MARIADB, MYSQL};
+pub use load::prepare_mysql as prepare;
+
+use client::mysql::Connection;
+
+/// Which of the two is at the other end.
+fn flavor(connection: &Connection) -> &'static Flavor {
+    match connection.is_mariadb() {
+        true => &flavor::MARIADB_FLAVOR,
+        false => &flavor::MYSQL_FLAVOR,
+    }
+}

@@ -1,0 +1,100 @@
+//! Where the files of a server program are, and what fills a new data directory.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::EngineError;
+use crate::program::{Installed, on_path};
+use crate::server::{Invocation, Paths};
+
+/// What fills a new data directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Initializer {
+    /// A script of its own.
+    Script,
+    /// The server program.
+    Server,
+}
+
+/// Options that tell a server outside the system's directories where its own files are.
+pub(super) fn place_options(installed: &Installed) -> Vec<(&'static str, String)> {
+    let Some(base) = &installed.basedir else {
+        return Vec::new();
+    };
+    // A package's tree, unpacked: its server was built for /usr.
+    let tree = base.join("usr");
+    if !tree.join("share/mysql").is_dir() {
+        return vec![("basedir", base.display().to_string())];
+    }
+    let below = |sub: &str| tree.join(sub).display().to_string();
+    vec![
+        ("basedir", tree.display().to_string()),
+        ("lc_messages_dir", below("share/mysql")),
+        ("character_sets_dir", below("share/mysql/charsets")),
+        ("plugin_dir", below("lib/mysql/plugin")),
+    ]
+}
+
+/// How to fill a new data directory; `script` holds its first statements.
+pub(super) fn initialization(
+    initializer: Initializer,
+    installed: &Installed,
+    paths: &Paths,
+    script: &str,
+) -> Result<Invocation, EngineError> {
+    let config = paths.config(installed.engine);
+    let script = paths.dir.join(script);
+    let mut arguments = vec![
+        format!("--defaults-file={}", config.display()),
+        format!("--datadir={}", paths.data.display()),
+    ];
+    let program = match initializer {
+        Initializer::Script => {
+            let options = [
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+                "--skip-name-resolve",
+                "--cross-bootstrap",
+            ];
+            arguments.extend(options.map(str::to_owned));
+            arguments.push(format!("--extra-file={}", script.display()));
+            if let Some(base) = &installed.basedir {
+                arguments.push(format!("--basedir={}", base.display()));
+            }
+            install_program(installed)?
+        }
+        Initializer::Server => {
+            arguments.push("--initialize-insecure".to_owned());
+            arguments.push(format!("--init-file={}", script.display()));
+            installed.program.clone()
+        }
+    };
+    Ok(Invocation::new(program, arguments))
+}
+
+/// MariaDB's program that fills a data directory.
+fn install_program(installed: &Installed) -> Result<PathBuf, EngineError> {
+    let names = ["mariadb-install-db", "mysql_install_db"];
+    let places = match &installed.basedir {
+        Some(base) => ["bin", "scripts", "usr/bin"]
+            .map(|sub| base.join(sub))
+            .to_vec(),
+        None => {
+            let beside = installed.program.parent().unwrap_or(Path::new("/"));
+            vec![
+                beside.to_owned(),
+                beside.join("../bin"),
+                beside.join("../scripts"),
+            ]
+        }
+    };
+    let all = names
+        .iter()
+        .flat_map(|name| places.iter().map(move |dir| dir.join(name)));
+    let mut programs = all.chain(names.iter().flat_map(|name| on_path(name)));
+    programs
+        .find(|program| program.is_file())
+        .ok_or_else(|| EngineError::BadProgram {
+            program: installed.program.clone(),
+            words: "its mariadb-install-db is missing".to_owned(),
+        })
+}

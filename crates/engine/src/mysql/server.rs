@@ -1,0 +1,488 @@
+//! Servers of MariaDB and MySQL, for the laboratory.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::mysql::{Connection, Error, Target, TlsMode, TlsOptions};
+use client::reactor::Reactor;
+use measure::finding::check::Check;
+use workload::schema::Dialect;
+
+use super::database::{self, MysqlDatabase};
+use super::flavor::{Flavor, HELP};
+use super::{checks, log, option_file, programs, root, settings};
+use crate::checks::Facts;
+use crate::database::{Access, Database};
+use crate::engine::Engine;
+use crate::error::{Cause, EngineError};
+use crate::program::Installed;
+use crate::server::{
+    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile, Settings,
+    same_name,
+};
+
+/// How long one attempt to log in may take; then the server is looked at again.
+const KNOCK_LIMIT: Duration = Duration::from_secs(2);
+/// How both engines say that a port is taken.
+const PORT_TAKEN: &str = "Address already in use";
+/// Asks MySQL for its RSA public key; MariaDB has none.
+const PUBLIC_KEY_STATUS: &str = "SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'";
+/// The first statements of a new server.
+const FIRST_SQL: &str = "first.sql";
+/// The buffer pool that loads data: indexes are built from it.
+const LOADING_POOL: &str = "512M";
+/// A row of the load's tables with its index entry and the pages' fill. Loaded tables of 1
+/// million rows take 252 bytes a row in MySQL and 264 in MariaDB.
+const ROW_BYTES: u64 = 270;
+/// A server's data directory without tables, its log included.
+pub(super) const EMPTY_BYTES: u64 = 220 << 20;
+/// Both engines' default buffer pool.
+const DEFAULT_POOL_BYTES: u64 = 128 << 20;
+/// Both engines' default for the log of changes.
+const DEFAULT_LOG_BYTES: u64 = 100 << 20;
+
+/// Settings that decide the format of the data files. Those ending in `*` name all that begin
+/// so.
+const FORMAT_SETTINGS: [&str; 19] = [
+    "aria_block_size",
+    "character_set_server",
+    "collation_server",
+    "default_table_encryption",
+    "file_key_management*",
+    "innodb_checksum_algorithm",
+    "innodb_compression_algorithm",
+    "innodb_compression_default",
+    "innodb_compression_level",
+    "innodb_data_file_path",
+    "innodb_default_row_format",
+    "innodb_encrypt*",
+    "innodb_file_per_table",
+    "innodb_page_size",
+    "innodb_temp_data_file_path",
+    "innodb_undo_tablespaces",
+    "lower_case_table_names",
+    "plugin_load*",
+    "innodb_default_encryption_key_id",
+];
+
+impl Engine for Flavor {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        self.schemes
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Mysql
+    }
+
+    fn open(
+        &self,
+        url: &str,
+        access: &Access,
+        _: Option<&Path>,
+    ) -> Result<Arc<dyn Database>, EngineError> {
+        database::open(url, access)
+    }
+
+    fn server(&self) -> Option<&'static dyn Server> {
+        Some(self.as_static())
+    }
+}
+
+impl Server for Flavor {
+    fn programs(&self) -> &'static [&'static str] {
+        self.programs
+    }
+
+    fn user(&self) -> &'static str {
+        "mysql"
+    }
+
+    fn how_to_install(&self) -> &'static str {
+        self.how_to_install
+    }
+
+    fn version_arguments(&self) -> &'static [&'static str] {
+        &["--no-defaults", "--version"]
+    }
+
+    fn build(&self, printed: &str) -> Result<Option<String>, String> {
+        let (_, version) = printed
+            .split_once("Ver ")
+            .ok_or_else(|| format!("expected its version, but it printed {printed:?}"))?;
+        let is_mariadb = printed.contains("MariaDB");
+        let build = version.split_whitespace().next().unwrap_or_default();
+        let is_this = is_mariadb == (self.name == super::flavor::MARIADB_FLAVOR.name);
+        Ok(is_this.then(|| build.to_owned()))
+    }
+
+    fn plain_name(&self, name: &str) -> String {
+        option_file::plain_name(name)
+    }
+
+    fn is_secret(&self, name: &str, value: &str) -> bool {
+        settings::is_secret(name, value)
+    }
+
+    fn check_settings(&self, config: &Settings) -> Result<(), EngineError> {
+        option_file::check_settings(config)
+    }
+
+    fn format_settings(&self, config: &Settings) -> Vec<(String, String)> {
+        let decides = |name: &str| {
+            let name = option_file::plain_name(name);
+            FORMAT_SETTINGS
+                .iter()
+                .any(|known| match known.strip_suffix('*') {
+                    Some(stem) => name.starts_with(stem),
+                    None => name == *known,
+                })
+        };
+        let mut settings: Vec<(String, String)> = config
+            .iter()
+            .filter(|(name, _)| decides(name))
+            .map(|(name, value)| (name.to_ascii_lowercase().replace('-', "_"), value.clone()))
+            .collect();
+        // Stable: of two values of one setting the last still wins.
+        settings.sort_by(|one, two| one.0.cmp(&two.0));
+        settings
+    }
+
+    fn loading_settings(&self) -> Vec<(String, String)> {
+        // It ends with a clean shutdown that writes everything.
+        let own = [
+            ("innodb_buffer_pool_size", LOADING_POOL),
+            ("innodb_flush_log_at_trx_commit", "0"),
+            ("innodb_doublewrite", "OFF"),
+            ("innodb_fast_shutdown", "0"),
+            ("innodb_buffer_pool_dump_at_shutdown", "OFF"),
+            ("local_infile", "ON"),
+            ("performance_schema", "OFF"),
+        ];
+        own.map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec()
+    }
+
+    fn config_file(&self) -> &'static str {
+        "my.cnf"
+    }
+
+    fn configuration(&self, installed: &Installed, paths: &Paths, config: &Settings) -> String {
+        option_file::my_cnf(self, installed, paths, config)
+    }
+
+    fn initialization(
+        &self,
+        installed: &Installed,
+        paths: &Paths,
+        format: &Settings,
+        database: &str,
+    ) -> Result<Initialization, EngineError> {
+        let sql = format!("{}CREATE DATABASE {database};\n", self.lock_root);
+        Ok(Initialization {
+            config: option_file::init_cnf(self, installed, paths, format),
+            script: (FIRST_SQL, sql),
+            run: vec![programs::initialization(
+                self.initializer,
+                installed,
+                paths,
+                FIRST_SQL,
+            )?],
+        })
+    }
+
+    fn initialization_failure<'a>(&self, log: &'a str) -> &'a str {
+        log.split(log::ADVICE).next().unwrap_or_default()
+    }
+
+    fn not_copied(&self) -> &'static [&'static str] {
+        &["auto.cnf", "ib_buffer_pool"]
+    }
+
+    fn files(&self, password: &str) -> Vec<ServerFile> {
+        vec![ServerFile {
+            name: root::INIT_FILE,
+            text: root::init_file(password),
+            is_temporary: true,
+        }]
+    }
+
+    fn start(&self, installed: &Installed, paths: &Paths) -> Invocation {
+        self.with_config(installed, paths, &[])
+    }
+
+    fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation {
+        self.with_config(installed, paths, self.validation)
+    }
+
+    fn listing(&self, installed: &Installed, paths: &Paths) -> Invocation {
+        self.with_config(installed, paths, HELP)
+    }
+
+    fn listed(&self, printed: &str) -> Vec<String> {
+        variables(printed).map(option_file::plain_name).collect()
+    }
+
+    fn rejected(&self, log: &str, config: &Settings) -> Option<Rejected> {
+        log::rejected(log, config)
+    }
+
+    fn notes(&self, log: &str, config: &Settings) -> Vec<String> {
+        log::notes(log, config)
+    }
+
+    fn is_port_taken(&self, log: &str) -> bool {
+        log.contains(PORT_TAKEN)
+    }
+
+    fn knock(&self, login: &Login<'_>) -> Result<Knock, EngineError> {
+        let target = socket_target(login)?;
+        let knocked = reactor()?.block_on(async {
+            let mut connection = Connection::open_within(KNOCK_LIMIT, &target).await?;
+            let status = connection.rows(PUBLIC_KEY_STATUS).await?;
+            // The server counts who leaves without a word.
+            connection.close().await;
+            let value = status.into_iter().flatten().nth(1).flatten();
+            Ok(value.filter(|pem| !pem.is_empty()).map(String::into_bytes))
+        });
+        Ok(match knocked.map_err(internal)? {
+            Ok(public_key) => Knock::Ready { public_key },
+            Err(Error::Connect { .. } | Error::Timeout { .. }) => Knock::NotYet,
+            Err(error) => Knock::Refused(login_error(login, &error)),
+        })
+    }
+
+    fn set_password(&self, login: &Login<'_>, password: &str) -> Result<(), EngineError> {
+        let target = socket_target(login)?;
+        let altered = reactor()?.block_on(async {
+            let mut connection = Connection::open(&target).await?;
+            for statement in root::statements(password) {
+                connection.run(&statement).await?;
+            }
+            connection.close().await;
+            Ok(())
+        });
+        altered
+            .map_err(internal)?
+            .map_err(|error| login_error(login, &error))
+    }
+
+    fn url(&self, port: u16, database: &str) -> String {
+        format!("mysql://root@127.0.0.1:{port}/{database}")
+    }
+
+    fn connect(
+        &self,
+        port: u16,
+        database: &str,
+        password: &str,
+        public_key: Option<&[u8]>,
+    ) -> Result<Arc<dyn Database>, EngineError> {
+        let target = target(&self.url(port, database), password)?;
+        // Another program could have the port once this server is dead.
+        let target = match public_key {
+            Some(pem) => target.with_server_public_key(pem.to_vec()),
+            None => target,
+        };
+        Ok(Arc::new(MysqlDatabase::open(target)?))
+    }
+
+    fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
+        let size = |wanted: &str| {
+            let mut values = config.iter().rev();
+            let (_, value) = values.find(|(name, _)| same_name(self, name, wanted))?;
+            measure::bytes::parse_bytes(value)
+        };
+        let log_bytes = size("innodb_log_file_size").or_else(|| size("innodb_redo_log_capacity"));
+        let pool_bytes = size("innodb_buffer_pool_size").unwrap_or(DEFAULT_POOL_BYTES);
+        let [base, connection] = self.memory_bytes;
+        Needs {
+            data_bytes: rows
+                .saturating_mul(ROW_BYTES)
+                .saturating_add(EMPTY_BYTES + self.more_empty_bytes),
+            log_bytes: log_bytes
+                .unwrap_or(DEFAULT_LOG_BYTES)
+                .saturating_sub(DEFAULT_LOG_BYTES),
+            // A page in the pool needs some 5 % for its descriptor and hash entries.
+            memory_bytes: (pool_bytes + pool_bytes / 20)
+                .saturating_add(base)
+                .saturating_add(u64::from(connections).saturating_mul(connection)),
+            pool_bytes,
+        }
+    }
+
+    fn checks(&self) -> Vec<&'static Check<Facts>> {
+        checks::checks()
+    }
+
+    fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)> {
+        let chosen = config.iter().map(|(name, value)| {
+            let name = option_file::plain_name(name);
+            match name.strip_prefix("skip_") {
+                Some(switch) => (switch.to_owned(), "OFF".to_owned()),
+                None => (name, value.clone()),
+            }
+        });
+        chosen.collect()
+    }
+
+    fn planned_settings(
+        &self,
+        version: &str,
+        connections: u32,
+        config: &Settings,
+    ) -> BTreeMap<String, String> {
+        let defaults = self.defaults.of(version).iter();
+        let mut settings: BTreeMap<String, String> = defaults
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let connections = option_file::allowed_connections(connections).to_string();
+        settings.insert("max_connections".to_owned(), connections);
+        settings.extend(self.chosen_settings(config));
+        settings
+    }
+
+    fn set_command(&self, name: &str, value: &str, live: bool) -> String {
+        match live {
+            true => format!("SET GLOBAL {name} = {value};"),
+            false => {
+                format!("{name} = {value} below [mysqld] in its option file, then restart it")
+            }
+        }
+    }
+}
+
+impl Flavor {
+    fn with_config(&self, installed: &Installed, paths: &Paths, options: &[&str]) -> Invocation {
+        let config = format!("--defaults-file={}", paths.config(self).display());
+        let options = options.iter().map(|option| (*option).to_owned());
+        Invocation::new(&installed.program, [config].into_iter().chain(options))
+    }
+
+    /// There are two, which live for ever.
+    fn as_static(&self) -> &'static Self {
+        match self.name == super::flavor::MARIADB_FLAVOR.name {
+            true => &super::flavor::MARIADB_FLAVOR,
+            false => &super::flavor::MYSQL_FLAVOR,
+        }
+    }
+}
+
+/// The names in the table of variables at the end of a server's help.
+fn variables(help: &str) -> impl Iterator<Item = &str> {
+    help.lines()
+        .skip_while(|line| !line.starts_with("-----"))
+        .skip(1)
+        .map_while(|line| line.split_whitespace().next())
+}
+
+fn reactor() -> Result<Reactor, EngineError> {
+    Reactor::new().map_err(internal)
+}
+
+fn internal(error: std::io::Error) -> EngineError {
+    EngineError::failed(
+        Cause::Internal,
+        format!("cannot run an event loop: {error}"),
+    )
+}
+
+fn login_error(login: &Login<'_>, error: &Error) -> EngineError {
+    EngineError::Login {
+        server: login.server.to_owned(),
+        words: error.to_string(),
+        remedy: error.remedy(),
+    }
+}
+
+/// Only the server's own user makes sockets in its directory, while a stranger may have a port.
+fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = login.socket.as_os_str().as_bytes().iter();
+    let path: String = bytes.map(encoded).collect();
+    let url = format!("mysql://root@localhost/mysql?socket={path}");
+    target(&url, login.password)
+}
+
+/// How to log in there as `root`.
+fn target(url: &str, password: &str) -> Result<Target, EngineError> {
+    // On one host nobody reads along, and TLS would be measured too.
+    let tls = TlsOptions {
+        mode: Some(TlsMode::Disable),
+        ..TlsOptions::default()
+    };
+    Target::parse(url, Some(password), "root", &tls)
+        .map_err(|error| EngineError::failed(Cause::Internal, error))
+}
+
+/// A byte of a path as part of a URL.
+fn encoded(byte: &u8) -> String {
+    if byte.is_ascii_alphanumeric() || b"/-_.".contains(byte) {
+        char::from(*byte).to_string()
+    } else {
+        format!("%{byte:02X}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{MARIADB, MYSQL};
+
+    fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        settings.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn variables_are_those_of_the_table() {
+        let help = "Usage: mysqld [OPTIONS]\n  -a, --ansi  Use ANSI.\n\n\
+                    Variables (--variable-name=value)\nand boolean options {FALSE|TRUE}  Value\n\
+                    --------------------------- -----\nabort-slave-event-count     0\n\
+                    back-log                    151\n\nTo see what values\n";
+        assert_eq!(
+            MARIADB.listed(help),
+            ["abort_slave_event_count", "back_log"]
+        );
+    }
+
+    #[test]
+    fn a_server_program_is_of_the_engine_that_it_says() {
+        let mariadb = "mysqld  Ver 11.4.2-MariaDB for Linux on x86_64";
+        let mysql = "mysqld  Ver 9.7.0 for Linux on x86_64";
+        let build = |text: &str| Ok(Some(text.to_owned()));
+        assert_eq!(MARIADB.build(mariadb), build("11.4.2-MariaDB"));
+        assert_eq!(MYSQL.build(mysql), build("9.7.0"));
+        assert_eq!(MYSQL.build(mariadb), Ok(None));
+        assert_eq!(MARIADB.build(mysql), Ok(None));
+        assert!(MYSQL.build("hello").unwrap_err().contains("hello"));
+    }
+
+    #[test]
+    fn only_settings_of_the_files_format_count_in_any_spelling() {
+        let one = config(&[
+            ("innodb-page-size", "8k"),
+            ("innodb_buffer_pool_size", "1G"),
+            ("Innodb_Encrypt_Tables", "ON"),
+            ("loose-plugin-load-add", "x"),
+        ]);
+        assert_eq!(
+            MARIADB.format_settings(&one),
+            config(&[
+                ("innodb_encrypt_tables", "ON"),
+                ("innodb_page_size", "8k"),
+                ("loose_plugin_load_add", "x"),
+            ])
+        );
+        let other = config(&[("max_connections", "5")]);
+        assert!(MARIADB.format_settings(&other).is_empty());
+    }
+}

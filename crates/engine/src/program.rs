@@ -1,0 +1,229 @@
+//! Which server programs this host has.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{EngineError, Searched};
+use crate::server::{Invocation, Server};
+
+/// Where packages and tarballs put server programs.
+const USUAL_PLACES: [&str; 7] = [
+    "/usr/sbin",
+    "/usr/bin",
+    "/usr/libexec",
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/local/mysql/bin",
+    "/usr/local/mariadb/bin",
+];
+/// Where a server program is below a base directory.
+const BELOW_BASEDIR: [&str; 6] = [
+    "bin",
+    "sbin",
+    "libexec",
+    "usr/sbin",
+    "usr/bin",
+    "usr/libexec",
+];
+/// A server program that is installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// Which engine it is.
+    pub engine: &'static dyn Server,
+    /// Its version in numbers, `10.11.14`.
+    pub version: String,
+    /// Its version with the builder's additions, `10.11.14-MariaDB-0+deb12u2`.
+    pub build: String,
+    /// The program.
+    pub program: PathBuf,
+    /// The directory it was found below; `None` for one of the system's.
+    pub(crate) basedir: Option<PathBuf>,
+}
+
+/// Finds an engine's server program: below `basedir` if it is given, else on `PATH`, in
+/// the usual places, or where `scripts/install-servers.sh` puts it. `version` is a
+/// version or the beginning of one by components: `10.11` takes 10.11.14, not 10.1. `run` runs
+/// a program to its end: what it prints, or why it does not run.
+///
+/// # Errors
+/// When there is none, only other versions, or one that does not run.
+pub fn find<E: From<EngineError>>(
+    engine: &'static dyn Server,
+    basedir: Option<&Path>,
+    version: Option<&str>,
+    run: impl Fn(&Invocation) -> Result<Result<String, String>, E>,
+) -> Result<Installed, E> {
+    let (mut others, mut broken) = (Vec::new(), None);
+    for (program, base) in places(engine, basedir) {
+        let printed = run(&Invocation::new(&program, engine.version_arguments()));
+        let build = match printed.map(|printed| printed.and_then(|text| engine.build(&text))) {
+            Ok(Ok(Some(build))) => build,
+            Ok(Ok(None)) => continue,
+            Ok(Err(words)) => {
+                broken.get_or_insert(E::from(EngineError::BadProgram { program, words }));
+                continue;
+            }
+            Err(error) => {
+                broken.get_or_insert(error);
+                continue;
+            }
+        };
+        let number = number_of(&build).to_owned();
+        if version.is_none_or(|wanted| is_version(&number, wanted)) {
+            return Ok(Installed {
+                engine,
+                version: number,
+                build,
+                program,
+                basedir: base,
+            });
+        }
+        others.push(format!("{number} ({})", program.display()));
+    }
+    Err(match (version, broken) {
+        (Some(wanted), _) if !others.is_empty() => E::from(EngineError::WrongVersion {
+            engine: engine.title(),
+            wanted: wanted.to_owned(),
+            found: others,
+        }),
+        (_, Some(error)) => error,
+        _ => E::from(no_server(engine, basedir)),
+    })
+}
+
+/// Makes sure that there is a file by the name of an engine's server program where [`find`]
+/// looks; does not run it, so it may be another engine's, or broken.
+///
+/// # Errors
+/// When there is none.
+pub fn exists(engine: &'static dyn Server, basedir: Option<&Path>) -> Result<(), EngineError> {
+    match places(engine, basedir).is_empty() {
+        true => Err(no_server(engine, basedir)),
+        false => Ok(()),
+    }
+}
+
+fn places(engine: &'static dyn Server, basedir: Option<&Path>) -> Vec<Place> {
+    match basedir {
+        Some(dir) => below(engine, dir),
+        None => on_host(engine),
+    }
+}
+
+fn no_server(engine: &'static dyn Server, basedir: Option<&Path>) -> EngineError {
+    EngineError::NoServer {
+        engine: engine.title(),
+        remedy: engine.how_to_install(),
+        searched: basedir.map_or(Searched::Host, |dir| Searched::Basedir(dir.to_owned())),
+    }
+}
+
+/// A program, and the directory it belongs to.
+type Place = (PathBuf, Option<PathBuf>);
+
+fn below(engine: &'static dyn Server, dir: &Path) -> Vec<Place> {
+    let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let programs = BELOW_BASEDIR.iter().flat_map(|sub| {
+        let sub = dir.join(sub);
+        engine.programs().iter().map(move |name| sub.join(name))
+    });
+    programs
+        .filter(|program| program.is_file())
+        .map(|program| (program, Some(dir.clone())))
+        .collect()
+}
+
+fn on_host(engine: &'static dyn Server) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    let mut add = |program: PathBuf| {
+        if program.is_file() && places.iter().all(|(known, _)| *known != program) {
+            places.push((program, None));
+        }
+    };
+    for name in engine.programs() {
+        on_path(name).into_iter().for_each(&mut add);
+        for dir in USUAL_PLACES {
+            add(Path::new(dir).join(name));
+        }
+    }
+    let prefixes = installed_prefixes();
+    places.extend(prefixes.iter().flat_map(|prefix| below(engine, prefix)));
+    places
+}
+
+/// The directories `scripts/install-servers.sh` fills: the same rule as there.
+fn installed_prefixes() -> Vec<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let servers = match (set("DYNO_SERVERS"), set("HOME")) {
+        (Some(dir), _) => PathBuf::from(dir),
+        (None, _) if rustix::process::geteuid().is_root() => PathBuf::from("/opt/dyno/servers"),
+        (None, Some(home)) => PathBuf::from(home).join(".cache/dyno/servers"),
+        (None, None) => return Vec::new(),
+    };
+    let entries = fs::read_dir(servers).into_iter().flatten().flatten();
+    let whole = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.join(".complete").exists());
+    let mut prefixes: Vec<PathBuf> = whole.collect();
+    prefixes.sort();
+    prefixes
+}
+
+/// The programs called `name` on `PATH`, in its order.
+pub(crate) fn on_path(name: &str) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .filter(|program| program.is_file())
+        .collect()
+}
+
+/// `10.11.14` of `10.11.14-MariaDB-0+deb12u2`.
+fn number_of(build: &str) -> &str {
+    let end = build.find(|c: char| !c.is_ascii_digit() && c != '.');
+    build[..end.unwrap_or(build.len())].trim_end_matches('.')
+}
+
+/// Whether a version begins with the components of `wanted`.
+fn is_version(version: &str, wanted: &str) -> bool {
+    let mut components = version.split('.');
+    wanted
+        .split('.')
+        .all(|wanted| components.next() == Some(wanted))
+}
+
+impl Installed {
+    /// One that is nowhere, for tests.
+    #[must_use]
+    pub fn nowhere(engine: &'static dyn Server, version: &str) -> Self {
+        Self {
+            engine,
+            version: version.to_owned(),
+            build: version.to_owned(),
+            program: PathBuf::from("/nowhere/server"),
+            basedir: None,
+        }
+    }
+
+    /// `MariaDB 10.11.14`.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        format!("{} {}", self.engine, self.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_matched_by_components() {
+        assert!(is_version("10.11.14", "10.11") && is_version("10.11.14", "10"));
+        assert!(is_version("9.7.0", "9.7.0"));
+        assert!(!is_version("10.11.14", "10.1") && !is_version("9.7", "9.7.0"));
+        assert_eq!(number_of("10.11.14-MariaDB-0+deb12u2"), "10.11.14");
+        assert_eq!(number_of("9.7.4-2"), "9.7.4");
+        assert_eq!(number_of("8.0.36"), "8.0.36");
+    }
+}

@@ -1,0 +1,307 @@
+//! What the laboratory must know of an engine to start servers of its own.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use measure::finding::check::Check;
+
+use crate::checks::Facts;
+use crate::database::Database;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::program::Installed;
+
+/// Settings by name and value.
+pub type Settings = [(String, String)];
+
+/// An engine whose servers the laboratory starts. It says what to write and what to run; the
+/// laboratory does so as an unprivileged user.
+pub trait Server: Engine {
+    /// What its server program may be called, best first.
+    fn programs(&self) -> &'static [&'static str];
+
+    /// The user that its package makes for servers.
+    fn user(&self) -> &'static str;
+
+    /// What to do when it is missing.
+    fn how_to_install(&self) -> &'static str;
+
+    /// The arguments with which the program prints its version.
+    fn version_arguments(&self) -> &'static [&'static str];
+
+    /// The version with the builder's additions, `10.11.14-MariaDB-0+deb12u2`, from what the
+    /// program prints; `None` if it is another engine's.
+    ///
+    /// # Errors
+    /// What is wrong with a text that holds no version.
+    fn build(&self, printed: &str) -> Result<Option<String>, String>;
+
+    /// A setting's name as the server knows it, whichever way it is spelled.
+    fn plain_name(&self, name: &str) -> String;
+
+    /// Whether the value of a setting may be a secret; `name` is a [`Server::plain_name`].
+    fn is_secret(&self, name: &str, value: &str) -> bool;
+
+    /// Rejects settings that cannot be written to a configuration file, or that the laboratory
+    /// makes itself.
+    ///
+    /// # Errors
+    /// The first of them, with the reason.
+    fn check_settings(&self, config: &Settings) -> Result<(), EngineError>;
+
+    /// The settings that decide the format of the data files, in one order and spelling: data
+    /// that was prepared with other ones does not fit.
+    fn format_settings(&self, config: &Settings) -> Vec<(String, String)>;
+
+    /// The settings with which a server loads data fast and leaves all of it in its files.
+    fn loading_settings(&self) -> Vec<(String, String)>;
+
+    /// The name of the configuration file.
+    fn config_file(&self) -> &'static str;
+
+    /// The text of the configuration file: the laboratory's settings, then the study's.
+    fn configuration(&self, installed: &Installed, paths: &Paths, config: &Settings) -> String;
+
+    /// What fills a new data directory, so that nobody can log in and the database `database`
+    /// exists.
+    ///
+    /// # Errors
+    /// When a program for it is missing.
+    fn initialization(
+        &self,
+        installed: &Installed,
+        paths: &Paths,
+        format: &Settings,
+        database: &str,
+    ) -> Result<Initialization, EngineError>;
+
+    /// What the program that fills a data directory said about its failure, without advice to
+    /// somebody at a terminal.
+    fn initialization_failure<'a>(&self, log: &'a str) -> &'a str {
+        log
+    }
+
+    /// Files of a data directory that a copy must not have: a server's identity, and what it
+    /// last held in memory.
+    fn not_copied(&self) -> &'static [&'static str];
+
+    /// Files that the server reads besides its configuration, for instance to set the only
+    /// password before it accepts connections.
+    fn files(&self, password: &str) -> Vec<ServerFile>;
+
+    /// How to start the server.
+    fn start(&self, installed: &Installed, paths: &Paths) -> Invocation;
+
+    /// How to have the program check its configuration file and exit.
+    fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation;
+
+    /// How to have the program list its settings.
+    fn listing(&self, installed: &Installed, paths: &Paths) -> Invocation;
+
+    /// The names of settings in what [`Server::listing`] prints.
+    fn listed(&self, printed: &str) -> Vec<String>;
+
+    /// The first setting of `config` that an error in the server's log is about.
+    fn rejected(&self, log: &str, config: &Settings) -> Option<Rejected>;
+
+    /// What the server corrected or warned about among the settings, in its words.
+    fn notes(&self, log: &str, config: &Settings) -> Vec<String>;
+
+    /// Whether the log says that another process has the port.
+    fn is_port_taken(&self, log: &str) -> bool;
+
+    /// Tries once to log in through the Unix socket.
+    ///
+    /// # Errors
+    /// When the attempt could not be made.
+    fn knock(&self, login: &Login<'_>) -> Result<Knock, EngineError>;
+
+    /// Sets another password, now and for this run of the server only.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses.
+    fn set_password(&self, login: &Login<'_>, password: &str) -> Result<(), EngineError>;
+
+    /// The address of a database on 127.0.0.1, without the password.
+    fn url(&self, port: u16, database: &str) -> String;
+
+    /// Opens a database of a server on 127.0.0.1 over TCP. `public_key` is the one that
+    /// [`Knock::Ready`] gave.
+    ///
+    /// # Errors
+    /// When nobody answers, or the server refuses.
+    fn connect(
+        &self,
+        port: u16,
+        database: &str,
+        password: &str,
+        public_key: Option<&[u8]>,
+    ) -> Result<Arc<dyn Database>, EngineError>;
+
+    /// What one server takes of its host.
+    fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs;
+
+    /// The checks on the settings of a server.
+    fn checks(&self) -> Vec<&'static Check<Facts>>;
+
+    /// The settings that a study makes, by the server's names and values.
+    fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)>;
+
+    /// The settings of a server that is still to be started for so many connections, as far as
+    /// checks look at them: the study's, then the laboratory's, then the defaults of the version.
+    fn planned_settings(
+        &self,
+        version: &str,
+        connections: u32,
+        config: &Settings,
+    ) -> BTreeMap<String, String>;
+
+    /// How to change a setting of a server that runs; `live`: without a restart.
+    fn set_command(&self, name: &str, value: &str, live: bool) -> String;
+}
+
+impl fmt::Display for dyn Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.title())
+    }
+}
+
+impl PartialEq for dyn Server {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for dyn Server {}
+
+/// Whether two spellings name the same setting.
+#[must_use]
+pub(crate) fn same_name(server: &dyn Server, one: &str, other: &str) -> bool {
+    server.plain_name(one) == server.plain_name(other)
+}
+
+/// The files and addresses of one server.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    /// Its place among the servers of the trial, from 1.
+    pub number: u32,
+    /// The laboratory's directory, which the server can read and not write.
+    pub dir: PathBuf,
+    /// The server's own directory, closed to others. It has a directory `tmp`.
+    pub own: PathBuf,
+    /// Its data directory.
+    pub data: PathBuf,
+    /// An empty directory that nobody can write to.
+    pub closed: PathBuf,
+    /// Its Unix socket.
+    pub socket: PathBuf,
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+    /// The most connections that will be open at once.
+    pub connections: u32,
+}
+
+impl Paths {
+    /// The configuration file of an engine's server.
+    #[must_use]
+    pub fn config(&self, server: &dyn Server) -> PathBuf {
+        self.dir.join(server.config_file())
+    }
+}
+
+/// A program and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Invocation {
+    /// A program with arguments.
+    pub fn new(
+        program: impl AsRef<Path>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        Self {
+            program: program.as_ref().to_owned(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// What fills a new data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Initialization {
+    /// The configuration file, which may hold secrets.
+    pub config: String,
+    /// Another file that the program reads, by its name below [`Paths::dir`].
+    pub script: (&'static str, String),
+    /// The programs, one after the other.
+    pub run: Vec<Invocation>,
+}
+
+/// A file that a server reads when it starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFile {
+    /// Its name below [`Paths::dir`].
+    pub name: &'static str,
+    /// Its text, which may hold secrets.
+    pub text: String,
+    /// Whether it is removed when the server is ready.
+    pub is_temporary: bool,
+}
+
+/// A setting that a server rejected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// As written in the study.
+    pub name: String,
+    /// The server's own words.
+    pub words: String,
+    /// The server knows no setting of this name.
+    pub is_unknown: bool,
+}
+
+/// How to log in to a server of the laboratory through its Unix socket.
+#[derive(Debug, Clone, Copy)]
+pub struct Login<'a> {
+    /// Which server, for messages.
+    pub server: &'a str,
+    /// Its Unix socket.
+    pub socket: &'a Path,
+    /// The password of its only account.
+    pub password: &'a str,
+}
+
+/// How an attempt to log in ended.
+#[derive(Debug)]
+pub enum Knock {
+    /// The server lets the account in; `public_key` is the key with which it takes passwords
+    /// over TCP (PEM), where it has one.
+    Ready {
+        /// The key.
+        public_key: Option<Vec<u8>>,
+    },
+    /// Nobody answers yet.
+    NotYet,
+    /// It answers and lets nobody in.
+    Refused(EngineError),
+}
+
+/// What one server takes of its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// A data directory with the rows in it.
+    pub data_bytes: u64,
+    /// What its log takes beyond that of the template.
+    pub log_bytes: u64,
+    /// Memory, with a full buffer pool.
+    pub memory_bytes: u64,
+    /// Of that, the buffer pool.
+    pub pool_bytes: u64,
+}

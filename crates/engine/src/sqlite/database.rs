@@ -1,0 +1,115 @@
+//! A database of SQLite.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use ::load::{LoadError, LoadOutcome};
+use client::sqlite::{self, SqliteConnector, SqliteTarget, session_error};
+use workload::options::Options;
+use workload::rows::Checksum;
+use workload::schema::table_name;
+use workload::session::SessionError;
+
+use super::{SQLITE, load};
+use crate::data::{Listener, PrepareError, Prepared, Wanted};
+use crate::database::{Database, Load, Sending};
+use crate::engine::Engine;
+use crate::error::{Cause, EngineError};
+
+/// How often a call that blocks is checked for the user's wish to stop.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A file that could be opened.
+#[derive(Debug)]
+pub(super) struct SqliteDatabase {
+    target: Arc<SqliteTarget>,
+}
+
+impl SqliteDatabase {
+    pub(super) fn new(target: SqliteTarget) -> Self {
+        Self {
+            target: Arc::new(target),
+        }
+    }
+}
+
+impl Database for SqliteDatabase {
+    fn engine(&self) -> &'static dyn Engine {
+        SQLITE
+    }
+
+    fn version(&self) -> &str {
+        sqlite::version()
+    }
+
+    fn shown(&self) -> String {
+        self.target.shown()
+    }
+
+    fn remedy(&self, error: &SessionError) -> Option<&'static str> {
+        sqlite::error_remedy(error.code)
+    }
+
+    fn prepare(
+        &self,
+        wanted: &Wanted<'_>,
+        listener: Listener<'_>,
+    ) -> Result<Prepared, PrepareError> {
+        load::prepare_sqlite(&self.target, wanted, listener)
+    }
+
+    fn checksum(&self) -> Result<Checksum, PrepareError> {
+        load::checksum(&self.target)
+    }
+
+    /// Calls into SQLite block, so another thread looks whether the user stops.
+    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError> {
+        let failed = |error| EngineError::failed(Cause::Server, session_error(&error, None));
+        let connection = self.target.open().map_err(failed)?;
+        let handle = connection.get_interrupt_handle();
+        let (reading, done) = channel::<()>();
+        std::thread::scope(|scope| {
+            let look = move || {
+                while done.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                    if interrupted.load(Ordering::Relaxed) {
+                        handle.interrupt();
+                    }
+                }
+            };
+            std::thread::Builder::new()
+                .spawn_scoped(scope, look)
+                .map_err(|error| EngineError::failed(Cause::Internal, error))?;
+            let mut texts = (1..=options.tables).flat_map(|table| statements(options, table));
+            let read = texts.try_for_each(|text| connection.query_row(&text, [], |_| Ok(())));
+            drop(reading);
+            read.map_err(failed)
+        })
+    }
+
+    fn drive(&self, _: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+        let connector = Arc::new(SqliteConnector {
+            target: Arc::clone(&self.target),
+        });
+        ::load::run(
+            load.spec,
+            &connector,
+            load.workload,
+            load.barrier,
+            load.stop,
+            load.tell,
+        )
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(self.target.path())
+    }
+}
+
+/// The statements that read a table once.
+fn statements(options: &Options, table: u32) -> Vec<String> {
+    let by_index = format!(" INDEXED BY k_{table}");
+    crate::data::reading(options, &table_name(table), " NOT INDEXED", &by_index)
+}

@@ -1,0 +1,72 @@
+//! SQLite, in process.
+
+mod database;
+mod load;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use client::sqlite::{SqliteTarget, error_remedy, session_error};
+use workload::schema::Dialect;
+
+use crate::database::{Access, Database};
+use crate::engine::{Engine, InProcess};
+use crate::error::{Cause, EngineError};
+use database::SqliteDatabase;
+
+/// SQLite.
+pub const SQLITE: &dyn Engine = &Sqlite;
+
+#[derive(Debug)]
+struct Sqlite;
+
+impl Engine for Sqlite {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn title(&self) -> &'static str {
+        "SQLite"
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["sqlite"]
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn open(
+        &self,
+        url: &str,
+        _: &Access,
+        directory: Option<&Path>,
+    ) -> Result<Arc<dyn Database>, EngineError> {
+        let target = match directory {
+            Some(directory) => SqliteTarget::parse_in(url, directory),
+            None => SqliteTarget::parse(url),
+        };
+        let target = target.map_err(|error| EngineError::failed(Cause::Usage, error))?;
+        match target.open() {
+            Ok(_) => Ok(Arc::new(SqliteDatabase::new(target))),
+            Err(error) => {
+                let failure = session_error(&error, None);
+                let path = target.path().display();
+                Err(EngineError::Failed {
+                    cause: Cause::Server,
+                    message: format!("cannot open {path}: {}", failure.message),
+                    remedy: error_remedy(failure.code).map(str::to_owned),
+                })
+            }
+        }
+    }
+
+    fn in_process(&self) -> Option<InProcess> {
+        Some(InProcess {
+            engine: SQLITE,
+            version: client::sqlite::version(),
+            temporary_url: "sqlite:",
+        })
+    }
+}

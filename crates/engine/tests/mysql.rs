@@ -1,0 +1,518 @@
+//! Loading into real servers: the same rows however they get there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+use std::io::{self, Read, Write};
+use std::iter;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use client::mysql::{Connection, Target, TlsOptions, unless_hung};
+use client::reactor::Reactor;
+use engine::data::{Listener, Mode, PrepareError, Prepared, Progress, Wanted};
+use engine::mysql::prepare as prepare_mysql;
+use testkit::{MariaDb, MySql, Server};
+use workload::name::WorkloadName;
+use workload::options::Options;
+use workload::rows::{Checksum, DataSpec, TableRows};
+
+/// A whole part, and one of a single row.
+const ROWS: u64 = 50_001;
+/// Commits do not wait for the disk: no test is about its speed.
+const LAZY_DISK: &str = "--innodb-flush-log-at-trx-commit=0";
+const SEED: u64 = 42;
+
+fn options(rows: u64) -> Options {
+    Options {
+        tables: 2,
+        rows,
+        ..Options::default()
+    }
+}
+
+fn wanted(options: &Options, mode: Mode, connections: u32) -> Wanted<'_> {
+    Wanted {
+        workload: WorkloadName::OltpReadWrite,
+        options,
+        seed: SEED,
+        users: 1,
+        mode,
+        connections,
+        stall_limit: Duration::from_secs(60),
+    }
+}
+
+fn target(server: &Server) -> Target {
+    Target::parse(&server.url("sbtest"), None, "root", &TlsOptions::default()).unwrap()
+}
+
+fn load(server: &Server, wanted: &Wanted<'_>) -> (Prepared, Vec<Progress>) {
+    let mut told = Vec::new();
+    let listener = Listener {
+        tell: &mut |news| told.push(news),
+        interrupted: &AtomicBool::new(false),
+    };
+    let prepared = prepare_mysql(&target(server), wanted, listener).unwrap();
+    (prepared, told)
+}
+
+/// What the rows are, computed here.
+fn expected(options: &Options, table: u32) -> Checksum {
+    let data = DataSpec {
+        seed: SEED,
+        rows: options.rows,
+        distribution: options.distribution,
+    };
+    let rows = TableRows::new(&data, table).unwrap();
+    let mut checksum = Checksum::default();
+    (1..=options.rows).for_each(|key| checksum.add(&rows.row(key)));
+    checksum
+}
+
+/// What the server has.
+fn stored(server: &Server, table: u32) -> Checksum {
+    let sql = format!("SELECT {} FROM sbtest{table}", Checksum::MYSQL_COLUMNS);
+    let cells = server.sql(&sql).concat();
+    Checksum {
+        count: cells[0].parse().unwrap(),
+        xor: cells[1].parse().unwrap(),
+    }
+}
+
+/// What dyno wrote down about it.
+fn marked(server: &Server, table: u32) -> (String, Checksum) {
+    let cells = server
+        .sql(&format!(
+            "SELECT state, row_count, checksum FROM dyno_tables WHERE name = 'sbtest{table}'"
+        ))
+        .concat();
+    let checksum = Checksum {
+        count: cells[1].parse().unwrap(),
+        xor: cells[2].parse().unwrap(),
+    };
+    (cells[0].clone(), checksum)
+}
+
+fn assert_whole(server: &Server, options: &Options) {
+    for table in 1..=options.tables {
+        let expected = expected(options, table);
+        assert_eq!(stored(server, table), expected, "sbtest{table}");
+        assert_eq!(marked(server, table), ("ready".to_owned(), expected));
+        let index = format!("SHOW INDEX FROM sbtest{table} WHERE Key_name = 'k_{table}'");
+        assert_eq!(server.sql(&index).len(), 1);
+    }
+}
+
+fn loads_of_statements(server: &Server, name: &str) -> i64 {
+    let rows = server.sql(&format!("SHOW GLOBAL STATUS LIKE '{name}'"));
+    rows[0][1].parse().unwrap()
+}
+
+#[test]
+fn any_number_of_connections_loads_the_same_rows_by_load_data() {
+    let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
+    let options = options(ROWS);
+    for connections in [1, 2, 5] {
+        let (prepared, _) = load(&server, &wanted(&options, Mode::Always, connections));
+        assert_eq!((prepared.loaded, prepared.rows), (2, 2 * ROWS));
+        assert_whole(&server, &options);
+    }
+    assert_eq!(loads_of_statements(&server, "Com_load"), 3 * 2 * 2);
+    assert_eq!(loads_of_statements(&server, "Com_insert"), 0);
+}
+
+#[test]
+fn a_server_that_takes_no_files_gets_the_same_rows_by_insert() {
+    let server = MySql::start(&["--skip-log-bin", LAZY_DISK]);
+    let options = options(ROWS);
+    for connections in [1, 5] {
+        load(&server, &wanted(&options, Mode::Always, connections));
+        assert_whole(&server, &options);
+    }
+    assert!(loads_of_statements(&server, "Com_insert") > 0);
+    server.sql("SET GLOBAL local_infile = 1");
+    load(&server, &wanted(&options, Mode::Always, 2));
+    assert_whole(&server, &options);
+    assert!(loads_of_statements(&server, "Com_load") > 0);
+}
+
+#[test]
+fn an_interrupted_load_is_never_taken_for_data() {
+    let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
+    // More than any machine loads before it is told of the first rows.
+    let options = Options {
+        tables: 1,
+        ..options(200_000)
+    };
+    let interrupted = AtomicBool::new(false);
+    let listener = Listener {
+        tell: &mut |news| {
+            if matches!(news, Progress::Loading { rows, .. } if rows > 0) {
+                interrupted.store(true, Ordering::Relaxed);
+            }
+        },
+        interrupted: &interrupted,
+    };
+    let stopped = prepare_mysql(
+        &target(&server),
+        &wanted(&options, Mode::Missing, 2),
+        listener,
+    );
+    assert!(matches!(stopped, Err(PrepareError::Interrupted)));
+    assert_eq!(marked(&server, 1).0, "loading");
+    let (prepared, told) = load(&server, &wanted(&options, Mode::Missing, 2));
+    assert!(prepared.loaded > 0);
+    let said = |news: &Progress| matches!(news, Progress::Note(text) if text.contains("interrupted; it is built anew"));
+    assert!(told.iter().any(said), "{told:?}");
+    assert_whole(&server, &options);
+}
+
+/// A connection that has read a table and does not end its transaction before it is dropped.
+struct Reader {
+    /// Ends it by being dropped.
+    running: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reader {
+    fn of(table: &str, target: Target) -> Self {
+        let (ready, is_ready) = channel();
+        let (running, over) = channel::<()>();
+        let sql = format!("SELECT id FROM {table} LIMIT 1");
+        let read = async move || {
+            let mut connection = Connection::open(&target).await.unwrap();
+            connection.run("START TRANSACTION").await.unwrap();
+            connection.rows(&sql).await.unwrap();
+            ready.send(()).unwrap();
+            let _ = over.recv();
+        };
+        let thread = std::thread::spawn(move || Reactor::new().unwrap().block_on(read()).unwrap());
+        is_ready.recv().unwrap();
+        Self {
+            running: Some(running),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        drop(self.running.take());
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+/// The index that is being built; none on a server where none is.
+const INDEXING: &str =
+    "SELECT id FROM information_schema.processlist WHERE info LIKE 'CREATE INDEX%'";
+
+/// Interrupts a load of a server while it builds an index, which waits for whoever has read
+/// the table: by default for a day.
+fn interrupt_index(server: &Server, target: &Target, mut at: impl FnMut(u32)) -> Option<Reader> {
+    // More than any machine loads before it is told of the first rows.
+    let options = Options {
+        tables: 1,
+        ..options(200_000)
+    };
+    let interrupted = AtomicBool::new(false);
+    let mut reader = None;
+    let listener = Listener {
+        tell: &mut |news| {
+            if matches!(news, Progress::Loading { rows: 1.., .. }) {
+                let table = || Reader::of("sbtest1", self::target(server));
+                reader.get_or_insert_with(table);
+            }
+            if let Some([id]) = server.sql(INDEXING).first().map(Vec::as_slice) {
+                at(id.parse().unwrap());
+                interrupted.store(true, Ordering::Relaxed);
+            }
+        },
+        interrupted: &interrupted,
+    };
+    let stopped = prepare_mysql(target, &wanted(&options, Mode::Missing, 1), listener);
+    let is_interrupted = matches!(stopped, Err(PrepareError::Interrupted));
+    assert!(is_interrupted, "{stopped:?}");
+    reader
+}
+
+#[test]
+fn an_interrupted_index_is_left_by_the_server_too() {
+    for server in [
+        MariaDb::start(&["--local-infile=1", LAZY_DISK]),
+        MySql::start(&["--local-infile=1", "--skip-log-bin", LAZY_DISK]),
+    ] {
+        let _reader = interrupt_index(&server, &target(&server), |_| ());
+        // It hears of it at once, and may need a moment to leave.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !server.sql(INDEXING).is_empty() {
+            assert!(Instant::now() < deadline, "the index is still wanted");
+        }
+    }
+}
+
+/// A port whose first two connections (the lock's and the one that loads) lead to one
+/// server, and all others to another.
+fn balancer(first: u16, others: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let servers = iter::repeat_n(first, 2).chain(iter::repeat(others));
+    let lead = move || {
+        for (client, server) in listener.incoming().map_while(Result::ok).zip(servers) {
+            let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
+            let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            for (mut from, mut to) in [(from, to), (server, client)] {
+                std::thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    };
+    std::thread::spawn(lead);
+    port
+}
+
+/// A session with this number that does something else on the server: it runs a statement
+/// when it is told to, and tells whether it could.
+fn stranger(id: u32, target: Target) -> (Sender<()>, JoinHandle<bool>) {
+    let (ready, is_ready) = channel();
+    let (go_on, may_go_on) = channel::<()>();
+    let work = async move || {
+        let mut connection = Connection::open(&target).await.unwrap();
+        while connection.id() < id {
+            connection = Connection::open(&target).await.unwrap();
+        }
+        assert_eq!(
+            connection.id(),
+            id,
+            "more have been here than where it loads"
+        );
+        ready.send(()).unwrap();
+        let _ = may_go_on.recv();
+        connection.rows("SELECT 1").await.is_ok()
+    };
+    let thread = std::thread::spawn(move || Reactor::new().unwrap().block_on(work()).unwrap());
+    is_ready.recv().unwrap();
+    (go_on, thread)
+}
+
+#[test]
+fn an_interrupted_load_ends_no_session_of_another_server() {
+    let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
+    let other = MariaDb::start(&[]);
+    // So its sessions have numbers that the other server has still to give.
+    (0..20).for_each(|_| drop(server.sql("SELECT 1")));
+    let url = format!(
+        "mysql://root@127.0.0.1:{}/sbtest",
+        balancer(server.port(), other.port())
+    );
+    let balanced = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
+    let mut met = None;
+    let reader = interrupt_index(&server, &balanced, |id| {
+        met.get_or_insert_with(|| stranger(id, target(&other)));
+    });
+    let (go_on, stranger) = met.unwrap();
+    go_on.send(()).unwrap();
+    assert!(
+        stranger.join().unwrap(),
+        "somebody else's session was ended"
+    );
+    drop(reader);
+}
+
+#[test]
+fn what_is_whole_is_kept_and_what_is_missing_is_added() {
+    let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
+    let options = options(500);
+    load(&server, &wanted(&options, Mode::Missing, 2));
+    server.sql("DROP TABLE sbtest2");
+    let (prepared, _) = load(&server, &wanted(&options, Mode::Missing, 2));
+    assert_eq!((prepared.found, prepared.loaded), (1, 1));
+    assert_whole(&server, &options);
+    let (prepared, told) = load(&server, &wanted(&options, Mode::Missing, 2));
+    assert_eq!((prepared.found, prepared.loaded), (2, 0));
+    assert!(told.is_empty(), "{told:?}");
+}
+
+/// The database `name` of `server`, with the lock of a preparation held by somebody else
+/// until the connection is dropped.
+fn held(reactor: &Reactor, server: &Server) -> Connection {
+    let target = target(server);
+    let opened = reactor.block_on(async {
+        let mut holder = Connection::open(&target).await.unwrap();
+        let taken = holder
+            .rows("SELECT GET_LOCK('dyno prepares sbtest', 0)")
+            .await;
+        assert_eq!(taken.unwrap(), [[Some("1".to_owned())]]);
+        holder
+    });
+    opened.unwrap()
+}
+
+#[test]
+fn two_dynos_prepare_one_database_one_after_the_other() {
+    for server in [
+        MariaDb::start(&[LAZY_DISK]),
+        MySql::start(&["--local-infile=1", "--skip-log-bin", LAZY_DISK]),
+    ] {
+        let (options, none) = (options(2000), AtomicBool::new(false));
+        let reactor = Reactor::new().unwrap();
+        let holder = held(&reactor, &server);
+        let (waits, waiting) = channel();
+        let prepare = |waits: Sender<Progress>| {
+            let listener = Listener {
+                tell: &mut |news| drop(waits.send(news)),
+                interrupted: &none,
+            };
+            prepare_mysql(
+                &target(&server),
+                &wanted(&options, Mode::Missing, 2),
+                listener,
+            )
+            .unwrap()
+        };
+        let done = std::thread::scope(|scope| {
+            let threads = [waits.clone(), waits].map(|waits| scope.spawn(|| prepare(waits)));
+            // Both wait before either looks at a table.
+            for _ in 0..2 {
+                let news = waiting.recv_timeout(Duration::from_secs(60)).unwrap();
+                assert!(matches!(&news, Progress::Note(note) if note.contains("waiting for it")));
+            }
+            reactor.block_on(holder.close()).unwrap();
+            threads.map(|thread| thread.join().unwrap())
+        });
+        let mut loaded = done.map(|done| (done.loaded, done.found));
+        loaded.sort_unstable();
+        assert_eq!(loaded, [(0, 2), (2, 0)]);
+        for table in 1..=2 {
+            assert_eq!(stored(&server, table), expected(&options, table));
+        }
+    }
+}
+
+#[test]
+fn who_waits_for_another_dyno_can_be_interrupted() {
+    let server = MariaDb::start(&[]);
+    let reactor = Reactor::new().unwrap();
+    let _holder = held(&reactor, &server);
+    let interrupted = AtomicBool::new(false);
+    let listener = Listener {
+        tell: &mut |_| interrupted.store(true, Ordering::Relaxed),
+        interrupted: &interrupted,
+    };
+    let options = options(10);
+    let outcome = prepare_mysql(
+        &target(&server),
+        &wanted(&options, Mode::Missing, 1),
+        listener,
+    );
+    assert!(matches!(outcome, Err(PrepareError::Interrupted)));
+    assert_eq!(server.sql("SHOW TABLES"), Vec::<Vec<String>>::new());
+}
+
+/// `sbtest1` of somebody who only uses the name.
+#[test]
+fn bulk_inserts_drop_no_table_that_is_not_dynos() {
+    let server = MariaDb::start(&[]);
+    server
+        .sql("CREATE TABLE sbtest1 (id INT PRIMARY KEY, k INT); INSERT INTO sbtest1 VALUES (7, 7)");
+    let options = options(10);
+    let bulk = Wanted {
+        workload: WorkloadName::BulkInsert,
+        ..wanted(&options, Mode::Missing, 1)
+    };
+    let interrupted = AtomicBool::new(false);
+    let listener = Listener {
+        tell: &mut |_| {},
+        interrupted: &interrupted,
+    };
+    let refused = prepare_mysql(&target(&server), &bulk, listener).unwrap_err();
+    assert!(matches!(refused, PrepareError::Unfit { .. }), "{refused}");
+    assert_eq!(server.sql("SELECT id FROM sbtest1"), [["7"]]);
+}
+
+/// A port that leads to a server until `holds`, and from then on takes everything and
+/// gives nothing.
+fn swallowing(server: u16, holds: &Arc<AtomicBool>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let holds = Arc::clone(holds);
+    let lead = move || {
+        for near in listener.incoming().map_while(Result::ok) {
+            let far = TcpStream::connect(("127.0.0.1", server)).unwrap();
+            let ways = [
+                (near.try_clone().unwrap(), far.try_clone().unwrap()),
+                (far, near),
+            ];
+            for (mut from, mut to) in ways {
+                let holds = Arc::clone(&holds);
+                std::thread::spawn(move || {
+                    let mut bytes = [0; 64 * 1024];
+                    while let Ok(count @ 1..) = from.read(&mut bytes) {
+                        if !holds.load(Ordering::Relaxed) && to.write_all(&bytes[..count]).is_err()
+                        {
+                            return;
+                        }
+                    }
+                    let _ = to.shutdown(Shutdown::Both);
+                });
+            }
+        }
+    };
+    std::thread::spawn(lead);
+    port
+}
+
+fn by_port(port: u16) -> Target {
+    let url = format!("mysql://root@127.0.0.1:{port}/sbtest");
+    Target::parse(&url, None, "root", &TlsOptions::default()).unwrap()
+}
+
+#[test]
+fn a_server_that_hangs_ends_the_loading_in_the_end() {
+    let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
+    let options = options(20_000_000);
+    let wanted = Wanted {
+        stall_limit: Duration::from_secs(1),
+        ..wanted(&options, Mode::Missing, 2)
+    };
+    let holds = Arc::new(AtomicBool::new(false));
+    let target = by_port(swallowing(server.port(), &holds));
+    let listener = Listener {
+        tell: &mut |news| {
+            if matches!(news, Progress::Loading { rows: 1.., .. }) {
+                holds.store(true, Ordering::Relaxed);
+            }
+        },
+        interrupted: &AtomicBool::new(false),
+    };
+    let begun = Instant::now();
+    let ended = prepare_mysql(&target, &wanted, listener);
+    let hung = matches!(
+        ended,
+        Err(PrepareError::Mysql(client::mysql::Error::Hung { .. }))
+    );
+    assert!(hung, "{ended:?}");
+    assert!(begun.elapsed() < Duration::from_secs(90), "{begun:?}");
+}
+
+#[test]
+fn a_slow_statement_of_a_healthy_server_is_waited_for() {
+    let server = MariaDb::start(&[]);
+    let target = target(&server);
+    let reactor = Reactor::new().unwrap();
+    let mut connection = reactor
+        .block_on(Connection::open(&target))
+        .unwrap()
+        .unwrap();
+    let limit = Duration::from_millis(300);
+    let slow = unless_hung(&target, limit, || 0, connection.run("DO SLEEP(3)"));
+    reactor.block_on(slow).unwrap().unwrap().unwrap();
+}

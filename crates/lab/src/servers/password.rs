@@ -1,0 +1,53 @@
+//! The password of a private server's only account.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::LabError;
+
+/// Where the operating system gives random bytes.
+const RANDOM: &str = "/dev/urandom";
+/// Nobody guesses 192 bits.
+const RANDOM_BYTES: usize = 24;
+/// What plugins that check passwords ask for besides digits and small letters.
+const ALL_CLASSES: &str = "-A1";
+
+/// A password for one run. It is not shown.
+#[derive(Clone, Default)]
+pub(super) struct Password(String);
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(***)")
+    }
+}
+
+impl Password {
+    /// A new random one.
+    pub(super) fn random() -> Result<Self, LabError> {
+        let mut bytes = [0; RANDOM_BYTES];
+        File::open(RANDOM)
+            .and_then(|mut file| file.read_exact(&mut bytes))
+            .map_err(LabError::at("read", Path::new(RANDOM)))?;
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self(format!("{digits}{ALL_CLASSES}")))
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_new_each_time_and_not_shown() {
+        let (one, other) = (Password::random().unwrap(), Password::random().unwrap());
+        assert_ne!(one.text(), other.text());
+        assert!(!format!("{one:?}").contains(one.text()));
+    }
+}

@@ -1,0 +1,50 @@
+//! Sizes in bytes, as servers and people write them.
+
+/// Reads a size as servers do: plain bytes, or a number with K, M, G, T, P or E, which stand for
+/// powers of 1024.
+#[must_use]
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (number, shift) = match text.chars().last()?.to_ascii_uppercase() {
+        'K' => (&text[..text.len() - 1], 10),
+        'M' => (&text[..text.len() - 1], 20),
+        'G' => (&text[..text.len() - 1], 30),
+        'T' => (&text[..text.len() - 1], 40),
+        'P' => (&text[..text.len() - 1], 50),
+        'E' => (&text[..text.len() - 1], 60),
+        _ => (text, 0),
+    };
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// A size for people: `1.5 GiB`.
+#[must_use]
+pub fn shown_bytes(bytes: u64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.iter().find(|(shift, _)| bytes >> shift > 0) {
+        #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+        Some((shift, unit)) => format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_servers_read_them() {
+        assert_eq!(parse_bytes("256M"), Some(256 << 20));
+        assert_eq!(parse_bytes(" 1g "), Some(1 << 30));
+        assert_eq!(parse_bytes("4096"), Some(4096));
+        assert_eq!(parse_bytes("20E"), None);
+        for bad in ["", "M", "1.5G", "-1", "+1", "1GB", "ä", "1 G", "0x10"] {
+            assert_eq!(parse_bytes(bad), None, "{bad}");
+        }
+        assert_eq!(shown_bytes(1536 << 20), "1.5 GiB");
+        assert_eq!(shown_bytes(999), "999 bytes");
+    }
+}

@@ -1,0 +1,19 @@
+//! The verdict of each trial.
+
+use measure::result::RunResult;
+
+use crate::findings;
+use crate::grid::{Grid, heads};
+
+pub(super) fn grid(result: &RunResult) -> Grid {
+    let rows = findings::verdicts(result).into_iter();
+    let rows = rows.map(|remark| vec![remark.name, remark.what, remark.words]);
+    Grid {
+        caption: "The bottleneck of each trial, with the evidence.".to_owned(),
+        heads: heads(["trial", "verdict", "evidence"]),
+        keys: 1,
+        words: 2,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
