@@ -220,7 +220,7 @@ impl Results {
 
 /// Where this process runs; `places` are where databases will be.
 pub(crate) fn environment(places: &[&Path]) -> Environment {
-    lab::fingerprint(env!("CARGO_PKG_VERSION"), &command_line(), places)
+    host::fingerprint(env!("CARGO_PKG_VERSION"), &command_line(), places)
 }
 
 /// Adds a finding that is not there.

@@ -14,7 +14,7 @@ use std::process::Command;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("plan", &[]),
     ("study", &["plan"]),
     ("workload", &[]),
@@ -26,9 +26,12 @@ const ALLOWED: [(&str, &[&str]); 12] = [
         &["client", "load", "measure", "study", "workload"],
     ),
     ("load", &["client", "measure", "workload"]),
+    ("host", &["measure"]),
     (
         "lab",
-        &["client", "engine", "load", "measure", "plan", "workload"],
+        &[
+            "client", "engine", "host", "load", "measure", "plan", "workload",
+        ],
     ),
     ("store", &["measure"]),
     ("report", &["measure"]),

@@ -1,11 +1,10 @@
 //! What a trial needs of this host, and what there is: looked at before anything starts.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::Server;
-use rustix::io::Errno;
+use host::{Files, LOCAL, Memory, Space};
 
 use crate::error::LabError;
 
@@ -18,10 +17,6 @@ const LOAD_ROWS_PER_S: u64 = 100_000;
 const COPY_BYTES_PER_S: u64 = 500_000_000;
 /// Start and stop of a server.
 const START: Duration = Duration::from_secs(2);
-/// The kernel's number for files in memory.
-const TMPFS: rustix::fs::FsWord = 0x0102_1994;
-/// The most of a file of the kernel that is read.
-const KERNEL_BYTES: usize = 64 * 1024;
 
 /// What one trial asks for.
 #[derive(Debug, Clone)]
@@ -85,29 +80,29 @@ pub fn of(asked: &Asked<'_>) -> Needs {
     }
 }
 
-/// The file system under a directory.
+/// The file system of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disk {
     /// The directory.
     pub path: PathBuf,
-    /// What this user may still write there.
+    /// What an unprivileged user may still write there.
     pub free_bytes: u64,
-    /// It keeps files in memory.
+    /// Whether it keeps files in memory.
     pub is_memory: bool,
     device: u64,
 }
 
-/// Looks at the file system under a directory.
+/// Looks at the file system of a directory.
 ///
 /// # Errors
 /// When there is no such directory, or the operating system does not tell.
 pub fn disk(path: &Path) -> Result<Disk, LabError> {
-    let failed = |error: Errno| LabError::at("look at the disk of", path)(error.into());
+    let space = space(path)?;
     Ok(Disk {
         path: path.to_owned(),
-        free_bytes: free_bytes(path)?,
-        is_memory: rustix::fs::statfs(path).map_err(failed)?.f_type == TMPFS,
-        device: rustix::fs::stat(path).map_err(failed)?.st_dev,
+        free_bytes: space.free_bytes,
+        is_memory: space.is_memory,
+        device: space.device,
     })
 }
 
@@ -119,86 +114,25 @@ impl Disk {
     }
 }
 
-/// What this user may still write to the file system of `path`.
+/// What an unprivileged user may still write to the file system of `path`.
 pub(crate) fn free_bytes(path: &Path) -> Result<u64, LabError> {
-    let stat = rustix::fs::statvfs(path)
-        .map_err(|error| LabError::at("look at the disk of", path)(error.into()))?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    space(path).map(|space| space.free_bytes)
+}
+
+fn space(path: &Path) -> Result<Space, LabError> {
+    let space = LOCAL.space(path);
+    space.map_err(LabError::at("look at the disk of", path))
 }
 
 /// What is left for new processes without swapping, within the limits of this process's
-/// cgroup.
+/// control groups.
 ///
 /// # Errors
 /// When the operating system does not tell.
 pub fn available_memory() -> Result<u64, LabError> {
-    let path = Path::new("/proc/meminfo");
-    let text = fs::read_to_string(path).map_err(LabError::at("read", path))?;
-    let host = mem_available(&text)
-        .ok_or_else(|| LabError::at("read", path)(std::io::Error::other("no MemAvailable")))?;
-    let limits = cgroup_left(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
-    Ok(limits.into_iter().fold(host, u64::min))
-}
-
-fn mem_available(meminfo: &str) -> Option<u64> {
-    let mut lines = meminfo.lines();
-    let value = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
-}
-
-/// What is left below the memory limit of this process's cgroup and of those above it, in
-/// either version.
-fn cgroup_left(own: &Path, root: &Path) -> Vec<u64> {
-    let text = fs::read_to_string(own).unwrap_or_default();
-    let mut left = Vec::new();
-    for line in text.lines() {
-        let mut fields = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(group)) =
-            (fields.next(), fields.next(), fields.next())
-        else {
-            continue;
-        };
-        let (dir, limit, usage) = if controllers.is_empty() {
-            (root.to_owned(), "memory.max", "memory.current")
-        } else if controllers.split(',').any(|name| name == "memory") {
-            let dir = root.join("memory");
-            (dir, "memory.limit_in_bytes", "memory.usage_in_bytes")
-        } else {
-            continue;
-        };
-        let group = dir.join(group.trim_start_matches('/'));
-        let above = group.ancestors().take_while(|at| at.starts_with(&dir));
-        left.extend(above.filter_map(|at| {
-            let limit = number(&at.join(limit))?;
-            // Memory of the page cache counts as used and is given back when it is needed.
-            let cache = inactive_file(&at.join("memory.stat"));
-            let used = number(&at.join(usage))?.saturating_sub(cache);
-            Some(limit.saturating_sub(used))
-        }));
-    }
-    left
-}
-
-/// The number in a file; `None` for `max`.
-fn number(path: &Path) -> Option<u64> {
-    short_text(path)?.trim().parse().ok()
-}
-
-fn inactive_file(stat: &Path) -> u64 {
-    let text = short_text(stat).unwrap_or_default();
-    let field = |name: &str| {
-        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-        lines.find(|(key, _)| *key == name)?.1.parse().ok()
-    };
-    field("total_inactive_file")
-        .or_else(|| field("inactive_file"))
-        .unwrap_or(0)
-}
-
-fn short_text(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    (text.len() <= KERNEL_BYTES).then_some(text)
+    let failed = LabError::at("read", Path::new("/proc/meminfo"));
+    let available = Memory::read(&LOCAL).available_bytes;
+    available.ok_or_else(|| failed(std::io::Error::other("no MemAvailable")))
 }
 
 #[cfg(test)]
@@ -253,42 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_both_kinds_of_cgroup_count_with_those_above() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = |path: &str, text: &str| {
-            let path = dir.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        file("own", "4:memory:/a\n1:cpu:/x\n0::/b/c\n");
-        file("memory/a/memory.limit_in_bytes", "1000\n");
-        file("memory/a/memory.usage_in_bytes", "400\n");
-        file(
-            "memory/a/memory.stat",
-            "inactive_file 1\ntotal_inactive_file 100\n",
-        );
-        file("b/c/memory.max", "max\n");
-        file("b/c/memory.current", "5\n");
-        file("b/memory.max", "500\n");
-        file("b/memory.current", "450\n");
-        let mut left = cgroup_left(&dir.path().join("own"), dir.path());
-        left.sort_unstable();
-        assert_eq!(left, [50, 700]);
-        assert!(cgroup_left(Path::new("/none"), dir.path()).is_empty());
-    }
-
-    #[test]
     fn this_host_has_something_left() {
-        assert_eq!(
-            mem_available("MemFree: 1 kB\nMemAvailable:     20 kB\n"),
-            Some(20_480)
-        );
         assert!(available_memory().unwrap() > 1 << 20);
-        assert!(free_bytes(Path::new("/proc/self/root")).unwrap() > 0);
-        let (shm, root) = (disk(Path::new("/dev/shm")), disk(Path::new("/")));
-        let (shm, root) = (shm.unwrap(), root.unwrap());
-        assert!(shm.is_memory && !root.is_same(&shm));
-        let again = disk(Path::new("/proc/self/root")).unwrap();
-        assert!(root.is_same(&again));
+        let (memory, root) = (disk(Path::new("/dev/shm")), disk(Path::new("/")));
+        let (memory, root) = (memory.unwrap(), root.unwrap());
+        assert!(memory.is_memory && !root.is_same(&memory));
+        let error = disk(Path::new("/there/is/none")).unwrap_err();
+        assert!(error.to_string().contains("/there/is/none"), "{error}");
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use client::net::Peer;
 use engine::{Database, ENGINES, Engine, Server, Whereabouts};
 
-use crate::sockets;
+use host::sockets;
 
 /// A process, and where its data lies.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -63,9 +63,9 @@ mod tests {
     #[test]
     fn data_is_on_disk_and_out_of_memory() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-        let mounts = crate::monitors::mounts::all();
+        let mounts = host::mounts::all(&host::LOCAL);
         let real = std::fs::canonicalize(dir.path()).unwrap();
-        let mount = crate::monitors::mounts::holding(&mounts, &real);
+        let mount = host::mounts::holding(&mounts, &real);
         if mount.is_none_or(|mount| mount.file_system == "tmpfs") {
             return testkit::skip("/var/tmp is in memory, which its files cannot leave");
         }

@@ -1,4 +1,4 @@
-//! What a look at host and servers found before anything was under load.
+//! Findings about host and servers from before the load.
 
 pub mod check;
 
@@ -6,24 +6,24 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How much something matters to a measurement; the worst is the least.
+/// How much a finding matters to a measurement; the most severe is the smallest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Numbers that are measured with it do not say what they seem to say.
+    /// Results are misleading.
     Spoils,
-    /// It may be meant, or may cost some per cent: somebody should have thought of it.
+    /// Results may be some percent off; it may be intended.
     Careful,
-    /// Who compares with another host or server should know it.
+    /// It matters when results of different hosts or servers are compared.
     Note,
-    /// It could not be looked at.
+    /// The check could not be done.
     Unseen,
-    /// It is as it should be.
+    /// No problem was found.
     Passed,
 }
 
 impl Level {
-    /// All of them, the worst first.
+    /// All levels, the most severe first.
     pub const ALL: [Level; 5] = [
         Level::Spoils,
         Level::Careful,
@@ -33,7 +33,7 @@ impl Level {
     ];
 }
 
-/// The word for it in JSON and in tables.
+/// As in JSON and in tables.
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -46,26 +46,26 @@ impl fmt::Display for Level {
     }
 }
 
-/// What one check found. docs/doctor.md lists the checks.
+/// The outcome of one check. docs/doctor.md lists the checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The check, for example `transparent-huge-pages`.
     pub id: String,
-    /// What was looked at: `host`, a directory, or a server without its password.
+    /// The subject: `host`, a directory, or a server's URL without its password.
     pub of: String,
     /// How much it matters here.
     pub level: Level,
-    /// The file or the setting that was looked at, with its value.
+    /// The file or the setting that was read, with its value.
     pub seen: String,
     /// Why it matters, in one sentence.
     pub why: String,
-    /// Who says so.
+    /// The source of the advice.
     pub source: String,
-    /// What mends it, mostly a command; `None` where nothing is to be mended, or nobody can.
+    /// The remedy, usually a command; `None` if there is none or none is needed.
     pub mend: Option<String>,
 }
 
-/// How many findings are of a level.
+/// The number of findings with a level.
 #[must_use]
 pub fn count(findings: &[Finding], level: Level) -> usize {
     let of_level = findings.iter().filter(|finding| finding.level == level);

@@ -35,6 +35,7 @@ mod student;
 pub mod summary;
 pub mod threshold;
 pub mod until;
+pub mod values;
 pub mod verdict;
 pub mod warning;
 pub mod work;

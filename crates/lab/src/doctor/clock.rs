@@ -1,10 +1,12 @@
-//! The clocks: what time is read from, and who sets it.
+//! The clocks: what time is read from, and what sets it.
 
-use measure::finding::Level;
+use host::{Chrony, Clock};
+use measure::finding::Level::{Note, Spoils};
 
-use measure::finding::check::{About, Check, Mend, Seen};
+use super::check::{About, Check, Mend, Seen};
+use super::machine::Machine;
 
-/// Read from memory, without a call into kernel or hypervisor; the best first.
+/// Read from memory, without a system call; the best first.
 const FAST: [&str; 5] = [
     "tsc",
     "kvm-clock",
@@ -13,82 +15,52 @@ const FAST: [&str; 5] = [
     "timebase",
 ];
 
-/// Programs that set the clock, as the kernel names them (cut at 15 characters), and when
-/// they make it jump, however long they have been running. Sources: ntpd(8), ntp.toml(5) of
-/// ntpd-rs, systemd-timesyncd(8) with `NTP_MAX_ADJUST` of its source. `None`: only as they
-/// start (ntpd(8) of OpenNTPD, ptp4l(8)), or their configuration tells (chrony.conf(5)).
-pub(super) const SERVICES: [(&str, Option<&str>); 6] = [
-    (CHRONY, None),
+/// Time services that step the clock while they run, and when. Sources: ntpd(8), ntp.toml(5)
+/// of ntpd-rs, systemd-timesyncd(8) with `NTP_MAX_ADJUST` of its source. Others step it only
+/// at their start (ntpd(8) of OpenNTPD, ptp4l(8)), or as configured (chrony.conf(5)).
+const STEPS: [(&str, &str); 3] = [
     (
         "ntpd",
-        Some(
-            "more than 0.128 s off for some minutes, unless it was started with -x or is OpenNTPD",
-        ),
+        "more than 0.128 s off for some minutes, unless it was started with -x or is OpenNTPD",
     ),
     (
         "ntp-daemon",
-        Some("more than 0.01 s off, unless step-threshold in ntp.toml says otherwise"),
+        "more than 0.01 s off, unless step-threshold in ntp.toml says otherwise",
     ),
-    ("openntpd", None),
-    ("systemd-timesyn", Some("more than 0.4 s off")),
-    ("ptp4l", None),
+    ("systemd-timesyn", "more than 0.4 s off"),
 ];
-pub(super) const CHRONY: &str = "chronyd";
 
-/// What the kernel and its services tell of time.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Clock {
-    pub(super) source: Option<String>,
-    /// Names with spaces between them.
-    pub(super) available: Option<String>,
-    /// The process that keeps the clock right, one of `SERVICES`; `None` if there is none.
-    pub(super) service: Option<String>,
-    /// What chrony was told, if it is chrony and its configuration is where it usually is.
-    pub(super) chrony: Option<Chrony>,
-}
-
-/// What chrony was told of jumps.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Chrony {
-    /// Its configuration.
-    pub(super) file: String,
-    /// The `makestep` that holds, and the file that it stands in.
-    pub(super) makestep: Option<(String, String)>,
-    /// A part of it that is there and could not be read.
-    pub(super) unread: Option<String>,
-}
-
-pub(super) const CHECKS: &[Check<Clock>] = &[
+pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "clock-source",
-            worst: Level::Spoils,
-            why: "Server and generator read the time several times for each statement, and a slow clock makes each of them a system call.",
+            worst: Spoils,
+            why: "Server and generator read the time several times per statement, and with a slow clock source each reading is a system call.",
             source: "kernel docs, timers/timekeeping; MySQL on VMware ESX (Sun, VMware) (timer interrupts)",
             mend: Mend::Words(
                 "echo SOURCE > /sys/devices/system/clocksource/clocksource0/current_clocksource",
             ),
         },
-        judge: source,
+        judge: |machine| source(&machine.facts.clock),
     },
     Check {
         about: About {
             id: "time-sync",
-            worst: Level::Note,
-            why: "dyno measures with a clock that nobody steps, but the times of logs on several hosts only fit together when those are set, and without a jump in between.",
+            worst: Note,
+            why: "dyno measures with a clock that is never stepped, but the logs of several machines can be compared only if their clocks are set and do not jump.",
             source: "OLTP Linux on ESX 3.5 (AnandTech) (times on the client, for clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
             mend: Mend::Words(
-                "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock in its first three updates only",
+                "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock only in its first three updates",
             ),
         },
-        judge: sync,
+        judge: |machine| sync(&machine.facts.clock),
     },
 ];
 
 fn source(clock: &Clock) -> Seen {
     const FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let Some(source) = &clock.source else {
-        return Seen::unseen(format!("{FILE} is not there"));
+        return Seen::unseen(format!("{FILE}: not available"));
     };
     if FAST.contains(&source.as_str()) {
         return Seen::passed(format!("{FILE}: {source}"));
@@ -96,26 +68,28 @@ fn source(clock: &Clock) -> Seen {
     let available = clock.available.as_deref().unwrap_or_default();
     let is_available = |name: &&&str| available.split_whitespace().any(|other| other == **name);
     match FAST.iter().find(is_available) {
-        Some(fast) => Seen::spoils(format!("{FILE}: {source}, of {available}")).with("SOURCE", fast),
-        None => Seen::spoils(format!("{FILE}: {source}, and the kernel offers no faster one")).mended_by(
-            "measure on another host, or only against hosts with the same clock; why this one has no faster: dmesg | grep -i -e tsc -e clocksource",
+        Some(fast) => {
+            Seen::spoils(format!("{FILE}: {source}; available: {available}")).with("SOURCE", fast)
+        }
+        None => Seen::spoils(format!("{FILE}: {source}; no faster one is available")).mended_by(
+            "measure on another machine, or compare only with machines that have the same clock source; to see why: dmesg | grep -i -e tsc -e clocksource",
         ),
     }
 }
 
 fn sync(clock: &Clock) -> Seen {
     let Some(service) = clock.service.as_deref() else {
-        return Seen::note("/proc: no chronyd, ntpd, ntpd-rs, systemd-timesyncd or ptp4l runs");
+        return Seen::note("/proc: none of chronyd, ntpd, ntpd-rs, systemd-timesyncd, ptp4l runs");
     };
-    if service == CHRONY {
+    if service == "chronyd" {
         return sync_of_chrony(clock.chrony.as_ref());
     }
-    match SERVICES.iter().find(|(name, _)| *name == service) {
-        Some((_, Some(when))) => Seen::note(format!(
+    match STEPS.iter().find(|(name, _)| *name == service) {
+        Some((_, when)) => Seen::note(format!(
             "/proc: {service} runs, which steps the clock whenever it is {when}"
         )),
-        _ => Seen::passed(format!(
-            "/proc: {service} runs, which steps the clock only as it starts, unless it was told otherwise"
+        None => Seen::passed(format!(
+            "/proc: {service} runs, which by default steps the clock only at its start"
         )),
     }
 }
@@ -123,11 +97,11 @@ fn sync(clock: &Clock) -> Seen {
 /// A negative number of updates means that it may step for as long as it runs.
 fn sync_of_chrony(chrony: Option<&Chrony>) -> Seen {
     let Some(chrony) = chrony else {
-        return Seen::unseen("/proc: chronyd runs, but its chrony.conf is not where it usually is");
+        return Seen::unseen("/proc: chronyd runs, but its chrony.conf is not in a usual place");
     };
     if let Some(unread) = &chrony.unread {
         return Seen::unseen(format!(
-            "/proc: chronyd runs, but {unread} could not be read: look as root"
+            "/proc: chronyd runs, but {unread} could not be read: run as root"
         ));
     }
     let Some((makestep, file)) = &chrony.makestep else {
@@ -142,7 +116,7 @@ fn sync_of_chrony(chrony: Option<&Chrony>) -> Seen {
             "/proc: chronyd runs, and may step the clock at any time: {file}: {makestep}"
         ))
         .mended_by(format!(
-            "makestep 1 3 in {file}, and let it settle before a measurement"
+            "makestep 1 3 in {file}; let the clock settle before a measurement"
         )),
         false => Seen::passed(format!("/proc: chronyd runs; {file}: {makestep}")),
     }
@@ -150,12 +124,15 @@ fn sync_of_chrony(chrony: Option<&Chrony>) -> Seen {
 
 #[cfg(test)]
 mod tests {
+    use measure::finding::Level::{Passed, Unseen};
+
     use super::*;
-    use Level::{Note, Passed, Spoils, Unseen};
-    use measure::finding::check::{on_host, run};
+    use crate::doctor::check::{on_host, run};
+
+    const CHRONY: &str = "chronyd";
 
     #[test]
-    fn clocks_that_must_be_asked_are_slow() {
+    fn clock_sources_that_need_a_system_call_are_slow() {
         let with = |name: Option<&str>| {
             let clock = Clock {
                 source: name.map(str::to_owned),
@@ -167,26 +144,24 @@ mod tests {
         assert_eq!(with(Some("tsc")).level(), Passed);
         assert_eq!(with(Some("kvm-clock")).level(), Passed);
         assert_eq!(with(Some("acpi_pm")).level(), Spoils);
-        assert!(format!("{:?}", with(Some("hpet"))).contains("hpet, of tsc hpet"));
+        assert!(format!("{:?}", with(Some("hpet"))).contains("hpet; available: tsc hpet"));
         assert_eq!(with(None).level(), Unseen);
     }
 
     #[test]
-    fn only_a_source_that_the_kernel_offers_is_advised() {
+    fn only_an_available_source_is_suggested() {
         let mend = |available: &str| {
-            let clock = Clock {
-                source: Some("hpet".into()),
-                available: Some(available.into()),
-                ..Clock::default()
-            };
-            let found = run(&CHECKS[..1], &clock, "host", on_host);
+            let mut machine = Machine::default();
+            machine.facts.clock.source = Some("hpet".into());
+            machine.facts.clock.available = Some(available.into());
+            let found = run(&CHECKS[..1], &machine, "host", on_host);
             found[0].mend.clone().unwrap()
         };
         assert!(mend("hpet tsc acpi_pm").starts_with("echo tsc > /sys/"));
         assert!(mend("kvm-clock hpet").starts_with("echo kvm-clock > /sys/"));
         let none = mend("hpet acpi_pm");
         assert!(
-            none.starts_with("measure on another host") && !none.contains("echo"),
+            none.starts_with("measure on another machine") && !none.contains("echo"),
             "{none}"
         );
     }
@@ -200,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_should_keep_the_clock_without_steps() {
+    fn services_that_step_the_clock_are_noted() {
         assert_eq!(sync(&Clock::default()).level(), Note);
         for (service, level) in [
             ("systemd-timesyn", Note),
@@ -216,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn chrony_steps_as_it_is_told() {
+    fn chrony_steps_as_configured() {
         let told = |makestep: Option<&str>| {
             let file = "/etc/chrony.conf".to_owned();
             let makestep = makestep.map(|line| (line.to_owned(), file.clone()));

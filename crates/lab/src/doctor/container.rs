@@ -1,245 +1,192 @@
-//! What the host is itself: a virtual machine, a control group with limits.
+//! What surrounds the machine: a hypervisor, control groups with limits.
 
-use measure::finding::Level;
-
-use super::asked::Asked;
 use measure::bytes::shown_bytes;
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::Level::{self, Careful, Note, Spoils};
 
-/// Where this process runs.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Container {
-    /// The hypervisor or container around it.
-    pub(super) virtualisation: Option<String>,
-    /// Devices for disks that nobody has put in, for example `sr0`.
-    pub(super) empty_drives: Vec<String>,
-    /// Limits of control groups: the kernel's name of the limit, and its value.
-    pub(super) limits: Vec<(String, String)>,
-    /// CPUs for dyno and all that it starts.
-    pub(super) cpus: u64,
-    pub(super) asked: Option<Asked>,
-}
+use super::check::{About, Check, Mend, Seen};
+use super::machine::Machine;
+use super::rule::{at_least, graded};
 
-pub(super) const CHECKS: &[Check<Container>] = &[
+pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "virtualisation",
-            worst: Level::Note,
-            why: "A virtual machine gives some per cent less than the same hardware without it, and shares that with others.",
+            worst: Note,
+            why: "A virtual machine is some percent slower than the same hardware without it, and shares that hardware with others.",
             source: "MySQL on VMware ESX (Sun, VMware) (4.9 % less throughput on average)",
             mend: Mend::Nothing,
         },
-        judge: virtualisation,
+        judge: |machine| match &machine.facts.virtualization {
+            None => Seen::passed("/proc/cpuinfo: neither a hypervisor nor a container"),
+            Some(name) => Seen::note(format!("/proc/cpuinfo and /sys/class/dmi: {name}")),
+        },
     },
     Check {
         about: About {
             id: "virtual-devices",
-            worst: Level::Note,
+            worst: Note,
             why: "Drives that a virtual machine does not use cost it interrupts.",
             source: "MySQL on VMware ESX (Sun, VMware), best practices (floppy, CD-ROM and USB off)",
-            mend: Mend::Words("take them out of the machine's configuration"),
+            mend: Mend::Words("remove them from the configuration of the virtual machine"),
         },
-        judge: devices,
+        judge: |machine| {
+            let drives = machine.facts.removable_drives.join(", ");
+            match (&machine.facts.virtualization, drives.is_empty()) {
+                (_, true) => Seen::passed("/sys/block: no CD-ROM or floppy drive"),
+                (Some(_), _) => Seen::note(format!("/sys/block: {drives}")),
+                (None, _) => Seen::passed(format!("/sys/block: {drives}, not virtual")),
+            }
+        },
     },
     Check {
         about: About {
             id: "cgroup-cpu",
-            worst: Level::Careful,
-            why: "A quota stops all threads of the group for the rest of each period in which it is used up, which shows as stalls in the tail.",
+            worst: Careful,
+            why: "When a group has used up its CPU quota, all its threads stop until the next period, which shows as stalls in tail latency.",
             source: "kernel docs, admin-guide/cgroup-v2 (cpu.max) and scheduler/sched-bwc",
-            mend: Mend::Words(
-                "run it in a group without a quota, or give it whole CPUs with cpuset",
-            ),
+            mend: Mend::Words("run in a group without a quota, or assign whole CPUs with cpuset"),
         },
-        judge: cpu,
+        judge: |machine| unlimited(machine, &["cpu.max", "cpu.cfs"], "no CPU quota"),
     },
     Check {
         about: About {
             id: "server-quota",
-            worst: Level::Careful,
-            why: "A quota of more CPUs than there are limits nothing.",
+            worst: Careful,
+            why: "A quota of more CPUs than the machine has limits nothing.",
             source: "kernel docs, scheduler/sched-bwc (quota over period)",
-            mend: Mend::Words("ask for fewer with server.cpus, or leave it out"),
+            mend: Mend::Words("reduce server.cpus, or remove it"),
         },
-        judge: quota,
+        judge: |machine| {
+            let asked = machine.asked.map_or(0, |asked| asked.cpu_thousandths);
+            if asked == 0 {
+                return Seen::passed("server.cpus: no CPU quota");
+            }
+            let cpus = machine.facts.limits.cpus;
+            let excess = cpus.map(|cpus| asked as f64 / 1000.0 - cpus as f64);
+            at_least(excess, &[(0.001, Careful)], "server.cpus", |_| {
+                format!("{} of {} CPUs", asked as f64 / 1000.0, cpus.unwrap_or(0))
+            })
+        },
     },
     Check {
         about: About {
             id: "cgroup-memory",
-            worst: Level::Spoils,
-            why: "At its limit a group's processes are stopped to free memory, then killed; the page cache counts, too.",
+            worst: Spoils,
+            why: "At its memory limit a group's processes are throttled while memory is reclaimed, then killed; the page cache counts, too.",
             source: "kernel docs, admin-guide/cgroup-v2 (memory.max, memory.high)",
-            mend: Mend::Words("raise the group's limit, or ask for smaller buffer pools"),
+            mend: Mend::Words("raise the group's limit, or use smaller buffer pools"),
         },
         judge: memory,
     },
     Check {
         about: About {
             id: "cgroup-io",
-            worst: Level::Careful,
-            why: "A limit of the group is measured in place of the disk.",
+            worst: Careful,
+            why: "With an IO limit the limit is measured instead of the disk.",
             source: "kernel docs, admin-guide/cgroup-v2 (io.max)",
             mend: Mend::Words(
-                "run it in a group without the limit, unless that is what you measure",
+                "run in a group without the limit, unless the limit is what you measure",
             ),
         },
-        judge: io,
+        judge: |machine| unlimited(machine, &["io.max", "blkio."], "no IO limit"),
     },
 ];
 
-fn virtualisation(container: &Container) -> Seen {
-    match &container.virtualisation {
-        None => Seen::passed("/proc/cpuinfo: no hypervisor, no container"),
-        Some(name) => Seen::note(format!("/proc/cpuinfo and /sys/class/dmi: {name}")),
-    }
-}
-
-fn devices(container: &Container) -> Seen {
-    match (&container.virtualisation, container.empty_drives.as_slice()) {
-        (Some(_), drives @ [_, ..]) => Seen::note(format!("/sys/block: {}", drives.join(", "))),
-        (_, []) => Seen::passed("/sys/block: no CD-ROM or floppy"),
-        (None, drives) => Seen::passed(format!("/sys/block: {}, of hardware", drives.join(", "))),
-    }
-}
-
-impl Container {
-    /// Limits whose names begin with one of these.
-    fn limits_of(&self, kinds: &[&str]) -> Vec<&(String, String)> {
-        let limits = self.limits.iter();
-        limits
-            .filter(|(name, _)| kinds.iter().any(|kind| name.starts_with(kind)))
-            .collect()
-    }
+/// Limits of control groups whose names begin with one of these.
+fn limits<'a>(machine: &'a Machine, kinds: &[&str]) -> Vec<&'a (String, String)> {
+    let limits = machine.facts.limits.groups.iter();
+    let of_kind = limits.filter(|(name, _)| kinds.iter().any(|kind| name.starts_with(kind)));
+    of_kind.collect()
 }
 
 fn shown(limits: &[&(String, String)]) -> String {
-    let limits = limits
-        .iter()
-        .map(|(name, value)| format!("{name}: {value}"));
+    let limits = limits.iter();
+    let limits = limits.map(|(name, value)| format!("{name}: {value}"));
     limits.collect::<Vec<_>>().join(", ")
 }
 
-fn cpu(container: &Container) -> Seen {
-    match container.limits_of(&["cpu.max", "cpu.cfs"]).as_slice() {
-        [] => Seen::passed("/sys/fs/cgroup: no quota of CPU time"),
+fn unlimited(machine: &Machine, kinds: &[&str], none: &str) -> Seen {
+    match limits(machine, kinds).as_slice() {
+        [] => Seen::passed(format!("/sys/fs/cgroup: {none}")),
         limits => Seen::careful(shown(limits)),
     }
 }
 
-fn quota(container: &Container) -> Seen {
-    let asked = container.asked.map_or(0, |asked| asked.cpu_thousandths);
-    if asked == 0 {
-        return Seen::passed("server.cpus: no quota of CPU time");
-    }
-    let seen = format!(
-        "server.cpus: {} of {} CPUs",
-        asked as f64 / 1000.0,
-        container.cpus
-    );
-    match asked > container.cpus.saturating_mul(1000) {
-        true => Seen::careful(seen),
-        false => Seen::passed(seen),
-    }
-}
-
-fn memory(container: &Container) -> Seen {
-    let limits = container.limits_of(&["memory."]);
-    let lowest = limits
-        .iter()
-        .filter_map(|(_, value)| value.parse::<u64>().ok());
-    let Some(lowest) = lowest.min() else {
-        return Seen::passed("/sys/fs/cgroup: no limit of memory");
+fn memory(machine: &Machine) -> Seen {
+    let limits = limits(machine, &["memory."]);
+    let values = limits.iter();
+    let values = values.filter_map(|(_, value)| value.parse::<u64>().ok());
+    let Some(lowest) = values.min() else {
+        return Seen::passed("/sys/fs/cgroup: no memory limit");
     };
-    let pools = container.asked.map_or(0, |asked| asked.pool_bytes);
-    match pools {
-        0 => Seen::note(format!("{} ({})", shown(&limits), shown_bytes(lowest))),
+    let seen = format!("{} ({})", shown(&limits), shown_bytes(lowest));
+    let pools = machine.asked.map_or(0, |asked| asked.pool_bytes);
+    let (level, needed): (Level, _) = match pools {
+        0 => (Note, String::new()),
         _ => {
-            let seen = format!(
-                "{} ({}), for buffer pools of {}",
-                shown(&limits),
-                shown_bytes(lowest),
-                shown_bytes(pools)
-            );
-            match pools >= lowest {
-                true => Seen::spoils(seen),
-                false => Seen::careful(seen),
-            }
+            let level = if pools >= lowest { Spoils } else { Careful };
+            (level, format!("; buffer pools need {}", shown_bytes(pools)))
         }
-    }
-}
-
-fn io(container: &Container) -> Seen {
-    match container.limits_of(&["io.max", "blkio."]).as_slice() {
-        [] => Seen::passed("/sys/fs/cgroup: no limit of reads and writes"),
-        limits => Seen::careful(shown(limits)),
-    }
+    };
+    graded(Some(level), format!("{seen}{needed}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use Level::{Careful, Note, Passed, Spoils};
+    use measure::finding::Level::Passed;
 
-    fn levels(container: &Container) -> Vec<Level> {
-        let levels = CHECKS.iter().map(|check| (check.judge)(container).level());
+    use super::*;
+    use crate::doctor::asked::Asked;
+
+    fn levels(machine: &Machine) -> Vec<Level> {
+        let levels = CHECKS.iter().map(|check| (check.judge)(machine).level());
         levels.collect()
     }
 
     #[test]
     fn hardware_without_limits_passes() {
-        let drives = Container {
-            empty_drives: vec!["sr0".into()],
-            ..Container::default()
-        };
-        assert_eq!(levels(&drives), [Passed; 6]);
+        let mut machine = Machine::default();
+        machine.facts.removable_drives = vec!["sr0".into()];
+        assert_eq!(levels(&machine), [Passed; 6]);
     }
 
     #[test]
-    fn a_machine_in_a_group_does_not() {
-        let limit = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let mut container = Container {
-            virtualisation: Some("KVM".into()),
-            empty_drives: vec!["sr0".into()],
-            limits: vec![
-                limit("cpu.max", "50000 100000"),
-                limit("memory.max of /a", "1073741824"),
-                limit("io.max", "254:0 riops=100"),
-            ],
-            cpus: 2,
-            asked: None,
-        };
-        let found = levels(&container);
+    fn a_virtual_machine_with_limits_does_not() {
+        let mut machine = Machine::default();
+        machine.facts.virtualization = Some("KVM".into());
+        machine.facts.removable_drives = vec!["sr0".into()];
+        machine.facts.limits.groups = [
+            ("cpu.max", "50000 100000"),
+            ("memory.max of /a", "1073741824"),
+            ("io.max", "254:0 riops=100"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec();
+        let found = levels(&machine);
         assert_eq!(found, [Note, Note, Careful, Passed, Note, Careful]);
-        assert_eq!(
-            memory(&container),
-            Seen::note("memory.max of /a: 1073741824 (1.0 GiB)")
-        );
-        let pools = |pool_bytes| {
-            Some(Asked {
+        let seen = "memory.max of /a: 1073741824 (1.0 GiB)";
+        assert_eq!(memory(&machine), Seen::note(seen));
+        for (pool_bytes, level) in [(1 << 29, Careful), (1 << 30, Spoils)] {
+            machine.asked = Some(Asked {
                 pool_bytes,
                 ..Asked::default()
-            })
-        };
-        container.asked = pools(1 << 29);
-        assert_eq!(memory(&container).level(), Careful);
-        container.asked = pools(1 << 30);
-        assert_eq!(memory(&container).level(), Spoils);
+            });
+            assert_eq!(memory(&machine).level(), level);
+        }
     }
 
     #[test]
     fn a_quota_of_more_cpus_than_there_are_limits_nothing() {
-        let of = |cpu_thousandths| {
-            let asked = Asked {
+        let with = |cpu_thousandths| {
+            let mut machine = Machine::default();
+            machine.facts.limits.cpus = Some(2);
+            machine.asked = Some(Asked {
                 cpu_thousandths,
                 ..Asked::default()
-            };
-            quota(&Container {
-                cpus: 2,
-                asked: Some(asked),
-                ..Container::default()
-            })
+            });
+            (CHECKS[3].judge)(&machine)
         };
-        assert_eq!([0, 2000].map(|asked| of(asked).level()), [Passed; 2]);
-        assert_eq!(of(2500), Seen::careful("server.cpus: 2.5 of 2 CPUs"));
+        assert_eq!([0, 2000].map(|asked| with(asked).level()), [Passed; 2]);
+        assert_eq!(with(2500), Seen::careful("server.cpus: 2.5 of 2 CPUs"));
     }
 }

@@ -1,38 +1,25 @@
-//! Limits of this process, which its servers inherit, against what the load asks for.
+//! Limits of this process, which its servers inherit, against what the load needs.
 
-use measure::finding::Level;
+use measure::finding::Level::Spoils;
 
-use super::asked::Asked;
+use super::check::{About, Check, Mend, Seen};
+use super::machine::Machine;
+use super::rule::is_enough;
 use crate::files::OWN_FILES;
-use measure::finding::check::{About, Check, Mend, Seen};
 
 /// Files that a server has open besides connections and tables.
 const SERVER_FILES: u64 = 300;
 /// Threads of a server besides those of its connections.
 const SERVER_THREADS: u64 = 60;
-/// Threads of dyno and what else the account runs.
+/// Threads of dyno and of the user's other processes.
 const OTHER_THREADS: u64 = 200;
 
-/// What this process may have.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Limits {
-    /// Most open files, after raising; `None` without a limit.
-    pub(super) open_files: Option<u64>,
-    /// Most processes and threads of an account; `None` without a limit.
-    pub(super) processes: Option<u64>,
-    /// Most of them in this control group, and the file that says so; `None` without a limit.
-    pub(super) group_processes: Option<(String, u64)>,
-    /// The first and the last port of connections to a server.
-    pub(super) ports: Option<(u64, u64)>,
-    pub(super) asked: Option<Asked>,
-}
-
-pub(super) const CHECKS: &[Check<Limits>] = &[
+pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "open-files",
-            worst: Level::Spoils,
-            why: "Each connection is an open file in dyno and in the server, and each table one more in the server: beyond the limit connections are refused, or tables are closed and opened again.",
+            worst: Spoils,
+            why: "Each connection is an open file in dyno and in the server, and each table is one more in the server; beyond the limit connections are refused, or tables are closed and reopened.",
             source: "MySQL manual, File Not Found and Similar Errors; getrlimit(2)",
             mend: Mend::Words("ulimit -n NEEDED"),
         },
@@ -41,8 +28,8 @@ pub(super) const CHECKS: &[Check<Limits>] = &[
     Check {
         about: About {
             id: "processes",
-            worst: Level::Spoils,
-            why: "A server has a thread for each connection, and one that cannot be made is a connection refused.",
+            worst: Spoils,
+            why: "A server has a thread for each connection, and refuses the connection if it cannot create one.",
             source: "MySQL manual, Connection Interfaces; getrlimit(2)",
             mend: Mend::Words("ulimit -u NEEDED, and the group's pids.max"),
         },
@@ -51,31 +38,20 @@ pub(super) const CHECKS: &[Check<Limits>] = &[
     Check {
         about: About {
             id: "local-ports",
-            worst: Level::Spoils,
-            why: "Each connection over TCP takes a port of this host, and there are only so many to one server.",
+            worst: Spoils,
+            why: "Each TCP connection takes a port of this machine, and the ports for connections to one server are limited.",
             source: "kernel docs, networking/ip-sysctl (ip_local_port_range)",
             mend: Mend::Words("sysctl net.ipv4.ip_local_port_range='1024 65535'"),
         },
-        judge: ports,
+        judge: local_ports,
     },
 ];
 
-/// A limit against a need. Without a load there is nothing to compare it with.
-fn compared(what: String, limit: u64, asked: Option<u64>) -> Seen {
-    match asked {
-        None => Seen::passed(what),
-        Some(needed) if needed > limit => {
-            Seen::spoils(format!("{what}, the load needs {needed}")).with("NEEDED", needed)
-        }
-        Some(needed) => Seen::passed(format!("{what}, the load needs {needed}")),
-    }
-}
-
-fn files(limits: &Limits) -> Seen {
-    let Some(limit) = limits.open_files else {
+fn files(machine: &Machine) -> Seen {
+    let Some(limit) = machine.facts.limits.open_files else {
         return Seen::passed("/proc/self/limits: no limit of open files");
     };
-    let needed = limits.asked.map(|asked| {
+    let needed = machine.asked.map(|asked| {
         let own = asked.load_files + OWN_FILES;
         let server = asked.users + asked.tables + SERVER_FILES;
         match asked.private_servers {
@@ -83,46 +59,60 @@ fn files(limits: &Limits) -> Seen {
             _ => own.max(server),
         }
     });
-    compared(
-        format!("/proc/self/limits: {limit} open files"),
+    is_enough(
         limit,
         needed,
+        format!("/proc/self/limits: {limit} open files"),
     )
 }
 
-fn processes(limits: &Limits) -> Seen {
-    let account = limits
-        .processes
-        .map(|limit| ("/proc/self/limits".to_owned(), limit));
-    let group = limits.group_processes.clone();
-    let lowest = account
+fn processes(machine: &Machine) -> Seen {
+    let limits = &machine.facts.limits;
+    let own = limits.processes;
+    let own = own.map(|limit| ("/proc/self/limits", limit));
+    let groups = limits.groups.iter();
+    let groups = groups.filter(|(name, _)| name.starts_with("pids.max"));
+    let groups = groups.filter_map(|(name, limit)| Some((name.as_str(), limit.parse().ok()?)));
+    let lowest = own
         .into_iter()
-        .chain(group)
+        .chain(groups)
         .min_by_key(|(_, limit)| *limit);
     let Some((file, limit)) = lowest else {
         return Seen::passed("/proc/self/limits: no limit of processes");
     };
-    let needed = limits.asked.map(|asked| {
+    let needed = machine.asked.map(|asked| {
         let servers = asked.private_servers * (asked.users + SERVER_THREADS);
         servers + OTHER_THREADS
     });
-    compared(format!("{file}: {limit} processes"), limit, needed)
+    is_enough(limit, needed, format!("{file}: {limit} processes"))
 }
 
-fn ports(limits: &Limits) -> Seen {
+fn local_ports(machine: &Machine) -> Seen {
     const FILE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
-    let Some((first, last)) = limits.ports else {
-        return Seen::unseen(format!("{FILE} is not there"));
+    let Some((first, last)) = machine.facts.limits.ports else {
+        return Seen::unseen(format!("{FILE}: not available"));
     };
     let count = (last + 1).saturating_sub(first);
-    let needed = limits.asked.map(|asked| asked.users);
-    compared(format!("{FILE}: {count} ports"), count, needed)
+    let needed = machine.asked.map(|asked| asked.users);
+    is_enough(count, needed, format!("{FILE}: {count} ports"))
 }
 
 #[cfg(test)]
 mod tests {
+    use host::Limits;
+    use measure::finding::Level::{Passed, Unseen};
+
     use super::*;
-    use Level::{Passed, Spoils, Unseen};
+    use crate::doctor::asked::Asked;
+
+    fn machine(limits: Limits, asked: Option<Asked>) -> Machine {
+        let mut machine = Machine {
+            asked,
+            ..Machine::default()
+        };
+        machine.facts.limits = limits;
+        machine
+    }
 
     fn asked(users: u64, tables: u64, servers: u64) -> Option<Asked> {
         Some(Asked {
@@ -136,14 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn files_of_dyno_and_of_a_server() {
+    fn open_files_of_dyno_and_of_a_server() {
         let with = |open_files, asked| {
             let limits = Limits {
                 open_files,
-                asked,
                 ..Limits::default()
             };
-            files(&limits)
+            files(&machine(limits, asked))
         };
         assert_eq!(with(Some(1024), asked(100, 4, 0)).level(), Passed);
         assert_eq!(with(Some(1024), asked(1000, 4, 0)).level(), Spoils);
@@ -153,21 +142,23 @@ mod tests {
         assert_eq!(with(None, asked(1000, 4, 0)).level(), Passed);
         assert_eq!(
             with(Some(1024), asked(1000, 4, 0)),
-            Seen::spoils("/proc/self/limits: 1024 open files, the load needs 1256")
+            Seen::spoils("/proc/self/limits: 1024 open files; the load needs 1256")
                 .with("NEEDED", 1256)
         );
     }
 
     #[test]
-    fn threads_of_all_servers_under_the_lower_limit() {
+    fn threads_of_all_servers_against_the_lower_limit() {
         let with = |account, group: Option<u64>, asked| {
             let limits = Limits {
                 processes: account,
-                group_processes: group.map(|limit| ("pids.max".to_owned(), limit)),
-                asked,
+                groups: group
+                    .map(|limit| ("pids.max of /a".to_owned(), limit.to_string()))
+                    .into_iter()
+                    .collect(),
                 ..Limits::default()
             };
-            processes(&limits).level()
+            processes(&machine(limits, asked)).level()
         };
         assert_eq!(with(Some(4096), None, asked(100, 1, 8)), Passed);
         assert_eq!(with(Some(4096), Some(1000), asked(100, 1, 8)), Spoils);
@@ -178,13 +169,12 @@ mod tests {
 
     #[test]
     fn ports_to_one_server() {
-        let with = |range, asked| {
+        let with = |ports, asked| {
             let limits = Limits {
-                ports: range,
-                asked,
+                ports,
                 ..Limits::default()
             };
-            ports(&limits).level()
+            local_ports(&machine(limits, asked)).level()
         };
         assert_eq!(with(Some((32768, 60999)), asked(10_000, 1, 8)), Passed);
         assert_eq!(with(Some((32768, 60999)), asked(30_000, 1, 0)), Spoils);

@@ -1,226 +1,194 @@
-//! Memory: huge pages, swap, what is promised and what is written behind.
+//! Memory: huge pages, swap, overcommit, write-back.
 
-use measure::finding::Level;
-
-use super::asked::Asked;
 use measure::bytes::shown_bytes;
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::Level::{Careful, Note, Spoils};
 
-/// What the kernel keeps to itself and servers need besides their buffer pools: one part in so many.
-const KEPT_FREE: u64 = 10;
-/// From here on, what is written behind comes in waves that last for seconds.
-const MUCH_DIRTY_BYTES: u64 = 4 << 30;
-/// Below it the kernel takes memory from files before it takes a server's.
-const LOW_SWAPPINESS: u64 = 10;
+use super::check::{About, Check, Mend, Seen};
+use super::machine::Machine;
+use super::rule::{at_least, graded, is_one_of};
 
-/// What the kernel tells of memory.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Memory {
-    /// When huge pages are used without being asked for.
-    pub(super) huge_pages: Option<String>,
-    pub(super) total_bytes: Option<u64>,
-    /// For new processes, within this process's limits.
-    pub(super) available_bytes: Option<u64>,
-    pub(super) swap_bytes: Option<u64>,
-    pub(super) swap_used_bytes: Option<u64>,
-    pub(super) swappiness: Option<u64>,
-    /// 0 by experience, 1 always, 2 never more than there is.
-    pub(super) overcommit: Option<u64>,
-    /// How much may be dirty before writers have to wait.
-    pub(super) dirty_bytes: Option<u64>,
-    pub(super) asked: Option<Asked>,
-}
+/// The part of the memory that the kernel and servers need besides buffer pools: one in this many.
+const RESERVE: u64 = 10;
 
-pub(super) const CHECKS: &[Check<Memory>] = &[
+pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "transparent-huge-pages",
-            worst: Level::Careful,
-            why: "The kernel stops processes to make huge pages of small ones at moments of its own choice, which shows in the tail, and a server grows beyond the memory it counts.",
+            worst: Careful,
+            why: "The kernel stalls processes to assemble huge pages at times of its own choice, which shows in tail latency, and servers use more memory than they account for.",
             source: "kernel docs, admin-guide/mm/transhuge",
             mend: Mend::Words("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
         },
-        judge: huge_pages,
+        judge: |machine| {
+            let choice = machine.facts.memory.transparent_hugepages.as_deref();
+            let file = "/sys/kernel/mm/transparent_hugepage/enabled";
+            is_one_of(choice, &[("always", Careful)], file)
+        },
     },
     Check {
         about: About {
             id: "swap-used",
-            worst: Level::Careful,
-            why: "What lies in swap is read back from the disk when it is next needed, in the middle of a measurement.",
+            worst: Careful,
+            why: "Swapped-out pages are read back from disk when they are next needed, which may be during the measurement.",
             source: "kernel docs, admin-guide/sysctl/vm",
             mend: Mend::Words("swapoff -a && swapon -a"),
         },
-        judge: swap_used,
+        judge: |machine| {
+            let used = machine.facts.memory.swap_used_bytes;
+            let value = used.map(|bytes| bytes as f64);
+            at_least(value, &[(1.0, Careful)], "/proc/meminfo", |_| {
+                format!("swap in use: {}", shown_bytes(used.unwrap_or(0)))
+            })
+        },
     },
     Check {
         about: About {
             id: "swappiness",
-            worst: Level::Careful,
-            why: "With a high value the kernel swaps out parts of the buffer pool to keep files cached that nobody reads again.",
+            worst: Careful,
+            why: "With a high value the kernel swaps out parts of the buffer pool to cache files that may not be read again.",
             source: "MariaDB manual, Configuring Linux for MariaDB (swappiness)",
             mend: Mend::Words("sysctl vm.swappiness=1"),
         },
-        judge: swappiness,
+        judge: |machine| {
+            let memory = &machine.facts.memory;
+            // From 11 on the kernel reclaims a server's memory while there are files to drop.
+            let (thresholds, swap): (&[_], _) = match memory.swap_bytes {
+                Some(0) => (&[], ", but there is no swap"),
+                _ => (&[(11.0, Careful)], ""),
+            };
+            let value = memory.swappiness.map(|value| value as f64);
+            at_least(value, thresholds, "/proc/sys/vm/swappiness", |value| {
+                format!("{value}{swap}")
+            })
+        },
     },
     Check {
         about: About {
             id: "memory-for-servers",
-            worst: Level::Spoils,
-            why: "Servers whose buffer pools do not fit into memory swap, and then their pages are read from the disk twice.",
+            worst: Spoils,
+            why: "Servers whose buffer pools do not fit into memory swap, and then read their pages from disk twice.",
             source: "MySQL on vSAN 6.7 (VMware) (70-80 % of the memory for the buffer pool)",
             mend: Mend::Words(
-                "set server.config.innodb_buffer_pool_size to a smaller size in the study, or topology.instances to fewer",
+                "reduce server.config.innodb_buffer_pool_size or topology.instances in the study",
             ),
         },
-        judge: room,
+        judge: buffer_pools,
     },
     Check {
         about: About {
             id: "overcommit",
-            worst: Level::Careful,
-            why: "A kernel that never promises more memory than there is may refuse a buffer pool that would fit.",
+            worst: Careful,
+            why: "With strict overcommit accounting the kernel may refuse a buffer pool that would fit.",
             source: "kernel docs, mm/overcommit-accounting",
             mend: Mend::Words("sysctl vm.overcommit_memory=0"),
         },
-        judge: overcommit,
+        judge: |machine| {
+            let policy = machine.facts.memory.overcommit.map(|policy| policy as f64);
+            let file = "/proc/sys/vm/overcommit_memory";
+            at_least(policy, &[(2.0, Careful)], file, |policy| policy.to_string())
+        },
     },
     Check {
         about: About {
             id: "dirty-pages",
-            worst: Level::Note,
-            why: "Writes that do not go past the page cache pile up until this much is dirty, and then every writer waits at once.",
+            worst: Note,
+            why: "Buffered writes accumulate up to this limit; at the limit all writers stall, for seconds if it is high.",
             source: "kernel docs, admin-guide/sysctl/vm (dirty_ratio)",
             mend: Mend::Words(
                 "sysctl vm.dirty_bytes=1073741824 vm.dirty_background_bytes=268435456",
             ),
         },
-        judge: dirty,
+        judge: |machine| {
+            let limit = machine.facts.memory.dirty_bytes;
+            let gib = limit.map(|bytes| bytes as f64 / (1_u64 << 30) as f64);
+            at_least(gib, &[(4.0, Note)], "/proc/sys/vm/dirty_ratio", |_| {
+                format!("up to {}", shown_bytes(limit.unwrap_or(0)))
+            })
+        },
     },
 ];
 
-fn huge_pages(memory: &Memory) -> Seen {
-    const FILE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-    match memory.huge_pages.as_deref() {
-        None => Seen::unseen(format!("{FILE} is not there")),
-        Some("always") => Seen::careful(format!("{FILE}: always")),
-        Some(choice) => Seen::passed(format!("{FILE}: {choice}")),
-    }
-}
-
-fn swap_used(memory: &Memory) -> Seen {
-    match (memory.swap_bytes, memory.swap_used_bytes) {
-        (Some(0), _) => Seen::passed("/proc/meminfo: no swap"),
-        (_, Some(0)) => Seen::passed("/proc/meminfo: nothing is swapped out"),
-        (_, Some(used)) => Seen::careful(format!(
-            "/proc/meminfo: {} are swapped out",
-            shown_bytes(used)
-        )),
-        _ => Seen::unseen("/proc/meminfo tells nothing of swap"),
-    }
-}
-
-fn swappiness(memory: &Memory) -> Seen {
-    const FILE: &str = "/proc/sys/vm/swappiness";
-    match (memory.swappiness, memory.swap_bytes) {
-        (None, _) => Seen::unseen(format!("{FILE} is not there")),
-        (Some(value), Some(0)) => Seen::passed(format!("{FILE}: {value}, without any swap")),
-        (Some(value), _) if value > LOW_SWAPPINESS => Seen::careful(format!("{FILE}: {value}")),
-        (Some(value), _) => Seen::passed(format!("{FILE}: {value}")),
-    }
-}
-
-fn room(memory: &Memory) -> Seen {
-    let asked = memory.asked.map_or(0, |asked| asked.pool_bytes);
-    let Some(available) = memory.available_bytes else {
-        return Seen::unseen("/proc/meminfo tells nothing of available memory");
+fn buffer_pools(machine: &Machine) -> Seen {
+    let Some(available) = machine.facts.memory.available_bytes else {
+        return Seen::unseen("/proc/meminfo: available memory is unknown");
     };
-    if asked == 0 {
-        return Seen::passed(format!(
-            "{} available, and no server is to be started",
-            shown_bytes(available)
-        ));
-    }
-    let seen = format!(
-        "buffer pools of {} at once, {} available",
-        shown_bytes(asked),
-        shown_bytes(available)
-    );
-    match asked {
-        _ if asked > available => Seen::spoils(seen),
-        _ if asked > available - available / KEPT_FREE => Seen::careful(seen),
-        _ => Seen::passed(seen),
-    }
-}
-
-fn overcommit(memory: &Memory) -> Seen {
-    const FILE: &str = "/proc/sys/vm/overcommit_memory";
-    match memory.overcommit {
-        None => Seen::unseen(format!("{FILE} is not there")),
-        Some(2) => Seen::careful(format!("{FILE}: 2")),
-        Some(value) => Seen::passed(format!("{FILE}: {value}")),
-    }
-}
-
-fn dirty(memory: &Memory) -> Seen {
-    let Some(bytes) = memory.dirty_bytes else {
-        return Seen::unseen("neither /proc/sys/vm/dirty_bytes nor dirty_ratio is there");
+    let needed = machine.asked.map_or(0, |asked| asked.pool_bytes);
+    let free = format!("{} available", shown_bytes(available));
+    let (level, seen) = match needed {
+        0 => (None, format!("{free}, no server to start")),
+        _ => {
+            let level = match needed {
+                _ if needed > available => Some(Spoils),
+                _ if needed > available - available / RESERVE => Some(Careful),
+                _ => None,
+            };
+            let pools = shown_bytes(needed);
+            (level, format!("buffer pools need {pools}, {free}"))
+        }
     };
-    let seen = format!("/proc/sys/vm/dirty_ratio: up to {}", shown_bytes(bytes));
-    match bytes {
-        MUCH_DIRTY_BYTES.. => Seen::note(seen),
-        _ => Seen::passed(seen),
-    }
+    graded(level, format!("/proc/meminfo: {seen}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use host::{Facts, Memory};
+    use measure::finding::Level::{self, Passed, Unseen};
+
     use super::*;
-    use Level::{Careful, Note, Passed, Spoils, Unseen};
+    use crate::doctor::asked::Asked;
+
+    fn levels<const N: usize>(ids: [&str; N], memory: &Memory) -> [Level; N] {
+        let machine = Machine {
+            facts: Facts {
+                memory: memory.clone(),
+                ..Facts::default()
+            },
+            ..Machine::default()
+        };
+        ids.map(|id| {
+            let check = CHECKS.iter().find(|check| check.about.id == id);
+            (check.unwrap().judge)(&machine).level()
+        })
+    }
 
     #[test]
-    fn huge_pages_are_trouble_where_nobody_asks_for_them() {
-        let with = |choice: Option<&str>| {
+    fn huge_pages_are_a_finding_only_for_everybody() {
+        for (choice, level) in [("always", Careful), ("madvise", Passed), ("never", Passed)] {
             let memory = Memory {
-                huge_pages: choice.map(str::to_owned),
+                transparent_hugepages: Some(choice.to_owned()),
                 ..Memory::default()
             };
-            huge_pages(&memory).level()
-        };
-        assert_eq!(with(Some("always")), Careful);
-        assert_eq!(with(Some("madvise")), Passed);
-        assert_eq!(with(Some("never")), Passed);
-        assert_eq!(with(None), Unseen);
+            assert_eq!(levels(["transparent-huge-pages"], &memory), [level]);
+        }
     }
 
     #[test]
     fn swap() {
-        let with = |total, used, value| {
+        let with = |swap_bytes, swap_used_bytes, swappiness| {
             let memory = Memory {
-                swap_bytes: total,
-                swap_used_bytes: used,
-                swappiness: value,
+                swap_bytes,
+                swap_used_bytes,
+                swappiness,
                 ..Memory::default()
             };
-            (swap_used(&memory).level(), swappiness(&memory).level())
+            levels(["swap-used", "swappiness"], &memory)
         };
-        assert_eq!(with(Some(0), Some(0), Some(60)), (Passed, Passed));
-        assert_eq!(with(Some(1 << 30), Some(0), Some(60)), (Passed, Careful));
-        assert_eq!(with(Some(1 << 30), Some(4096), Some(1)), (Careful, Passed));
-        assert_eq!(with(None, None, None), (Unseen, Unseen));
+        assert_eq!(with(Some(0), Some(0), Some(60)), [Passed, Passed]);
+        assert_eq!(with(Some(1 << 30), Some(0), Some(60)), [Passed, Careful]);
+        assert_eq!(with(Some(1 << 30), Some(4096), Some(10)), [Careful, Passed]);
+        assert_eq!(with(None, None, None), [Unseen, Unseen]);
     }
 
     #[test]
-    fn pools_must_fit() {
+    fn buffer_pools_must_fit() {
         let with = |pool_bytes, available_bytes| {
-            let memory = Memory {
-                available_bytes,
-                asked: Some(Asked {
-                    pool_bytes,
-                    ..Asked::default()
-                }),
-                ..Memory::default()
-            };
-            room(&memory).level()
+            let mut machine = Machine::default();
+            machine.facts.memory.available_bytes = available_bytes;
+            machine.asked = Some(Asked {
+                pool_bytes,
+                ..Asked::default()
+            });
+            buffer_pools(&machine).level()
         };
         assert_eq!(with(0, Some(100)), Passed);
         assert_eq!(with(80, Some(100)), Passed);
@@ -230,17 +198,17 @@ mod tests {
     }
 
     #[test]
-    fn promises_and_what_is_written_behind() {
-        let with = |policy, bytes| {
+    fn overcommit_and_write_back() {
+        let with = |overcommit, dirty_bytes| {
             let memory = Memory {
-                overcommit: policy,
-                dirty_bytes: bytes,
+                overcommit,
+                dirty_bytes,
                 ..Memory::default()
             };
-            (overcommit(&memory).level(), dirty(&memory).level())
+            levels(["overcommit", "dirty-pages"], &memory)
         };
-        assert_eq!(with(Some(2), Some(8 << 30)), (Careful, Note));
-        assert_eq!(with(Some(0), Some(1 << 30)), (Passed, Passed));
-        assert_eq!(with(None, None), (Unseen, Unseen));
+        assert_eq!(with(Some(2), Some(8 << 30)), [Careful, Note]);
+        assert_eq!(with(Some(0), Some(1 << 30)), [Passed, Passed]);
+        assert_eq!(with(None, None), [Unseen, Unseen]);
     }
 }

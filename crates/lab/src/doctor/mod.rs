@@ -1,29 +1,34 @@
 //! What on this host and in its servers will spoil a measurement.
 //!
 //! ```text
-//! files of the kernel, settings of servers -> facts (read) -> checks, a family to a
-//! module -> findings, the worst first
+//! host::Facts, settings of servers -> checks, one family per module -> findings, worst first
 //! ```
 //!
-//! A check judges facts and reads nothing, so each is tested with made-up ones. Every
-//! check has a finding, also one that passed or could not look.
+//! A check is a pure function of facts: a row with what it reads, its thresholds and its
+//! remedy, or a function where that is not enough. Every check gives a finding, including
+//! those that passed or could not be done.
 
 mod activity;
 mod asked;
 mod clock;
 mod container;
 mod cpu;
+mod disk;
 mod limits;
+mod machine;
 mod memory;
 mod place;
 mod read;
 mod reference;
+mod rule;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::checks::{self, Facts};
+use engine::checks::{self, Facts as ServerFacts};
+use engine::{ENGINES, Engine, Installed, Server};
+use host::{Activity, Facts, LOCAL};
 use measure::finding::{Finding, check};
 use plan::EngineSpec;
 
@@ -32,32 +37,32 @@ pub use reference::doctor_markdown;
 
 use crate::Database;
 use crate::trial::{Place, Trial};
-use engine::{ENGINES, Engine, Installed, Server};
+use machine::{DataPlace, FAMILIES, Machine};
 
-/// How long the host is watched for what else it does, when somebody waits for the answer.
+/// How long to watch the host's activity when a user asks for it.
 pub const LONG_LOOK: Duration = Duration::from_secs(1);
-/// And when a load is to begin.
+/// How long to watch it before a load.
 pub const SHORT_LOOK: Duration = Duration::from_millis(200);
-/// Places and servers that a finding names; of more only the number is told.
-const MOST_NAMED: usize = 3;
+/// The most places and servers that a finding names.
+const MAX_NAMED: usize = 3;
 /// The host, as a finding calls it.
 const HOST: &str = "host";
 
-/// What is to be looked at, besides the host.
+/// What to examine, besides the host.
 #[derive(Debug, Default)]
 pub struct Subject<'a> {
-    /// What is going to be run.
+    /// The trials that are about to run.
     pub trials: &'a [Trial],
-    /// Servers that run, besides those of the trials.
+    /// Running servers, besides those of the trials.
     pub servers: &'a [Database],
     /// Directories that hold data, besides those of servers and trials.
     pub places: &'a [PathBuf],
-    /// How long the host is watched.
+    /// How long to watch the host's activity.
     pub look: Duration,
 }
 
-/// Looks at host and servers while nothing of dyno's is under load. Findings come with the
-/// worst first, one for each check and thing that was looked at; equal ones are one.
+/// Examines host and servers while dyno puts no load on them. The worst findings come first;
+/// there is one for each check and subject, and equal ones are merged.
 #[must_use]
 pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
     let asked = subject.trials.iter().map(Asked::of).reduce(Asked::most);
@@ -69,47 +74,32 @@ pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[Facts]) -> Vec<Finding> {
+fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[ServerFacts]) -> Vec<Finding> {
     let places = places(subject, servers);
-    let devices = places.iter().flat_map(|(_, place)| place.devices.clone());
-    let devices: Vec<String> = devices.collect();
-    // First of all: what is read below is work, too.
-    let activity = read::activity::read(subject.look, &devices);
-    let mut findings = check::run(activity::CHECKS, &activity, HOST, check::on_host);
-    let cpu = read::cpu::read();
-    for checks in cpu::CHECKS {
-        findings.extend(check::run(checks, &cpu, HOST, check::on_host));
-    }
-    let memory = read::memory::read(asked);
-    findings.extend(check::run(memory::CHECKS, &memory, HOST, check::on_host));
-    let clock = read::clock::read();
-    findings.extend(check::run(clock::CHECKS, &clock, HOST, check::on_host));
-    let limits = read::limits::read(asked);
-    findings.extend(check::run(limits::CHECKS, &limits, HOST, check::on_host));
-    let container = read::container::read(asked);
-    findings.extend(check::run(
-        container::CHECKS,
-        &container,
-        HOST,
-        check::on_host,
-    ));
+    let devices = places.iter().flat_map(|(_, data)| &data.place.devices);
+    let devices: Vec<String> = devices.cloned().collect();
+    let machine = Machine {
+        // First: reading facts is activity, too.
+        activity: Activity::watch(&LOCAL, subject.look, &devices),
+        facts: Facts::read(&LOCAL),
+        asked,
+    };
+    let checks = FAMILIES.iter().flat_map(|(_, checks)| *checks);
+    let mut findings = check::run(checks, &machine, HOST, check::on_host);
     if places.is_empty() {
-        let why = "no data lies on this host, as far as is known";
-        for checks in place::CHECKS {
-            findings.extend(check::unseen(checks, HOST, why));
-        }
+        let why = "no data on this host is known";
+        findings.extend(check::unseen(of_places(), HOST, why));
     }
-    for (path, place) in &places {
+    for (path, mut data) in places {
+        data.system_disks.clone_from(&machine.facts.system_disks);
         let of = path.display().to_string();
-        for checks in place::CHECKS {
-            findings.extend(check::run(checks, place, &of, check::on_host));
-        }
+        findings.extend(check::run(of_places(), &data, &of, check::on_host));
     }
     findings
 }
 
-/// The places that were named, and where servers of this host have their data or will.
-fn places(subject: &Subject<'_>, servers: &[Facts]) -> Vec<(PathBuf, place::Place)> {
+/// Named places, and where servers of this host have their data or will have it.
+fn places(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<(PathBuf, DataPlace)> {
     let named = subject.places.iter().cloned();
     let running = servers.iter().filter_map(read::server::data_dir_here);
     let mut needed: BTreeMap<PathBuf, u64> = named.chain(running).map(|dir| (dir, 0)).collect();
@@ -119,14 +109,18 @@ fn places(subject: &Subject<'_>, servers: &[Facts]) -> Vec<(PathBuf, place::Plac
             *bytes = Asked::of(trial).disk_bytes.max(*bytes);
         }
     }
-    let places = needed.into_iter().map(|(path, bytes)| {
-        let place = read::place::read(&path, bytes);
-        (path, place)
+    let places = needed.into_iter().map(|(path, needed_bytes)| {
+        let data = DataPlace {
+            place: host::Place::read(&LOCAL, &path),
+            needed_bytes,
+            ..DataPlace::default()
+        };
+        (path, data)
     });
     places.collect()
 }
 
-/// Where a trial has the data that it makes.
+/// Where a trial stores the data that it loads.
 fn data_dir(trial: &Trial) -> Option<PathBuf> {
     let cache = || crate::home::place().ok();
     match &trial.place {
@@ -139,8 +133,8 @@ fn data_dir(trial: &Trial) -> Option<PathBuf> {
     }
 }
 
-/// The servers that were named and those of the trials, each once.
-fn servers(subject: &Subject<'_>) -> Vec<Facts> {
+/// Named servers and those of the trials, without duplicates.
+fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
     let mut given: BTreeMap<String, (&Database, Option<Asked>)> = BTreeMap::new();
     for database in subject.servers {
         given.insert(database.shown(), (database, None));
@@ -149,7 +143,7 @@ fn servers(subject: &Subject<'_>) -> Vec<Facts> {
     for trial in subject.trials {
         let asked = Asked::of(trial);
         match &trial.place {
-            // Without monitors the server is asked for nothing but its work.
+            // Without monitors nothing is asked of the server but the load.
             Place::Given(_) if !trial.monitors => {}
             Place::Given(database) => {
                 let (_, known) = given.entry(database.shown()).or_insert((database, None));
@@ -171,8 +165,8 @@ fn servers(subject: &Subject<'_>) -> Vec<Facts> {
     running.chain(planned_servers(&planned)).collect()
 }
 
-/// The servers that trials are going to start, told apart by the first trial of each.
-fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Facts> {
+/// The servers that trials are going to start, named by the first trial of each.
+fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<ServerFacts> {
     let mut programs: Vec<(&EngineSpec, Result<Installed, String>)> = Vec::new();
     let specs = planned.iter().map(|(spec, ..)| *spec);
     let varied = varied(&specs.collect::<Vec<_>>());
@@ -206,8 +200,7 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<Facts> {
     servers
 }
 
-/// Settings of which servers of one engine have different values, be it in a sweep or in
-/// variants.
+/// Settings whose values differ among servers, in a sweep or in variants.
 fn varied(specs: &[&EngineSpec]) -> BTreeSet<String> {
     let of = |spec: &&EngineSpec| -> BTreeMap<String, String> {
         let engine = crate::spec::engine_of(spec).ok();
@@ -224,7 +217,7 @@ fn varied(specs: &[&EngineSpec]) -> BTreeSet<String> {
     names.filter(differs).cloned().collect()
 }
 
-/// Findings that say the same of several things as one.
+/// Merges findings that say the same of several subjects.
 fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in findings {
@@ -241,8 +234,8 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
         }
     }
     let named = merged.into_iter().map(|(finding, mut of)| {
-        let more = of.len().saturating_sub(MOST_NAMED);
-        of.truncate(MOST_NAMED);
+        let more = of.len().saturating_sub(MAX_NAMED);
+        of.truncate(MAX_NAMED);
         let rest = match more {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -255,24 +248,25 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     named.collect()
 }
 
-/// What is said of every check, in the order of the reference page.
+/// The checks of a directory that holds data.
+fn of_places() -> impl Iterator<Item = &'static check::Check<DataPlace>> {
+    place::CHECKS.iter().chain(disk::CHECKS)
+}
+
+/// Every check with its family, in the order of the reference page.
 fn families() -> Vec<(&'static str, Vec<check::About>)> {
-    fn abouts<F>(checks: &[check::Check<F>]) -> Vec<check::About> {
-        checks.iter().map(|check| check.about).collect()
+    fn abouts<F: 'static>(
+        checks: impl IntoIterator<Item = &'static check::Check<F>>,
+    ) -> Vec<check::About> {
+        checks.into_iter().map(|check| check.about).collect()
     }
-    fn all<F>(parts: &[&[check::Check<F>]]) -> Vec<check::About> {
-        parts.iter().flat_map(|checks| abouts(checks)).collect()
-    }
-    vec![
-        ("What else the host does", abouts(activity::CHECKS)),
-        ("CPUs", all(&cpu::CHECKS)),
-        ("Memory", abouts(memory::CHECKS)),
-        ("Clocks", abouts(clock::CHECKS)),
-        ("Limits of this process", abouts(limits::CHECKS)),
-        ("Machine and control groups", abouts(container::CHECKS)),
-        ("File systems and disks", all(&place::CHECKS)),
+    let of_host = FAMILIES.iter();
+    let of_host = of_host.map(|(title, checks)| (*title, abouts(*checks)));
+    let others = [
+        ("File systems and disks", abouts(of_places())),
         ("Servers", of_servers()),
-    ]
+    ];
+    of_host.chain(others).collect()
 }
 
 /// The checks of all engines, each once.
@@ -306,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_of_several_things_is_said_once() {
+    fn equal_findings_are_merged() {
         let all = ["/a", "/b", "/c", "/d"].map(|of| finding("x", of));
         let mut all = all.to_vec();
         all.push(finding("y", "/a"));
@@ -316,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn every_check_of_this_host_says_something_the_worst_first() {
+    fn every_check_of_this_host_has_a_finding_worst_first() {
         let places = [PathBuf::from("/")];
         let findings = examine(&Subject {
             places: &places,
@@ -330,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_checks_have_one_name_and_each_is_explained() {
+    fn names_of_checks_are_unique_and_each_is_explained() {
         let mut names: Vec<&str> = Vec::new();
         for about in families().iter().flat_map(|(_, checks)| checks) {
             assert!(!names.contains(&about.id), "{}", about.id);

@@ -1,11 +1,11 @@
-//! The reference page, written from the tables of checks.
+//! The reference page, generated from the tables of checks.
 
 use super::families;
 use measure::finding::check::{About, Mend};
 
 const INTRO: &str = include_str!("reference_intro.md");
 
-/// The page that explains every check, in Markdown.
+/// The page that explains every check, as Markdown.
 #[must_use]
 pub fn doctor_markdown() -> String {
     let mut page = INTRO.to_owned();
@@ -20,18 +20,18 @@ pub fn doctor_markdown() -> String {
 
 fn section(about: &About) -> String {
     let mend = match about.mend {
-        Mend::Nothing => "nothing: it is to be known".to_owned(),
+        Mend::Nothing => "none; for information".to_owned(),
         Mend::Words(words) => format!("`{words}`"),
         Mend::Setting { name, value, live } => {
             let when = match live {
-                true => "while the server runs",
+                true => "without a restart",
                 false => "with a restart",
             };
             format!("`{name} = {value}`, {when}")
         }
     };
     format!(
-        "\n### `{}`\n\n{}\n\n- At worst: {}\n- Source: {}\n- What mends it: {mend}\n",
+        "\n### `{}`\n\n{}\n\n- Level: up to {}\n- Source: {}\n- Remedy: {mend}\n",
         about.id, about.why, about.worst, about.source
     )
 }

@@ -1,26 +1,27 @@
-//! Where the file system is mounted that holds a path, and whether it is there again.
+//! Where the file system that holds a path is mounted, and whether it is mounted again.
 //!
-//! A place is told by its depth: of `/mnt/nvme/a`, `/` has depth 0 and `/mnt/nvme` depth 2.
-//! The number of a device tells nothing: many file systems get a new one with each mount.
+//! A mount point is identified by its depth: of `/mnt/nvme/a`, `/` has depth 0 and `/mnt/nvme`
+//! depth 2. Device numbers do not help: many file systems get a new one with each mount.
 
 use std::path::Path;
 
-use crate::monitors::mounts::{self, Mount};
+use host::LOCAL;
+use host::mounts::{self, Mount};
 
-/// What they hold is lost when they are unmounted.
+/// They lose their content when they are unmounted.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
-/// Holds the place of what is mounted as soon as somebody looks, if that can be.
+/// Stands for a file system that is mounted on first access.
 const PLACEHOLDER: &str = "autofs";
 
-/// The depth of the mount point above `path`, which is whole and without symbolic links;
-/// `None` where nothing outlives the mount, or the kernel does not tell.
+/// The depth of the mount point above `path`, which is absolute and without symbolic links;
+/// `None` if nothing there outlives the mount, or the mount is unknown.
 pub(super) fn depth(path: &Path) -> Option<usize> {
-    depth_in(&mounts::all(), path)
+    depth_in(&mounts::all(&LOCAL), path)
 }
 
-/// Whether something is mounted at this depth above `path`, and nothing over that.
+/// Whether a file system is mounted at this depth above `path` and not covered by another.
 pub(super) fn is_at(depth: usize, path: &Path) -> bool {
-    is_at_in(&mounts::all(), depth, path)
+    is_at_in(&mounts::all(&LOCAL), depth, path)
 }
 
 fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {
@@ -35,7 +36,7 @@ fn is_at_in(mounts: &[Mount], depth: usize, path: &Path) -> bool {
     mounts::holding(&mounts, path).is_some_and(|mount| names(&mount.point) == depth)
 }
 
-/// Without the root's.
+/// The number of names in a path, without the root.
 fn names(path: &Path) -> usize {
     path.iter().skip(1).count()
 }
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_there_again_whatever_its_number() {
+    fn a_disk_is_recognized_whatever_its_number() {
         let path = Path::new("/mnt/nvme/dyno-1-2");
         let depth = depth_in(&mounted(&[ROOT, DISK]), path).unwrap();
         assert_eq!(depth, 2);
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_disk_covers_is_not_there() {
+    fn a_covered_file_system_does_not_count() {
         let path = Path::new("/mnt/nvme/dyno-1-2");
         let depth = depth_in(&mounted(&[ROOT]), path).unwrap();
         assert!(is_at_in(&mounted(&[ROOT]), depth, path));

@@ -1,20 +1,11 @@
-//! What host and servers did while they were driven: one module for each source, and
-//! a thread that looks at all of them once a second on the load's clock.
+//! What host and servers did under load: a thread samples all of them once a second on the
+//! load's clock.
 //!
-//! Each source reads counters; two samples make the metrics of the stretch between
-//! them ([`sample`]). Metrics are named and explained by `measure::metric::METRICS`.
+//! A sample has counters; two samples make the metrics of the interval between them
+//! ([`sample`]). `host` reads those of the machine. `measure::metric::METRICS` names and
+//! explains all metrics.
 
-mod cpu;
-pub(crate) mod device;
-mod disk;
-pub(crate) mod memory;
-pub(crate) mod mounts;
-mod network;
-mod pressure;
-pub(crate) mod process;
-mod quota;
 mod sample;
-mod values;
 mod watcher;
 mod window;
 
@@ -24,6 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use measure::metric::{Metrics, MonitorPoint};
+use measure::values;
 
 use crate::Database;
 use sample::{Sample, derive};
@@ -31,25 +23,24 @@ use watcher::Watcher;
 use window::Window;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// A rest that is shorter says nothing by itself: the kernel counts CPU time in
-/// hundredths of a second.
+/// The shortest interval with metrics: the kernel counts CPU time in hundredths of a second.
 const MIN_STRETCH: Duration = Duration::from_millis(500);
 
-/// What is watched, besides the host.
+/// What to monitor, besides the host.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
     /// The servers under load.
     pub servers: Vec<WatchedServer>,
 }
 
-/// A server that is watched, as far as it can be.
+/// A server to monitor, as far as it can be.
 #[derive(Debug, Clone)]
 pub struct WatchedServer {
     /// From 1, as in the metrics' names.
     pub number: u32,
-    /// Its process, when it runs on this host.
+    /// Its process, if it runs on this host.
     pub pid: Option<u32>,
-    /// Where its data lies, when that is on this host.
+    /// Its data directory, if that is on this host.
     pub data_dir: Option<PathBuf>,
     /// The control group that limits its CPU time.
     pub group_dir: Option<PathBuf>,
@@ -69,8 +60,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// When the sample after the one of `due` is due, which was taken `at`. Who comes late
-    /// has missed samples: those that are over, and the next if it is too near.
+    /// When the next sample is due after the one that was due at `due` and taken `at`. A late
+    /// sample skips those that are past, and the next one if it is too near.
     fn after(&self, due: Instant, at: Instant) -> Instant {
         let missed = (at + MIN_STRETCH).saturating_duration_since(due).as_secs();
         let next = due + SECOND + Duration::from_secs(missed);
@@ -81,7 +72,7 @@ impl Clock {
     }
 }
 
-/// The running monitors. Dropped, they end without a word.
+/// Running monitors. They end when dropped.
 #[derive(Debug)]
 pub struct Monitors {
     /// Ends the thread by being dropped.
@@ -89,12 +80,12 @@ pub struct Monitors {
     thread: JoinHandle<Metrics>,
 }
 
-/// Starts to watch: `tell` hears of each stretch as it ends, on the monitors' own
-/// thread. A server that cannot be reached is absent from the metrics and is tried again
-/// now and then; it keeps nothing else from being sampled.
+/// Starts to sample. `tell` gets the metrics of each interval as it ends, on the monitors'
+/// thread. A server that cannot be reached is absent from the metrics and is retried; it does
+/// not keep anything else from being sampled.
 ///
 /// # Errors
-/// When the system gives no thread.
+/// When the system cannot create a thread.
 pub fn start(
     watched: Watched,
     clock: Clock,
@@ -108,13 +99,13 @@ pub fn start(
 }
 
 impl Monitors {
-    /// Takes the last sample and gives the metrics from the first sample of the measure
-    /// phase to this one: none when the phase had not begun. Takes no longer than a
-    /// server may take to answer, which is less than a second.
+    /// Takes the last sample and returns the metrics from the first sample of the measure phase
+    /// to this one: none if the phase has not begun. Takes no longer than a server may take to
+    /// answer, which is less than a second.
     #[must_use]
     pub fn stop(self) -> Metrics {
         drop(self.running);
-        // A thread that has panicked has seen nothing.
+        // A thread that panicked has no metrics.
         self.thread.join().unwrap_or_default()
     }
 }
@@ -147,7 +138,7 @@ fn watch(
     }
 }
 
-/// Waits until a sample is due; true when the monitors were stopped first.
+/// Waits until a sample is due; true if the monitors are stopped first.
 fn stopped_before(due: Instant, stop: &Receiver<()>) -> bool {
     let wait = due.saturating_duration_since(Instant::now());
     stop.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected)
@@ -179,25 +170,7 @@ fn tell_stretch(
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    proptest! {
-        /// Whatever the kernel says, nothing panics.
-        #[test]
-        fn no_text_panics(text in "([a-z:.\\\\ ()=-]|[0-9]{1,20}|cpu|vda|some|lo:|\\n| - ){0,200}") {
-            let _ = cpu::parse(&text);
-            let _ = disk::parse(&text, &["vda".to_owned()]);
-            let _ = memory::parse(&text);
-            let _ = network::parse(&text);
-            let _ = pressure::parse(&text);
-            let _ = process::parse(&text);
-            let _ = quota::parse(&text);
-            let _ = mounts::parse(&text);
-            let _ = crate::kernel::list_length(&text);
-        }
-    }
 
     #[test]
     fn seconds_count_from_the_beginning_and_anew_from_the_measure_phase() {

@@ -1,25 +1,22 @@
-//! One look at everything, and what lies between two.
+//! One sample of host and servers, and the metrics between two.
 
 use std::time::{Duration, Instant};
 
 use engine::counters::{self, Reading};
+use host::process::{self, Process, ProcessChange};
+use host::quota::{self, Quota, QuotaChange};
 
 use super::values::Values;
-use super::{cpu, disk, memory, network, pressure, process, quota};
 
-/// All that was read at an instant; what could not be is absent.
+/// Everything that was read at an instant; what could not be read is absent.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     pub(super) at: Instant,
     pub(super) late: Duration,
     /// CPU time of the monitors' thread so far.
     pub(super) own_cpu: Duration,
-    pub(super) cpu: Option<cpu::Raw>,
-    pub(super) pressure: pressure::Raw,
-    pub(super) memory: memory::Raw,
-    pub(super) network: network::Raw,
-    pub(super) disks: disk::Raw,
-    pub(super) generator: Option<process::Raw>,
+    pub(super) host: host::Sample,
+    pub(super) generator: Option<Process>,
     pub(super) servers: Vec<Server>,
 }
 
@@ -27,13 +24,13 @@ pub(super) struct Sample {
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub(super) number: u32,
-    pub(super) process: Option<process::Raw>,
-    pub(super) quota: Option<quota::Raw>,
+    pub(super) process: Option<Process>,
+    pub(super) quota: Option<Quota>,
     /// What it counts itself.
     pub(super) counters: Option<Reading>,
 }
 
-/// The metrics of the stretch between two samples.
+/// The metrics of the interval between two samples.
 pub(super) fn derive(before: &Sample, after: &Sample) -> Values {
     let seconds = after.at.duration_since(before.at).as_secs_f64();
     let mut values = Values::default();
@@ -46,13 +43,7 @@ pub(super) fn derive(before: &Sample, after: &Sample) -> Values {
         Some(monitors.as_secs_f64() * 1000.0 / seconds),
     );
     values.put("monitor.late_ms", Some(after.late.as_secs_f64() * 1000.0));
-    if let Some((before, after)) = before.cpu.as_ref().zip(after.cpu.as_ref()) {
-        cpu::derive(before, after, &mut values);
-    }
-    pressure::derive(&before.pressure, &after.pressure, seconds, &mut values);
-    memory::derive(&after.memory, &mut values);
-    network::derive(&before.network, &after.network, seconds, &mut values);
-    disks(before, after, seconds, &mut values);
+    host::sample::derive(&before.host, &after.host, seconds, &mut values);
     let generator = before.generator.as_ref().zip(after.generator.as_ref());
     if let Some(step) = generator.and_then(|(b, a)| process::derive(b, a, seconds)) {
         step.put("generator", &mut values);
@@ -61,23 +52,9 @@ pub(super) fn derive(before: &Sample, after: &Sample) -> Values {
     values
 }
 
-fn disks(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
-    let mut all: Option<disk::Step> = None;
-    for (name, after) in &after.disks {
-        let before = before.disks.get(name);
-        if let Some(step) = before.and_then(|before| disk::derive(before, after)) {
-            step.put(&format!("disk[{name}]"), seconds, values);
-            all.get_or_insert_default().add(&step);
-        }
-    }
-    if let Some(all) = all {
-        all.put("disk", seconds, values);
-    }
-}
-
 fn servers(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
-    let mut processes: Option<process::Step> = None;
-    let mut quotas: Option<quota::Step> = None;
+    let mut processes: Option<ProcessChange> = None;
+    let mut quotas: Option<QuotaChange> = None;
     let mut engines: Option<counters::Step> = None;
     for (before, after) in before.servers.iter().zip(&after.servers) {
         let whose = format!("server[{}]", after.number);

@@ -1,17 +1,17 @@
-//! Takes the samples: every source, once.
+//! Takes the samples.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use client::reactor::Reactor;
 use engine::counters::{Counters, Reading, ask_all, leave_all};
+use host::{LOCAL, device, process, quota};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::Watched;
 use super::sample::{Sample, Server};
-use super::{Watched, cpu, device, disk, memory, network, pressure, process, quota};
-use crate::kernel;
 
-/// Everything that is looked at, and the connections to the servers.
+/// Everything that is sampled, and the connections to the servers.
 pub(super) struct Watcher {
     servers: Vec<Place>,
     disks: Vec<String>,
@@ -20,7 +20,7 @@ pub(super) struct Watcher {
     reactor: Option<Reactor>,
 }
 
-/// Where the kernel tells of a server.
+/// Where the kernel has the counters of a server.
 struct Place {
     number: u32,
     pid: Option<u32>,
@@ -32,7 +32,9 @@ impl Watcher {
     pub(super) fn new(watched: Watched) -> Self {
         let servers = watched.servers;
         let places = servers.iter().filter_map(|server| server.data_dir.as_ref());
-        let mut disks: Vec<String> = places.flat_map(|dir| device::disks_under(dir)).collect();
+        let mut disks: Vec<String> = places
+            .flat_map(|dir| device::holding(&LOCAL, dir))
+            .collect();
         disks.sort();
         disks.dedup();
         Self {
@@ -54,32 +56,25 @@ impl Watcher {
         }
     }
 
-    /// Looks at everything: first at the host, which takes no time, then at the servers,
-    /// which take as long as they take. `late` is since when it was due.
+    /// Samples everything: first the host, which takes no time, then the servers, which may.
+    /// `late` is the time since the sample was due.
     pub(super) fn sample(&mut self, late: Duration) -> Sample {
-        let parsed = |name: &str| kernel::text(format!("/proc/{name}")).unwrap_or_default();
-        let of_process = |pid: &str| process::parse(&parsed(&format!("{pid}/stat")));
         let mut sample = Sample {
             at: Instant::now(),
             late,
             own_cpu: Duration::ZERO,
-            cpu: cpu::parse(&parsed("stat")),
-            pressure: pressure::Raw {
-                cpu: pressure::parse(&parsed("pressure/cpu")),
-                io: pressure::parse(&parsed("pressure/io")),
-                memory: pressure::parse(&parsed("pressure/memory")),
-            },
-            memory: memory::parse(&parsed("meminfo")),
-            network: network::parse(&parsed("self/net/dev")),
-            disks: disk::parse(&parsed("diskstats"), &self.disks),
-            generator: of_process("self"),
+            host: host::Sample::take(&LOCAL, &self.disks),
+            generator: process::read(&LOCAL, "self"),
             servers: self
                 .servers
                 .iter()
                 .map(|place| Server {
                     number: place.number,
-                    process: place.pid.and_then(|pid| of_process(&pid.to_string())),
-                    quota: place.group_dir.as_deref().and_then(quota::read),
+                    process: place.pid.and_then(|pid| process::read(&LOCAL, pid)),
+                    quota: place
+                        .group_dir
+                        .as_deref()
+                        .and_then(|dir| quota::read(&LOCAL, dir)),
                     counters: None,
                 })
                 .collect(),

@@ -1,4 +1,4 @@
-//! The metrics of the measure phase, from its samples.
+//! The metrics of the measure phase.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use measure::metric::{Metric, MetricSummary, Metrics, Reading};
 use super::sample::{Sample, derive};
 use super::values::Values;
 
-/// The first sample of the measure phase, and what came after it.
+/// The first sample of the measure phase, and metrics of the intervals since.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     first: Option<Sample>,
     seen: BTreeMap<String, Seen>,
 }
 
-/// What single stretches gave of one metric.
+/// Statistics of one metric over intervals.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     count: f64,
     sum: f64,
     seconds: f64,
-    /// Each value by the length of its stretch.
+    /// Sum of values times the lengths of their intervals.
     weighted: f64,
     min: f64,
     max: f64,
@@ -32,7 +32,7 @@ impl Window {
         self.first.get_or_insert_with(|| sample.clone());
     }
 
-    /// Adds a stretch, if the measure phase has begun.
+    /// Adds an interval, if the measure phase has begun.
     pub(super) fn add(&mut self, values: &Values, seconds: f64) {
         if self.first.is_none() {
             return;
@@ -47,8 +47,8 @@ impl Window {
         }
     }
 
-    /// Counters over exactly the time from the first sample to the last; levels in the
-    /// mean of samples.
+    /// Counters over exactly the time from the first sample to the last; levels as the mean of
+    /// samples.
     pub(super) fn summarize(self, last: &Sample) -> Metrics {
         let Some(first) = self.first else {
             return Metrics::new();
@@ -57,7 +57,7 @@ impl Window {
         let whole = derive(&first, last).0;
         let mut seen = self.seen;
         for (name, value) in &whole {
-            // Too short for a stretch of its own.
+            // Too short for an interval of its own.
             let only = Seen::of(*value, seconds);
             seen.entry(name.clone()).or_insert(only);
         }
@@ -91,7 +91,7 @@ impl Seen {
         self.max = self.max.max(value);
     }
 
-    /// `whole` is from the ends; unknown when a counter was set back in between.
+    /// `whole` is between first and last sample; absent if a counter was reset in between.
     fn summary(&self, name: &str, whole: Option<f64>) -> MetricSummary {
         let is_level = Metric::find(name).is_some_and(|metric| metric.reading == Reading::Level);
         let mean = match whole {
@@ -101,7 +101,7 @@ impl Seen {
         };
         MetricSummary {
             mean,
-            // A rest too short for a stretch of its own is in the mean only.
+            // A remainder too short for an interval of its own is in the mean only.
             min: self.min.min(mean),
             max: self.max.max(mean),
         }
@@ -119,11 +119,7 @@ mod tests {
             at: Instant::now(),
             late: Duration::ZERO,
             own_cpu: Duration::ZERO,
-            cpu: None,
-            pressure: Default::default(),
-            memory: Default::default(),
-            network: Default::default(),
-            disks: Default::default(),
+            host: host::Sample::default(),
             generator: None,
             servers: Vec::new(),
         }

@@ -1,26 +1,26 @@
-//! `server.cpus`: a quota of CPU time for a server, by a control group of its own, in
-//! either version of the kernel's interface.
+//! `server.cpus`: a CPU quota for a server, set by a control group of its own in either
+//! version.
 
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use host::LOCAL;
+use host::cgroup::{Group as OwnGroup, groups};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::{Kind, Outside};
-use crate::kernel;
-use crate::monitors::mounts::{self, Mount};
 
-/// Over how long the kernel adds up CPU time: its own default.
+/// The period of a quota: the kernel's default.
 const PERIOD_US: u64 = 100_000;
-/// The smallest quota that it takes.
+/// The smallest quota that the kernel accepts.
 const MIN_QUOTA_US: u64 = 1000;
-/// The kernel's word for a process that is not there.
+/// The error for a process that does not exist.
 const NO_PROCESS: i32 = rustix::io::Errno::SRCH.raw_os_error();
 
-/// Where new groups are made that can have a quota.
+/// A group below which groups with a quota can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parent {
     version: Version,
@@ -33,21 +33,20 @@ enum Version {
     Two,
 }
 
-/// A control group whose processes may use so many CPUs; it goes away with this value,
-/// when they have ended.
+/// A control group with a CPU quota. It is removed with this value, once its processes have
+/// ended.
 #[derive(Debug)]
 pub(crate) struct Group {
     place: Outside,
 }
 
-/// Makes sure that servers can be limited to so many CPUs here: makes such a group, and
-/// removes it.
+/// Checks that servers can be limited to this many CPUs: creates such a group and removes it.
 pub(crate) fn check(home: &Home, cpus: f64) -> Result<(), LabError> {
     Group::new(home, cpus).map(drop)
 }
 
 impl Group {
-    /// A new one without processes.
+    /// Creates a group without processes.
     pub(crate) fn new(home: &Home, cpus: f64) -> Result<Self, LabError> {
         Self::below(&parent()?, home, cpus)
     }
@@ -61,24 +60,24 @@ impl Group {
         Ok(Self { place })
     }
 
-    /// Where the kernel shows it.
+    /// Its directory.
     pub(crate) fn dir(&self) -> &Path {
         self.place.path()
     }
 
-    /// Puts a process into it, with all its threads and all that it will start.
+    /// Moves a process into it, with all its threads and future children.
     pub(crate) fn add(&self, pid: u32) -> Result<(), LabError> {
         match write(&self.place.path().join("cgroup.procs"), &pid.to_string()) {
-            // It has ended; how, is for others to tell.
+            // It has ended, which its owner reports.
             Err(LabError::Io { source, .. }) if source.raw_os_error() == Some(NO_PROCESS) => Ok(()),
             written => written,
         }
     }
 }
 
-/// What is written where.
+/// The files to write and their contents.
 fn limit(version: Version, cpus: f64) -> Vec<(&'static str, String)> {
-    // The study's numbers are bounded far below what fits.
+    // The study bounds the number far below what fits.
     let quota_us = ((cpus * PERIOD_US as f64).round() as u64).max(MIN_QUOTA_US);
     match version {
         Version::One => vec![
@@ -89,7 +88,7 @@ fn limit(version: Version, cpus: f64) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Writes to a file of the kernel, all at once.
+/// Writes to a kernel file in one call.
 fn write(path: &Path, text: &str) -> Result<(), LabError> {
     let written = fs::OpenOptions::new().write(true).open(path);
     written
@@ -98,28 +97,30 @@ fn write(path: &Path, text: &str) -> Result<(), LabError> {
 }
 
 fn parent() -> Result<Parent, LabError> {
-    let groups = kernel::text("/proc/self/cgroup").unwrap_or_default();
-    find(&groups, &mounts::all())
+    find(&groups(&LOCAL))
 }
 
-/// Looks for it in a text of `/proc/self/cgroup`. A controller is in one version only.
-fn find(groups: &str, mounts: &[Mount]) -> Result<Parent, LabError> {
-    if let Some(dir) = version_1(groups, mounts) {
-        let version = Version::One;
-        return Ok(Parent { version, dir });
+/// Searches from this process's own groups up. A controller is in one version only.
+fn find(groups: &[OwnGroup]) -> Result<Parent, LabError> {
+    if let Some(own) = groups.iter().find(|group| group.has("cpu")) {
+        return Ok(Parent {
+            version: Version::One,
+            dir: own.dir(&LOCAL),
+        });
     }
-    let Some((own, top)) = version_2(groups, mounts) else {
+    let Some(own) = groups.iter().find(|group| group.is_unified()) else {
         return Err(LabError::NoCpuQuota {
             why: "no control groups are mounted here".to_owned(),
             remedy: "mount them first: mount -t cgroup2 none /sys/fs/cgroup".to_owned(),
         });
     };
-    // A group with processes in it, such as dyno's, shares nothing out to groups below.
+    let (own, top) = (own.dir(&LOCAL), own.mount.point.clone());
+    // A group that has processes, such as dyno's, cannot delegate controllers to groups below.
     let mut above = own.ancestors().take_while(|dir| dir.starts_with(&top));
     let parent = above.find(|dir| names_cpu(&dir.join("cgroup.subtree_control")));
     let parent = Parent {
         version: Version::Two,
-        dir: parent.ok_or_else(|| not_shared_out(&own, &top))?.to_owned(),
+        dir: parent.ok_or_else(|| not_delegated(&own, &top))?.to_owned(),
     };
     let procs = parent.dir.join("cgroup.procs");
     accessat(CWD, &procs, Access::WRITE_OK, AtFlags::EACCESS).map_err(|error| {
@@ -129,55 +130,16 @@ fn find(groups: &str, mounts: &[Mount]) -> Result<Parent, LabError> {
     Ok(parent)
 }
 
-/// This process's group in the hierarchy of version 1 that has the controller.
-fn version_1(groups: &str, mounts: &[Mount]) -> Option<PathBuf> {
-    let has_cpu = |list: &str| list.split(',').any(|name| name == "cpu");
-    let mut lines = groups.lines().filter_map(parse);
-    let (_, own) = lines.find(|(controllers, _)| has_cpu(controllers))?;
-    let mut mounts = mounts.iter();
-    let mount = mounts.find(|m| m.file_system == "cgroup" && has_cpu(&m.options))?;
-    Some(seen_in(mount, own))
-}
-
-/// This process's group in version 2, and the top of what it sees of that.
-fn version_2(groups: &str, mounts: &[Mount]) -> Option<(PathBuf, PathBuf)> {
-    let mut lines = groups.lines().filter_map(parse);
-    let (_, own) = lines.find(|(controllers, _)| controllers.is_empty())?;
-    let mount = mounts.iter().find(|m| m.file_system == "cgroup2")?;
-    Some((seen_in(mount, own), mount.point.clone()))
-}
-
-/// `4:cpu,cpuacct:/a/b` as the controllers and the group.
-fn parse(line: &str) -> Option<(&str, &str)> {
-    line.split_once(':')?.1.split_once(':')
-}
-
-/// Where a group is in a mount, of which a container may see a part only.
-fn seen_in(mount: &Mount, group: &str) -> PathBuf {
-    let below = Path::new(group).strip_prefix(&mount.root);
-    let inside = below.unwrap_or(Path::new("")).components();
-    // Above what this process sees, groups begin with `/..`.
-    let inside: PathBuf = inside
-        .filter(|part| matches!(part, Component::Normal(_)))
-        .collect();
-    // Joined with nothing a path gets a slash at its end, which messages would show.
-    let dir: PathBuf = mount.point.iter().chain(&inside).collect();
-    match dir.is_dir() {
-        true => dir,
-        false => mount.point.clone(),
-    }
-}
-
 fn names_cpu(list: &Path) -> bool {
-    let text = kernel::line(list).unwrap_or_default();
+    let text = host::line(&LOCAL, list).unwrap_or_default();
     text.split_whitespace().any(|name| name == "cpu")
 }
 
-fn not_shared_out(own: &Path, top: &Path) -> LabError {
+fn not_delegated(own: &Path, top: &Path) -> LabError {
     let (why, remedy) = match names_cpu(&top.join("cgroup.controllers")) {
         true => (
             format!(
-                "neither {} nor a control group above it shares out the controller cpu",
+                "neither {} nor a control group above it delegates the cpu controller",
                 own.display()
             ),
             format!(
@@ -187,8 +149,8 @@ fn not_shared_out(own: &Path, top: &Path) -> LabError {
             ),
         ),
         false => (
-            format!("there is no controller cpu in {}", top.display()),
-            "in a container, give it that controller; else use a kernel with CFS_BANDWIDTH"
+            format!("{} has no cpu controller", top.display()),
+            "in a container, delegate that controller to it; else use a kernel with CFS_BANDWIDTH"
                 .to_owned(),
         ),
     };
@@ -196,13 +158,13 @@ fn not_shared_out(own: &Path, top: &Path) -> LabError {
 }
 
 impl Parent {
-    /// The kernel let dyno make no such group here.
+    /// The kernel refused to create such a group here.
     fn refused(&self, why: &str) -> LabError {
         let dir = self.dir.display();
         let is_root = rustix::process::geteuid().is_root();
         let remedy = match (is_root, self.version) {
             (true, _) => format!(
-                "{dir} must be writable (in a container it often is not), and allow at least as many CPUs itself"
+                "{dir} must be writable (in a container it often is not) and have at least as many CPUs itself"
             ),
             (false, Version::Two) => format!("run dyno as root, or {}", in_a_scope()),
             (false, Version::One) => format!(
@@ -217,7 +179,7 @@ impl Parent {
     }
 }
 
-/// How systemd starts a program in a group whose parent has the controller.
+/// How systemd starts a program in a group whose parent delegates the controller.
 fn in_a_scope() -> &'static str {
     match rustix::process::geteuid().is_root() {
         true => "start dyno with: systemd-run --scope -p Delegate=yes dyno …",
@@ -227,12 +189,22 @@ fn in_a_scope() -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use host::mounts::{self, Mount};
+
     use super::*;
 
     /// A made-up hierarchy of version 2 with the groups `/a`, `/a/b` and `/a/b/c`.
     struct Tree {
         dir: tempfile::TempDir,
-        mounts: Vec<Mount>,
+        mount: Mount,
+    }
+
+    fn in_group(controllers: &[&str], path: &str, mount: &Mount) -> OwnGroup {
+        OwnGroup {
+            controllers: controllers.iter().map(ToString::to_string).collect(),
+            path: path.to_owned(),
+            mount: mount.clone(),
+        }
     }
 
     impl Tree {
@@ -251,7 +223,7 @@ mod tests {
                 top.display()
             );
             Self {
-                mounts: mounts::parse(&line),
+                mount: mounts::parse(&line).remove(0),
                 dir,
             }
         }
@@ -265,12 +237,12 @@ mod tests {
         }
 
         fn find(&self, own: &str) -> Result<Parent, LabError> {
-            find(&format!("1:name=systemd:/x\n0::{own}\n"), &self.mounts)
+            find(&[in_group(&[], own, &self.mount)])
         }
     }
 
     #[test]
-    fn version_2_has_new_groups_in_the_nearest_that_shares_cpus_out() {
+    fn version_2_takes_the_nearest_group_that_delegates_cpus() {
         let tree = Tree::new("/");
         tree.write("a/cgroup.subtree_control", "cpuset cpu memory\n");
         tree.write("a/b/cgroup.subtree_control", "memory cpuset\n");
@@ -296,19 +268,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_with_how_to_get_it() {
+    fn what_is_missing_is_reported_with_a_remedy() {
         let shown = |found: Result<Parent, LabError>| {
             let error = found.unwrap_err();
             format!("{error}; {}", error.remedy().unwrap())
         };
         let tree = Tree::new("/");
         let none = shown(tree.find("/a"));
-        assert!(none.contains("there is no controller cpu"), "{none}");
+        assert!(none.contains("has no cpu controller"), "{none}");
         tree.write("cgroup.controllers", "cpuset cpu io\n");
         let text = shown(tree.find("/a"));
-        assert!(text.contains("shares out the controller cpu"), "{text}");
+        assert!(text.contains("delegates the cpu controller"), "{text}");
         assert!(text.contains("systemd-run") && text.contains("echo +cpu"));
-        let text = shown(find("0::/\n", &[]));
+        let text = shown(find(&[]));
         assert!(text.contains("mount -t cgroup2"), "{text}");
     }
 
@@ -328,10 +300,14 @@ mod tests {
 
     #[test]
     fn version_1_is_taken_where_it_has_the_controller() {
-        let text = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
-                    32 30 0:28 / /proc/self rw - cgroup cgroup rw,cpu,cpuacct\n\
+        let text = "32 30 0:28 / /proc/self rw - cgroup cgroup rw,cpu,cpuacct\n\
                     33 30 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-        let found = find("4:cpu,cpuacct:/fd\n0::/\n", &mounts::parse(text)).unwrap();
+        let mounts = mounts::parse(text);
+        let groups = [
+            in_group(&[], "/", &mounts[1]),
+            in_group(&["cpu", "cpuacct"], "/fd", &mounts[0]),
+        ];
+        let found = find(&groups).unwrap();
         assert_eq!(found.version, Version::One);
         assert_eq!(found.dir, Path::new("/proc/self/fd"));
     }

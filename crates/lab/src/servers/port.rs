@@ -4,8 +4,9 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 
+use host::sockets;
+
 use crate::error::LabError;
-use crate::sockets;
 
 /// A port that nobody has now; somebody may before the server does.
 pub(super) fn free() -> Result<u16, LabError> {

@@ -1,85 +1,85 @@
-//! What a check is, and how what it saw becomes a finding.
+//! What a check is, and how its outcome becomes a finding.
 
 use super::{Finding, Level};
 
-/// Something that is looked at; `F` are the facts that it judges.
+/// A check of the facts `F`.
 #[derive(Debug)]
 pub struct Check<F> {
-    /// What is said of it.
+    /// What is said about it.
     pub about: About,
     /// Judges the facts.
     pub judge: fn(&F) -> Seen,
 }
 
-/// What is said of a check, here and in docs/doctor.md.
+/// What is said about a check, also in docs/doctor.md.
 #[derive(Debug, Clone, Copy)]
 pub struct About {
-    /// Its name. Words in capitals in `mend` stand for what a judge fills in.
+    /// For example `disk-free`.
     pub id: &'static str,
-    /// The worst that it can find.
+    /// Its most severe level.
     pub worst: Level,
-    /// In one sentence.
+    /// Why it matters, in one sentence.
     pub why: &'static str,
-    /// Who says so.
+    /// The source of the advice.
     pub source: &'static str,
-    /// What to do about it.
+    /// The remedy; words in capitals in it are placeholders.
     pub mend: Mend,
 }
 
-/// What mends a finding.
+/// The remedy of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mend {
-    /// Nothing has to be mended, or nobody can.
+    /// There is none, or none is needed.
     Nothing,
-    /// A command, or words where there is none.
+    /// A command, or advice.
     Words(&'static str),
-    /// A setting of the server.
+    /// A server setting.
     Setting {
         /// Its name.
         name: &'static str,
-        /// What to set it to.
+        /// The value that it should have.
         value: &'static str,
-        /// Whether the server takes it while it runs.
+        /// Whether it can be changed while the server runs.
         live: bool,
     },
 }
 
-/// What a judge saw, with the file or setting and its value.
+/// The outcome of a check, with the file or setting and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// It is as it should be.
+    /// No problem was found.
     Passed(String),
-    /// Why it could not be looked at.
+    /// Why it could not be done.
     Unseen(String),
-    /// It is not.
+    /// A problem was found.
     Found(Found),
 }
 
-/// Something that is not as it should be.
+/// A check that did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     level: Level,
     what: String,
-    /// What the words in capitals stand for.
+    /// Values of placeholders.
     fill: Vec<(&'static str, String)>,
-    /// What mends it here, where that is not what mends it elsewhere.
+    /// A remedy that replaces that of the check.
     mend: Option<String>,
 }
 
 impl Seen {
-    /// It is as it should be.
+    /// No problem was found.
     #[must_use]
     pub fn passed(what: impl Into<String>) -> Self {
         Self::Passed(what.into())
     }
 
-    /// It could not be looked at.
+    /// The check could not be done.
     #[must_use]
     pub fn unseen(why: impl Into<String>) -> Self {
         Self::Unseen(why.into())
     }
 
-    /// It is not as it should be.
+    /// A problem was found.
     #[must_use]
     pub fn found(level: Level, what: impl Into<String>) -> Self {
         Self::Found(Found {
@@ -90,13 +90,13 @@ impl Seen {
         })
     }
 
-    /// Numbers that are measured with it mislead.
+    /// Results are misleading.
     #[must_use]
     pub fn spoils(what: impl Into<String>) -> Self {
         Self::found(Level::Spoils, what)
     }
 
-    /// It may be meant, or cost a little.
+    /// Results may be some percent off.
     #[must_use]
     pub fn careful(what: impl Into<String>) -> Self {
         Self::found(Level::Careful, what)
@@ -108,7 +108,7 @@ impl Seen {
         Self::found(Level::Note, what)
     }
 
-    /// Says what a word in capitals of the mend stands for.
+    /// Sets a placeholder of the remedy.
     #[must_use]
     pub fn with(mut self, word: &'static str, value: impl ToString) -> Self {
         if let Self::Found(found) = &mut self {
@@ -117,7 +117,7 @@ impl Seen {
         self
     }
 
-    /// Says what mends it here, in place of what the check says.
+    /// Replaces the remedy of the check.
     #[must_use]
     pub fn mended_by(mut self, mend: impl Into<String>) -> Self {
         if let Self::Found(found) = &mut self {
@@ -126,7 +126,7 @@ impl Seen {
         self
     }
 
-    /// How much it matters.
+    /// Its level.
     #[must_use]
     pub fn level(&self) -> Level {
         match self {
@@ -137,15 +137,15 @@ impl Seen {
     }
 }
 
-/// Runs checks over facts. `mend` writes down what to do with what is looked at.
+/// Runs checks on facts. `mend` writes remedies for their subject.
 #[must_use]
-pub fn run<F>(
-    checks: &[Check<F>],
+pub fn run<'a, F: 'a>(
+    checks: impl IntoIterator<Item = &'a Check<F>>,
     facts: &F,
     of: &str,
     mend: impl Fn(Mend) -> Option<String>,
 ) -> Vec<Finding> {
-    let findings = checks.iter().map(|check| {
+    let findings = checks.into_iter().map(|check| {
         let about = &check.about;
         let (level, seen, mend) = match (check.judge)(facts) {
             Seen::Passed(seen) => (Level::Passed, seen, None),
@@ -169,10 +169,14 @@ pub fn run<F>(
     findings.collect()
 }
 
-/// The same checks where there is nothing to look at.
+/// Findings of checks that have no subject.
 #[must_use]
-pub fn unseen<F>(checks: &[Check<F>], of: &str, why: &str) -> Vec<Finding> {
-    let findings = checks.iter().map(|check| Finding {
+pub fn unseen<'a, F: 'a>(
+    checks: impl IntoIterator<Item = &'a Check<F>>,
+    of: &str,
+    why: &str,
+) -> Vec<Finding> {
+    let findings = checks.into_iter().map(|check| Finding {
         id: check.about.id.to_owned(),
         of: of.to_owned(),
         level: Level::Unseen,
@@ -189,7 +193,7 @@ fn filled(mend: String, fill: &[(&'static str, String)]) -> String {
     fill.fold(mend, |mend, (word, value)| mend.replace(word, value))
 }
 
-/// What to do on a host.
+/// The remedy on a host.
 #[must_use]
 pub fn on_host(mend: Mend) -> Option<String> {
     match mend {
@@ -204,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mend_names_what_was_found() {
+    fn placeholders_are_filled() {
         let check = Check {
             about: About {
                 id: "a",
@@ -222,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_may_know_better_what_mends_it() {
+    fn a_finding_may_replace_the_remedy() {
         let about = About {
             id: "a",
             worst: Level::Note,

@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engine::checks::{Demand, Facts};
 use engine::{Installed, Server};
+use host::{LOCAL, Memory, Place};
 
-use super::place;
 use crate::Database;
 use crate::doctor::asked::Asked;
-use crate::kernel;
-use crate::monitors::memory::field_bytes;
 use crate::server_process::is_own;
 
 /// A server that runs. What it does not tell is said by the checks.
@@ -21,7 +19,9 @@ pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> O
         .as_ref()
         .is_ok_and(|said| is_here(&database.addresses(), &said.settings));
     let data_dir = said.as_ref().ok().and_then(|said| data_dir(&said.settings));
-    let turning_disk = data_dir.filter(|_| here).and_then(|dir| place::turns(&dir));
+    let turning_disk = data_dir
+        .filter(|_| here)
+        .and_then(|dir| is_rotational(&dir));
     let data_bytes = said.as_ref().ok().and_then(|said| said.data_bytes);
     Some(Facts {
         name: database.shown(),
@@ -68,7 +68,11 @@ fn is_here(addresses: &[SocketAddr], settings: &BTreeMap<String, String>) -> boo
 }
 
 fn memory_bytes() -> Option<u64> {
-    field_bytes(&kernel::text("/proc/meminfo")?, "MemTotal")
+    Memory::read(&LOCAL).total_bytes
+}
+
+fn is_rotational(dir: &Path) -> Option<bool> {
+    Place::read(&LOCAL, dir).is_rotational()
 }
 
 /// A server that a study is going to start: its settings, then dyno's, then the defaults
@@ -98,7 +102,7 @@ pub(in crate::doctor) fn planned(
         memory_bytes: memory_bytes(),
         servers: asked.private_servers,
         data_bytes: None,
-        turning_disk: disk.and_then(|disk| place::turns(&disk)),
+        turning_disk: disk.and_then(|disk| is_rotational(&disk)),
         demand: Some(demand(asked)),
     }
 }

@@ -1,0 +1,198 @@
+//! What a machine does in a short interval without load.
+
+use std::collections::HashMap;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use measure::values::percent;
+use procfs_core::{FromBufRead, FromRead, LoadAverage, VmStat};
+
+use crate::files::{Files, entries, line, list_length, name, text};
+use crate::process;
+use crate::sample::cpu::{self, Cpus};
+use crate::sample::disk::{self, Disks};
+
+/// The most processes that are told apart; the others count only in the sum.
+const MAX_PROCESSES: usize = 3000;
+/// A process that ran less is not named, in % of one CPU.
+const NAMED_PCT: f64 = 2.0;
+/// The most processes that are named.
+const MAX_NAMED: usize = 5;
+
+/// What a machine did in a short interval.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Activity {
+    /// Length of the interval, in seconds.
+    pub seconds: f64,
+    /// CPUs that are online.
+    pub cpus: u64,
+    /// Time that other processes than this one ran, in % of all CPUs.
+    pub others_pct: Option<f64>,
+    /// Those that ran most, with their share of one CPU in %, the busiest first.
+    pub busiest: Vec<(String, f64)>,
+    /// Time that the hypervisor gave to others, in %.
+    pub steal_pct: Option<f64>,
+    /// Pages that were swapped in or out.
+    pub swapped_pages: Option<u64>,
+    /// The share of the time that each disk was busy, in %.
+    pub disks: Vec<(String, f64)>,
+    /// Processes that ran or waited for a disk, averaged over the last minute.
+    pub load_1m: Option<f64>,
+}
+
+/// Counters at an instant.
+struct Counters {
+    at: Instant,
+    cpu: Option<Cpus>,
+    /// Ticks of this process.
+    own: Option<u64>,
+    swapped: Option<u64>,
+    disks: Disks,
+    /// Ticks by process.
+    processes: HashMap<u32, u64>,
+}
+
+impl Activity {
+    /// Watches a machine, and of its disks those given, for as long as `interval`.
+    #[must_use]
+    pub fn watch(files: &dyn Files, interval: Duration, disks: &[String]) -> Self {
+        let before = counters(files, disks);
+        sleep(interval);
+        let after = counters(files, disks);
+        let load = text(files, "/proc/loadavg");
+        let load = load.and_then(|text| LoadAverage::from_read(text.as_bytes()).ok());
+        let online = line(files, "/sys/devices/system/cpu/online");
+        Self {
+            cpus: online.and_then(|list| list_length(&list)).unwrap_or(1),
+            busiest: busiest(files, &before, &after),
+            load_1m: load.map(|load| f64::from(load.one)),
+            ..between(&before, &after)
+        }
+    }
+}
+
+fn counters(files: &dyn Files, disks: &[String]) -> Counters {
+    let read = |file: &str| text(files, format!("/proc/{file}")).unwrap_or_default();
+    let processes = entries(files, "/proc");
+    let numbers = processes.iter().filter_map(|dir| name(dir)?.parse().ok());
+    let ticks = |pid: u32| process::read(files, pid).map(|process| process.cpu_ticks);
+    Counters {
+        at: Instant::now(),
+        cpu: cpu::parse(&read("stat")),
+        own: ticks(std::process::id()),
+        swapped: swapped(&read("vmstat")),
+        disks: disk::parse(&read("diskstats"), disks),
+        processes: numbers
+            .take(MAX_PROCESSES)
+            .filter_map(|pid| Some((pid, ticks(pid)?)))
+            .collect(),
+    }
+}
+
+fn swapped(vmstat: &str) -> Option<u64> {
+    let VmStat(counts) = VmStat::from_buf_read(vmstat.as_bytes()).ok()?;
+    let count = |name: &str| u64::try_from(*counts.get(name)?).ok();
+    count("pswpin")?.checked_add(count("pswpout")?)
+}
+
+fn between(before: &Counters, after: &Counters) -> Activity {
+    let seconds = after.at.duration_since(before.at).as_secs_f64();
+    let own = grown(before.own, after.own).unwrap_or(0) as f64;
+    let total = before.cpu.as_ref().zip(after.cpu.as_ref());
+    let total = total.map(|(before, after)| cpu::total(before, after));
+    let total = total.as_ref();
+    let disks = after.disks.iter().filter_map(|(name, after)| {
+        let change = disk::derive(before.disks.get(name)?, after)?;
+        let busy = percent(change.busy_ms / 1000.0, seconds)?;
+        Some((name.clone(), busy.min(100.0)))
+    });
+    Activity {
+        seconds,
+        others_pct: total.and_then(|total| percent((total.busy - own).max(0.0), total.all)),
+        steal_pct: total.and_then(|total| percent(total.stolen, total.all)),
+        swapped_pages: grown(before.swapped, after.swapped),
+        disks: disks.collect(),
+        ..Activity::default()
+    }
+}
+
+fn grown(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    after?.checked_sub(before?)
+}
+
+fn busiest(files: &dyn Files, before: &Counters, after: &Counters) -> Vec<(String, f64)> {
+    let seconds = after.at.duration_since(before.at).as_secs_f64();
+    let per_cpu = 100.0 / rustix::param::clock_ticks_per_second() as f64 / seconds;
+    let own = std::process::id();
+    let others = after.processes.iter().filter(|(pid, _)| **pid != own);
+    let mut ran: Vec<(u32, f64)> = others
+        .filter_map(|(pid, ticks)| {
+            let ticks = ticks.checked_sub(*before.processes.get(pid)?)?;
+            let share = ticks as f64 * per_cpu;
+            (share >= NAMED_PCT).then_some((*pid, share))
+        })
+        .collect();
+    ran.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ran.truncate(MAX_NAMED);
+    let named = ran.into_iter().filter_map(|(pid, share)| {
+        let name = line(files, format!("/proc/{pid}/comm"))?;
+        Some((format!("{name} ({pid})"), share))
+    });
+    named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::LOCAL;
+
+    fn at(at: Instant, stat: &str, own: u64, others: u64) -> Counters {
+        let busy_ms = own + others;
+        let line = format!("254 0 vda 1 2 3 4 5 6 7 8 9 {busy_ms} 11");
+        Counters {
+            at,
+            cpu: cpu::parse(stat),
+            own: Some(own),
+            swapped: Some(0),
+            disks: disk::parse(&line, &["vda".to_owned()]),
+            processes: [(1, others), (std::process::id(), own)].into(),
+        }
+    }
+
+    /// Two CPUs for one second, of which this process ran half a second.
+    #[test]
+    fn this_process_does_not_count_as_others() {
+        let now = Instant::now();
+        let before = at(now, "cpu  0 0 0 0 0 0 0 0\n", 0, 0);
+        let after = at(
+            now + Duration::from_secs(1),
+            "cpu  80 0 10 90 10 0 0 10\n",
+            50,
+            40,
+        );
+        let activity = between(&before, &after);
+        assert_eq!(activity.others_pct, Some(20.0));
+        assert_eq!(activity.steal_pct, Some(5.0));
+        assert_eq!(activity.disks, [("vda".to_owned(), 9.0)]);
+        assert_eq!(activity.swapped_pages, Some(0));
+        let busiest = busiest(&LOCAL, &before, &after);
+        assert_eq!(busiest.len(), 1);
+        assert!(busiest[0].0.ends_with("(1)"), "{busiest:?}");
+    }
+
+    #[test]
+    fn pages_swapped_in_and_out() {
+        assert_eq!(swapped("pswpin 3\npswpout 4\n"), Some(7));
+        for text in ["", "pswpin 3\n", "pswpin -1\npswpout 4\n", "pswpin x\n"] {
+            assert_eq!(swapped(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn this_host_can_be_watched() {
+        let activity = Activity::watch(&LOCAL, Duration::from_millis(50), &[]);
+        assert!(activity.seconds >= 0.05);
+        assert!(activity.load_1m.is_some() && activity.cpus > 0);
+        assert!(activity.others_pct.is_some());
+    }
+}

@@ -1,0 +1,290 @@
+//! Control groups, in either version: what they limit this process to, and what is left.
+
+use std::path::{Component, Path, PathBuf};
+
+use procfs_core::{FromBufRead, ProcessCGroup, ProcessCGroups};
+
+use crate::files::{Files, line, number, text};
+use crate::mounts::{self, Mount};
+
+/// The limits of version 2, and of version 1 with the controller that has each.
+const V2: [&str; 7] = [
+    "cpu.max",
+    "cpuset.cpus",
+    "cpuset.mems",
+    "memory.max",
+    "memory.high",
+    "io.max",
+    "pids.max",
+];
+const V1: [(&str, &str); 10] = [
+    ("cpu", "cpu.cfs_quota_us"),
+    ("cpu", "cpu.cfs_period_us"),
+    ("cpuset", "cpuset.cpus"),
+    ("cpuset", "cpuset.mems"),
+    ("memory", "memory.limit_in_bytes"),
+    ("blkio", "blkio.throttle.read_bps_device"),
+    ("blkio", "blkio.throttle.write_bps_device"),
+    ("blkio", "blkio.throttle.read_iops_device"),
+    ("blkio", "blkio.throttle.write_iops_device"),
+    ("pids", "pids.max"),
+];
+/// Deeper nesting is a mistake.
+const MAX_DEPTH: usize = 32;
+/// The most of a limit that is kept, in characters.
+const MAX_LIMIT: usize = 4096;
+/// Version 1 writes "no limit" as the largest multiple of the page size.
+const NO_MEMORY_LIMIT: u64 = 1 << 60;
+
+/// A group that this process is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its controllers in version 1; none in version 2.
+    pub controllers: Vec<String>,
+    /// Its path, as the kernel shows it to this process.
+    pub path: String,
+    /// Where its hierarchy is mounted.
+    pub mount: Mount,
+}
+
+impl Group {
+    /// The directory of the group: what a container sees of the hierarchy may begin below its
+    /// root, and groups outside of it are shown as `/..`.
+    #[must_use]
+    pub fn dir(&self, files: &dyn Files) -> PathBuf {
+        let below = Path::new(&self.path).strip_prefix(&self.mount.root);
+        let parts = below.unwrap_or(Path::new("")).components();
+        let inside: PathBuf = parts
+            .filter(|part| matches!(part, Component::Normal(_)))
+            .collect();
+        // Joined with nothing a path gets a slash at its end, which messages would show.
+        let dir: PathBuf = self.mount.point.iter().chain(&inside).collect();
+        match files.list(&dir) {
+            Ok(_) => dir,
+            Err(_) => self.mount.point.clone(),
+        }
+    }
+
+    /// The group's directory and those above it, whose limits hold too.
+    fn dirs(&self, files: &dyn Files) -> Vec<PathBuf> {
+        let dir = self.dir(files);
+        let up = dir.ancestors();
+        let up = up.take_while(|dir| dir.starts_with(&self.mount.point));
+        up.take(MAX_DEPTH).map(Path::to_owned).collect()
+    }
+
+    /// Whether this is the hierarchy of a controller in version 1.
+    #[must_use]
+    pub fn has(&self, controller: &str) -> bool {
+        self.controllers.iter().any(|name| name == controller)
+    }
+
+    /// Whether the hierarchy is of version 2.
+    #[must_use]
+    pub fn is_unified(&self) -> bool {
+        self.controllers.is_empty()
+    }
+}
+
+/// The groups of this process in all hierarchies that are mounted.
+#[must_use]
+pub fn groups(files: &dyn Files) -> Vec<Group> {
+    let text = text(files, "/proc/self/cgroup").unwrap_or_default();
+    let Ok(ProcessCGroups(groups)) = ProcessCGroups::from_buf_read(text.as_bytes()) else {
+        return Vec::new();
+    };
+    let mounts = mounts::all(files);
+    let groups = groups.into_iter().filter_map(|group| {
+        let mount = mounts.iter().find(|mount| is_mount_of(mount, &group))?;
+        Some(Group {
+            controllers: group.controllers,
+            path: group.pathname,
+            mount: mount.clone(),
+        })
+    });
+    groups.collect()
+}
+
+fn is_mount_of(mount: &Mount, group: &ProcessCGroup) -> bool {
+    match (mount.file_system.as_str(), group.controllers.as_slice()) {
+        ("cgroup2", []) => true,
+        ("cgroup", all @ [_, ..]) => all.iter().all(|name| mount.has_option(name)),
+        _ => false,
+    }
+}
+
+/// Every limit that is set, from this process's own groups up: name and value. The name of a
+/// limit of a group above says which group.
+pub(crate) fn limits(files: &dyn Files) -> Vec<(String, String)> {
+    let groups = groups(files);
+    groups.iter().flat_map(|group| of(files, group)).collect()
+}
+
+fn of(files: &dyn Files, group: &Group) -> Vec<(String, String)> {
+    let names: Vec<&str> = match group.is_unified() {
+        true => V2.to_vec(),
+        false => {
+            let ours = V1.iter().filter(|(controller, _)| group.has(controller));
+            ours.map(|(_, file)| *file).collect()
+        }
+    };
+    let mut limits = Vec::new();
+    for (height, dir) in group.dirs(files).iter().enumerate() {
+        for file in &names {
+            let value = line(files, dir.join(file)).filter(|value| is_limit(files, file, value));
+            let Some(value) = value else { continue };
+            let inside = dir.strip_prefix(&group.mount.point).unwrap_or(dir);
+            let name = match height {
+                0 => (*file).to_owned(),
+                _ => format!("{file} of /{}", inside.display()),
+            };
+            let value: String = value.chars().take(MAX_LIMIT).collect();
+            limits.push((name, value.replace('\n', "; ")));
+        }
+    }
+    // A period without a quota limits nothing.
+    let has_quota = limits
+        .iter()
+        .any(|(name, _)| name.starts_with("cpu.cfs_quota"));
+    limits.retain(|(name, _)| has_quota || !name.starts_with("cpu.cfs_period"));
+    limits
+}
+
+fn is_limit(files: &dyn Files, file: &str, value: &str) -> bool {
+    let all = |part: &str| line(files, format!("/sys/devices/system/{part}/online"));
+    match file {
+        "cpuset.cpus" => all("cpu").as_deref() != Some(value),
+        "cpuset.mems" => all("node").as_deref() != Some(value),
+        "memory.limit_in_bytes" => value
+            .parse()
+            .is_ok_and(|bytes: u64| bytes < NO_MEMORY_LIMIT),
+        _ => !value.starts_with("max") && value != "-1",
+    }
+}
+
+/// What is left below each memory limit of this process's groups, in bytes.
+pub(crate) fn memory_left(files: &dyn Files) -> Vec<u64> {
+    let mut left = Vec::new();
+    for group in groups(files) {
+        let (limit, usage) = match group.is_unified() {
+            true => ("memory.max", "memory.current"),
+            false if group.has("memory") => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+            false => continue,
+        };
+        left.extend(group.dirs(files).iter().filter_map(|dir| {
+            let limit = number(files, dir.join(limit))?;
+            // Page cache counts as used and is freed when memory is needed.
+            let stat = text(files, dir.join("memory.stat")).unwrap_or_default();
+            let cache = count(&stat, "total_inactive_file").or(count(&stat, "inactive_file"));
+            let used = number(files, dir.join(usage))?.saturating_sub(cache.unwrap_or(0));
+            Some(limit.saturating_sub(used))
+        }));
+    }
+    left
+}
+
+/// The number of a line `name number`.
+pub(crate) fn count(text: &str, name: &str) -> Option<u64> {
+    crate::files::field(text, name, ' ')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::made::Machine;
+
+    const V2_MOUNT: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+
+    fn unified(own: &str, files: &[(&str, &str)]) -> Machine {
+        let machine = Machine::with(&[
+            ("/proc/self/mountinfo", V2_MOUNT),
+            ("/proc/self/cgroup", &format!("0::{own}\n")),
+        ]);
+        for (path, text) in files {
+            machine.write(&format!("/sys/fs/cgroup/{path}"), text);
+        }
+        machine
+    }
+
+    #[test]
+    fn limits_that_are_set() {
+        let files = [
+            ("a/b/cpu.max", "max 100000\n"),
+            ("a/b/memory.max", "1073741824\n"),
+            ("a/memory.max", "max\n"),
+            ("a/cpu.max", "50000 100000\n"),
+        ];
+        let set = [
+            ("memory.max".to_owned(), "1073741824".to_owned()),
+            ("cpu.max of /a".to_owned(), "50000 100000".to_owned()),
+        ];
+        assert_eq!(limits(&unified("/a/b", &files).files), set);
+        assert_eq!(limits(&unified("/../../etc", &files).files), []);
+        assert_eq!(limits(&Machine::with(&[]).files), []);
+    }
+
+    /// Two hierarchies of version 1, of which the groups are `/a` and `/`.
+    fn version_1() -> Machine {
+        Machine::with(&[
+            (
+                "/proc/self/mountinfo",
+                "31 30 0:27 / /cg/memory rw - cgroup cgroup rw,memory\n\
+                 32 30 0:28 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
+            ),
+            (
+                "/proc/self/cgroup",
+                "4:memory:/a\n3:cpu,cpuacct:/\n2:pids:/x\n",
+            ),
+        ])
+    }
+
+    #[test]
+    fn version_1_says_no_limit_in_its_own_ways() {
+        let machine = version_1();
+        machine.write(
+            "/cg/memory/a/memory.limit_in_bytes",
+            "9223372036854771712\n",
+        );
+        machine.write("/cg/cpu/cpu.cfs_quota_us", "-1\n");
+        machine.write("/cg/cpu/cpu.cfs_period_us", "100000\n");
+        assert_eq!(limits(&machine.files), []);
+        machine.write("/cg/cpu/cpu.cfs_quota_us", "50000\n");
+        assert_eq!(limits(&machine.files).len(), 2);
+    }
+
+    #[test]
+    fn memory_that_is_left() {
+        let machine = version_1();
+        machine.write("/cg/memory/a/memory.limit_in_bytes", "1000\n");
+        machine.write("/cg/memory/a/memory.usage_in_bytes", "400\n");
+        let stat = "inactive_file 1\ntotal_inactive_file 100\n";
+        machine.write("/cg/memory/a/memory.stat", stat);
+        assert_eq!(memory_left(&machine.files), [700]);
+        let files = [
+            ("b/c/memory.max", "max\n"),
+            ("b/c/memory.current", "5\n"),
+            ("b/memory.max", "500\n"),
+            ("b/memory.current", "450\n"),
+        ];
+        assert_eq!(memory_left(&unified("/b/c", &files).files), [50]);
+        assert!(memory_left(&Machine::with(&[]).files).is_empty());
+    }
+
+    /// A container sees its own part as the top, and names it in one way or the other.
+    #[test]
+    fn a_container_does_not_see_what_is_above_it() {
+        let mount = V2_MOUNT.replace(" / ", " /docker/0a ");
+        for (own, dir) in [
+            ("/docker/0a", "/sys/fs/cgroup"),
+            ("/", "/sys/fs/cgroup"),
+            ("/../other", "/sys/fs/cgroup"),
+            ("/docker/0a/gone", "/sys/fs/cgroup"),
+            ("/docker/0a/a", "/sys/fs/cgroup/a"),
+        ] {
+            let machine = unified(own, &[("a/cgroup.procs", "")]);
+            machine.write("/proc/self/mountinfo", &mount);
+            let found = groups(&machine.files)[0].dir(&machine.files);
+            assert_eq!(found.to_str(), Some(dir), "{own}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The configuration of chrony with the files that it includes (chrony.conf(5)).
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::files::{Files, name};
+
+const FILES: [&str; 2] = ["/etc/chrony/chrony.conf", "/etc/chrony.conf"];
+/// The deepest nesting of included files; files may include themselves.
+const MAX_DEPTH: u32 = 8;
+/// The most files that are read.
+const MAX_FILES: u32 = 200;
+/// The most of a line that is kept, in characters.
+const MAX_LINE: usize = 100;
+
+/// How chrony is configured to step the clock.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Chrony {
+    /// Its configuration file.
+    pub file: String,
+    /// The `makestep` directive in effect, and the file that has it.
+    pub makestep: Option<(String, String)>,
+    /// A file or directory of the configuration that exists and could not be read.
+    pub unread: Option<String>,
+}
+
+pub(crate) fn read(files: &dyn Files) -> Option<Chrony> {
+    let mut known = FILES.iter().map(Path::new);
+    // A file that may not be read may exist.
+    let file = known.find(|file| match files.read(file) {
+        Ok(_) => true,
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    })?;
+    let mut reader = Reader {
+        files,
+        count: 0,
+        makestep: None,
+        unread: None,
+    };
+    reader.read(file, 0);
+    Some(Chrony {
+        file: file.display().to_string(),
+        makestep: reader.makestep,
+        unread: reader.unread.map(|path| path.display().to_string()),
+    })
+}
+
+struct Reader<'a> {
+    files: &'a dyn Files,
+    count: u32,
+    /// The last one, which takes effect.
+    makestep: Option<(String, String)>,
+    /// The first one.
+    unread: Option<PathBuf>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, file: &Path, depth: u32) {
+        if self.count >= MAX_FILES {
+            return;
+        }
+        self.count += 1;
+        let text = match self.files.read(file) {
+            Ok(text) => text,
+            Err(error) => return self.miss(file, error.kind()),
+        };
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let directive = words.next().unwrap_or_default().to_ascii_lowercase();
+            let included = match directive.as_str() {
+                "makestep" => {
+                    let line = line.trim().chars().take(MAX_LINE).collect();
+                    self.makestep = Some((line, file.display().to_string()));
+                    continue;
+                }
+                _ if depth >= MAX_DEPTH || self.count >= MAX_FILES => continue,
+                "include" => words.next().map(|pattern| self.matching(pattern)),
+                "confdir" => Some(self.of_directories(words)),
+                // A `sourcedir` has servers only.
+                _ => continue,
+            };
+            for file in included.unwrap_or_default() {
+                self.read(&file, depth + 1);
+            }
+        }
+    }
+
+    /// The files that match a pattern such as `/etc/chrony.d/*.conf`.
+    fn matching(&mut self, pattern: &str) -> Vec<PathBuf> {
+        let pattern = Path::new(pattern);
+        let (Some(dir), Some(pattern)) = (pattern.parent(), name(pattern)) else {
+            return Vec::new();
+        };
+        let mut files = self.entries(dir);
+        files.retain(|file| name(file).is_some_and(|name| matches(pattern, name)));
+        files
+    }
+
+    /// The `.conf` files of directories in order of name; the first directory's file hides
+    /// files of the same name in the others.
+    fn of_directories<'a>(&mut self, dirs: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
+        let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for file in dirs.flat_map(|dir| self.entries(Path::new(dir))) {
+            if let Some(name) = name(&file).filter(|name| name.ends_with(".conf")) {
+                files.entry(name.to_owned()).or_insert(file);
+            }
+        }
+        files.into_values().collect()
+    }
+
+    fn entries(&mut self, dir: &Path) -> Vec<PathBuf> {
+        let listed = self.files.list(dir);
+        listed.unwrap_or_else(|error| {
+            self.miss(dir, error.kind());
+            Vec::new()
+        })
+    }
+
+    /// A missing file means nothing to chrony, and a directory is no file.
+    fn miss(&mut self, path: &Path, why: ErrorKind) {
+        if !matches!(why, ErrorKind::NotFound | ErrorKind::IsADirectory) {
+            self.unread.get_or_insert_with(|| path.to_owned());
+        }
+    }
+}
+
+/// Whether a name matches a pattern in which `*` stands for any characters.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(name) = name.strip_prefix(start) else {
+        return false;
+    };
+    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let Some(mut name) = name.strip_suffix(end) else {
+        return false;
+    };
+    middle.split('*').all(|part| match name.split_once(part) {
+        Some((_, after)) => {
+            name = after;
+            true
+        }
+        None => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::made::Machine;
+
+    const MAIN: &str = "/etc/chrony.conf";
+
+    fn config(files: &[(&str, &str)]) -> Chrony {
+        read(&Machine::with(files).files).unwrap()
+    }
+
+    fn makestep(files: &[(&str, &str)]) -> Option<String> {
+        config(files).makestep.map(|(line, _)| line)
+    }
+
+    #[test]
+    fn the_last_makestep_holds() {
+        let one = |text: &str| makestep(&[(MAIN, text)]);
+        assert_eq!(one("# makestep 1 -1\npool x\n"), None);
+        assert_eq!(
+            one(" MakeStep 0.1 -1\n").as_deref(),
+            Some("MakeStep 0.1 -1")
+        );
+        let last = one("makestep 1 -1\nmakestep 1 3\n");
+        assert_eq!(last.as_deref(), Some("makestep 1 3"));
+        let long = one(&format!("makestep 1 {}", "3".repeat(5000)));
+        assert_eq!(long.unwrap().len(), MAX_LINE);
+    }
+
+    #[test]
+    fn a_makestep_may_be_in_an_included_file() {
+        let main = (MAIN, "makestep 1 3\nconfdir /etc/conf.d\n");
+        let chrony = config(&[main, ("/etc/conf.d/step.conf", "makestep 1 -1\n")]);
+        let file = "/etc/conf.d/step.conf".to_owned();
+        assert_eq!(chrony.makestep, Some(("makestep 1 -1".to_owned(), file)));
+        let other = ("/etc/conf.d/step.off", "makestep 1 -1\n");
+        assert_eq!(makestep(&[main, other]).as_deref(), Some("makestep 1 3"));
+        let main = (MAIN, "include /etc/*.d/no\ninclude /etc/d/*.conf\n");
+        let found = makestep(&[main, ("/etc/d/a.conf", "makestep 2 -1\n")]);
+        assert_eq!(found.as_deref(), Some("makestep 2 -1"));
+    }
+
+    /// A link to itself cannot be followed by anybody.
+    #[test]
+    fn what_exists_and_cannot_be_read_is_reported() {
+        let unread = |text: &str| {
+            let machine = Machine::with(&[(MAIN, text)]);
+            machine.link("/etc/loop", "loop");
+            read(&machine.files).unwrap().unread
+        };
+        for text in [
+            "makestep 1 3\ninclude /etc/loo*\n",
+            "confdir /etc/loop\n",
+            "include /etc/loop/*.conf\n",
+        ] {
+            assert_eq!(unread(text).as_deref(), Some("/etc/loop"), "{text}");
+        }
+        assert_eq!(unread("confdir /etc/none\ninclude /etc/none/*\n"), None);
+        let machine = Machine::with(&[]);
+        machine.link(MAIN, "chrony.conf");
+        let main = read(&machine.files).unwrap();
+        assert_eq!(main.unread.as_deref(), Some(MAIN));
+        assert_eq!(read(&Machine::with(&[]).files), None);
+    }
+
+    #[test]
+    fn of_two_files_with_one_name_the_first_counts() {
+        let files = [
+            (MAIN, "confdir /etc/a /etc/b\n"),
+            ("/etc/a/2.conf", "makestep 1 3\n"),
+            ("/etc/b/1.conf", "pool x\n"),
+            ("/etc/b/2.conf", "makestep 1 -1\n"),
+        ];
+        assert_eq!(makestep(&files).as_deref(), Some("makestep 1 3"));
+    }
+
+    #[test]
+    fn files_that_include_themselves_end() {
+        let text = "include /etc/*.conf\n".repeat(100) + "makestep 1 3\n";
+        let found = makestep(&[(MAIN, &text), ("/etc/other.conf", &text)]);
+        assert_eq!(found.as_deref(), Some("makestep 1 3"));
+    }
+
+    #[test]
+    fn patterns() {
+        assert!(matches("*.conf", "a.conf") && matches("a*c*e", "abcde"));
+        assert!(matches("a", "a") && matches("a*", "a") && matches("**", "a"));
+        assert!(!matches("a", "ab") && !matches("*.conf", "a.conf~"));
+        assert!(!matches("a*c*e", "ace.") && !matches("ab*bc", "abc"));
+    }
+}

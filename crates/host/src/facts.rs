@@ -1,0 +1,189 @@
+//! What a machine says of itself once.
+
+use std::path::Path;
+
+use crate::cgroup;
+use crate::clock::Clock;
+use crate::cpu::Cpu;
+use crate::files::{Files, field, line, list_length, text};
+use crate::memory::Memory;
+use crate::place::Place;
+use crate::virtualization;
+
+/// A machine. A field is absent where the machine does not tell.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Facts {
+    /// Its name.
+    pub hostname: Option<String>,
+    /// The operating system, as it names itself.
+    pub os: Option<String>,
+    /// Name, release and architecture of the kernel.
+    pub kernel: Option<String>,
+    /// Its CPUs.
+    pub cpu: Cpu,
+    /// Its memory.
+    pub memory: Memory,
+    /// Its clocks.
+    pub clock: Clock,
+    /// The hypervisor and the container around it, for example `KVM, Docker`.
+    pub virtualization: Option<String>,
+    /// CD-ROM and floppy drives.
+    pub removable_drives: Vec<String>,
+    /// What limits this process.
+    pub limits: Limits,
+    /// The disks that hold the operating system, below all volumes.
+    pub system_disks: Vec<String>,
+}
+
+/// What limits a process and all that it starts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Limits {
+    /// CPUs that it may use.
+    pub cpus: Option<u64>,
+    /// The most open files, to which a process may raise its limit; absent without a limit.
+    pub open_files: Option<u64>,
+    /// The most processes and threads of its user; absent without a limit.
+    pub processes: Option<u64>,
+    /// The first and the last port of connections to a server.
+    pub ports: Option<(u64, u64)>,
+    /// Limits of control groups by the kernel's name, and their values.
+    pub groups: Vec<(String, String)>,
+}
+
+impl Facts {
+    /// Reads a machine. Takes milliseconds.
+    #[must_use]
+    pub fn read(files: &dyn Files) -> Self {
+        let read = |path: &str| text(files, path).unwrap_or_default();
+        let cpuinfo = read("/proc/cpuinfo");
+        let os =
+            field(&read("/etc/os-release"), "PRETTY_NAME", '=').map(|name| name.replace('"', ""));
+        let system = Place::read(files, Path::new("/")).described.disks;
+        Self {
+            hostname: line(files, "/proc/sys/kernel/hostname"),
+            os,
+            kernel: kernel(files),
+            cpu: Cpu::read(files, &cpuinfo),
+            memory: Memory::read(files),
+            clock: Clock::read(files),
+            virtualization: virtualization::detect(files, &cpuinfo),
+            removable_drives: virtualization::removable_drives(files),
+            limits: Limits::read(files),
+            system_disks: system.into_iter().map(|disk| disk.name).collect(),
+        }
+    }
+}
+
+fn kernel(files: &dyn Files) -> Option<String> {
+    let part = |name: &str| line(files, format!("/proc/sys/kernel/{name}"));
+    // Kernels before 6.1 do not tell theirs, which is that of this program.
+    let arch = part("arch").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    Some(format!("{} {} {arch}", part("ostype")?, part("osrelease")?))
+}
+
+impl Limits {
+    fn read(files: &dyn Files) -> Self {
+        let own = text(files, "/proc/self/limits").unwrap_or_default();
+        let ports = line(files, "/proc/sys/net/ipv4/ip_local_port_range");
+        let groups = cgroup::limits(files);
+        Self {
+            cpus: cpus(files, &groups),
+            open_files: limit(&own, "Max open files", 1),
+            processes: limit(&own, "Max processes", 0),
+            ports: ports.and_then(|ports| {
+                let (first, last) = ports.split_once(char::is_whitespace)?;
+                Some((first.parse().ok()?, last.trim().parse().ok()?))
+            }),
+            groups,
+        }
+    }
+}
+
+/// A limit of this process: column 0 has the soft one, 1 the hard one. `None` for `unlimited`.
+fn limit(limits: &str, name: &str, column: usize) -> Option<u64> {
+    let mut lines = limits.lines();
+    let values = lines.find_map(|line| line.strip_prefix(name))?;
+    values.split_whitespace().nth(column)?.parse().ok()
+}
+
+/// By affinity and by quotas, of which a part of a CPU counts as none, but never less than 1.
+fn cpus(files: &dyn Files, groups: &[(String, String)]) -> Option<u64> {
+    let status = text(files, "/proc/self/status")?;
+    let allowed = list_length(field(&status, "Cpus_allowed_list", ':')?)?;
+    let quotas = groups.iter().filter_map(|(name, value)| {
+        let (quota, period) = match name.starts_with("cpu.max") {
+            true => value.split_once(' ')?,
+            false => {
+                let period = name.strip_prefix("cpu.cfs_quota")?;
+                let period = format!("cpu.cfs_period{period}");
+                let mut others = groups.iter();
+                (
+                    value.as_str(),
+                    others.find(|(name, _)| *name == period)?.1.as_str(),
+                )
+            }
+        };
+        let (quota, period): (u64, u64) = (quota.parse().ok()?, period.parse().ok()?);
+        quota.checked_div(period)
+    });
+    Some(quotas.fold(allowed, u64::min).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::LOCAL;
+    use crate::files::made::Machine;
+
+    #[test]
+    fn this_host_tells_itself() {
+        let facts = Facts::read(&LOCAL);
+        let uname = rustix::system::uname();
+        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+        assert_eq!(facts.hostname, Some(text(uname.nodename())));
+        let kernel = [uname.sysname(), uname.release(), uname.machine()].map(text);
+        assert_eq!(facts.kernel, Some(kernel.join(" ")));
+        let cpus = std::thread::available_parallelism().unwrap().get();
+        assert_eq!(facts.limits.cpus, Some(cpus as u64));
+        let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        assert_eq!(facts.limits.open_files, files.maximum);
+        assert!(facts.memory.available_bytes > Some(1 << 20));
+        assert!(facts.cpu.threads >= facts.limits.cpus);
+    }
+
+    #[test]
+    fn a_machine_that_tells_nothing() {
+        assert_eq!(Facts::read(&Machine::with(&[]).files), Facts::default());
+    }
+
+    #[test]
+    fn limits_of_a_process() {
+        let machine = Machine::with(&[
+            (
+                "/proc/self/limits",
+                "Limit                     Soft Limit           Hard Limit           Units     \n\
+                 Max processes             5000                 unlimited            processes \n\
+                 Max open files            1024                 4096                 files     \n",
+            ),
+            ("/proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n"),
+            ("/proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-7\n"),
+        ]);
+        let limits = Limits::read(&machine.files);
+        assert_eq!(limits.open_files, Some(4096));
+        assert_eq!(limits.processes, Some(5000));
+        assert_eq!(limits.ports, Some((32768, 60999)));
+        assert_eq!(limits.cpus, Some(8));
+        let cpus_with = |groups: &[(&str, &str)]| {
+            let groups = groups.iter();
+            let groups = groups.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            cpus(&machine.files, &groups.collect::<Vec<_>>())
+        };
+        assert_eq!(cpus_with(&[("cpu.max of /a", "350000 100000")]), Some(3));
+        assert_eq!(cpus_with(&[("cpu.max", "50000 100000")]), Some(1));
+        let version_1 = [
+            ("cpu.cfs_quota_us of /", "200000"),
+            ("cpu.cfs_period_us of /", "100000"),
+        ];
+        assert_eq!(cpus_with(&version_1), Some(2));
+    }
+}

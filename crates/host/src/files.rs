@@ -1,0 +1,265 @@
+//! Where a machine's files come from.
+
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// The most that is read of one file, in bytes. `/proc/stat` of a host with hundreds of cores
+/// and interrupts has some 100 KiB.
+const MAX_BYTES: u64 = 4 << 20;
+/// The most entries of a directory that are listed.
+const MAX_ENTRIES: usize = 10_000;
+/// The kernel's number for a file system in memory.
+const TMPFS: rustix::fs::FsWord = 0x0102_1994;
+
+/// The files of one machine. Everything in this crate reads through it, so a machine that is
+/// not this host needs no more than this.
+pub trait Files: Sync {
+    /// Reads a text file, up to a limit. What is not UTF-8 is replaced.
+    ///
+    /// # Errors
+    /// When there is no such file, or it cannot be read.
+    fn read(&self, path: &Path) -> io::Result<String>;
+
+    /// Lists a directory in order of name, up to a limit.
+    ///
+    /// # Errors
+    /// When there is no such directory, or it cannot be read.
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
+
+    /// The path without symbolic links.
+    ///
+    /// # Errors
+    /// When nothing has this path, or it cannot be reached.
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
+
+    /// The file system of a path.
+    ///
+    /// # Errors
+    /// When nothing has this path, or the operating system does not tell.
+    fn space(&self, path: &Path) -> io::Result<Space>;
+}
+
+/// The room in a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// What an unprivileged user may still write, in bytes.
+    pub free_bytes: u64,
+    /// In all, in bytes.
+    pub total_bytes: u64,
+    /// Whether it keeps files in memory.
+    pub is_memory: bool,
+    /// The number that tells it from other file systems.
+    pub device: u64,
+}
+
+/// A file's text; `None` if it cannot be read.
+pub fn text(files: &dyn Files, path: impl AsRef<Path>) -> Option<String> {
+    files.read(path.as_ref()).ok()
+}
+
+/// A file's text without the white space around it; `None` also if nothing is left.
+pub fn line(files: &dyn Files, path: impl AsRef<Path>) -> Option<String> {
+    let text = text(files, path)?;
+    let line = text.trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// A file that holds one number.
+pub fn number(files: &dyn Files, path: impl AsRef<Path>) -> Option<u64> {
+    line(files, path)?.parse().ok()
+}
+
+/// The entries of a directory; none if it cannot be read.
+pub(crate) fn entries(files: &dyn Files, dir: impl AsRef<Path>) -> Vec<PathBuf> {
+    files.list(dir.as_ref()).unwrap_or_default()
+}
+
+/// The last part of a path.
+pub(crate) fn name(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}
+
+/// The selected word of a choice such as `always [madvise] never`.
+pub(crate) fn selected(choice: String) -> String {
+    let rest = choice.split_once('[').map(|(_, rest)| rest);
+    match rest.and_then(|rest| rest.split_once(']')) {
+        Some((selected, _)) => selected.to_owned(),
+        None => choice,
+    }
+}
+
+/// The value of the first line `key<separator>value`.
+pub(crate) fn field<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
+    let mut pairs = text.lines().filter_map(|line| line.split_once(separator));
+    let (_, value) = pairs.find(|(name, _)| name.trim() == key)?;
+    Some(value.trim()).filter(|value| !value.is_empty())
+}
+
+/// How many numbers a list such as `0-3,8` names; `None` if it is no list.
+pub(crate) fn list_length(list: &str) -> Option<u64> {
+    list.trim().split(',').try_fold(0_u64, |length, part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        length.checked_add(last.checked_sub(first)?.checked_add(1)?)
+    })
+}
+
+/// This host.
+pub static LOCAL: Root = Root(Cow::Borrowed("/"));
+
+/// Files below a directory of this host, whose paths begin there.
+#[derive(Debug, Clone)]
+pub struct Root(Cow<'static, str>);
+
+impl Root {
+    /// Files below `dir`, for example a root directory that was made for a test.
+    #[must_use]
+    pub fn at(dir: &Path) -> Self {
+        let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        Self(Cow::Owned(dir.to_string_lossy().into_owned()))
+    }
+
+    fn real(&self, path: &Path) -> PathBuf {
+        Path::new(&*self.0).join(path.strip_prefix("/").unwrap_or(path))
+    }
+}
+
+impl Files for Root {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        // A named pipe would wait for a writer.
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        let mut file = File::options();
+        let file = file.read(true).custom_flags(flags).open(self.real(path))?;
+        file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        let found = fs::read_dir(self.real(dir))?.flatten();
+        let found = found.map(|entry| dir.join(entry.file_name()));
+        let mut found: Vec<PathBuf> = found.take(MAX_ENTRIES).collect();
+        found.sort();
+        Ok(found)
+    }
+
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let resolved = self.real(path).canonicalize()?;
+        Ok(match resolved.strip_prefix(&*self.0) {
+            Ok(inside) => Path::new("/").join(inside),
+            Err(_) => resolved,
+        })
+    }
+
+    fn space(&self, path: &Path) -> io::Result<Space> {
+        let path = self.real(path);
+        let space = rustix::fs::statvfs(&path)?;
+        Ok(Space {
+            free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+            total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
+            is_memory: rustix::fs::statfs(&path)?.f_type == TMPFS,
+            device: rustix::fs::stat(&path)?.st_dev,
+        })
+    }
+}
+
+/// A machine whose files a test makes.
+#[cfg(test)]
+pub(crate) mod made {
+    use super::*;
+
+    /// Its root directory goes away with it.
+    pub(crate) struct Machine {
+        _dir: tempfile::TempDir,
+        pub(crate) files: Root,
+    }
+
+    impl Machine {
+        /// A machine with these files.
+        pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let machine = Self {
+                files: Root::at(dir.path()),
+                _dir: dir,
+            };
+            for (path, text) in files {
+                machine.write(path, text);
+            }
+            machine
+        }
+
+        pub(crate) fn write(&self, path: &str, text: &str) {
+            let path = self.files.real(Path::new(path));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        pub(crate) fn link(&self, path: &str, target: &str) {
+            let path = self.files.real(Path::new(path));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let target = match target.starts_with('/') {
+                true => self.files.real(Path::new(target)),
+                false => PathBuf::from(target),
+            };
+            std::os::unix::fs::symlink(target, path).unwrap();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(list_length("0\n"), Some(1));
+        assert_eq!(list_length("0-3,8,10-11"), Some(7));
+        for wrong in ["", "3-1", "a", "0-", "0-18446744073709551615"] {
+            assert_eq!(list_length(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn fields_and_choices() {
+        assert_eq!(selected("always [madvise] never".into()), "madvise");
+        assert_eq!(selected("none".into()), "none");
+        assert_eq!(field("a : 1\nb: 2\n", "b", ':'), Some("2"));
+        assert_eq!(field("a : 1\nb:\n", "b", ':'), None);
+    }
+
+    #[test]
+    fn a_file_that_does_not_exist_is_absent() {
+        assert_eq!(text(&LOCAL, "/proc/self/nothing"), None);
+        assert_eq!(number(&LOCAL, "/proc/self/cmdline"), None);
+        assert!(line(&LOCAL, "/proc/self/stat").is_some());
+    }
+
+    #[test]
+    fn a_machine_may_be_a_directory() {
+        let machine = made::Machine::with(&[("/proc/one", " 1\n"), ("/proc/two", "2")]);
+        machine.link("/proc/also", "/proc/one");
+        let files = &machine.files;
+        assert_eq!(number(files, "/proc/also"), Some(1));
+        let also = files.resolve(Path::new("/proc/also")).unwrap();
+        assert_eq!(also, Path::new("/proc/one"));
+        let names = ["/proc/also", "/proc/one", "/proc/two"].map(PathBuf::from);
+        assert_eq!(entries(files, "/proc"), names);
+        assert!(entries(files, "/sys").is_empty());
+    }
+
+    #[test]
+    fn file_systems_are_told_apart() {
+        let space = |path: &str| LOCAL.space(Path::new(path)).unwrap();
+        let (memory, root) = (space("/dev/shm"), space("/"));
+        assert!(memory.is_memory && root.device != memory.device);
+        assert_eq!(space("/proc/self/root").device, root.device);
+        assert!(root.free_bytes > 0 && root.total_bytes >= root.free_bytes);
+        assert!(LOCAL.space(Path::new("/there/is/none")).is_err());
+    }
+}

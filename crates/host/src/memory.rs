@@ -1,0 +1,103 @@
+//! Main memory, swap, and how the kernel manages them.
+
+use crate::cgroup;
+use crate::files::{Files, line, number, selected, text};
+
+/// The memory of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// In bytes.
+    pub total_bytes: Option<u64>,
+    /// For new processes without swapping, within the limits of this process's control groups.
+    pub available_bytes: Option<u64>,
+    /// Swap space, in bytes.
+    pub swap_bytes: Option<u64>,
+    /// Swap space in use, in bytes.
+    pub swap_used_bytes: Option<u64>,
+    /// How readily the kernel swaps (0 to 200).
+    pub swappiness: Option<u64>,
+    /// The kernel's policy: 0 by heuristic, 1 always, 2 never more than there is.
+    pub overcommit: Option<u64>,
+    /// How much may be dirty before writers have to wait, in bytes.
+    pub dirty_bytes: Option<u64>,
+    /// When the kernel uses huge pages, for example `madvise`.
+    pub transparent_hugepages: Option<String>,
+}
+
+impl Memory {
+    /// Reads only this of a machine's facts.
+    #[must_use]
+    pub fn read(files: &dyn Files) -> Self {
+        let meminfo = text(files, "/proc/meminfo").unwrap_or_default();
+        let field = |name: &str| field_bytes(&meminfo, name);
+        let vm = |name: &str| number(files, format!("/proc/sys/vm/{name}"));
+        let total_bytes = field("MemTotal");
+        let swap_bytes = field("SwapTotal");
+        let by_ratio = || Some(total_bytes? / 100 * vm("dirty_ratio")?);
+        let left = cgroup::memory_left(files).into_iter();
+        Self {
+            total_bytes,
+            available_bytes: field("MemAvailable").map(|bytes| left.fold(bytes, u64::min)),
+            swap_bytes,
+            swap_used_bytes: swap_bytes.and_then(|total| total.checked_sub(field("SwapFree")?)),
+            swappiness: vm("swappiness"),
+            overcommit: vm("overcommit_memory"),
+            dirty_bytes: vm("dirty_bytes")
+                .filter(|bytes| *bytes > 0)
+                .or_else(by_ratio),
+            transparent_hugepages: line(files, "/sys/kernel/mm/transparent_hugepage/enabled")
+                .map(selected),
+        }
+    }
+}
+
+/// A line such as `MemTotal:       24684084 kB`.
+pub(crate) fn field_bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let value = crate::files::field(meminfo, name, ':')?;
+    let kib: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::made::Machine;
+
+    #[test]
+    fn what_the_kernel_tells() {
+        let machine = Machine::with(&[
+            (
+                "/proc/meminfo",
+                "MemTotal: 1000 kB\nMemAvailable:   900 kB\nSwapTotal: 100 kB\nSwapFree: 90 kB\n",
+            ),
+            ("/proc/sys/vm/dirty_bytes", "0\n"),
+            ("/proc/sys/vm/dirty_ratio", "20\n"),
+            (
+                "/sys/kernel/mm/transparent_hugepage/enabled",
+                "[always] x\n",
+            ),
+        ]);
+        let memory = Memory::read(&machine.files);
+        assert_eq!(memory.available_bytes, Some(900 * 1024));
+        assert_eq!(memory.swap_used_bytes, Some(10 * 1024));
+        assert_eq!(memory.dirty_bytes, Some(10 * 1024 * 20));
+        assert_eq!(memory.transparent_hugepages.as_deref(), Some("always"));
+        assert_eq!(memory.swappiness, None);
+        machine.write("/proc/sys/vm/dirty_bytes", "4096\n");
+        assert_eq!(Memory::read(&machine.files).dirty_bytes, Some(4096));
+    }
+
+    #[test]
+    fn damaged_text_is_absent() {
+        for text in [
+            "",
+            "Dirty",
+            "Dirty: x kB",
+            "Dirty: 3",
+            "Dirty: 18446744073709551615 kB",
+        ] {
+            assert_eq!(field_bytes(text, "Dirty"), None, "{text}");
+        }
+        assert_eq!(field_bytes("Dirty:    3 kB\n", "Dirty"), Some(3072));
+    }
+}

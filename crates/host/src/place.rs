@@ -1,0 +1,284 @@
+//! A directory: its file system, and the disks below it.
+
+use std::path::{Path, PathBuf};
+
+use measure::result::{self, Disk};
+
+use crate::device::{self, BLOCK_DEVICES};
+use crate::files::{Files, line, name, number, selected};
+use crate::mounts;
+
+/// The kernel counts in sectors of this size whatever the disk's are.
+const SECTOR_BYTES: u64 = 512;
+
+/// A directory, and what is below it. Of one that does not exist yet, where it would be.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Place {
+    /// What results keep of it: the file system, and the disks below all volumes.
+    pub described: result::Place,
+    /// What an unprivileged user may still write, in bytes.
+    pub free_bytes: Option<u64>,
+    /// Of the file system, in bytes.
+    pub total_bytes: Option<u64>,
+    /// Names of all block devices below it, disks as well as volumes.
+    pub devices: Vec<String>,
+    /// The request queues of its disks.
+    pub queues: Vec<Queue>,
+    /// The volumes below it.
+    pub volumes: Vec<Volume>,
+}
+
+/// How many requests a disk takes at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Queue {
+    /// The file that says so.
+    pub file: String,
+    /// Requests at a time.
+    pub depth: u64,
+    /// The most that it can be set to, where that is known.
+    pub max: Option<u64>,
+}
+
+/// A device that the kernel makes of others.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Volume {
+    /// The kernel's name, for example `md0`.
+    pub name: String,
+    /// What it is, for example `raid10 of sda, sdb`.
+    pub level: String,
+    /// Disks that are missing.
+    pub degraded: u64,
+    /// What it is doing, for example `resync`.
+    pub action: Option<String>,
+}
+
+impl Place {
+    /// Looks at a directory, or at the nearest one above it that exists.
+    #[must_use]
+    pub fn read(files: &dyn Files, path: &Path) -> Self {
+        let real = existing(files, path);
+        let real = real.as_deref();
+        let mounts = mounts::all(files);
+        let mount = real.and_then(|real| mounts::holding(&mounts, real));
+        let space = real.and_then(|real| files.space(real).ok());
+        let devices = real.map(|real| device::holding(files, real));
+        let mut place = Self::on(files, &devices.unwrap_or_default());
+        place.free_bytes = space.map(|space| space.free_bytes);
+        place.total_bytes = space.map(|space| space.total_bytes);
+        place.described = result::Place {
+            path: path.display().to_string(),
+            mount_point: mount.map(|mount| mount.point.display().to_string()),
+            file_system: mount.map(|mount| mount.file_system.clone()),
+            source: mount.map(|mount| mount.source.clone()),
+            options: mount.map(|mount| mount.options.clone()),
+            ..place.described
+        };
+        place
+    }
+
+    /// Looks at devices only.
+    fn on(files: &dyn Files, devices: &[String]) -> Self {
+        let layers = device::layers(files, devices);
+        let disks = layers.disks.iter();
+        Self {
+            queues: disks
+                .clone()
+                .filter_map(|disk| queue(files, disk))
+                .collect(),
+            volumes: layers
+                .volumes
+                .iter()
+                .map(|name| volume(files, name))
+                .collect(),
+            devices: disks.clone().chain(&layers.volumes).cloned().collect(),
+            described: result::Place {
+                disks: disks.map(|name| disk(files, name)).collect(),
+                ..result::Place::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Whether the disks below it rotate, if all of them know and agree.
+    #[must_use]
+    pub fn is_rotational(&self) -> Option<bool> {
+        let mut known = self.described.disks.iter().map(|disk| disk.rotational);
+        let first = known.next()??;
+        known.all(|other| other == Some(first)).then_some(first)
+    }
+}
+
+fn existing(files: &dyn Files, path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    path.ancestors().find_map(|path| files.resolve(path).ok())
+}
+
+fn dir_of(device: &str) -> PathBuf {
+    Path::new(BLOCK_DEVICES).join(device)
+}
+
+/// A volume has no scheduler, model or speed of its own: its disks have.
+fn disk(files: &dyn Files, name: &str) -> Disk {
+    let file = |file: &str| dir_of(name).join(file);
+    // A virtual disk says that it rotates when it does not know.
+    let is_virtual = name.starts_with("vd") || name.starts_with("xvd");
+    Disk {
+        name: name.to_owned(),
+        model: line(files, file("device/model")),
+        bytes: number(files, file("size")).and_then(|size| size.checked_mul(SECTOR_BYTES)),
+        scheduler: line(files, file("queue/scheduler")).map(selected),
+        rotational: number(files, file("queue/rotational"))
+            .map(|rotates| rotates != 0)
+            .filter(|rotates| !(*rotates && is_virtual)),
+        cache: line(files, file("queue/write_cache")),
+    }
+}
+
+/// What the driver of a disk says, else what the kernel queues.
+fn queue(files: &dyn Files, disk: &str) -> Option<Queue> {
+    let disk = dir_of(disk);
+    let own = disk.join("device/queue_depth");
+    let (file, depth, max) = match number(files, &own) {
+        Some(depth) => (own, depth, controller_queue(files, &disk)),
+        None => {
+            let file = disk.join("queue/nr_requests");
+            let depth = number(files, &file)?;
+            (file, depth, unscheduled_queue(files, &disk, depth))
+        }
+    };
+    Some(Queue {
+        file: file.display().to_string(),
+        depth,
+        max,
+    })
+}
+
+/// Without a scheduler, which could hold more, the kernel refuses more requests than the
+/// device has tags: `mq/0/nr_tags`, and the present depth where that is not known.
+fn unscheduled_queue(files: &dyn Files, disk: &Path, depth: u64) -> Option<u64> {
+    let scheduler = line(files, disk.join("queue/scheduler")).map(selected);
+    let tags = || number(files, disk.join("mq/0/nr_tags"));
+    (scheduler? == "none").then(|| tags().unwrap_or(depth))
+}
+
+/// The queue of a disk's SCSI controller: `host0/scsi_host/host0/can_queue`.
+fn controller_queue(files: &dyn Files, disk: &Path) -> Option<u64> {
+    let device = files.resolve(&disk.join("device")).ok()?;
+    device.ancestors().find_map(|dir| {
+        let host = dir.join("scsi_host").join(name(dir)?);
+        number(files, host.join("can_queue"))
+    })
+}
+
+fn volume(files: &dyn Files, device: &str) -> Volume {
+    let dir = dir_of(device);
+    let parts = device::parts(files, device);
+    let parts: Vec<&str> = parts.iter().filter_map(|part| name(part)).collect();
+    let level = line(files, dir.join("md/level"));
+    let level = level.as_deref().unwrap_or("volume");
+    Volume {
+        name: device.to_owned(),
+        level: format!("{level} of {}", parts.join(", ")),
+        degraded: number(files, dir.join("md/degraded")).unwrap_or(0),
+        action: line(files, dir.join("md/sync_action")).filter(|action| action != "idle"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::LOCAL;
+    use crate::files::made::Machine;
+
+    fn on(machine: &Machine, device: &str) -> Place {
+        Place::on(&machine.files, &[device.to_owned()])
+    }
+
+    #[test]
+    fn a_volume_is_described_by_its_disk() {
+        let machine = Machine::with(&[]);
+        machine.device("dm-1", &[("queue/scheduler", "[none]")]);
+        machine.device("sda/sda2", &[("partition", "2")]);
+        machine.volume("dm-1", &["sda/sda2"]);
+        machine.device(
+            "sda",
+            &[
+                ("queue/scheduler", "mq-deadline [bfq] none\n"),
+                ("queue/rotational", "1\n"),
+                ("queue/nr_requests", "64\n"),
+                ("device/queue_depth", "1\n"),
+                ("device/model", "ST4000NM\n"),
+            ],
+        );
+        let place = on(&machine, "dm-1");
+        let disk = Disk {
+            name: "sda".into(),
+            model: Some("ST4000NM".into()),
+            scheduler: Some("bfq".into()),
+            rotational: Some(true),
+            ..Disk::default()
+        };
+        assert_eq!(place.described.disks, [disk]);
+        assert_eq!(place.is_rotational(), Some(true));
+        assert_eq!(place.devices, ["sda", "dm-1"]);
+        assert_eq!(place.volumes[0].level, "volume of sda2");
+        let queue = &place.queues[0];
+        assert_eq!(queue.file, "/sys/block/sda/device/queue_depth");
+        assert_eq!((queue.depth, queue.max), (1, None));
+    }
+
+    #[test]
+    fn an_array_below_a_volume_is_found() {
+        let machine = Machine::with(&[]);
+        machine.device("md0", &[("md/level", "raid1\n"), ("md/degraded", "1\n")]);
+        machine.volume("md0", &["sda", "sdb"]);
+        machine.volume("dm-0", &["md0"]);
+        let place = on(&machine, "dm-0");
+        assert_eq!(place.devices, ["sda", "sdb", "dm-0", "md0"]);
+        let array = &place.volumes[1];
+        assert_eq!(
+            (array.level.as_str(), array.degraded),
+            ("raid1 of sda, sdb", 1)
+        );
+    }
+
+    #[test]
+    fn the_limit_of_a_queue() {
+        let machine = Machine::with(&[]);
+        let max = |disk: &str, scheduler: &str, tags: Option<&str>| {
+            let files = [
+                ("queue/nr_requests", "16\n"),
+                ("queue/scheduler", scheduler),
+            ];
+            machine.device(disk, &files);
+            if let Some(tags) = tags {
+                machine.device(disk, &[("mq/0/nr_tags", tags)]);
+            }
+            queue(&machine.files, disk).unwrap().max
+        };
+        assert_eq!(max("nvme0n1", "none [mq-deadline]\n", Some("16\n")), None);
+        assert_eq!(
+            max("nvme1n1", "[none] mq-deadline\n", Some("64\n")),
+            Some(64)
+        );
+        assert_eq!(max("nvme2n1", "none\n", None), Some(16));
+        // A controller limits its disks.
+        let host = "/sys/devices/host0";
+        machine.write(&format!("{host}/scsi_host/host0/can_queue"), "32\n");
+        machine.write(&format!("{host}/target0/0/queue_depth"), "1\n");
+        machine.link("/sys/block/sda/device", &format!("{host}/target0/0"));
+        let queue = queue(&machine.files, "sda").unwrap();
+        assert_eq!((queue.depth, queue.max), (1, Some(32)));
+    }
+
+    #[test]
+    fn a_place_without_a_disk_and_one_that_does_not_exist_yet() {
+        let proc = Place::read(&LOCAL, Path::new("/proc")).described;
+        assert_eq!(proc.file_system.as_deref(), Some("proc"));
+        assert_eq!(proc.disks, []);
+        let none = Place::read(&LOCAL, Path::new("/there/is/none"));
+        assert_eq!(none.described.path, "/there/is/none");
+        assert_eq!(none.described.mount_point.as_deref(), Some("/"));
+        assert!(none.free_bytes > Some(0) && none.total_bytes >= none.free_bytes);
+    }
+}

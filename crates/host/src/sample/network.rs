@@ -1,0 +1,92 @@
+//! What network interfaces receive and send (`/proc/net/dev`).
+
+use std::collections::BTreeMap;
+
+use measure::values::{Values, growth};
+use procfs_core::FromBufRead;
+use procfs_core::net::{DeviceStatus, InterfaceDeviceStatus};
+
+const MB: f64 = 1024.0 * 1024.0;
+/// A host of containers has thousands of interfaces; nobody looks at them all.
+const MAX_INTERFACES: usize = 64;
+
+/// Counters of interfaces by name.
+pub(super) type Interfaces = BTreeMap<String, DeviceStatus>;
+
+/// Reads the text of `/proc/net/dev`, without interfaces that never carried a packet.
+pub(super) fn parse(text: &str) -> Interfaces {
+    let Ok(InterfaceDeviceStatus(all)) = InterfaceDeviceStatus::from_buf_read(text.as_bytes())
+    else {
+        return Interfaces::new();
+    };
+    let used = all
+        .into_iter()
+        .filter(|(_, status)| status.recv_packets > 0 || status.sent_packets > 0);
+    let used: Interfaces = used.collect();
+    used.into_iter().take(MAX_INTERFACES).collect()
+}
+
+pub(super) fn derive(before: &Interfaces, after: &Interfaces, seconds: f64, values: &mut Values) {
+    for (name, after) in after {
+        let Some(before) = before.get(name) else {
+            continue;
+        };
+        let rate = |before, after| growth(before, after).map(|grown| grown / seconds);
+        let mut put = |what: &str, value| values.put(format!("net[{name}].{what}"), value);
+        let received = rate(before.recv_bytes, after.recv_bytes);
+        let sent = rate(before.sent_bytes, after.sent_bytes);
+        put("rx_mb_per_s", received.map(|bytes| bytes / MB));
+        put("tx_mb_per_s", sent.map(|bytes| bytes / MB));
+        put(
+            "rx_packets_per_s",
+            rate(before.recv_packets, after.recv_packets),
+        );
+        put(
+            "tx_packets_per_s",
+            rate(before.sent_packets, after.sent_packets),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo: 162553625299 223320337    0    0    0     0          0         0 162553625299 223320337    0    0    0     0       0          0
+  ifb0:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0
+  eth0: 621741270   23684    0    0    0     0          0         0  1557339   15811    0    0    0     0       0          0
+";
+
+    #[test]
+    fn rates_of_what_carries_packets() {
+        let before = parse(TEXT);
+        assert_eq!(before.keys().collect::<Vec<_>>(), ["eth0", "lo"]);
+        let mut after = before.clone();
+        let lo = after.get_mut("lo").unwrap();
+        lo.recv_bytes += 4 << 20;
+        lo.sent_packets += 500;
+        let mut values = Values::default();
+        derive(&before, &after, 2.0, &mut values);
+        assert_eq!(values.0["net[lo].rx_mb_per_s"], 2.0);
+        assert_eq!(values.0["net[lo].tx_packets_per_s"], 250.0);
+        assert_eq!(values.0["net[eth0].tx_mb_per_s"], 0.0);
+    }
+
+    #[test]
+    fn an_interface_that_appeared_or_was_reset_is_absent() {
+        let before = parse(TEXT);
+        let mut after = before.clone();
+        after.insert("new".into(), before["lo"].clone());
+        after.get_mut("lo").unwrap().recv_bytes = 0;
+        let mut values = Values::default();
+        derive(&before, &after, 1.0, &mut values);
+        assert!(!values.0.contains_key("net[new].rx_mb_per_s"));
+        assert!(!values.0.contains_key("net[lo].rx_mb_per_s"));
+        for text in ["", "lo: 1 2\n\nlo: 1 2 x\n", "\n\nlo: 1\n", "\n\n:"] {
+            assert!(parse(text).is_empty(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! TCP sockets of this host and the processes that hold them (`/proc/net/tcp`).
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+
+use procfs_core::net::{TcpNetEntries, TcpNetEntry, TcpState};
+use procfs_core::{ExplicitSystemInfo, FromBufReadSI};
+
+use crate::files::{LOCAL, text};
+
+/// A socket of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Socket {
+    inode: u64,
+    /// The user who opened it.
+    pub uid: u32,
+}
+
+/// The socket that listens on a port, at any address.
+#[must_use]
+pub fn listening(port: u16) -> Option<Socket> {
+    find(|entry| entry.state == TcpState::Listen && entry.local_address.port() == port)
+}
+
+/// The end `local` of a connection between two processes of this host.
+#[must_use]
+pub fn connected(local: SocketAddr, remote: SocketAddr) -> Option<Socket> {
+    find(|entry| {
+        canonical(entry.local_address) == canonical(local)
+            && canonical(entry.remote_address) == canonical(remote)
+    })
+}
+
+/// The process that has the socket open; `None` if this user may not see it.
+#[must_use]
+pub fn holder(socket: &Socket) -> Option<u32> {
+    let link = format!("socket:[{}]", socket.inode);
+    processes().find(|pid| has_open(*pid, &link))
+}
+
+/// All processes that this process sees.
+pub fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn find(is_wanted: impl Fn(&TcpNetEntry) -> bool) -> Option<Socket> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter();
+    let texts = tables.filter_map(|table| text(&LOCAL, table));
+    // Of these only the order of bytes counts.
+    let system = ExplicitSystemInfo {
+        boot_time_secs: 0,
+        ticks_per_second: 1,
+        page_size: 1,
+        is_little_endian: cfg!(target_endian = "little"),
+    };
+    let parse = |text: String| TcpNetEntries::from_buf_read(text.as_bytes(), &system).ok();
+    let parsed = texts.filter_map(parse);
+    let entry = parsed.flat_map(|table| table.0).find(is_wanted)?;
+    Some(Socket {
+        uid: entry.uid,
+        inode: entry.inode,
+    })
+}
+
+/// A socket for both families shows IPv4 as `::ffff:127.0.0.1`.
+fn canonical(address: SocketAddr) -> (IpAddr, u16) {
+    (address.ip().to_canonical(), address.port())
+}
+
+fn has_open(pid: u32, link: &str) -> bool {
+    let files = fs::read_dir(format!("/proc/{pid}/fd"));
+    let files = files.into_iter().flatten().flatten();
+    let mut links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    links.any(|target| target.as_os_str() == link)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_end_of_a_connection_has_its_process() {
+        for host in ["127.0.0.1", "::1"] {
+            let listener = std::net::TcpListener::bind((host, 0)).unwrap();
+            let at = listener.local_addr().unwrap();
+            let stream = std::net::TcpStream::connect(at).unwrap();
+            let accepted = listener.accept().unwrap();
+            let own = stream.local_addr().unwrap();
+            let socket = connected(at, own).unwrap();
+            assert_eq!(holder(&socket), Some(std::process::id()));
+            let listens = listening(at.port());
+            assert_eq!(listens.and_then(|s| holder(&s)), Some(std::process::id()));
+            assert_ne!(listens, Some(socket));
+            // A connected socket does not listen.
+            assert_eq!(listening(own.port()), None);
+            drop(accepted);
+        }
+    }
+}

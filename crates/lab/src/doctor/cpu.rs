@@ -1,0 +1,367 @@
+//! The CPUs: frequency, power, vulnerabilities, NUMA nodes.
+
+use host::{Cpu, PowerSetting};
+use measure::finding::Level::{Careful, Note, Spoils};
+
+use super::check::{About, Check, Mend, Seen};
+use super::machine::Machine;
+use super::rule::{at_least, graded, is_one_of};
+
+pub(super) const CHECKS: &[Check<Machine>] = &[
+    Check {
+        about: About {
+            id: "cpu-governor",
+            worst: Spoils,
+            why: "A governor that follows the load lowers the frequency of a CPU that waits for IO or locks, so the same work takes longer under a lighter load.",
+            source: "kernel docs, admin-guide/pm/cpufreq",
+            mend: Mend::Words("cpupower frequency-set -g performance"),
+        },
+        judge: |machine| governor(&machine.facts.cpu),
+    },
+    Check {
+        about: About {
+            id: "cpu-turbo",
+            worst: Careful,
+            why: "How far a CPU exceeds its nominal frequency depends on its temperature and on how many cores are busy, which differs from trial to trial and along a sweep.",
+            source: "MySQL on Optimus SSDs (SanDisk) (measured with turbo off); kernel docs, admin-guide/pm/intel_pstate",
+            mend: Mend::Words("echo VALUE > FILE"),
+        },
+        judge: |machine| match &machine.facts.cpu.turbo {
+            None => Seen::unseen(
+                "/sys/devices/system/cpu has neither intel_pstate/no_turbo nor cpufreq/boost",
+            ),
+            Some((false, file)) => Seen::passed(format!("{file}: turbo is off")),
+            Some((true, file)) => Seen::careful(format!("{file}: turbo is on"))
+                .with("VALUE", u8::from(file.ends_with("no_turbo")))
+                .with("FILE", file),
+        },
+    },
+    Check {
+        about: About {
+            id: "cpu-idle-states",
+            worst: Careful,
+            why: "A CPU in a deep idle state takes long to wake, which makes a light load look slower than a heavy one.",
+            source: "kernel docs, admin-guide/pm/cpuidle",
+            mend: Mend::Words("cpupower idle-set -D 100"),
+        },
+        judge: |machine| {
+            let states = &machine.facts.cpu.idle;
+            let allowed = states.iter().filter(|state| !state.is_disabled);
+            match allowed.max_by_key(|state| state.exit_us) {
+                None if states.is_empty() => at_least(None, &[], IDLE_STATES, |_| String::new()),
+                None => Seen::passed(format!("{IDLE_STATES}: all states are disabled")),
+                Some(deepest) => {
+                    let exit_us = Some(deepest.exit_us as f64);
+                    at_least(exit_us, &[(100.0, Careful)], &deepest.file, |us| {
+                        format!("{us} us to wake from {}", deepest.name)
+                    })
+                }
+            }
+        },
+    },
+    Check {
+        about: About {
+            id: "power-saving",
+            worst: Spoils,
+            why: "A machine that saves power runs below its highest frequency, and how far below varies with time.",
+            source: "kernel docs, admin-guide/pm/intel_pstate (energy_performance_preference) and userspace-api/sysfs-platform_profile",
+            mend: Mend::Words("echo performance | tee FILES"),
+        },
+        judge: |machine| power(&machine.facts.cpu.power),
+    },
+    Check {
+        about: About {
+            id: "battery",
+            worst: Spoils,
+            why: "A machine on battery runs slower, and slower still as the battery drains.",
+            source: "kernel docs, ABI/testing/sysfs-class-power",
+            mend: Mend::Words("connect it to a power supply"),
+        },
+        judge: |machine| {
+            let supply = match machine.facts.cpu.on_battery {
+                None => "no battery",
+                Some(false) => "not on battery",
+                Some(true) => "on battery",
+            };
+            let files = "/sys/class/power_supply/*/online";
+            is_one_of(Some(supply), &[("on battery", Spoils)], files)
+        },
+    },
+    Check {
+        about: About {
+            id: "cpu-mitigations",
+            worst: Note,
+            why: "Mitigations of CPU vulnerabilities make system calls slower, so only machines with the same mitigations compare.",
+            source: "kernel docs, admin-guide/hw-vuln",
+            mend: Mend::Nothing,
+        },
+        judge: |machine| mitigations(&machine.facts.cpu),
+    },
+    Check {
+        about: About {
+            id: "numa-nodes",
+            worst: Note,
+            why: "Memory of another NUMA node is slower, and where the buffer pool is placed changes with each start of the server.",
+            source: "MySQL on Optimus SSDs (SanDisk) (two nodes); MySQL manual, innodb_numa_interleave",
+            mend: Mend::Words(
+                "innodb_numa_interleave = ON in the server's option file, or numactl --cpunodebind=0 --membind=0 for server and dyno",
+            ),
+        },
+        judge: |machine| {
+            let nodes = machine.facts.cpu.numa_nodes.map(|nodes| nodes as f64);
+            let file = "/sys/devices/system/node/online";
+            at_least(nodes, &[(2.0, Note)], file, |nodes| {
+                format!("number of nodes: {nodes}")
+            })
+        },
+    },
+    Check {
+        about: About {
+            id: "numa-balancing",
+            worst: Careful,
+            why: "The kernel moves pages of the buffer pool between NUMA nodes during the measurement, and causes page faults to find out which.",
+            source: "kernel docs, admin-guide/sysctl/kernel (numa_balancing)",
+            mend: Mend::Words("sysctl kernel.numa_balancing=0"),
+        },
+        judge: |machine| {
+            let cpu = &machine.facts.cpu;
+            let file = "/proc/sys/kernel/numa_balancing";
+            let value = cpu.numa_balancing.map(|value| value as f64);
+            let thresholds: &[_] = match cpu.numa_nodes {
+                Some(1) => &[],
+                _ => &[(1.0, Careful)],
+            };
+            at_least(value, thresholds, file, |value| value.to_string())
+        },
+    },
+];
+
+const IDLE_STATES: &str = "/sys/devices/system/cpu/cpu*/cpuidle/state*/latency";
+
+fn governor(cpu: &Cpu) -> Seen {
+    const FILE: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
+    if cpu.governors.is_empty() {
+        return Seen::unseen(format!(
+            "{FILE}: not available; in a virtual machine the hypervisor's host sets the frequency"
+        ));
+    }
+    let driver = cpu.driver.as_deref().unwrap_or("unknown driver");
+    let seen = format!("{FILE}: {} ({driver})", cpu.governors.join(", "));
+    // With these drivers `powersave` means that the hardware itself follows the load.
+    let follows = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"].contains(&driver);
+    match cpu.governors.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["performance"] => Seen::passed(seen),
+        _ if cpu.governors.iter().any(|name| name == "powersave") && !follows => Seen::spoils(seen),
+        _ => Seen::careful(seen),
+    }
+}
+
+/// Values are names, or the numbers that the driver gives them.
+fn power(settings: &[PowerSetting]) -> Seen {
+    const OFF: [&str; 2] = ["performance", "0"];
+    const FULL: [&str; 5] = ["power", "low-power", "quiet", "cool", "255"];
+    let is_off = |setting: &&PowerSetting| OFF.contains(&setting.value.as_str());
+    let shown = |settings: &[&PowerSetting]| {
+        let shown = settings.iter();
+        let shown = shown.map(|setting| format!("{}: {}", setting.file, setting.value));
+        shown.collect::<Vec<_>>().join(", ")
+    };
+    let (off, on): (Vec<&PowerSetting>, Vec<&PowerSetting>) = settings.iter().partition(is_off);
+    match (off.as_slice(), on.as_slice()) {
+        ([], []) => Seen::unseen(
+            "neither energy_performance_preference of a CPU nor /sys/firmware/acpi/platform_profile is available",
+        ),
+        (off, []) => Seen::passed(shown(off)),
+        (_, on) => {
+            let is_full = on
+                .iter()
+                .any(|setting| FULL.contains(&setting.value.as_str()));
+            let mut files: Vec<&str> = on.iter().map(|setting| &*setting.everywhere).collect();
+            files.dedup();
+            let level = if is_full { Spoils } else { Careful };
+            Seen::found(level, shown(on)).with("FILES", files.join(" "))
+        }
+    }
+}
+
+fn mitigations(cpu: &Cpu) -> Seen {
+    const DIR: &str = "/sys/devices/system/cpu/vulnerabilities";
+    let Some(vulnerabilities) = &cpu.vulnerabilities else {
+        return Seen::unseen(format!("{DIR}: not available"));
+    };
+    let states = [("Mitigation", "mitigated"), ("Vulnerable", "not mitigated")];
+    let lists = states.iter().filter_map(|(state, words)| {
+        let with = vulnerabilities.iter();
+        let with = with.filter(|(_, known)| known.starts_with(state));
+        let names: Vec<&str> = with.map(|(name, _)| name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("{words}: {}", names.join(", ")))
+    });
+    let lists: Vec<String> = lists.collect();
+    let level = (!lists.is_empty()).then_some(Note);
+    let shown = match level {
+        Some(_) => lists.join("; "),
+        None => "not affected".to_owned(),
+    };
+    graded(level, format!("{DIR}: {shown}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use host::{Facts, IdleState};
+    use measure::finding::Level::{self, Passed, Unseen};
+
+    use super::*;
+
+    fn judge(id: &str, cpu: Cpu) -> Seen {
+        let machine = Machine {
+            facts: Facts {
+                cpu,
+                ..Facts::default()
+            },
+            ..Machine::default()
+        };
+        let check = CHECKS.iter().find(|check| check.about.id == id);
+        (check.unwrap().judge)(&machine)
+    }
+
+    #[test]
+    fn governors() {
+        let with = |governors: &[&str], driver: &str| {
+            let cpu = Cpu {
+                governors: governors.iter().map(ToString::to_string).collect(),
+                driver: Some(driver.to_owned()),
+                ..Cpu::default()
+            };
+            judge("cpu-governor", cpu).level()
+        };
+        assert_eq!(with(&["performance"], "acpi-cpufreq"), Passed);
+        assert_eq!(with(&["performance", "schedutil"], "acpi-cpufreq"), Careful);
+        assert_eq!(with(&["powersave"], "intel_pstate"), Careful);
+        assert_eq!(with(&["powersave"], "acpi-cpufreq"), Spoils);
+    }
+
+    #[test]
+    fn turbo_is_switched_off_in_the_drivers_own_way() {
+        let with = |on, file: &str| {
+            let turbo = Some((on, file.to_owned()));
+            let cpu = Cpu {
+                turbo,
+                ..Cpu::default()
+            };
+            judge("cpu-turbo", cpu)
+        };
+        assert_eq!(with(false, "/x/boost").level(), Passed);
+        for (file, value) in [("/x/no_turbo", 1), ("/x/boost", 0)] {
+            let on = Seen::careful(format!("{file}: turbo is on"));
+            assert_eq!(with(true, file), on.with("VALUE", value).with("FILE", file));
+        }
+    }
+
+    #[test]
+    fn only_the_deepest_idle_state_that_is_allowed_counts() {
+        let state = |name: &str, exit_us, is_disabled| IdleState {
+            name: name.to_owned(),
+            exit_us,
+            is_disabled,
+            file: format!("/{name}/latency"),
+        };
+        let with = |idle: Vec<IdleState>| {
+            let cpu = Cpu {
+                idle,
+                ..Cpu::default()
+            };
+            judge("cpu-idle-states", cpu)
+        };
+        let (light, deep) = (state("C1", 2, false), state("C6", 133, false));
+        let seen = Seen::careful("/C6/latency: 133 us to wake from C6");
+        assert_eq!(with(vec![light.clone(), deep]), seen);
+        let disabled = state("C6", 133, true);
+        assert_eq!(with(vec![light, disabled.clone()]).level(), Passed);
+        assert_eq!(with(vec![disabled]).level(), Passed);
+    }
+
+    fn setting(cpu: &str, value: &str) -> PowerSetting {
+        PowerSetting {
+            file: format!("/{cpu}/preference"),
+            value: value.to_owned(),
+            everywhere: "/cpu*/preference".into(),
+        }
+    }
+
+    #[test]
+    fn power_saving_is_switched_off_on_all_cpus() {
+        let profile = PowerSetting {
+            file: "/profile".into(),
+            value: "balanced".into(),
+            everywhere: "/profile".into(),
+        };
+        let settings = [
+            setting("cpu0", "performance"),
+            setting("cpu1", "default"),
+            setting("cpu5", "power"),
+            profile,
+        ];
+        let seen = "/cpu1/preference: default, /cpu5/preference: power, /profile: balanced";
+        let files = "/cpu*/preference /profile";
+        assert_eq!(power(&settings), Seen::spoils(seen).with("FILES", files));
+    }
+
+    #[test]
+    fn degrees_of_power_saving() {
+        for (value, level) in [
+            ("performance", Passed),
+            ("0", Passed),
+            ("balance_performance", Careful),
+            ("balanced-performance", Careful),
+            ("200", Careful),
+            ("low-power", Spoils),
+        ] {
+            assert_eq!(power(&[setting("cpu0", value)]).level(), level, "{value}");
+        }
+    }
+
+    #[test]
+    fn batteries() {
+        let with = |on_battery| {
+            let cpu = Cpu {
+                on_battery,
+                ..Cpu::default()
+            };
+            judge("battery", cpu).level()
+        };
+        let levels = [Some(true), Some(false), None].map(with);
+        assert_eq!(levels, [Spoils, Passed, Passed]);
+    }
+
+    #[test]
+    fn vulnerabilities_are_named() {
+        let with = |states: &[(&str, &str)]| {
+            let states = states.iter();
+            let states = states.map(|(name, state)| ((*name).to_owned(), (*state).to_owned()));
+            mitigations(&Cpu {
+                vulnerabilities: Some(states.collect()),
+                ..Cpu::default()
+            })
+        };
+        assert_eq!(with(&[("meltdown", "Not affected")]).level(), Passed);
+        let both = with(&[("mds", "Mitigation: Clear"), ("srbds", "Vulnerable")]);
+        let seen = "/sys/devices/system/cpu/vulnerabilities: mitigated: mds; not mitigated: srbds";
+        assert_eq!(both, Seen::note(seen));
+    }
+
+    #[test]
+    fn nodes_and_their_balancing() {
+        let with = |numa_nodes, numa_balancing| -> [Level; 2] {
+            let cpu = Cpu {
+                numa_nodes,
+                numa_balancing,
+                ..Cpu::default()
+            };
+            ["numa-nodes", "numa-balancing"].map(|id| judge(id, cpu.clone()).level())
+        };
+        assert_eq!(with(None, None), [Unseen, Unseen]);
+        assert_eq!(with(Some(1), Some(1)), [Passed, Passed]);
+        assert_eq!(with(Some(2), Some(1)), [Note, Careful]);
+        assert_eq!(with(Some(2), Some(0)), [Note, Passed]);
+    }
+}

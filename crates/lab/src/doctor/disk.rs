@@ -1,0 +1,232 @@
+//! The disks below a directory that holds data, and how the kernel drives them.
+
+use host::{Queue, Volume};
+use measure::finding::Level::{Careful, Note, Spoils};
+
+use super::check::{About, Check, Mend, Seen};
+use super::machine::DataPlace;
+
+/// A shorter queue keeps a disk with several heads or chips from working in parallel.
+const SHORT_QUEUE: u64 = 32;
+/// Long enough.
+const LONG_QUEUE: u64 = 128;
+
+pub(super) const CHECKS: &[Check<DataPlace>] = &[
+    Check {
+        about: About {
+            id: "io-scheduler",
+            worst: Spoils,
+            why: "A fair IO scheduler delays a database's requests: with CFQ AnandTech saw CPUs only 60-70 % busy; with deadline they were busy.",
+            source: "OLTP Linux on ESX 3.5 (AnandTech) (deadline), MySQL on Optimus SSDs (SanDisk) (noop); kernel docs, block/switching-sched",
+            mend: Mend::Words("echo SCHEDULER | tee FILES"),
+        },
+        judge: scheduler,
+    },
+    Check {
+        about: About {
+            id: "data-beside-system",
+            worst: Careful,
+            why: "Logs, swap and the files of all programs share the disk with the data.",
+            source: "MySQL on VMware ESX (Sun, VMware), best practices (operating system and database on separate disks)",
+            mend: Mend::Words(
+                "use a separate disk for the data: server.directory in the study, DYNO_CACHE_DIR=/path, or the server's datadir",
+            ),
+        },
+        judge: beside_system,
+    },
+    Check {
+        about: About {
+            id: "raid",
+            worst: Spoils,
+            why: "An array that is degraded or rebuilding is slower than usual, and software RAID takes CPU time from the server.",
+            source: "MySQL on VMware ESX (Sun, VMware), best practices (hardware RAID, 0+1); kernel docs, admin-guide/md",
+            mend: Mend::Words("wait until the array is in sync: cat /proc/mdstat"),
+        },
+        judge: raid,
+    },
+    Check {
+        about: About {
+            id: "queue-depth",
+            worst: Note,
+            why: "With a short queue the disk works on few requests in parallel.",
+            source: "MySQL on VMware ESX (Sun, VMware), best practices (queue depth 128); kernel docs, ABI/stable/sysfs-block (nr_requests)",
+            mend: Mend::Words("echo NUMBER > FILE"),
+        },
+        judge: queue,
+    },
+];
+
+impl DataPlace {
+    fn disks(&self) -> Vec<&str> {
+        let disks = self.place.described.disks.iter();
+        disks.map(|disk| disk.name.as_str()).collect()
+    }
+
+    fn no_disk(&self) -> Seen {
+        Seen::unseen(format!("{}: no disk known to the kernel", self.mount()))
+    }
+}
+
+fn scheduler(data: &DataPlace) -> Seen {
+    let disks = data.place.described.disks.iter();
+    let known = disks.filter_map(|disk| {
+        let file = format!("/sys/block/{}/queue/scheduler", disk.name);
+        Some((file, disk.scheduler.as_deref()?))
+    });
+    let known: Vec<(String, &str)> = known.collect();
+    let shown = |known: &[(String, &str)]| {
+        let known = known.iter().map(|(file, name)| format!("{file}: {name}"));
+        known.collect::<Vec<_>>().join(", ")
+    };
+    if known.is_empty() {
+        return data.no_disk();
+    }
+    let mut fair = known.clone();
+    fair.retain(|(_, name)| ["cfq", "bfq", "anticipatory"].contains(name));
+    let better = match fair.first() {
+        None => return Seen::passed(shown(&known)),
+        Some((_, "bfq")) => "mq-deadline",
+        // Of kernels before blk-mq, as its name is.
+        Some(_) => "deadline",
+    };
+    let files: Vec<&str> = fair.iter().map(|(file, _)| file.as_str()).collect();
+    Seen::spoils(shown(&fair))
+        .with("SCHEDULER", better)
+        .with("FILES", files.join(" "))
+}
+
+fn beside_system(data: &DataPlace) -> Seen {
+    let disks = data.disks();
+    if disks.is_empty() || data.system_disks.is_empty() {
+        return data.no_disk();
+    }
+    let is_system = |disk: &&&str| data.system_disks.iter().any(|system| system == **disk);
+    match disks.iter().find(is_system) {
+        Some(disk) => Seen::careful(format!("{} is on {disk}, as is /", data.mount())),
+        None => Seen::passed(format!(
+            "{} is on {}, / on {}",
+            data.mount(),
+            disks.join(", "),
+            data.system_disks.join(", ")
+        )),
+    }
+}
+
+fn raid(data: &DataPlace) -> Seen {
+    let volumes = &data.place.volumes;
+    let shown = |volume: &Volume| format!("/sys/block/{}: {}", volume.name, volume.level);
+    let is_busy = |volume: &&Volume| volume.degraded > 0 || volume.action.is_some();
+    if let Some(volume) = volumes.iter().find(is_busy) {
+        let missing = || format!("missing disks: {}", volume.degraded);
+        let state = volume.action.clone().unwrap_or_else(missing);
+        return Seen::spoils(format!("{}, {state}", shown(volume)));
+    }
+    match (volumes.as_slice(), data.disks().as_slice()) {
+        (_, []) => data.no_disk(),
+        ([], _) => Seen::passed("/sys/block: no software RAID or logical volume"),
+        (volumes, _) => Seen::note(volumes.iter().map(shown).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn queue(data: &DataPlace) -> Seen {
+    let queues = &data.place.queues;
+    let shown = |queue: &Queue| format!("{}: depth {}", queue.file, queue.depth);
+    let Some(shortest) = queues.iter().min_by_key(|queue| queue.depth) else {
+        return data.no_disk();
+    };
+    let short = queues.iter().filter(|queue| queue.depth < SHORT_QUEUE);
+    let short: Vec<&Queue> = short.collect();
+    if short.is_empty() {
+        return Seen::passed(shown(shortest));
+    }
+    let seen: Vec<String> = short.iter().map(|queue| shown(queue)).collect();
+    let mends: Vec<String> = short.iter().filter_map(|queue| lengthen(queue)).collect();
+    Seen::note(seen.join(", ")).mended_by(match mends.is_empty() {
+        true => "none: this is the device's maximum".to_owned(),
+        false => mends.join("; "),
+    })
+}
+
+/// The command that makes a queue longer, up to the device's limit, beyond which the kernel
+/// refuses it.
+fn lengthen(queue: &Queue) -> Option<String> {
+    let depth = queue.max.unwrap_or(LONG_QUEUE).min(LONG_QUEUE);
+    (depth > queue.depth).then(|| format!("echo {depth} > {}", queue.file))
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::finding::Level::Passed;
+
+    use super::*;
+    use crate::doctor::place::tests::{made_queue, on, sound};
+
+    #[test]
+    fn every_fair_scheduler_is_replaced() {
+        let three = [("sdb", "none"), ("sdc", "bfq"), ("sdd", "bfq")];
+        let (c, d) = (
+            "/sys/block/sdc/queue/scheduler",
+            "/sys/block/sdd/queue/scheduler",
+        );
+        assert_eq!(
+            scheduler(&on("btrfs", "rw", &three)),
+            Seen::spoils(format!("{c}: bfq, {d}: bfq"))
+                .with("SCHEDULER", "mq-deadline")
+                .with("FILES", format!("{c} {d}"))
+        );
+        let old = scheduler(&on("ext4", "rw", &[("sdc", "cfq")]));
+        let replaced = Seen::spoils(format!("{c}: cfq"));
+        let replaced = replaced.with("SCHEDULER", "deadline").with("FILES", c);
+        assert_eq!(old, replaced);
+        let other = on("ext4", "rw", &[("sdb", "kyber")]);
+        assert_eq!(scheduler(&other).level(), Passed);
+    }
+
+    #[test]
+    fn data_and_system_on_one_disk() {
+        let shared = on("ext4", "rw", &[("sda", "none")]);
+        assert_eq!(beside_system(&shared).level(), Careful);
+    }
+
+    #[test]
+    fn arrays() {
+        let with = |degraded, action: Option<&str>| {
+            let mut data = sound();
+            data.place.volumes = vec![Volume {
+                name: "md0".into(),
+                level: "raid10 of sda, sdb".into(),
+                degraded,
+                action: action.map(str::to_owned),
+            }];
+            raid(&data)
+        };
+        let seen = "/sys/block/md0: raid10 of sda, sdb";
+        assert_eq!(with(0, None), Seen::note(seen));
+        let missing = format!("{seen}, missing disks: 1");
+        assert_eq!(with(1, None), Seen::spoils(missing));
+        let resync = format!("{seen}, resync");
+        assert_eq!(with(0, Some("resync")), Seen::spoils(resync));
+    }
+
+    #[test]
+    fn a_queue_is_made_longer_in_its_own_file_and_up_to_its_limit() {
+        let with = |queues: &[Queue]| {
+            let mut data = sound();
+            data.place.queues = queues.to_vec();
+            queue(&data)
+        };
+        let long = made_queue("/long", 128, None);
+        let scheduled = made_queue("/nr_requests", 16, None);
+        let sata = made_queue("/queue_depth", 1, Some(32));
+        let seen = "/nr_requests: depth 16, /queue_depth: depth 1";
+        let mend = "echo 128 > /nr_requests; echo 32 > /queue_depth";
+        assert_eq!(
+            with(&[long, scheduled, sata]),
+            Seen::note(seen).mended_by(mend)
+        );
+        let full = with(&[made_queue("/queue_depth", 31, Some(31))]);
+        let seen = Seen::note("/queue_depth: depth 31");
+        let none = "none: this is the device's maximum";
+        assert_eq!(full, seen.mended_by(none));
+    }
+}

@@ -1,0 +1,286 @@
+//! The file system of a directory that holds data.
+
+use measure::bytes::shown_bytes;
+use measure::finding::Level::{self, Careful, Note, Spoils};
+
+use super::check::{About, Check, Mend, Seen};
+use super::machine::DataPlace;
+use super::rule::graded;
+
+/// The part of a disk that should stay free: one in this many.
+const RESERVE: u64 = 10;
+
+/// File systems that are not a local one for databases; the others pass.
+const FILE_SYSTEMS: [(&str, Level); 16] = [
+    ("tmpfs", Spoils),
+    ("ramfs", Spoils),
+    ("nfs", Careful),
+    ("nfs4", Careful),
+    ("cifs", Careful),
+    ("smb3", Careful),
+    ("9p", Careful),
+    ("virtiofs", Careful),
+    ("overlay", Careful),
+    ("ceph", Careful),
+    // With the name of the program behind it, `fuse.sshfs`.
+    ("fuse", Careful),
+    ("fuseblk", Careful),
+    ("fusectl", Careful),
+    ("btrfs", Note),
+    ("zfs", Note),
+    ("bcachefs", Note),
+];
+
+pub(super) const CHECKS: &[Check<DataPlace>] = &[
+    Check {
+        about: About {
+            id: "file-system",
+            worst: Spoils,
+            why: "In memory nothing waits for a disk, over a network everything waits for it, and a copy-on-write file system scatters the pages of a table.",
+            source: "MySQL manual, Optimizing InnoDB Disk I/O",
+            mend: Mend::Words(
+                "use ext4 or XFS on a local disk: server.directory in the study, or DYNO_CACHE_DIR=/path",
+            ),
+        },
+        judge: |data| {
+            let Some(name) = data.place.described.file_system.as_deref() else {
+                return Seen::unseen("/proc/self/mountinfo: file system unknown");
+            };
+            let kind = name.split('.').next();
+            let found = FILE_SYSTEMS.iter().find(|(known, _)| Some(*known) == kind);
+            let seen = format!("/proc/self/mountinfo: {}", data.mount());
+            graded(found.map(|(_, level)| *level), seen)
+        },
+    },
+    Check {
+        about: About {
+            id: "mount-atime",
+            worst: Careful,
+            why: "Each read of a file also writes its access time.",
+            source: "mount(8), strictatime",
+            mend: Mend::Words("mount -o remount,noatime MOUNT"),
+        },
+        judge: |data| match data.option(&["noatime", "relatime", "ro"]) {
+            Some(None) => data.found(Careful, "neither noatime nor relatime"),
+            _ => data.with_options(&[], "access times are not always written"),
+        },
+    },
+    Check {
+        about: About {
+            id: "mount-barrier",
+            worst: Spoils,
+            why: "Without barriers a flush does not reach the disk: commits are fast, but not durable.",
+            source: "kernel docs, filesystems/ext4 (barrier)",
+            mend: Mend::Words("mount -o remount,barrier=1 MOUNT"),
+        },
+        judge: |data| {
+            let options = [("nobarrier", Spoils), ("barrier=0", Spoils)];
+            data.with_options(&options, "barriers are on")
+        },
+    },
+    Check {
+        about: About {
+            id: "mount-journal",
+            worst: Careful,
+            why: "With data=journal the file system writes everything twice, in addition to the server's doublewrite buffer.",
+            source: "kernel docs, filesystems/ext4 (data=)",
+            mend: Mend::Words("data=ordered in /etc/fstab, then unmount and mount it"),
+        },
+        judge: |data| {
+            let options = [("data=journal", Careful), ("data=writeback", Note)];
+            data.with_options(&options, "not data=journal")
+        },
+    },
+    Check {
+        about: About {
+            id: "mount-discard",
+            worst: Note,
+            why: "When tables or data directories are dropped between trials, the disk erases their blocks while the next trial is measured.",
+            source: "fstrim(8); MySQL on VMware ESX (Sun, VMware) (tables dropped and built before each run)",
+            mend: Mend::Words("mount -o remount,nodiscard MOUNT, and run fstrim MOUNT once a week"),
+        },
+        judge: |data| {
+            let options = [("discard", Note), ("discard=async", Note)];
+            data.with_options(&options, "no discard")
+        },
+    },
+    Check {
+        about: About {
+            id: "disk-free",
+            worst: Spoils,
+            why: "A full disk ends the study, and a nearly full one is slower.",
+            source: "MySQL manual, How MySQL Handles a Full Disk",
+            mend: Mend::Words("dyno clean --templates, or use another disk with DYNO_CACHE_DIR"),
+        },
+        judge: free,
+    },
+];
+
+impl DataPlace {
+    fn mount_point(&self) -> &str {
+        self.place.described.mount_point.as_deref().unwrap_or("/")
+    }
+
+    /// The file system and where it is mounted, for example `ext4 at /srv`.
+    pub(super) fn mount(&self) -> String {
+        let system = self.place.described.file_system.as_deref();
+        format!("{} at {}", system.unwrap_or("?"), self.mount_point())
+    }
+
+    /// The first of these options with which it is mounted; `None` if no options are known.
+    fn option<'a>(&self, wanted: &[&'a str]) -> Option<Option<&'a str>> {
+        let options = self.place.described.options.as_deref()?;
+        let has = |wanted: &&&str| options.split(',').any(|option| option == **wanted);
+        Some(wanted.iter().find(has).copied())
+    }
+
+    /// Whether it is mounted with an option that is a finding; `without` says that it is not.
+    fn with_options(&self, findings: &[(&str, Level)], without: &str) -> Seen {
+        let names: Vec<&str> = findings.iter().map(|(name, _)| *name).collect();
+        match self.option(&names) {
+            None => Seen::unseen("/proc/self/mountinfo: mount options unknown"),
+            Some(None) => Seen::passed(format!("{}: {without}", self.mount())),
+            Some(Some(option)) => {
+                let found = findings.iter().find(|(name, _)| *name == option);
+                self.found(found.map_or(Note, |(_, level)| *level), option)
+            }
+        }
+    }
+
+    fn found(&self, level: Level, what: &str) -> Seen {
+        let seen = format!("{}: {what}", self.mount());
+        Seen::found(level, seen).with("MOUNT", self.mount_point())
+    }
+}
+
+fn free(data: &DataPlace) -> Seen {
+    let (Some(free), Some(total)) = (data.place.free_bytes, data.place.total_bytes) else {
+        return Seen::unseen("statvfs: free space unknown");
+    };
+    let needed = data.needed_bytes;
+    let mut seen = format!("{} of {} free", shown_bytes(free), shown_bytes(total));
+    if needed > 0 {
+        seen.push_str(&format!("; the load needs {}", shown_bytes(needed)));
+    }
+    match free {
+        _ if needed > free => Seen::spoils(seen),
+        _ if free - needed < total / RESERVE => Seen::careful(seen),
+        _ => Seen::passed(seen),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use host::{Place, Queue};
+    use measure::finding::Level::{Passed, Unseen};
+    use measure::result::{self, Disk};
+
+    use super::*;
+    use crate::doctor::disk;
+
+    pub(in crate::doctor) fn on(
+        file_system: &str,
+        options: &str,
+        disks: &[(&str, &str)],
+    ) -> DataPlace {
+        let disk = |(name, scheduler): &(&str, &str)| Disk {
+            name: (*name).to_owned(),
+            scheduler: Some((*scheduler).to_owned()),
+            ..Disk::default()
+        };
+        let described = result::Place {
+            path: "/srv/data".into(),
+            mount_point: Some("/srv".into()),
+            file_system: Some(file_system.into()),
+            source: Some("/dev/sdb1".into()),
+            options: Some(options.into()),
+            disks: disks.iter().map(disk).collect(),
+        };
+        DataPlace {
+            place: Place {
+                described,
+                free_bytes: Some(50),
+                total_bytes: Some(100),
+                queues: vec![made_queue("/nr_requests", 128, None)],
+                ..Place::default()
+            },
+            system_disks: vec!["sda".into()],
+            needed_bytes: 0,
+        }
+    }
+
+    pub(in crate::doctor) fn sound() -> DataPlace {
+        on("ext4", "rw,noatime", &[("sdb", "mq-deadline")])
+    }
+
+    pub(in crate::doctor) fn made_queue(file: &str, depth: u64, max: Option<u64>) -> Queue {
+        Queue {
+            file: file.into(),
+            depth,
+            max,
+        }
+    }
+
+    fn judge(id: &str, data: &DataPlace) -> Level {
+        let check = CHECKS.iter().find(|check| check.about.id == id);
+        (check.unwrap().judge)(data).level()
+    }
+
+    #[test]
+    fn a_disk_for_the_data_passes_and_no_disk_cannot_be_checked() {
+        for check in CHECKS.iter().chain(disk::CHECKS) {
+            let (id, judge) = (check.about.id, check.judge);
+            assert_eq!(judge(&sound()).level(), Passed, "{id}");
+            assert_eq!(judge(&DataPlace::default()).level(), Unseen, "{id}");
+        }
+    }
+
+    #[test]
+    fn file_systems() {
+        for (name, level) in [
+            ("tmpfs", Spoils),
+            ("overlay", Careful),
+            ("fuse.sshfs", Careful),
+            ("fuseblk", Careful),
+            ("nfs4", Careful),
+            ("btrfs", Note),
+            ("xfs", Passed),
+            ("ext4", Passed),
+        ] {
+            assert_eq!(judge("file-system", &on(name, "rw", &[])), level, "{name}");
+        }
+    }
+
+    #[test]
+    fn mount_options() {
+        let with = |options: &str| {
+            let data = on("ext4", options, &[]);
+            let ids = ["atime", "barrier", "journal", "discard"];
+            ids.map(|id| judge(&format!("mount-{id}"), &data))
+        };
+        assert_eq!(with("rw,relatime"), [Passed; 4]);
+        assert_eq!(with("rw,nobarrier"), [Careful, Spoils, Passed, Passed]);
+        let barrier = [Passed, Spoils, Passed, Passed];
+        assert_eq!(with("rw,noatime,barrier=0"), barrier);
+        let journal = [Passed, Passed, Careful, Passed];
+        assert_eq!(with("rw,noatime,data=journal"), journal);
+        let both = [Passed, Passed, Note, Note];
+        assert_eq!(with("rw,noatime,data=writeback,discard"), both);
+        let data = on("ext4", "rw,nobarrier,noatime", &[]);
+        let seen = Seen::spoils("ext4 at /srv: nobarrier").with("MOUNT", "/srv");
+        assert_eq!((CHECKS[2].judge)(&data), seen);
+    }
+
+    #[test]
+    fn room() {
+        let needing = |needed_bytes| {
+            free(&DataPlace {
+                needed_bytes,
+                ..sound()
+            })
+            .level()
+        };
+        let levels = [0, 40, 41, 51].map(needing);
+        assert_eq!(levels, [Passed, Passed, Careful, Spoils]);
+    }
+}

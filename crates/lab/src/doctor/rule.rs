@@ -1,0 +1,89 @@
+//! The rules of most checks: a value against a table.
+
+use measure::finding::Level;
+
+use super::check::Seen;
+
+/// A number against thresholds: the first that it reaches gives the level.
+pub(super) fn at_least(
+    value: Option<f64>,
+    thresholds: &[(f64, Level)],
+    source: &str,
+    shown: impl FnOnce(f64) -> String,
+) -> Seen {
+    let Some(value) = value else {
+        return missing(source);
+    };
+    let reached = thresholds.iter().find(|(limit, _)| value >= *limit);
+    graded(
+        reached.map(|(_, level)| *level),
+        format!("{source}: {}", shown(value)),
+    )
+}
+
+/// A word against those that are findings.
+pub(super) fn is_one_of(value: Option<&str>, findings: &[(&str, Level)], source: &str) -> Seen {
+    let Some(value) = value else {
+        return missing(source);
+    };
+    let found = findings.iter().find(|(word, _)| *word == value);
+    graded(found.map(|(_, level)| *level), format!("{source}: {value}"))
+}
+
+/// What a load needs against a limit; without a load there is nothing to compare.
+pub(super) fn is_enough(limit: u64, needed: Option<u64>, seen: String) -> Seen {
+    match needed {
+        None => Seen::passed(seen),
+        Some(needed) if needed > limit => {
+            Seen::spoils(format!("{seen}; the load needs {needed}")).with("NEEDED", needed)
+        }
+        Some(needed) => Seen::passed(format!("{seen}; the load needs {needed}")),
+    }
+}
+
+/// A finding of a level, or a check that passed.
+pub(super) fn graded(level: Option<Level>, seen: String) -> Seen {
+    match level {
+        Some(level) => Seen::found(level, seen),
+        None => Seen::passed(seen),
+    }
+}
+
+fn missing(source: &str) -> Seen {
+    Seen::unseen(format!("{source}: not available"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Level::{Careful, Passed, Spoils, Unseen};
+
+    #[test]
+    fn a_number_has_the_level_of_the_highest_threshold_that_it_reaches() {
+        let with = |value| {
+            let shown = |value: f64| value.to_string();
+            at_least(value, &[(5.0, Spoils), (1.0, Careful)], "/file", shown)
+        };
+        assert_eq!(with(Some(5.0)), Seen::spoils("/file: 5"));
+        assert_eq!(with(Some(1.0)).level(), Careful);
+        assert_eq!(with(Some(0.9)), Seen::passed("/file: 0.9"));
+        assert_eq!(with(None), Seen::unseen("/file: not available"));
+    }
+
+    #[test]
+    fn a_word_may_be_a_finding() {
+        let with = |value| is_one_of(value, &[("always", Careful)], "/file");
+        assert_eq!(with(Some("always")), Seen::careful("/file: always"));
+        assert_eq!(with(Some("never")).level(), Passed);
+        assert_eq!(with(None).level(), Unseen);
+    }
+
+    #[test]
+    fn a_limit_must_be_enough_for_the_load() {
+        let with = |needed| is_enough(10, needed, "/file: 10".into());
+        assert_eq!(with(None), Seen::passed("/file: 10"));
+        assert_eq!(with(Some(10)).level(), Passed);
+        let short = Seen::spoils("/file: 10; the load needs 11");
+        assert_eq!(with(Some(11)), short.with("NEEDED", 11));
+    }
+}
