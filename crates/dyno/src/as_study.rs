@@ -1,27 +1,80 @@
-//! A benchmark of the command line as the study that does the same work: the record of
-//! what was run, for `dyno run` too.
+//! The implicit study of `dyno bench`: the options that were typed as a study of one trial. It
+//! is what runs, and what the result keeps for `dyno run`.
 
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 use std::path::Path;
-use std::time::Duration;
 
-use clap::ValueEnum;
-use client::StatementProtocol;
-use lab::{EarlyEnd, Place, Trial};
-use load::{Arrivals, Pace};
-use measure::setup::ReplyTime;
-use workload::options::Options;
+use lab::{Database, Lab};
+use plan::key::Kind;
+use plan::{LoginSpec, ServerSpec, Value, format_duration, format_percent};
+use study::Study;
 
-use crate::cli::{BenchArgs, LoginArgs, PrepareArg, UndecidedArg};
+use crate::cli::{BenchArgs, LoginArgs, PrepareArg, Typed, UndecidedArg, as_options};
+use crate::failure::{Exit, Failure};
 use crate::secrets;
+use crate::study_file::Meant;
 
 /// The longest title that a study may have, in characters.
 const LONGEST_TITLE: usize = 200;
-/// The longest measurement that a study may have, for one that only ends by its events.
-const LONGEST_TIME: Duration = Duration::from_secs(30 * 86_400);
+/// A server for a study whose load alone matters.
+const ANY_SERVER: &str = "engine = \"sqlite\"";
 
-/// The text of the study.
-pub(crate) fn as_study(args: &BenchArgs, trial: &Trial, title: &str) -> String {
+/// The study without its server, to check options before any server is reached.
+///
+/// # Errors
+/// Options that do not fit together.
+pub(crate) fn without_server(args: &BenchArgs) -> Result<Meant, Failure> {
+    let meant = parse(&text(args, "any server", &[ANY_SERVER.to_owned()]))?;
+    meant.trials(&Lab::default())?;
+    Ok(meant)
+}
+
+/// The study that a command line stands for.
+///
+/// # Errors
+/// Options that do not fit together.
+pub(crate) fn as_study(
+    args: &BenchArgs,
+    database: &Database,
+    title: &str,
+) -> Result<Meant, Failure> {
+    parse(&text(args, title, &server(args, database)))
+}
+
+/// How to log in, as a command line says.
+///
+/// # Errors
+/// Options that do not fit together.
+pub(crate) fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
+    let lines = url_and_login("mysql://any", login).join("\n");
+    let meant = parse(&format!("title = \"login\"\n[server]\n{lines}\n"))?;
+    let server = meant
+        .plan
+        .trials
+        .into_iter()
+        .next()
+        .map(|trial| trial.server);
+    Ok(match server {
+        Some(ServerSpec::Url(_, login)) => *login,
+        Some(ServerSpec::Engine(_)) | None => LoginSpec::default(),
+    })
+}
+
+fn parse(text: &str) -> Result<Meant, Failure> {
+    let refused = |error: study::StudyError| {
+        let problem = error.problems().first();
+        let message = problem.map_or_else(|| error.to_string(), |problem| problem.message.clone());
+        let help = problem.map(|problem| as_options(&problem.help));
+        let help = help.filter(|help| !help.is_empty());
+        Failure::new(Exit::Usage, as_options(&message)).remedy(help)
+    };
+    let study = Study::parse("dyno bench", text).map_err(refused)?;
+    let plan = study.plan().map_err(refused)?;
+    let text = study.as_run();
+    Ok(Meant { study, plan, text })
+}
+
+fn text(args: &BenchArgs, title: &str, server: &[String]) -> String {
     let title: String = title.chars().take(LONGEST_TITLE).collect();
     let mut text = format!("# {}\n", one_line(&secrets::command_line()));
     let beyond = beyond(args);
@@ -29,21 +82,31 @@ pub(crate) fn as_study(args: &BenchArgs, trial: &Trial, title: &str) -> String {
         let names = beyond.join(", ");
         let _ = writeln!(text, "# No key of a study stands for {names}.");
     }
-    let _ = writeln!(text, "title = {}", quoted(&title));
-    let sections = [
-        ("server", server(args, trial)),
-        ("data", data(trial)),
-        ("load", load(trial)),
-        ("transaction", transaction(&trial.options)),
-        ("monitors", monitors(trial)),
-    ];
-    for (name, lines) in sections {
-        if !lines.is_empty() {
-            let _ = write!(text, "\n[{name}]\n{}\n", lines.join("\n"));
+    let _ = write!(text, "title = {}\n\n[server]\n", quoted(&title));
+    let _ = writeln!(text, "{}", server.join("\n"));
+    let typed = args.options.typed();
+    let (axes, single): (Vec<&Typed>, Vec<_>) = typed.iter().partition(|one| one.values.len() > 1);
+    let mut section = "server";
+    for line in single {
+        if line.key.section() != section {
+            section = line.key.section();
+            let _ = write!(text, "\n[{section}]\n");
         }
+        let _ = writeln!(text, "{}", assignment(line));
     }
-    if args.threads.len() > 1 {
-        let _ = write!(text, "\n[sweep]\n\"load.threads\" = {:?}\n", args.threads);
+    if args.connection.no_monitors {
+        text.push_str("\n[monitors]\nenabled = false\n");
+    }
+    if !axes.is_empty() {
+        text.push_str("\n[sweep]\n");
+    }
+    for axis in axes {
+        let values: Vec<_> = axis
+            .values
+            .iter()
+            .map(|v| toml(&axis.key.kind, v))
+            .collect();
+        let _ = writeln!(text, "\"{}\" = [{}]", axis.key.name, values.join(", "));
     }
     text
 }
@@ -66,48 +129,38 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
     said.map(|(name, _)| name).collect()
 }
 
-type Lines = Vec<String>;
-
-fn line(key: &str, value: impl Display) -> String {
-    format!("{key} = {value}")
-}
-
-fn server(args: &BenchArgs, trial: &Trial) -> Lines {
-    let url = match &trial.place {
-        Place::Given(database) if !database.is_in_process() => database.shown(),
-        _ => match sqlite(&args.url) {
-            Some(url) => url,
-            None => return vec![line("engine", "\"sqlite\"")],
-        },
-    };
-    let mut lines = vec![line("url", quoted(&url))];
-    if matches!(&trial.place, Place::Given(database) if !database.is_in_process()) {
-        lines.extend(login(&args.connection.login));
+/// The lines of `[server]`.
+fn server(args: &BenchArgs, database: &Database) -> Vec<String> {
+    if !database.is_in_process() {
+        return url_and_login(&database.shown(), &args.connection.login);
     }
-    lines
+    vec![match sqlite(&args.url) {
+        Some(url) => format!("url = {}", quoted(&url)),
+        None => ANY_SERVER.to_owned(),
+    }]
 }
 
-fn login(args: &LoginArgs) -> Lines {
-    let mode = args.tls_mode.and_then(|mode| mode.to_possible_value());
-    let mode = mode.map(|mode| line("tls.mode", quoted(mode.get_name())));
-    let files = [
-        ("tls.ca", &args.tls_ca),
-        ("tls.cert", &args.tls_cert),
-        ("tls.key", &args.tls_key),
-        ("server_public_key_path", &args.server_public_key_path),
-    ];
-    let files = files.into_iter().filter_map(|(key, file)| {
-        let file = file.as_ref()?;
-        let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
-        Some(line(key, quoted(&whole.display().to_string())))
-    });
-    let switches = [
-        ("get_server_public_key", args.get_server_public_key),
-        ("enable_cleartext_plugin", args.enable_cleartext_plugin),
-    ];
-    let switches = switches.into_iter().filter(|(_, is_on)| *is_on);
-    let switches = switches.map(|(key, is_on)| line(key, is_on));
-    mode.into_iter().chain(files).chain(switches).collect()
+fn url_and_login(url: &str, login: &LoginArgs) -> Vec<String> {
+    let login = login.options.typed().iter().map(assignment);
+    std::iter::once(format!("url = {}", quoted(url)))
+        .chain(login)
+        .collect()
+}
+
+fn assignment(typed: &Typed) -> String {
+    let values = typed.values.iter();
+    let values: Vec<_> = values.map(|value| toml(&typed.key.kind, value)).collect();
+    format!("{} = {}", typed.key.last(), values.join(", "))
+}
+
+fn toml(kind: &Kind, value: &Value) -> String {
+    match (kind, value) {
+        (Kind::Percent { .. }, Value::Number(share)) => quoted(&format_percent(*share)),
+        (_, Value::Number(number)) => format!("{number:?}"),
+        (_, Value::Duration(duration)) => quoted(&format_duration(*duration)),
+        (_, Value::Boolean(_) | Value::Integer(_)) => value.to_string(),
+        (_, Value::Text(_) | Value::Url(_)) => quoted(&value.to_string()),
+    }
 }
 
 /// The URL of a database of SQLite from anywhere; `None` of a temporary one without
@@ -124,121 +177,6 @@ fn sqlite(url: &str) -> Option<String> {
     }
     let whole = std::path::absolute(path).unwrap_or_else(|_| Path::new(path).to_owned());
     Some(format!("sqlite://{}{settings}", whole.display()))
-}
-
-fn data(trial: &Trial) -> Lines {
-    let options = &trial.options;
-    let mut lines = vec![
-        line("tables", options.tables),
-        line("rows", options.rows),
-        line("seed", trial.seed),
-    ];
-    lines.extend(changed(options, is_of_tables));
-    lines
-}
-
-fn transaction(options: &Options) -> Lines {
-    changed(options, |name| !is_of_tables(name)).collect()
-}
-
-/// Whether an option is one of the tables, and not of the transactions.
-fn is_of_tables(name: &str) -> bool {
-    [
-        "auto_inc",
-        "create_secondary",
-        "secondary",
-        "storage_engine",
-    ]
-    .contains(&name)
-}
-
-fn changed(options: &Options, is_meant: fn(&str) -> bool) -> impl Iterator<Item = String> {
-    let changed = options.changed().into_iter();
-    let meant = changed.filter(move |(name, _)| is_meant(name));
-    meant.map(|(name, value)| match name {
-        "storage_engine" => line(name, quoted(&value)),
-        _ => line(name, value),
-    })
-}
-
-fn load(trial: &Trial) -> Lines {
-    let (load, options) = (&trial.load, &trial.options);
-    let mut lines = vec![
-        line("workload", quoted(trial.workload.name())),
-        line("distribution", quoted(&options.distribution.to_string())),
-        line("threads", load.users),
-        line("warmup", duration(load.warmup)),
-    ];
-    lines.extend(options.key_range.map(|highest| line("key_range", highest)));
-    lines.extend(length(trial));
-    lines.extend(load.events.map(|events| line("events", events)));
-    if let Pace::Open { per_s, arrivals } = load.pace {
-        lines.push(line("rate", format_args!("{per_s:?}")));
-        lines.push(line(
-            "arrivals",
-            match arrivals {
-                Arrivals::Poisson => "\"poisson\"",
-                Arrivals::Constant => "\"constant\"",
-            },
-        ));
-    }
-    if !load.think.is_zero() {
-        lines.push(line("think", duration(load.think)));
-    }
-    if trial.protocol == StatementProtocol::Text {
-        lines.push(line("protocol", "\"text\""));
-    }
-    if trial.reply_time == ReplyTime::Program {
-        lines.push(line("reply_time", "\"program\""));
-    }
-    lines
-}
-
-/// How long it may take.
-fn length(trial: &Trial) -> Lines {
-    let longest = trial.load.time.unwrap_or(LONGEST_TIME);
-    let mut lines = match trial.early {
-        Some(EarlyEnd::Sure(until)) => vec![
-            line("time", duration(Duration::from_secs_f64(until.least_s))),
-            line(
-                "until",
-                format_args!(
-                    "{{ ci = {}, max = {} }}",
-                    percent(until.ci),
-                    duration(longest)
-                ),
-            ),
-        ],
-        Some(EarlyEnd::Overloaded { .. }) | None => vec![line("time", duration(longest))],
-    };
-    lines.extend(trial.find_max.map(|find| {
-        let limit = duration(find.limit);
-        line(
-            "find_max",
-            format_args!("{{ {} = {limit} }}", find.of.name()),
-        )
-    }));
-    lines
-}
-
-fn monitors(trial: &Trial) -> Lines {
-    match trial.monitors {
-        true => Vec::new(),
-        false => vec![line("enabled", false)],
-    }
-}
-
-fn duration(duration: Duration) -> String {
-    quoted(&study::format_duration(duration))
-}
-
-/// A share as it was typed, without what the arithmetic of fractions adds.
-fn percent(share: f64) -> String {
-    let digits = format!("{:.6}", share * 100.0);
-    quoted(&format!(
-        "{}%",
-        digits.trim_end_matches('0').trim_end_matches('.')
-    ))
 }
 
 /// A string of TOML.
@@ -264,106 +202,91 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use clap::Parser;
-    use study::Study;
+    use plan::{Arrivals, FindMax, Limited, Pace, Protocol, Trial, Until};
 
     use super::*;
-    use crate::bench::{describe, options};
     use crate::cli::{Cli, Command};
-    use crate::study_file::Meant;
 
-    fn typed(url: &str, words: &str) -> Box<BenchArgs> {
-        let words = ["dyno", "bench", url]
+    fn meant(words: &str) -> Result<Meant, Failure> {
+        let words = ["dyno", "bench", "sqlite:"]
             .into_iter()
             .chain(words.split_whitespace());
-        match Cli::try_parse_from(words).unwrap().command {
-            Command::Bench(args) => args,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// What a command line means, and what the study means that is kept of it.
-    fn both(url: &str, words: &str) -> (Trial, Trial, String) {
-        let args = typed(url, words);
+        let Command::Bench(args) = Cli::try_parse_from(words).unwrap().command else {
+            panic!("it is a benchmark")
+        };
+        without_server(&args)?;
         let dir = tempfile::tempdir().unwrap();
         let access = lab::Access::default();
         let database = engine::SQLITE
             .open("sqlite:", &access, Some(dir.path()))
             .unwrap();
-        let typed = describe(&args, options(&args), database, args.threads[0]);
-        let text = as_study(&args, &typed, "what \"SQLite\\3\"\n gives");
-        let study = Study::parse("study.toml", &text)
-            .map_err(|e| e.to_string())
-            .unwrap();
-        let plan = study.plan().unwrap();
-        let meant = Meant {
-            study,
-            plan,
-            text: text.clone(),
-        };
-        let kept = meant
-            .trial(&meant.plan.trials[0], typed.place.clone())
-            .unwrap();
-        (typed, kept, text)
+        as_study(&args, &database, "what \"SQLite\\3\"\n gives")
     }
 
-    /// Everything that decides what is done.
-    fn work(trial: &Trial) -> String {
-        let load = &trial.load;
-        format!(
-            "{:?}",
-            (
-                (trial.workload, &trial.options, trial.seed, trial.protocol),
-                trial.reply_time,
-                (trial.early, trial.find_max, trial.monitors, trial.instances),
-                (load.users, load.warmup, load.time, load.events),
-                (load.pace, load.think, trial.preload),
-            )
-        )
+    fn trial(words: &str) -> Trial {
+        meant(words).unwrap().plan.trials.remove(0)
     }
 
     #[test]
-    fn the_study_does_the_work_of_the_command_line() {
-        for words in [
-            "",
-            "--skip-trx --point-selects 1",
-            "--range-size 7 --range-selects false --simple-ranges 2 --sum-ranges 3 --order-ranges 4",
-            "--distinct-ranges 0 --index-updates 2 --non-index-updates 3 --delete-inserts 4",
-            "--secondary --create-secondary false --auto-inc false --storage-engine myisam",
-            "--tables 1 --workload select_random_ranges --number-of-ranges 3 --delta 9",
-            "--tables 1 --workload select_random_points --random-points 4",
-            "--rows 500 --key-range 800 --distribution zipfian:exp=0.99 --seed 18446744073709551615",
-            "--rate 0.5 --arrivals constant --think 1ms --protocol text --reply-time program --no-monitors",
-            "--rate 250 --threads 3 --warmup 0s --time 1h30m --events 7",
-            "--until-ci 7% --max-time 50m --time 25s",
-            "--until-ci 2.5",
-            "--find-max --p95 20ms --time 7s",
-        ] {
-            let (typed, kept, text) = both("sqlite:", words);
-            assert_eq!(work(&kept), work(&typed), "{words}\n{text}");
-        }
+    fn without_options_it_is_a_study_of_defaults() {
+        let study = Study::parse("s.toml", "title = \"t\"\nserver.engine = \"sqlite\"").unwrap();
+        assert_eq!(trial("").load, study.plan().unwrap().trials[0].load);
+        assert_eq!(trial("").data, study.plan().unwrap().trials[0].data);
     }
 
     #[test]
-    fn a_study_of_events_ends_by_them() {
-        let (mut typed, kept, _) = both("sqlite:", "--events 40");
-        assert_eq!(
-            (typed.load.time, kept.load.time),
-            (None, Some(LONGEST_TIME))
+    fn options_are_keys() {
+        let typed = trial(
+            "--rate 0.5 --arrivals constant --think 1ms --protocol text --no-monitors --seed 7 \
+             --tables 2 --auto-inc off --skip-trx --range-selects=false --distribution zipfian:exp=0.99",
         );
-        typed.load.time = kept.load.time;
-        assert_eq!(work(&kept), work(&typed));
+        let arrivals = Arrivals::Constant;
+        let rate_per_s = 0.5;
+        assert_eq!(
+            typed.load.pace,
+            Pace::Open {
+                rate_per_s,
+                arrivals
+            }
+        );
+        assert_eq!(typed.load.think, Duration::from_millis(1));
+        assert_eq!(typed.load.distribution.value, "zipfian:exp=0.99");
+        assert_eq!(
+            (typed.load.protocol, typed.monitors),
+            (Protocol::Text, false)
+        );
+        assert_eq!(
+            (typed.data.seed, typed.data.tables, typed.data.auto_inc),
+            (7, 2, false)
+        );
+        assert!(typed.transaction.skip_trx && !typed.transaction.range_selects);
+        let (ci, max) = (0.025, Duration::from_secs(3000));
+        let until = trial("--until-ci 2.5 --max-time 50m --time 25").load.until;
+        assert_eq!(until, Some(Until { ci, max }));
+        let (of, limit) = (Limited::P95, Duration::from_millis(20));
+        let find_max = trial("--find-max --p95 20ms").load.find_max;
+        assert_eq!(find_max, Some(FindMax { of, limit }));
+        assert_eq!(trial("--time 0 --events 40").load.longest(), None);
+    }
+
+    #[test]
+    fn options_that_do_not_fit_together_are_named_as_options() {
+        let refused = |words: &str| meant(words).err().unwrap().message().to_owned();
+        assert!(refused("--time 0 --events 0").starts_with("--time 0 is no limit"));
+        assert!(refused("--until-ci 2% --max-time 5s").contains("--time"));
     }
 
     #[test]
     fn what_a_study_cannot_say_is_named() {
-        let (.., text) = both(
-            "sqlite:",
-            "--workers 2 --ignore-errors 1062 --prepare always",
-        );
+        let text = meant("--workers 2 --ignore-errors 1062 --prepare always")
+            .unwrap()
+            .text;
         let line = "# No key of a study stands for --prepare, --workers, --ignore-errors.\n";
         assert!(text.contains(line), "{text}");
-        let (.., text) = both("sqlite:", "");
+        let text = meant("").unwrap().text;
         assert!(!text.contains("No key"), "{text}");
     }
 

@@ -3,37 +3,19 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use client::StatementProtocol;
 use engine::data::Mode;
-use lab::{Access, Database, EarlyEnd, Lab, Place, Trial};
-use load::{Arrivals, LoadSpec, Pace};
-use measure::ended::Until;
-use measure::result::Design;
-use measure::setup::ReplyTime;
-use study::{FindMax, Limited};
-use workload::options::Options;
+use lab::{Access, Database, Lab, Place, Trial};
+use plan::format_duration;
 
-use crate::as_study::as_study;
-use crate::cli::{ArrivalsArg, BenchArgs, PrepareArg, ProtocolArg, ReplyTimeArg};
-use crate::failure::{Exit, Failure};
+use crate::as_study;
+use crate::cli::{BenchArgs, PrepareArg};
+use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
 use crate::results::{About, Results};
 use crate::server;
 use crate::signals;
+use crate::study_file::{Manner, Meant};
 use crate::thresholds::Thresholds;
-
-/// How long running transactions may take to end after the load's end.
-pub(crate) const GRACE: Duration = Duration::from_secs(5);
-/// The study's key for the number of users.
-const THREADS: &str = "load.threads";
-/// Length of the measurement where neither time nor events are given.
-const DEFAULT_TIME: Duration = Duration::from_secs(30);
-/// Length of a step of a search.
-const DEFAULT_STEP: Duration = Duration::from_secs(10);
-/// Least length of a measurement that ends when it is sure…
-const DEFAULT_LEAST: Duration = Duration::from_secs(measure::until::FIRST_LOOK as u64);
-/// …and its longest.
-const DEFAULT_MAX: Duration = Duration::from_secs(1800);
 
 /// Prepare, warm up, run, report.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
@@ -44,31 +26,23 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         create_database: args.create_database,
         ..server::access(&args.connection.login)?
     };
-    let options = options(args);
-    args.workload
-        .validate(&options)
-        .map_err(|error| Failure::new(Exit::Usage, error))?;
-    if args.time.is_some_and(|time| time.is_zero()) && events(args).is_none() {
-        let message = "--time 0 is no limit, and nothing else ends the run";
-        let remedy = "give a length, or a number of transactions with --events";
-        return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
-    }
-    if let (Some(_), Some(longest)) = (args.until_ci, longest_time(args))
-        && longest < least_time(args)
-    {
-        let message = "the least length, --time, is more than the longest, --max-time";
-        return Err(Failure::new(Exit::Usage, message));
-    }
+    let checked = as_study::without_server(args)?;
     let database = server::open(&args.url, &access, &lab)?;
-    let several = args.find_max || args.threads.len() > 1;
+    let workload = checked
+        .plan
+        .trials
+        .first()
+        .map(|trial| &*trial.load.workload);
+    let workload = workload.map_or("", String::as_str);
+    let title = format!("{workload} on {}", database.product());
+    let meant = as_study::as_study(args, &database, &title)?;
+    let trials = trials(args, &meant, &database)?;
+    let several = meant.searches() || trials.len() > 1;
     let mut screen = match several {
         true => Screen::of_trials(args.output.detail(Detail::Bar)),
         false => Screen::new(args.output.detail(Detail::Seconds)),
     };
     screen.line(&format!("{} at {}", database.product(), database.shown()));
-    let title = format!("{} on {}", args.workload, database.product());
-    let trials = trials(args, &options, &database)?;
-    let study = as_study(args, &trials[0], &title);
     if args.prepare == PrepareArg::Only {
         return prepare(&trials[0], &database, &mut screen, &interrupted);
     }
@@ -76,13 +50,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let about = About {
         title: &title,
         description: None,
-        study: &study,
-        design: Design {
-            trials: planned(args, &trials),
-            repeats: 1,
-            axes: trials[0].point.iter().map(|(key, _)| key.clone()).collect(),
-            ..Design::default()
-        },
+        study: &meant.text,
+        design: meant.design(),
     };
     let places: Vec<_> = database.file().into_iter().collect();
     let mut results = Results::create(args.out.as_deref(), about, &places, screen)?;
@@ -90,7 +59,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
     thresholds.note_what_is_missing(&trials, &results.screen);
     results.look(&trials, &of);
-    if args.find_max {
+    if meant.searches() {
         return search(&mut lab, &trials, results, args, &interrupted);
     }
     if several {
@@ -113,34 +82,26 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         .and(results.outcome(args.undecided))
 }
 
-/// One trial for each number of users.
-fn trials(args: &BenchArgs, options: &Options, database: &Database) -> Result<Vec<Trial>, Failure> {
-    let mut trials: Vec<Trial> = Vec::new();
-    for users in &args.threads {
-        let mut trial = describe(args, options.clone(), database.clone(), *users);
-        if args.threads.len() > 1 {
-            trial.number = u32::try_from(trials.len())
-                .unwrap_or(u32::MAX)
-                .saturating_add(1);
-            trial.label = format!("threads={users}");
-            trial.point = vec![(THREADS.to_owned(), users.to_string())];
-        }
-        if trials.iter().any(|known| known.load.users == *users) {
-            let message = format!("--threads has {users} twice");
-            let remedy = "a study repeats trials: load.repeats in docs/study.md";
-            return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
-        }
-        trials.push(trial);
-    }
-    Ok(trials)
-}
-
-fn planned(args: &BenchArgs, trials: &[Trial]) -> u32 {
-    let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);
-    match args.find_max {
-        true => count.saturating_mul(lab::most_trials()),
-        false => count,
-    }
+/// The trials of the implicit study.
+fn trials(args: &BenchArgs, meant: &Meant, database: &Database) -> Result<Vec<Trial>, Failure> {
+    let connection = &args.connection;
+    let manner = Manner {
+        mode: match args.prepare {
+            PrepareArg::Always => Some(Mode::Always),
+            PrepareArg::Missing | PrepareArg::Only => Some(Mode::Missing),
+            PrepareArg::Never => None,
+        },
+        load_connections: connection.load_connections,
+        connect_limit: connection.connect_limit,
+        workers: args.workers,
+        ignored_errors: connection.ignore_errors.clone(),
+        batch_scheduling: !connection.no_batch_scheduling,
+    };
+    let place = || Place::Given(database.clone());
+    let planned = meant.plan.trials.iter();
+    planned
+        .map(|trial| meant.trial(trial, place(), &manner))
+        .collect()
 }
 
 /// Runs the trials one after the other, as a study does, and tells what was found.
@@ -178,8 +139,8 @@ fn search(
     let time: Duration = trials.iter().map(Trial::load_time).sum();
     results.screen.line(&format!(
         "searching the highest rate: at most {} trials, {} under load",
-        planned(args, trials),
-        study::format_duration(time)
+        trials.len() * lab::most_trials() as usize,
+        format_duration(time)
     ));
     let ran = lab::find_max(lab, trials, &[], &mut results, interrupted);
     results.screen.finish_stage();
@@ -213,133 +174,4 @@ fn prepare(
         screen.line(&format!("data: all {} tables were there", prepared.found));
     }
     Ok(())
-}
-
-pub(crate) fn options(args: &BenchArgs) -> Options {
-    let transaction = &args.transaction;
-    Options {
-        tables: args.tables,
-        rows: args.rows,
-        key_range: transaction.key_range,
-        range_size: transaction.range_size,
-        point_selects: transaction.point_selects,
-        simple_ranges: transaction.simple_ranges,
-        sum_ranges: transaction.sum_ranges,
-        order_ranges: transaction.order_ranges,
-        distinct_ranges: transaction.distinct_ranges,
-        index_updates: transaction.index_updates,
-        non_index_updates: transaction.non_index_updates,
-        delete_inserts: transaction.delete_inserts,
-        range_selects: transaction.range_selects,
-        skip_trx: transaction.skip_trx,
-        secondary: transaction.secondary,
-        create_secondary: transaction.create_secondary,
-        auto_inc: transaction.auto_inc,
-        storage_engine: transaction.storage_engine.clone(),
-        random_points: transaction.random_points,
-        number_of_ranges: transaction.number_of_ranges,
-        delta: transaction.delta,
-        distribution: args.distribution,
-    }
-}
-
-/// What the arguments mean.
-pub(crate) fn describe(
-    args: &BenchArgs,
-    options: Options,
-    database: Database,
-    users: u32,
-) -> Trial {
-    let connection = &args.connection;
-    Trial {
-        number: 1,
-        label: "bench".to_owned(),
-        point: Vec::new(),
-        repeat: 1,
-        place: Place::Given(database),
-        instances: 1,
-        workload: args.workload,
-        options,
-        mode: match args.prepare {
-            PrepareArg::Always => Some(Mode::Always),
-            PrepareArg::Missing | PrepareArg::Only => Some(Mode::Missing),
-            PrepareArg::Never => None,
-        },
-        preload: false,
-        monitors: !connection.no_monitors,
-        workers: args.workers,
-        seed: args.seed,
-        protocol: match connection.protocol {
-            ProtocolArg::Prepared => StatementProtocol::Prepared,
-            ProtocolArg::Text => StatementProtocol::Text,
-        },
-        reply_time: match connection.reply_time {
-            ReplyTimeArg::Kernel => ReplyTime::Kernel,
-            ReplyTimeArg::Program => ReplyTime::Program,
-        },
-        early: args.until_ci.map(|ci| {
-            EarlyEnd::Sure(Until {
-                ci,
-                least_s: least_time(args).as_secs_f64(),
-            })
-        }),
-        find_max: find_max(args),
-        load: LoadSpec {
-            users,
-            // Known once the engine is.
-            workers: 1,
-            warmup: args.warmup,
-            time: longest_time(args),
-            events: events(args),
-            pace: args.rate.map_or(Pace::Closed, |per_s| Pace::Open {
-                per_s,
-                arrivals: match args.arrivals {
-                    ArrivalsArg::Poisson => Arrivals::Poisson,
-                    ArrivalsArg::Constant => Arrivals::Constant,
-                },
-            }),
-            think: args.think,
-            seed: args.seed,
-            ignored_errors: connection.ignore_errors.clone(),
-            batch_scheduling: !connection.no_batch_scheduling,
-            connect_limit: connection.connect_limit,
-            grace: GRACE,
-            stall_limit: load::STALL_LIMIT,
-        },
-        load_connections: connection.load_connections,
-    }
-}
-
-/// The search that was asked for.
-fn find_max(args: &BenchArgs) -> Option<FindMax> {
-    let limits = [
-        (Limited::P99, args.p99),
-        (Limited::P95, args.p95),
-        (Limited::Mean, args.mean),
-    ];
-    let mut limits = limits.into_iter();
-    limits.find_map(|(of, limit)| Some(FindMax { of, limit: limit? }))
-}
-
-/// The length that was asked for; 0 is none, as in sysbench.
-fn time(args: &BenchArgs) -> Option<Duration> {
-    args.time.filter(|time| !time.is_zero())
-}
-
-/// The transactions that were asked for; 0 is no limit, as in sysbench.
-fn events(args: &BenchArgs) -> Option<u64> {
-    args.events.filter(|events| *events > 0)
-}
-
-fn least_time(args: &BenchArgs) -> Duration {
-    time(args).unwrap_or(DEFAULT_LEAST)
-}
-
-/// The length of the measurement, at most.
-fn longest_time(args: &BenchArgs) -> Option<Duration> {
-    match args.until_ci {
-        _ if args.find_max => Some(time(args).unwrap_or(DEFAULT_STEP)),
-        Some(_) => Some(args.max_time.unwrap_or(DEFAULT_MAX)),
-        None => time(args).or(events(args).is_none().then_some(DEFAULT_TIME)),
-    }
 }

@@ -4,6 +4,7 @@ mod answers;
 mod bench;
 mod environment;
 mod habits;
+mod options;
 mod output;
 mod study;
 mod value;
@@ -13,9 +14,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::failure::Failure;
 
 pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeArgs};
-pub(crate) use bench::{
-    ArrivalsArg, BenchArgs, LoginArgs, PrepareArg, ProtocolArg, ReplyTimeArg, TlsModeArg,
-};
+pub(crate) use bench::{BenchArgs, LoginArgs, PrepareArg};
+pub(crate) use options::{Typed, as_options};
 pub(crate) use output::OutputArgs;
 pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
 pub(crate) use value::UndecidedArg;

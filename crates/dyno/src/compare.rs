@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::report::compare::{Meant, Side, SideBySide, variants};
-use study::{ServerSpec, Study};
+use plan::ServerSpec;
+use study::Study;
 
 use crate::answer::tell;
 use crate::cli::CompareArgs;

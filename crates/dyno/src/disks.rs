@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lab::needs::{Disk, Needs, disk};
 use lab::{Cause, Place, Trial, shown_bytes};
-use study::{Span, Spanned};
+use plan::{Span, Spanned};
 
 /// What the trials need of a disk at once, at most.
 pub(crate) struct Demand {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::data::Mode;
 use lab::needs::{self, Asked, Needs};
 use lab::{Lab, Place, Trial, shown_bytes};
-use study::EngineSpec;
+use plan::EngineSpec;
 
 use crate::cli::StudyArgs;
 use crate::console::print;
@@ -158,7 +158,7 @@ pub(crate) fn work(count: usize, meant: &Meant) -> String {
 }
 
 /// Which sizes the study can have, and which it has; nothing for one without sizes.
-fn shown_sizes(plan: &study::Plan) -> String {
+fn shown_sizes(plan: &plan::Plan) -> String {
     let others = plan
         .sizes
         .iter()
@@ -249,5 +249,5 @@ fn without_build(needs: Needs) -> Needs {
 
 /// To whole seconds: it is an estimate.
 fn shown_time(time: Duration) -> String {
-    study::format_duration(Duration::from_secs(time.as_secs_f64().ceil() as u64))
+    plan::format_duration(Duration::from_secs(time.as_secs_f64().ceil() as u64))
 }

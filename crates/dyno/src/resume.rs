@@ -8,7 +8,7 @@ use measure::find_max::{FoundMax, SearchEnd};
 use measure::finding::{Finding, Level};
 use measure::result::{Disk, Environment, Place, RunResult};
 use measure::summary::TrialSummary;
-use study::{EngineSpec, Reset};
+use plan::{EngineSpec, Reset};
 
 use crate::failure::{Exit, Failure};
 

@@ -127,7 +127,7 @@ fn announce(trials: &[Trial], results: &Results, meant: &Meant) {
     let screen = &results.screen;
     screen.line(&meant.plan.title);
     let time: std::time::Duration = trials.iter().map(Trial::load_time).sum();
-    let time = study::format_duration(time);
+    let time = ::plan::format_duration(time);
     let (left, planned) = (trials.len(), meant.plan.trials.len());
     let what = match planned - left {
         0 => plan::work(planned, meant),

@@ -312,12 +312,12 @@ pub(crate) fn command_line() -> String {
 fn without_secrets(word: &str) -> String {
     let names_secret = |key: &str| {
         let pair = format!("{key}=1");
-        study::redact(&pair) != pair
+        plan::redact(&pair) != pair
     };
     let mut equals = word.match_indices('=').map(|(at, _)| at);
     match equals.find(|at| names_secret(&word[..*at])) {
-        Some(at) => study::redact(&format!("{}=1", &word[..at])),
-        None => study::redact(word),
+        Some(at) => plan::redact(&format!("{}=1", &word[..at])),
+        None => plan::redact(word),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use client::{ServerPublicKey, TlsMode, TlsOptions};
 use lab::{Access, Database, Lab};
-use study::LoginSpec;
+use plan::LoginSpec;
 
-use crate::cli::{LoginArgs, TlsModeArg};
+use crate::as_study;
+use crate::cli::LoginArgs;
 use crate::failure::{Exit, Failure};
 use crate::secrets::{self, OptionFile};
 
@@ -31,15 +32,7 @@ pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Fa
 pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
     let file = args.option_file.as_deref();
     let file = file.map(OptionFile::read).transpose()?.unwrap_or_default();
-    let login = LoginSpec {
-        tls_mode: args.tls_mode.map(study::TlsMode::from),
-        tls_ca: args.tls_ca.clone(),
-        tls_cert: args.tls_cert.clone(),
-        tls_key: args.tls_key.clone(),
-        get_server_public_key: args.get_server_public_key,
-        server_public_key_path: args.server_public_key_path.clone(),
-        enable_cleartext_plugin: args.enable_cleartext_plugin,
-    };
+    let login = as_study::login(args)?;
     with_login(&login, file)
 }
 
@@ -67,11 +60,11 @@ fn tls(login: &LoginSpec) -> Result<TlsOptions, Failure> {
     };
     Ok(TlsOptions {
         mode: login.tls_mode.map(|mode| match mode {
-            study::TlsMode::Disable => TlsMode::Disable,
-            study::TlsMode::Preferred => TlsMode::Preferred,
-            study::TlsMode::Required => TlsMode::Required,
-            study::TlsMode::VerifyCa => TlsMode::VerifyCa,
-            study::TlsMode::VerifyFull => TlsMode::VerifyFull,
+            plan::TlsMode::Disable => TlsMode::Disable,
+            plan::TlsMode::Preferred => TlsMode::Preferred,
+            plan::TlsMode::Required => TlsMode::Required,
+            plan::TlsMode::VerifyCa => TlsMode::VerifyCa,
+            plan::TlsMode::VerifyFull => TlsMode::VerifyFull,
         }),
         ca: login.tls_ca.clone(),
         certificate: login.tls_cert.clone(),
@@ -79,16 +72,4 @@ fn tls(login: &LoginSpec) -> Result<TlsOptions, Failure> {
         server_public_key,
         cleartext_plugin: login.enable_cleartext_plugin,
     })
-}
-
-impl From<TlsModeArg> for study::TlsMode {
-    fn from(mode: TlsModeArg) -> Self {
-        match mode {
-            TlsModeArg::Disable => Self::Disable,
-            TlsModeArg::Preferred => Self::Preferred,
-            TlsModeArg::Required => Self::Required,
-            TlsModeArg::VerifyCa => Self::VerifyCa,
-            TlsModeArg::VerifyFull => Self::VerifyFull,
-        }
-    }
 }

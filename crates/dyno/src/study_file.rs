@@ -1,5 +1,7 @@
 //! From a study file to the trials that the laboratory runs.
 
+use std::time::Duration;
+
 use client::StatementProtocol;
 use engine::data::Mode;
 use lab::{EarlyEnd, Lab, Place, Trial};
@@ -7,13 +9,12 @@ use load::{Arrivals, LoadSpec, Pace};
 use measure::column::full_name;
 use measure::ended::Until;
 use measure::result::{Design, Table};
-use measure::setup::ReplyTime;
-use study::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl, Study};
+use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
+use study::Study;
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
-use crate::bench::GRACE;
 use crate::cli::StudyArgs;
 use crate::failure::{Exit, Failure};
 use crate::server;
@@ -22,9 +23,42 @@ use crate::thresholds;
 /// Longest study file that is read: one more byte than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
 /// Connections that load data side by side.
-const LOAD_CONNECTIONS: u32 = 2;
+pub(crate) const LOAD_CONNECTIONS: u32 = 2;
 /// Connections that are opened at once.
-const CONNECT_LIMIT: u32 = 64;
+pub(crate) const CONNECT_LIMIT: u32 = 64;
+/// How long running transactions may take to end after the load's end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How trials are run, besides what a plan says of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Manner {
+    /// What is done to have the data.
+    pub(crate) mode: Option<Mode>,
+    /// Connections that load data side by side.
+    pub(crate) load_connections: u32,
+    /// Connections that are opened at once.
+    pub(crate) connect_limit: u32,
+    /// Worker threads for each server, if the user named a number.
+    pub(crate) workers: Option<u32>,
+    /// Error codes that do not stop the load.
+    pub(crate) ignored_errors: Vec<u32>,
+    /// Whether the workers run under SCHED_BATCH.
+    pub(crate) batch_scheduling: bool,
+}
+
+/// As `dyno run` runs them.
+impl Default for Manner {
+    fn default() -> Self {
+        Self {
+            mode: Some(Mode::Missing),
+            load_connections: LOAD_CONNECTIONS,
+            connect_limit: CONNECT_LIMIT,
+            workers: None,
+            ignored_errors: Vec::new(),
+            batch_scheduling: true,
+        }
+    }
+}
 
 /// A study, and what it means.
 pub(crate) struct Meant {
@@ -95,6 +129,7 @@ impl Meant {
     ) -> Result<Vec<Trial>, Failure> {
         let mut known: Vec<(&ServerSpec, Place)> = Vec::new();
         let mut trials = Vec::new();
+        let manner = Manner::default();
         for planned in &self.plan.trials {
             let server = &planned.server;
             let place = match known.iter().find(|(spec, _)| *spec == server) {
@@ -105,13 +140,18 @@ impl Meant {
                 },
             };
             known.push((server, place.clone()));
-            trials.push(self.trial(planned, place)?);
+            trials.push(self.trial(planned, place, &manner)?);
         }
         Ok(trials)
     }
 
     /// What a trial of the plan means for the laboratory.
-    pub(crate) fn trial(&self, planned: &study::Trial, place: Place) -> Result<Trial, Failure> {
+    pub(crate) fn trial(
+        &self,
+        planned: &plan::Trial,
+        place: Place,
+        manner: &Manner,
+    ) -> Result<Trial, Failure> {
         let load = &planned.load;
         let workload: WorkloadName = load.workload.parse().map_err(usage)?;
         let distribution: Distribution = load.distribution.parse().map_err(|error| {
@@ -130,15 +170,12 @@ impl Meant {
             options: options(planned, distribution),
             seed: planned.data.seed,
             protocol: match load.protocol {
-                study::Protocol::Prepared => StatementProtocol::Prepared,
-                study::Protocol::Text => StatementProtocol::Text,
+                plan::Protocol::Prepared => StatementProtocol::Prepared,
+                plan::Protocol::Text => StatementProtocol::Text,
             },
-            reply_time: match load.reply_time {
-                study::ReplyTime::Kernel => ReplyTime::Kernel,
-                study::ReplyTime::Program => ReplyTime::Program,
-            },
-            mode: Some(Mode::Missing),
-            load_connections: LOAD_CONNECTIONS,
+            reply_time: load.reply_time,
+            mode: manner.mode,
+            load_connections: manner.load_connections,
             preload: load.preload,
             monitors: planned.monitors,
             early: load.until.map(|until| {
@@ -153,18 +190,18 @@ impl Meant {
                 // Known once the engine is.
                 workers: 1,
                 warmup: load.warmup,
-                time: Some(load.longest()),
+                time: load.longest(),
                 events: load.events,
                 pace: pace(load.pace),
                 think: load.think,
                 seed: planned.data.seed,
-                ignored_errors: Vec::new(),
-                batch_scheduling: true,
-                connect_limit: CONNECT_LIMIT,
+                ignored_errors: manner.ignored_errors.clone(),
+                batch_scheduling: manner.batch_scheduling,
+                connect_limit: manner.connect_limit,
                 grace: GRACE,
                 stall_limit: load::STALL_LIMIT,
             },
-            workers: None,
+            workers: manner.workers,
         };
         trial.check()?;
         Ok(trial)
@@ -189,7 +226,6 @@ impl Meant {
     }
 }
 
-/// Makes sure that a server that runs already answers.
 /// What a study has dyno start.
 fn started(spec: &EngineSpec) -> Place {
     match engine::by_name(spec.engine.name()).and_then(engine::Engine::in_process) {
@@ -198,12 +234,13 @@ fn started(spec: &EngineSpec) -> Place {
     }
 }
 
+/// Makes sure that a server that is already running answers.
 fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Place, Failure> {
     let access = server::access_of_study(login)?;
     Ok(Place::Given(server::open(url.expose(), &access, lab)?))
 }
 
-fn options(planned: &study::Trial, distribution: Distribution) -> Options {
+fn options(planned: &plan::Trial, distribution: Distribution) -> Options {
     let (data, transaction) = (&planned.data, &planned.transaction);
     Options {
         tables: data.tables,
@@ -268,24 +305,24 @@ pub(crate) fn unknown_column(column: &str) -> Option<String> {
     }
     let names = measure::column::all_names();
     Some(
-        match study::nearest(column, names.iter().map(String::as_str)) {
+        match plan::nearest(column, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "docs/metrics.md lists the columns: tps, response_ms.p99, cpu.user…".to_owned(),
         },
     )
 }
 
-fn pace(pace: study::Pace) -> Pace {
+fn pace(pace: plan::Pace) -> Pace {
     match pace {
-        study::Pace::Closed => Pace::Closed,
-        study::Pace::Open {
+        plan::Pace::Closed => Pace::Closed,
+        plan::Pace::Open {
             rate_per_s,
             arrivals,
         } => Pace::Open {
             per_s: rate_per_s,
             arrivals: match arrivals {
-                study::Arrivals::Poisson => Arrivals::Poisson,
-                study::Arrivals::Constant => Arrivals::Constant,
+                plan::Arrivals::Poisson => Arrivals::Poisson,
+                plan::Arrivals::Constant => Arrivals::Constant,
             },
         },
     }

@@ -14,11 +14,12 @@ use std::process::Command;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
-const ALLOWED: [(&str, &[&str]); 12] = [
-    ("study", &[]),
+const ALLOWED: [(&str, &[&str]); 13] = [
+    ("plan", &[]),
+    ("study", &["plan"]),
     ("workload", &[]),
     ("wire", &[]),
-    ("measure", &[]),
+    ("measure", &["plan"]),
     ("client", &["wire", "workload"]),
     (
         "engine",
@@ -29,7 +30,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     (
         "lab",
         &[
-            "client", "engine", "host", "load", "measure", "study", "workload",
+            "client", "engine", "host", "load", "measure", "plan", "workload",
         ],
     ),
     ("store", &["measure"]),

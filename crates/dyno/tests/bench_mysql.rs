@@ -81,10 +81,10 @@ fn a_result_directory_has_all_files_and_a_report_that_loads_nothing() {
         "result.json",
         "results.csv",
         "study.toml",
-        "trials/001-bench/intervals.jsonl",
-        "trials/001-bench/monitors.jsonl",
-        "trials/001-bench/series.jsonl",
-        "trials/001-bench/trial.json",
+        "trials/001-single/intervals.jsonl",
+        "trials/001-single/monitors.jsonl",
+        "trials/001-single/series.jsonl",
+        "trials/001-single/trial.json",
     ];
     assert_eq!(files, expected);
     let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();

@@ -159,7 +159,7 @@ fn several_numbers_of_threads_run_one_after_the_other() {
     );
     bench("--threads 4,4")
         .run()
-        .fails(USAGE, &["4 twice", "load.repeats"]);
+        .fails(USAGE, &["duplicate value 4", "load.repeats"]);
     bench("--threads 1,x").run().fails(USAGE, &["--threads"]);
 }
 

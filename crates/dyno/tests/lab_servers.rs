@@ -338,7 +338,7 @@ fn studies_that_make_no_sense() {
         ),
         (
             "[sweep]\n\"load.threads\" = [1]\nload.threads = [2]",
-            ["study.toml:12:6", "stands twice"],
+            ["study.toml:12:6", "duplicate axis"],
         ),
         (
             "[sweep]\n\"load.time\" = [\"1x\"]",

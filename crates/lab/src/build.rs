@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use engine::Installed;
 use engine::data::{Listener, Mode};
 use measure::instance::{Reset, ResetHow};
-use study::EngineSpec;
+use plan::EngineSpec;
 
 use crate::failure::Failure;
 use crate::home::Home;

@@ -2,7 +2,7 @@
 
 use engine::EngineError;
 use engine::data::PrepareError;
-use study::Span;
+use plan::Span;
 
 use crate::error::LabError;
 

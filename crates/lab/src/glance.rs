@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use engine::Server;
 use engine::data::Wanted;
-use study::EngineSpec;
+use plan::EngineSpec;
 
 use crate::account::Account;
 use crate::failure::Failure;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use engine::data::Mode;
 use engine::{Access, InProcess};
 use measure::instance::{Reset, ResetHow};
-use study::EngineSpec;
+use plan::EngineSpec;
 
 use crate::Database;
 use crate::build::Building;
@@ -156,7 +156,7 @@ impl Lab {
     /// The trial is over: the next one begins from its own bytes, unless the study
     /// wants it otherwise.
     pub(crate) fn take_down(&mut self, rig: Rig) {
-        let goes_on = |made_for: &MadeFor| made_for.spec.reset == study::Reset::None;
+        let goes_on = |made_for: &MadeFor| made_for.spec.reset == plan::Reset::None;
         if rig.made_for.as_ref().is_some_and(goes_on) {
             self.kept = Some(rig);
         }
@@ -234,7 +234,7 @@ impl Lab {
         };
         let (data, reset) = match (data, reset) {
             (Some(data), Some(reset)) => (data, reset),
-            _ if spec.reset == study::Reset::Rebuild => building.rebuilt(&home)?,
+            _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home)?,
             _ => building.copied(&home, &mut self.template)?,
         };
         Ok(Rig {
@@ -248,7 +248,7 @@ impl Lab {
 /// Whether the next trial goes on with the data of servers that were kept.
 fn goes_on_from(kept: &Rig, next: &MadeFor) -> bool {
     let before = kept.made_for.as_ref();
-    next.spec.reset == study::Reset::None && before.is_some_and(|before| before.data == next.data)
+    next.spec.reset == plan::Reset::None && before.is_some_and(|before| before.data == next.data)
 }
 
 /// The servers that were kept, if all of them live. What a dead one left is nothing that

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use measure::instance::{Reset, ResetHow, ServerProcess};
-use study::EngineSpec;
+use plan::EngineSpec;
 
 use crate::Database;
 use crate::error::LabError;

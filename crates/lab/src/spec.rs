@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use engine::{Engine, EngineError, Installed, Server};
-use study::{EngineSpec, Span};
+use plan::{EngineSpec, Span};
 
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};

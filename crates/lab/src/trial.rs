@@ -11,8 +11,8 @@ use measure::setup::{
     CLOSED_LOOP, Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished,
 };
 use measure::summary::TrialSummary;
-use study::EngineSpec;
-use study::FindMax;
+use plan::EngineSpec;
+use plan::FindMax;
 use workload::label;
 use workload::name::WorkloadName;
 use workload::options::Options;

@@ -9,44 +9,7 @@ use crate::ended::{Ended, Until};
 use crate::instance::{InstanceSummary, Reset};
 use crate::metric::Metrics;
 
-/// How statements are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// Prepared once for each connection, executed by number.
-    Prepared,
-    /// As text each time.
-    Text,
-}
-
-impl std::fmt::Display for Protocol {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Prepared => "prepared",
-            Self::Text => "text",
-        })
-    }
-}
-
-/// What tells when a reply was there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ReplyTime {
-    /// The kernel's stamp of its last bytes.
-    Kernel,
-    /// The program's clock, once it has read them.
-    #[default]
-    Program,
-}
-
-impl std::fmt::Display for ReplyTime {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Kernel => "the kernel",
-            Self::Program => "the program",
-        })
-    }
-}
+pub use plan::{Protocol, ReplyTime};
 
 /// [`Setup::arrivals`] of users that start their next transaction when the last one ended.
 pub const CLOSED_LOOP: &str = "closed loop";
@@ -89,7 +52,7 @@ pub struct Setup {
     pub protocol: Protocol,
     /// What told when replies were there; in results of before there was a choice the
     /// program's clock.
-    #[serde(default)]
+    #[serde(default = "program")]
     pub reply_time: ReplyTime,
     /// When transactions start: [`CLOSED_LOOP`], or for example `200/s poisson`.
     pub arrivals: String,
@@ -119,9 +82,14 @@ pub struct Setup {
     pub in_process: bool,
 }
 
-/// Results of before there could be several have one.
+/// Results from before there could be several have one.
 fn one() -> u32 {
     1
+}
+
+/// Results from before there was a choice.
+fn program() -> ReplyTime {
+    ReplyTime::Program
 }
 
 /// Whether a statement reads, writes or does neither.

@@ -31,7 +31,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Rows per table", number::count(setup.rows)),
         ("Key distribution", keys(setup)),
         ("Statements", setup.protocol.to_string()),
-        ("Replies timed by", setup.reply_time.to_string()),
+        ("Replies timed by", format!("the {}", setup.reply_time)),
         ("Arrivals", setup.arrivals.clone()),
         ("Think time", work::think_time(setup)),
         ("Seed", setup.seed.to_string()),

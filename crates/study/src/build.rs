@@ -1,13 +1,12 @@
 //! From what was typed to what it means.
 
 use crate::content::Content;
-use crate::key::VARIANT;
 use crate::order;
-use crate::plan::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 use crate::point::{Failure, Point, defaults};
-use crate::spec::{
-    Arrivals, DataSpec, Engine, EngineSpec, FindMax, LIMITS, LoadSpec, LoginSpec, Pace, Reset,
-    ServerSpec, TransactionSpec, Until,
+use plan::key::VARIANT;
+use plan::{
+    Arrivals, Data, Engine, EngineSpec, FindMax, Limited, Load, LoginSpec, Order, Pace, Plan,
+    Reset, ServerSpec, TableSpec, ThresholdSpec, Transaction, Trial, Until,
 };
 
 /// Name of the only trial of a study.
@@ -146,8 +145,8 @@ fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {
     })
 }
 
-fn data(at: &Point<'_>) -> Result<DataSpec, Failure> {
-    Ok(DataSpec {
+fn data(at: &Point<'_>) -> Result<Data, Failure> {
+    Ok(Data {
         tables: at.get("data.tables")?,
         rows: at.get("data.rows")?,
         seed: at.get("data.seed")?,
@@ -158,8 +157,8 @@ fn data(at: &Point<'_>) -> Result<DataSpec, Failure> {
     })
 }
 
-fn load(at: &Point<'_>) -> Result<LoadSpec, Failure> {
-    Ok(LoadSpec {
+fn load(at: &Point<'_>) -> Result<Load, Failure> {
+    Ok(Load {
         workload: at.spanned("load.workload")?,
         distribution: at.spanned("load.distribution")?,
         key_range: at.maybe("load.key_range")?,
@@ -177,8 +176,8 @@ fn load(at: &Point<'_>) -> Result<LoadSpec, Failure> {
     })
 }
 
-fn transaction(at: &Point<'_>) -> Result<TransactionSpec, Failure> {
-    Ok(TransactionSpec {
+fn transaction(at: &Point<'_>) -> Result<Transaction, Failure> {
+    Ok(Transaction {
         point_selects: at.get("transaction.point_selects")?,
         range_selects: at.get("transaction.range_selects")?,
         simple_ranges: at.get("transaction.simple_ranges")?,
@@ -202,7 +201,7 @@ fn until(at: &Point<'_>) -> Result<Option<Until>, Failure> {
 }
 
 fn find_max(at: &Point<'_>) -> Result<Option<FindMax>, Failure> {
-    for (name, of) in LIMITS {
+    for (name, of) in Limited::KEYS {
         if let Some(limit) = at.maybe(name)? {
             return Ok(Some(FindMax { of, limit }));
         }

@@ -4,18 +4,11 @@
 use std::time::Duration;
 
 use crate::content::{Content, EITHER, Ground};
-use crate::duration::format_duration;
 use crate::error::{Fault, Faults};
-use crate::key::{KEYS, SWEEP, VARIANT};
-use crate::read::grouped;
-use crate::span::{Span, Spanned};
-use crate::spec::LIMITS;
 use crate::study::MAX_TRIALS;
-use crate::suggest::{nearest, shown};
-use crate::value::{FromValue, Value};
+use plan::key::{KEYS, SWEEP, VARIANT};
+use plan::{FromValue, Limited, Span, Spanned, Value, format_duration, grouped, nearest, shown};
 
-/// What the table of keys has for `load.until.max`.
-const DEFAULT_UNTIL_MAX: Duration = Duration::from_secs(1800);
 /// What a search decides by itself.
 const NOT_IN_A_SEARCH: [&str; 4] = ["load.rate", "load.arrivals", "load.events", "load.until.ci"];
 const MAX_PORT: u64 = u16::MAX as u64;
@@ -30,6 +23,7 @@ pub(crate) fn whole(content: &Content, faults: &mut Faults) {
     for ground in content.grounds() {
         one_address_is_one_server(content, &ground, faults);
         ports_for_all(content, &ground, faults);
+        measurement_ends(content, &ground, faults);
     }
     rows_of_tables(content, faults);
     baseline_is_a_variant(content, faults);
@@ -208,30 +202,56 @@ fn baseline_is_a_variant(content: &Content, faults: &mut Faults) {
     faults.add(typed.span, Fault::new(message, help));
 }
 
+/// A measurement without a limit of time has one of transactions.
+fn measurement_ends<'a>(content: &'a Content, ground: &Ground<'a>, faults: &mut Faults) {
+    let times = content.values_on(ground, "load.time");
+    let endless = times
+        .into_iter()
+        .find(|time| time.value == Value::Duration(Duration::ZERO));
+    let ends = ["load.events", "load.until.ci"];
+    let is_given = |name: &str| ground.entries.contains_key(name) || content.axis(name).is_some();
+    if let (Some(time), false) = (endless, ends.into_iter().any(is_given)) {
+        let fault = Fault::new(
+            "`load.time` 0 is no limit, and nothing else ends the measurement",
+            "give a length, or a number of transactions with `load.events`",
+        );
+        faults.add(time.span, fault);
+    }
+}
+
 /// The longest measurement is not shorter than the shortest.
 fn until(content: &Content, faults: &mut Faults) {
-    if content.place("load.until.ci").is_none() {
+    let Some(at) = content.place("load.until.ci") else {
         return;
-    }
-    let typed = content.values("load.until.max").next();
-    let of = |value: &Spanned<Value>| Duration::from_value(&value.value);
-    let max = typed.and_then(of).unwrap_or(DEFAULT_UNTIL_MAX);
-    let longer = content
-        .values("load.time")
-        .find(|time| of(time).is_some_and(|time| time > max));
-    if let Some(time) = longer {
+    };
+    let of = |value: &Value| Duration::from_value(value);
+    let default = |name| of(&crate::point::default(name)?.value);
+    let max = content.values("load.until.max").next();
+    let max_or_default = max.and_then(|max| of(&max.value));
+    let Some(max_or_default) = max_or_default.or_else(|| default("load.until.max")) else {
+        return;
+    };
+    let is_longer = |time: &Spanned<Value>| of(&time.value).is_some_and(|t| t > max_or_default);
+    let typed: Vec<_> = content.values("load.time").collect();
+    let longer = typed.iter().find(|time| is_longer(time)).map(|t| t.span);
+    let is_default_longer =
+        typed.is_empty() && default("load.time").is_some_and(|t| t > max_or_default);
+    let place = max.map_or(at, |max| max.span);
+    if let Some(span) = longer.or(is_default_longer.then_some(place)) {
         let message = format!(
-            "the least length, `load.time`, is more than the longest, {}",
-            format_duration(max)
+            "the minimum length, `load.time`, is longer than the maximum, {}",
+            format_duration(max_or_default)
         );
-        let help = "with `until` a trial lasts from `time` to `until.max`: write a shorter `time`";
-        faults.add(time.span, Fault::new(message, help));
+        let help = "with `load.until.ci` a trial lasts from `load.time` to `load.until.max`: write a shorter `load.time`";
+        faults.add(span, Fault::new(message, help));
     }
 }
 
 /// A search has one limit, and sets the rate by itself.
 fn find_max(content: &Content, faults: &mut Faults) {
-    let mut limits = LIMITS.iter().filter_map(|(name, _)| content.place(name));
+    let mut limits = Limited::KEYS
+        .iter()
+        .filter_map(|(name, _)| content.place(name));
     let Some(first) = limits.next() else {
         return;
     };
@@ -247,7 +267,7 @@ fn find_max(content: &Content, faults: &mut Faults) {
         if let Some(at) = content.place(name).or(in_variant) {
             let message = format!("`{name}` has no place in a search for the highest rate");
             let help =
-                "a search sets rate and length of each step by itself: take one of the two out";
+                "a search sets rate and length of each step by itself: remove one of the two";
             faults.add(at, Fault::new(message, help).also(first));
         }
     }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::key::Name;
-use crate::span::{Span, Spanned};
-use crate::value::Value;
+use crate::name::Name;
+use plan::{Span, Spanned, Value};
 
 /// One key as it stands in the study.
 #[derive(Debug, Clone)]

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use crate::content::{Content, Entry, Ground};
 use crate::error::{Fault, Faults};
-use crate::key::{Name, Needs};
-use crate::spec::Engine;
-use crate::value::FromValue;
+use crate::name::Name;
+use plan::key::Needs;
+use plan::{Engine, FromValue};
 
 /// The trials on a ground in which a need is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use crate::redact::redact;
 use crate::render::Line;
 use crate::source::Source;
-use crate::span::Span;
+use plan::{Span, redact};
 
 /// A reader stops at some point; so does the list.
 const MAX_PROBLEMS: usize = 50;

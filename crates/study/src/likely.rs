@@ -1,7 +1,8 @@
 //! Which key somebody meant.
 
-use crate::key::{self, KEYS, Kind, Name, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
-use crate::suggest::{nearest, shown};
+use crate::name::Name;
+use plan::key::{self, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::{nearest, shown};
 
 /// Help for a key that does not exist in a section, or at the top.
 pub(crate) fn key(section: &str, name: &str) -> String {

@@ -7,7 +7,7 @@ use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
 use crate::error::Fault;
-use crate::span::{Origin, Span};
+use plan::{Origin, Span};
 
 /// More than any key of a study has.
 const MAX_DOTS: usize = 8;

@@ -9,7 +9,7 @@
 //! one. Every second block is the mirror image of the one before it, so that of any two
 //! points each runs first in one of them, and a steady drift cancels.
 
-use crate::plan::Order;
+use plan::Order;
 
 /// Which point of the study each trial has, in the order in which they run: `repeats`
 /// blocks, each with every point once. A point's number is that of its variant times

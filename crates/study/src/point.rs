@@ -6,15 +6,15 @@ use toml::de::DeValue;
 
 use crate::content::{Axis, Content, Ground};
 use crate::error::Fault;
-use crate::key::{self, Name, VARIANT};
+use crate::name::Name;
 use crate::read::read;
-use crate::span::{Span, Spanned};
-use crate::value::{FromValue, Value};
+use plan::key::{self, VARIANT};
+use plan::{FromValue, Span, Spanned, Value};
 
 pub(crate) type Failure = (Span, Fault);
 pub(crate) type Defaults = BTreeMap<&'static str, Spanned<Value>>;
 
-/// Defaults go the way of typed values, so they cannot be of another kind.
+/// Defaults are read like typed values, so they cannot be of another kind.
 pub(crate) fn defaults() -> Result<Defaults, Failure> {
     let mut all = Defaults::new();
     for (key, text) in key::KEYS.iter().filter_map(|k| Some((k, k.default?))) {
@@ -24,6 +24,11 @@ pub(crate) fn defaults() -> Result<Defaults, Failure> {
         all.insert(key.name, Spanned { value, span });
     }
     Ok(all)
+}
+
+/// The default of one key.
+pub(crate) fn default(name: &str) -> Option<Spanned<Value>> {
+    defaults().ok()?.remove(name)
 }
 
 /// A fault of the table of keys, not of the study; tests keep it from happening.

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use crate::duration::{format_duration, parse_duration};
 use crate::error::Fault;
-use crate::key::{Key, Kind, Name};
+use crate::name::Name;
 use crate::setting;
-use crate::spec::ServerUrl;
-use crate::suggest::{nearest, shown};
-use crate::value::Value;
+use plan::key::{Key, Kind};
+use plan::{Value, format_duration, nearest, parse_duration, parse_percent, range_words, shown};
 
 const MAX_PATH_BYTES: usize = 4000;
 const MAX_VERSION_PARTS: usize = 4;
@@ -36,23 +34,6 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
             setting::value(key.full(), value).map(Value::Text)
         }
         Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
-    }
-}
-
-impl Key {
-    /// What the key takes, for a message and for the reference page.
-    pub(crate) fn takes(&self) -> &'static str {
-        match self.kind {
-            Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
-            Kind::Url | Kind::Path | Kind::Version => "a string",
-            Kind::Boolean => "`true` or `false`",
-            Kind::Integer { .. } => "a whole number",
-            Kind::Number { .. } => "a number",
-            Kind::Duration { .. } => "a duration",
-            Kind::Percent { .. } => "a percentage",
-            Kind::Settings => "a table of settings",
-            Kind::Tables => "a list of tables",
-        }
     }
 }
 
@@ -217,7 +198,7 @@ fn url(key: &Name, text: &str) -> Result<Value, Fault> {
     };
     match parts {
         Some((scheme, rest)) if is_scheme(scheme) && !rest.is_empty() => {
-            Ok(Value::Url(ServerUrl(text.to_owned())))
+            Ok(Value::Url(text.to_owned().into()))
         }
         // The text is not quoted: it may hold a password in no known place.
         _ => Err(Fault::new(
@@ -233,24 +214,6 @@ fn integer(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value,
         Ok(n) if (min..=max).contains(&n) => Ok(Value::Integer(n)),
         _ => Err(out_of_range(key, &n.to_string(), &range_words(min, max))),
     }
-}
-
-/// A range in words, the digits as one would type them.
-pub(crate) fn range_words(min: u64, max: u64) -> String {
-    format!("from {} to {}", grouped(min), grouped(max))
-}
-
-/// Digits in groups of three, as TOML allows them to be typed.
-pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push('_');
-        }
-        out.push(c);
-    }
-    out
 }
 
 fn number(key: &Name, value: &DeValue<'_>, min: f64, max: f64) -> Result<Value, Fault> {
@@ -285,14 +248,13 @@ fn duration(key: &Name, value: &DeValue<'_>, min: Duration, max: Duration) -> Re
 
 /// The share that a percentage is.
 fn percent(key: &Name, text: &str, min: f64, max: f64) -> Result<Value, Fault> {
-    let number = text.trim().strip_suffix('%').map(str::trim_end);
-    let Some(percent) = number.and_then(|number| number.parse::<f64>().ok()) else {
+    let Some(share) = parse_percent(text) else {
         let message = format!("`{}` is not a percentage", shown(text));
         let help = format!("write for example {} = \"2%\"", key.short());
         return Err(Fault::new(message, help));
     };
-    if (min..=max).contains(&percent) {
-        return Ok(Value::Number(percent / 100.0));
+    if (min / 100.0..=max / 100.0).contains(&share) {
+        return Ok(Value::Number(share));
     }
     Err(out_of_range(key, text, &format!("from {min}% to {max}%")))
 }

@@ -1,8 +1,6 @@
 //! The reference page, written from the table of keys.
 
-use crate::duration::format_duration;
-use crate::key::{KEYS, Key, Kind, SECTIONS};
-use crate::read::range_words;
+use plan::key::{KEYS, Key, SECTIONS};
 
 const INTRO: &str = include_str!("reference_intro.md");
 const OUTRO: &str = include_str!("reference_outro.md");
@@ -29,39 +27,12 @@ fn table(section: &str) -> String {
         text.push_str(&format!(
             "| `{}` | {} | {} | {} |\n",
             key.last(),
-            takes(key),
+            key.range(),
             default(key),
             key.doc
         ));
     }
     text
-}
-
-fn takes(key: &Key) -> String {
-    let what = key.takes();
-    match &key.kind {
-        Kind::Text { max_chars } => format!("{what}, at most {max_chars} characters"),
-        Kind::Choice(words) => words
-            .iter()
-            .map(|w| format!("`\"{w}\"`"))
-            .collect::<Vec<_>>()
-            .join(" or "),
-        Kind::Name { max_chars } => format!("{what} on one line, at most {max_chars} characters"),
-        Kind::Url => "an address".into(),
-        Kind::Path => "an absolute path".into(),
-        Kind::Version => "a version".into(),
-        Kind::Boolean | Kind::Settings | Kind::Tables => what.into(),
-        Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
-        Kind::Number { min, max } => format!("{what}, from {min} to {max}"),
-        Kind::Percent { min, max } => format!("{what}, from {min}% to {max}%"),
-        Kind::Duration { min, max } => {
-            format!(
-                "{what}, from {} to {}",
-                format_duration(*min),
-                format_duration(*max)
-            )
-        }
-    }
 }
 
 fn default(key: &Key) -> String {

@@ -4,7 +4,7 @@
 use toml::de::DeValue;
 
 use crate::error::Fault;
-use crate::suggest::shown;
+use plan::shown;
 
 /// The most settings that one study names, in all its parts together.
 pub(crate) const MAX_SETTINGS: usize = 100;

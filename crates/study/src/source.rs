@@ -1,8 +1,7 @@
 //! The text of a study, kept without its passwords, and how a place in it is found.
 
 use crate::error::Location;
-use crate::redact::Redacted;
-use crate::span::{Origin, Span};
+use plan::{Origin, Redacted, Span};
 
 /// The text that was read, and the overrides beside it.
 #[derive(Debug, Clone)]
@@ -19,7 +18,7 @@ impl Source {
         match span.origin {
             Origin::Nowhere => None,
             Origin::Override(i) => Some(Location {
-                path: format!("--set {}", crate::suggest::shown(self.overrides.get(i)?)),
+                path: format!("--set {}", plan::shown(self.overrides.get(i)?)),
                 line: None,
             }),
             Origin::File => Some(Location {

@@ -3,13 +3,9 @@
 use crate::check;
 use crate::content::Content;
 use crate::error::{Fault, Faults, StudyError};
-use crate::plan::Plan;
-use crate::redact::{Redacted, redact};
 use crate::source::Source;
-use crate::span::Span;
-use crate::suggest::shown;
-use crate::value::Value;
 use crate::walk::{Walk, overrides as set};
+use plan::{Plan, Redacted, Span, Value, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;

@@ -5,7 +5,7 @@ use toml::de::DeTable;
 
 use crate::error::{Fault, Faults};
 use crate::nesting;
-use crate::span::{Origin, Span};
+use plan::{Origin, Span};
 
 /// A text with a fault in its TOML is not looked at further: what was meant
 /// after the fault is a guess, and would give faults that are not there.

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, plan};
-use study::{FindMax, Limited, Until};
+use plan::{FindMax, Limited, Until};
 
 #[test]
 fn a_table_in_a_line_is_the_same_as_two_keys() {

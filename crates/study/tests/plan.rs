@@ -5,9 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, engine, labels, plan};
-use study::{
-    Arrivals, DataSpec, Engine, Order, Pace, Protocol, Reset, ServerSpec, TransactionSpec,
-};
+use plan::{Arrivals, Data, Engine, Order, Pace, Protocol, Reset, ServerSpec, Transaction};
 
 const QUICKSTART: &str = include_str!("../../../studies/quickstart.toml");
 
@@ -107,7 +105,7 @@ fn every_key_arrives() {
     assert_eq!(plan.description.as_deref(), Some("d"));
     assert_eq!(plan.delta_as_in.as_deref(), Some("A paper"));
     assert!(matches!(&trial.server, ServerSpec::Url(url, _) if url.expose() == "mysql://u:p@h/d"));
-    let data = DataSpec {
+    let data = Data {
         tables: 2,
         rows: 3,
         seed: u64::MAX,
@@ -117,7 +115,7 @@ fn every_key_arrives() {
         storage_engine: "e".into(),
     };
     assert_eq!(trial.data, data);
-    let transaction = TransactionSpec {
+    let transaction = Transaction {
         point_selects: 11,
         range_selects: false,
         simple_ranges: 12,

@@ -53,7 +53,7 @@ fn try_all(text: &str, overrides: &[(&str, &str)]) {
 }
 
 /// What holds of every plan.
-fn whole(plan: &study::Plan) {
+fn whole(plan: &plan::Plan) {
     let (trials, repeats) = (&plan.trials, plan.repeats as usize);
     assert!((1..=study::MAX_TRIALS).contains(&trials.len()));
     assert_eq!(trials.len() % repeats, 0);
@@ -129,7 +129,7 @@ proptest! {
         let key = format!("server.config.{name}");
         let base = "title = \"t\"\nserver.engine = \"mysql\"";
         let Ok(study) = Study::parse_with_overrides("s.toml", base, &[(&key, &value)]) else { return Ok(()) };
-        let study::ServerSpec::Engine(spec) = &study.plan().unwrap().trials[0].server else { panic!() };
+        let plan::ServerSpec::Engine(spec) = &study.plan().unwrap().trials[0].server else { panic!() };
         for (name, value) in &spec.config {
             prop_assert!(name.starts_with(|c: char| c.is_ascii_alphabetic()));
             prop_assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c)));
@@ -139,8 +139,8 @@ proptest! {
 
     #[test]
     fn any_duration(text in "\\PC{0,20}|[0-9]{1,25}[a-zµ]{0,3}") {
-        if let Ok(d) = study::parse_duration(&text) {
-            prop_assert_eq!(study::parse_duration(&study::format_duration(d)), Ok(d));
+        if let Ok(d) = plan::parse_duration(&text) {
+            prop_assert_eq!(plan::parse_duration(&plan::format_duration(d)), Ok(d));
         }
     }
 }

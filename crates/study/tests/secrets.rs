@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use study::{ServerSpec, Study};
+use plan::ServerSpec;
+use study::Study;
 
 fn check(server: &str, overrides: &[(&str, &str)], secret: &str) {
     let text = format!("title = \"t\"\n{server}\n[load]\nthreads = 4 # end\n");

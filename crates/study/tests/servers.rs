@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use common::{SMALLEST, config, engine, fails, labels, plan};
-use study::{Engine, Reset};
+use plan::{Engine, Reset};
 
 #[test]
 fn every_key_of_a_server_arrives() {

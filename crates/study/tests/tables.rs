@@ -27,7 +27,7 @@ fn tables_of_the_report() {
 
     let known = ["tps", "cpu.user", "response_ms.p99"];
     let unknown = |name: &str| {
-        let near = study::nearest(name, known).map(|near| format!("did you mean `{near}`?"));
+        let near = plan::nearest(name, known).map(|near| format!("did you mean `{near}`?"));
         (!known.contains(&name)).then(|| near.unwrap_or_default())
     };
     let error = study.check_columns(unknown).unwrap_err();

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{SMALLEST, config, engine, fails, labels, plan, study};
-use study::{Engine, ServerSpec, Study};
+use plan::{Engine, ServerSpec};
+use study::Study;
 
 const VARIANTS: &str = r#"
 title = "t"

@@ -66,7 +66,11 @@ pub(super) fn with_aliases(bench: clap::Command) -> clap::Command {
         let Meaning::Same(option) = habit.meaning else {
             continue;
         };
-        let id = option.replace('-', "_");
+        let has_name = |arg: &&clap::Arg| arg.get_long() == Some(option);
+        let id = bench.get_arguments().find(has_name);
+        let Some(id) = id.map(|arg| arg.get_id().clone()) else {
+            continue;
+        };
         bench = match habit.typed.strip_prefix("--") {
             Some(name) if name == option => bench,
             Some(name) => bench.mut_arg(id, |arg| arg.alias(name)),

@@ -89,12 +89,12 @@ impl Asked {
 }
 
 /// The buffer pool of a study's servers.
-fn pool_bytes(spec: &study::EngineSpec) -> u64 {
+fn pool_bytes(spec: &plan::EngineSpec) -> u64 {
     let needs = |engine: &dyn engine::Server| engine.needs(&crate::spec::config(spec), 0, 0);
     crate::spec::engine_of(spec).map_or(0, |engine| needs(engine).pool_bytes)
 }
 
 /// The study's numbers are bounded far below what fits.
-fn thousandths(cpus: &study::Spanned<f64>) -> u64 {
+fn thousandths(cpus: &plan::Spanned<f64>) -> u64 {
     (cpus.value * 1000.0).round() as u64
 }

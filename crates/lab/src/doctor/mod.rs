@@ -30,7 +30,7 @@ use engine::checks::{self, Facts as ServerFacts};
 use engine::{ENGINES, Engine, Installed, Server};
 use host::{Activity, Facts, LOCAL};
 use measure::finding::{Finding, check};
-use study::EngineSpec;
+use plan::EngineSpec;
 
 pub use asked::Asked;
 pub use reference::doctor_markdown;

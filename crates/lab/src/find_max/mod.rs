@@ -14,7 +14,7 @@ use measure::find_max::{Doubt, FoundMax, LONG, SearchEnd, Step, StepJudged};
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
-use study::{FindMax, Limited};
+use plan::{FindMax, Limited};
 
 use crate::early::EarlyEnd;
 use crate::failure::{Cause, Failure};

@@ -100,7 +100,7 @@ impl Asking<'_> {
         let engine = self.installed.engine;
         let listing = engine.listing(self.installed, &self.paths);
         let known = engine.listed(&self.run(&[], &listing)?.words);
-        let near = study::nearest(&engine.plain_name(name), known.iter().map(String::as_str));
+        let near = plan::nearest(&engine.plain_name(name), known.iter().map(String::as_str));
         Ok(near.map(str::to_owned))
     }
 }

@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::Typed;
-use crate::span::{Origin, Span};
+use plan::{Origin, Span};
 
 /// No name of a key has more parts; a deeper table cannot be one.
 const MAX_PARTS: usize = 8;

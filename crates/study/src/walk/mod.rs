@@ -16,15 +16,13 @@ use toml::de::{DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry};
 use crate::error::{Fault, Faults};
-use crate::key::{self, Key, Kind, Name, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use crate::likely;
+use crate::name::Name;
 use crate::read::{read, type_words};
-use crate::redact::redact_url;
 use crate::setting::MAX_SETTINGS;
-use crate::span::{Origin, Span, Spanned};
-use crate::suggest::shown;
-use crate::value::Value;
 use leaves::{joined, leaves};
+use plan::key::{self, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::{Origin, Span, Spanned, Value, redact_url, shown};
 
 /// A value as the parser gives it.
 type Typed<'v> = TomlSpanned<DeValue<'v>>;
@@ -118,7 +116,7 @@ impl Walk {
     fn entry(&mut self, name: Name, value: &Typed<'_>, at: Span, into: &mut Entries) {
         if let Some(first) = into.get(name.full()) {
             let fault = Fault::new(
-                format!("`{}` stands twice", name.full()),
+                format!("duplicate key `{}`", name.full()),
                 "keep one of the two",
             );
             return self.faults.add_of_two(first.at, at, fault);

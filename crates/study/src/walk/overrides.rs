@@ -5,11 +5,13 @@ use toml::de::DeValue;
 
 use super::{Typed, Walk};
 use crate::content::{Axis, EITHER, Entry};
-use crate::key::{Kind, Name, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use crate::likely;
+use crate::name::Name;
 use crate::nesting;
+use crate::read::read;
 use crate::source::Source;
-use crate::span::{Origin, Span};
+use plan::key::{Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::{Origin, Span, Value};
 
 /// One override, its key understood as far as that is possible.
 struct Said<'t> {
@@ -188,6 +190,14 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
         Kind::Settings => true,
         _ => value.is_str(),
     }
+}
+
+/// Reads the text of an option as an override of its key is read; what is wrong with it
+/// otherwise, and what to write instead.
+pub fn read_option(key: &'static Key, text: &str) -> Result<Value, (String, String)> {
+    let name = Name::of(key);
+    let read = read(&name, value(Some(&name), text).get_ref());
+    read.map_err(|fault| (fault.message, fault.help))
 }
 
 /// What is hidden by form was hidden before; an understood address is hidden whole.

@@ -6,11 +6,11 @@ use super::leaves::leaves;
 use super::{Typed, Walk};
 use crate::content::{Axis, Entries, Size};
 use crate::error::Fault;
-use crate::key::{Name, SIZES, SWEEP};
 use crate::likely;
+use crate::name::Name;
 use crate::read::type_words;
-use crate::span::{Origin, Span};
-use crate::suggest::{nearest, shown};
+use plan::key::{SIZES, SWEEP};
+use plan::{Origin, Span, nearest, shown};
 
 /// More than a reader tells apart.
 const MAX_SIZES: usize = 20;
@@ -90,7 +90,7 @@ impl Walk {
     }
 
     fn twice(&mut self, name: &Name, one: Span, other: Span) {
-        let message = format!("`{}` stands twice in this size", name.full());
+        let message = format!("duplicate key `{}` in this size", name.full());
         let fault = Fault::new(message, "keep one of the two");
         self.faults.add_of_two(one, other, fault);
     }

@@ -8,13 +8,11 @@ use super::leaves::leaves;
 use super::{Typed, Walk};
 use crate::content::Axis;
 use crate::error::Fault;
-use crate::key::Name;
 use crate::likely;
-use crate::read::{grouped, type_words};
-use crate::span::{Origin, Span, Spanned};
+use crate::name::Name;
+use crate::read::type_words;
 use crate::study::MAX_TRIALS;
-use crate::suggest::shown;
-use crate::value::Value;
+use plan::{Origin, Span, Spanned, Value, grouped, shown};
 
 /// More than any study has; each trial has a value on each.
 const MAX_AXES: usize = 20;
@@ -30,7 +28,7 @@ impl Walk {
 
     fn add_axis(&mut self, axis: Axis) {
         if let Some(first) = self.content.axis(axis.name.full()) {
-            let message = format!("the axis `{}` stands twice", axis.name.full());
+            let message = format!("duplicate axis `{}`", axis.name.full());
             let fault = Fault::new(message, "put all its values in one list");
             self.faults.add_of_two(first.at, axis.at, fault);
         } else if self.content.axes.len() == MAX_AXES {
@@ -108,9 +106,14 @@ impl Walk {
         for value in values {
             let text = value.to_string();
             if known.contains(&text) {
-                let message = format!("{} stands twice in the axis `{axis}`", shown(&text));
-                self.faults
-                    .add(value.span, Fault::new(message, "take one of the two out"));
+                let message = format!("duplicate value {} in the axis `{axis}`", shown(&text));
+                self.faults.add(
+                    value.span,
+                    Fault::new(
+                        message,
+                        "remove one of the two; to repeat trials, use `load.repeats`",
+                    ),
+                );
             }
             known.insert(text);
         }

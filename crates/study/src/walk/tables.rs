@@ -5,10 +5,10 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::{Typed, Walk};
 use crate::content::Table;
 use crate::error::Fault;
-use crate::key::{Key, Name, word};
+use crate::name::Name;
 use crate::read::{TABLES_EXAMPLE, type_words};
-use crate::span::{Origin, Span, Spanned};
-use crate::suggest::{nearest, shown};
+use plan::key::{Key, word};
+use plan::{Origin, Span, Spanned, nearest, shown};
 
 const MAX_TABLES: usize = 20;
 const MAX_COLUMNS: usize = 30;
@@ -83,8 +83,8 @@ impl Walk {
                 continue;
             };
             if let Some(first) = columns.iter().find(|c| c.value == column.value) {
-                let message = format!("the column `{}` stands twice", shown(&column));
-                let fault = Fault::new(message, "take one of the two out");
+                let message = format!("duplicate column `{}`", shown(&column));
+                let fault = Fault::new(message, "remove one of the two");
                 self.faults.add_of_two(first.span, column.span, fault);
             }
             columns.push(column);

@@ -6,10 +6,9 @@ use super::leaves::leaves;
 use super::{Typed, Walk};
 use crate::content::Threshold;
 use crate::error::Fault;
-use crate::key::{BASELINE, Key, word};
 use crate::read::type_words;
-use crate::span::{Origin, Span, Spanned};
-use crate::suggest::shown;
+use plan::key::{BASELINE, Key, word};
+use plan::{Origin, Span, Spanned, shown};
 
 /// More than a reader looks at.
 const MAX_THRESHOLDS: usize = 50;
@@ -26,7 +25,7 @@ impl Walk {
             let first = known.map(|t| &t.column).find(|c| c.value == column);
             match first.map(|first| first.span) {
                 Some(first) => {
-                    let message = format!("the threshold of `{}` stands twice", shown(&column));
+                    let message = format!("duplicate threshold of `{}`", shown(&column));
                     let fault = Fault::new(message, "keep one of the two");
                     self.faults.add_of_two(first, at, fault);
                 }

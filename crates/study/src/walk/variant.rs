@@ -7,11 +7,11 @@ use super::overrides;
 use super::{Typed, Walk};
 use crate::content::{EITHER, Entries, Variant};
 use crate::error::Fault;
-use crate::key::{Name, VARIANT_NAME};
 use crate::likely;
+use crate::name::Name;
 use crate::read::type_words;
-use crate::span::{Origin, Span, Spanned};
-use crate::suggest::shown;
+use plan::key::VARIANT_NAME;
+use plan::{Origin, Span, Spanned, shown};
 
 /// More than a reader tells apart.
 const MAX_VARIANTS: usize = 100;

@@ -8,7 +8,8 @@
     reason = "each test file uses its part; the panic is the test's failure message"
 )]
 
-use study::{EngineSpec, Plan, ServerSpec, Study, Trial};
+use plan::{EngineSpec, Plan, ServerSpec, Trial};
+use study::Study;
 
 pub const SMALLEST: &str = "title = \"t\"\nserver.engine = \"mariadb\"\n";
 

@@ -1,13 +1,14 @@
-//! What a study means.
+//! The trials of a study, and how they are arranged.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::span::Spanned;
-use crate::spec::{DataSpec, LoadSpec, ServerSpec, TransactionSpec};
+use serde::{Deserialize, Serialize};
+
+use crate::{Data, Load, ServerSpec, Spanned, Transaction};
 
 /// An ordered list of trials.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The question of the study.
     pub title: String,
@@ -38,7 +39,7 @@ pub struct Plan {
 
 /// How the order of the trials came to be. In any order every point runs once
 /// before any runs again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Whether each block of repeats has a random order, balanced over the blocks.
     pub random: bool,
@@ -58,7 +59,7 @@ impl fmt::Display for Order {
 }
 
 /// A table of the report: a row for each value of an axis, a column for each number.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableSpec {
     /// One of [`Plan::axes`].
     pub rows: String,
@@ -67,7 +68,7 @@ pub struct TableSpec {
 }
 
 /// What a number has to be.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdSpec {
     /// Name of the number; the caller knows which there are.
     pub column: Spanned<String>,
@@ -76,7 +77,7 @@ pub struct ThresholdSpec {
 }
 
 /// One point of a study, once.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Place in the order in which trials run, from 1.
     pub number: usize,
@@ -90,11 +91,11 @@ pub struct Trial {
     /// The server under load.
     pub server: ServerSpec,
     /// What each server holds.
-    pub data: DataSpec,
+    pub data: Data,
     /// What the virtual users of each server do.
-    pub load: LoadSpec,
+    pub load: Load,
     /// What one transaction of theirs holds.
-    pub transaction: TransactionSpec,
+    pub transaction: Transaction,
     /// Servers at once, at least 1; exactly 1 for a server that runs already.
     pub instances: u32,
     /// Whether host and servers are watched.
@@ -104,14 +105,15 @@ pub struct Trial {
 }
 
 impl Plan {
-    /// The longest time under load: warm-up and measurement of every trial; a search
-    /// for the highest rate counts as one step. Starting
-    /// servers, loading data and preloading it come on top.
+    /// The longest time under load: warm-up and measurement of every trial, as far as it is
+    /// limited; a search for the highest rate counts as one step. Starting servers, loading
+    /// data and preloading it come on top.
     pub fn duration_estimate(&self) -> Duration {
-        let each = self
-            .trials
-            .iter()
-            .map(|t| t.load.warmup.saturating_add(t.load.longest()));
+        let each = self.trials.iter().map(|t| {
+            t.load
+                .warmup
+                .saturating_add(t.load.longest().unwrap_or_default())
+        });
         each.fold(Duration::ZERO, Duration::saturating_add)
     }
 }

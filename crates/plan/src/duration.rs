@@ -16,8 +16,10 @@ const UNITS: [(&str, u64); 6] = [
 /// Why a text is not a duration, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationError {
-    pub(crate) message: String,
-    pub(crate) help: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub help: String,
 }
 
 impl fmt::Display for DurationError {
@@ -144,6 +146,27 @@ pub fn format_duration(duration: Duration) -> String {
         }
     }
     if text.is_empty() { "0s".into() } else { text }
+}
+
+/// Serializes a duration as text.
+pub(crate) mod text {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<S: Serializer>(
+        duration: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::format_duration(*duration))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        super::parse_duration(&text).map_err(D::Error::custom)
+    }
 }
 
 #[cfg(test)]

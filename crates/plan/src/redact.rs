@@ -19,15 +19,16 @@ const WORDS: [&str; 9] = [
 
 /// Text without its passwords, that still knows where each byte came from.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Redacted {
-    pub(crate) text: String,
+pub struct Redacted {
+    /// The text without its passwords.
+    pub text: String,
     cuts: Vec<(Range<usize>, usize)>,
 }
 
 impl Redacted {
     /// `known` are places that were understood (range, what to write there);
     /// whatever else looks like a password is found by its form.
-    pub(crate) fn new(raw: &str, known: &[(Range<usize>, String)]) -> Self {
+    pub fn new(raw: &str, known: &[(Range<usize>, String)]) -> Self {
         let mut cuts: Vec<(Range<usize>, String)> = known.to_vec();
         cuts.extend(secrets(raw).into_iter().map(|r| (r, STARS.to_owned())));
         // A known place comes before the finer cuts inside it, which then go.
@@ -49,7 +50,7 @@ impl Redacted {
     }
 
     /// The offset in the redacted text of an offset in the original.
-    pub(crate) fn offset(&self, original: usize) -> usize {
+    pub fn offset(&self, original: usize) -> usize {
         let mut moved = original;
         for (range, new_len) in &self.cuts {
             if range.end <= original {
@@ -69,7 +70,7 @@ pub fn redact(text: &str) -> String {
 }
 
 /// One whole address without its password, whatever characters it holds.
-pub(crate) fn redact_url(url: &str) -> String {
+pub fn redact_url(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     match userinfo_password(url, start..url.len()) {
         Some(range) => redact(&format!(

@@ -2,21 +2,35 @@
 
 use std::ops::{Deref, Range};
 
+use serde::{Deserialize, Serialize};
+
 /// The place of a value: in the file, in an override, or nowhere (a default).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    pub(crate) origin: Origin,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+    /// What the offsets count in.
+    pub origin: Origin,
+    /// First byte.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
 }
 
 /// What the byte offsets of a [`Span`] count in. The order is the order in
 /// which problems are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Origin {
+pub enum Origin {
+    /// The study file.
     File,
+    /// The override with this index.
     Override(usize),
+    /// No text at all.
     Nowhere,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self::NOWHERE
+    }
 }
 
 impl Span {
@@ -27,7 +41,8 @@ impl Span {
         end: 0,
     };
 
-    pub(crate) fn new(origin: Origin, range: Range<usize>) -> Self {
+    /// The place of a range of bytes.
+    pub fn new(origin: Origin, range: Range<usize>) -> Self {
         Self {
             origin,
             start: range.start,
@@ -36,12 +51,14 @@ impl Span {
     }
 }
 
-/// A value and where it was typed.
-#[derive(Debug, Clone, PartialEq)]
+/// A value and where it was typed. Stored, it is the value alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// Where it was typed.
+    #[serde(skip)]
     pub span: Span,
 }
 

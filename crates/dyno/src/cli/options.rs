@@ -1,0 +1,314 @@
+//! The options of a trial as arguments, made from the list in `plan::key`: names, ranges,
+//! defaults and help are the same as in a study.
+
+use std::ffi::OsStr;
+
+use ::plan::key::{self, KEYS, Key, Kind, Needs};
+use ::plan::{Limited, Value, parse_duration};
+use clap::builder::{
+    BoolishValueParser, PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser,
+};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use workload::distribution::Distribution;
+use workload::name::WorkloadName;
+
+/// The positional argument with the server's address.
+const URL: &str = "url";
+/// The switch that a limit of response times belongs to.
+const FIND_MAX: &str = "find_max";
+/// The group of those limits.
+const LIMITS: &str = "limit";
+
+/// How to log in to a server that is already running.
+pub(crate) type LoginOptions = Options<true>;
+/// Everything else that a trial is made of.
+pub(crate) type TrialOptions = Options<false>;
+
+/// What was typed of the options of a trial: those of `[server]` if `SERVER`, else all others.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options<const SERVER: bool>(Vec<Typed>);
+
+/// An option that was typed.
+#[derive(Debug, Clone)]
+pub(crate) struct Typed {
+    pub(crate) key: &'static Key,
+    /// Several make an axis.
+    pub(crate) values: Vec<Value>,
+}
+
+impl<const SERVER: bool> Options<SERVER> {
+    /// Options that were typed, in the order of the list.
+    pub(crate) fn typed(&self) -> &[Typed] {
+        &self.0
+    }
+
+    fn keys() -> impl Iterator<Item = (&'static Key, String)> {
+        let keys = KEYS
+            .iter()
+            .filter(|key| (key.section() == "server") == SERVER);
+        keys.filter_map(|key| Some((key, key.flag_name()?)))
+    }
+}
+
+impl<const SERVER: bool> Args for Options<SERVER> {
+    fn augment_args(command: Command) -> Command {
+        let with_switch = Self::keys().flat_map(|(key, name)| {
+            let is_first = key.name == Limited::KEYS[0].0;
+            let switch = is_first.then(find_max);
+            switch.into_iter().chain([argument(key, name)])
+        });
+        command.args(with_switch)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<const SERVER: bool> FromArgMatches for Options<SERVER> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let typed = Self::keys().filter_map(|(key, _)| {
+            let is_typed =
+                matches.value_source(key.name)? == clap::parser::ValueSource::CommandLine;
+            let values: Vec<Value> = matches.get_many(key.name)?.cloned().collect();
+            let is_limit = !(key.name == "load.events" && values == [Value::Integer(0)]);
+            (is_typed && is_limit).then_some(Typed { key, values })
+        });
+        Ok(Self(typed.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn argument(key: &'static Key, name: String) -> Arg {
+    let help = key.help();
+    let mut arg = Arg::new(key.name)
+        .long(name)
+        .help(short(&help))
+        .value_parser(ValueParser::new(Parser(key)))
+        .value_name(value_name(key));
+    if let Some(long) = long_help(key, &help) {
+        arg = arg.long_help(long);
+    }
+    if let Some(heading) = heading(key) {
+        arg = arg.help_heading(heading);
+    }
+    if let Some(default) = key.plain_default() {
+        let is_switch = key.section() == "server";
+        arg = arg.default_value(default).hide_default_value(is_switch);
+    }
+    if matches!(key.kind, Kind::Boolean) {
+        arg = arg
+            .action(ArgAction::Set)
+            .num_args(0..=1)
+            .hide_possible_values(true)
+            .default_missing_value("true")
+            // What is off by default is typed without a value, and an address may follow.
+            .require_equals(key.default == Some("false"));
+    }
+    if key.name == key::THREADS {
+        arg = arg.action(ArgAction::Append).value_delimiter(',');
+    }
+    relations(key, arg)
+}
+
+/// The switch that says what its limits are for.
+fn find_max() -> Arg {
+    Arg::new(FIND_MAX)
+        .long("find-max")
+        .help("Search for the highest rate of arrivals at which response times stay within --p99 (or --p95, --mean), by trials of --time each")
+        .help_heading("Load")
+        .action(ArgAction::SetTrue)
+        .requires(LIMITS)
+        .conflicts_with_all(["load.rate", "load.arrivals", "load.events", "load.until.ci", "thresholds"])
+}
+
+/// What an option needs beside it.
+fn relations(key: &Key, arg: Arg) -> Arg {
+    let arg = match key.needs {
+        Needs::RunningServer => arg.requires(URL),
+        Needs::Rate => arg.requires("load.rate"),
+        Needs::Until => arg.requires("load.until.ci"),
+        Needs::Nothing | Needs::StartedServer => arg,
+    };
+    match key.name {
+        "server.tls.cert" => arg.requires("server.tls.key"),
+        "server.tls.key" => arg.requires("server.tls.cert"),
+        "server.get_server_public_key" => arg.conflicts_with("server.server_public_key_path"),
+        _ if is_limit(key) => arg.group(LIMITS).requires(FIND_MAX),
+        _ => arg,
+    }
+}
+
+fn is_limit(key: &Key) -> bool {
+    Limited::KEYS.iter().any(|(name, _)| *name == key.name)
+}
+
+fn heading(key: &Key) -> Option<&'static str> {
+    match key.section() {
+        "data" => Some("Data"),
+        "load" => Some("Load"),
+        "transaction" => Some("Transaction (as in sysbench)"),
+        _ => None,
+    }
+}
+
+fn value_name(key: &Key) -> &'static str {
+    match key.kind {
+        _ if key.name == "load.distribution" => "NAME[:PARAMETERS]",
+        Kind::Boolean => "BOOL",
+        Kind::Integer { .. } => "N",
+        Kind::Number { .. } => "PER_SECOND",
+        Kind::Duration { .. } => "DURATION",
+        Kind::Percent { .. } => "PERCENT",
+        Kind::Path => "FILE",
+        Kind::Choice(_) => "WORD",
+        _ => "NAME",
+    }
+}
+
+/// The first sentence of a help text, with the default that the text states.
+fn short(help: &str) -> String {
+    let (text, stated) = help.split_at(help.find(" [default: ").unwrap_or(help.len()));
+    let end = text.find(". ").filter(|_| is_long(help));
+    let text = text[..end.unwrap_or(text.len())].trim_end_matches('.');
+    format!("{text}{stated}")
+}
+
+fn is_long(help: &str) -> bool {
+    help.len() > 200
+}
+
+fn long_help(key: &Key, help: &str) -> Option<String> {
+    if key.name != "load.workload" {
+        return is_long(help).then(|| help.to_owned());
+    }
+    let mut text = "What each virtual user does:".to_owned();
+    for name in WorkloadName::ALL {
+        text.push_str(&format!("\n  {:<24} {}", name.name(), name.summary()));
+    }
+    Some(text)
+}
+
+/// Reads a value as a study does, and what is usual on a command line besides: lengths in
+/// seconds without a unit, shares without `%`, relative paths, `on` and `off`.
+#[derive(Clone)]
+struct Parser(&'static Key);
+
+impl TypedValueParser for Parser {
+    type Value = Value;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Value, clap::Error> {
+        match self.0.kind {
+            Kind::Boolean => BoolishValueParser::new()
+                .parse_ref(command, arg, value)
+                .map(Value::Boolean),
+            Kind::Choice(words) => PossibleValuesParser::new(words)
+                .parse_ref(command, arg, value)
+                .map(Value::Text),
+            _ => {
+                let key = self.0;
+                let read = move |text: &str| read(key, text);
+                read.parse_ref(command, arg, value)
+            }
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let words: &[&str] = match self.0.kind {
+            Kind::Boolean => &["true", "false"],
+            Kind::Choice(words) => words,
+            _ => return None,
+        };
+        Some(Box::new(words.iter().map(PossibleValue::new)))
+    }
+}
+
+fn read(key: &'static Key, typed: &str) -> Result<Value, String> {
+    match key.name {
+        "load.workload" => typed.parse::<WorkloadName>().map(drop).map_err(text)?,
+        "load.distribution" => typed.parse::<Distribution>().map(drop).map_err(text)?,
+        // No limit, as in sysbench.
+        "load.events" if typed == "0" => return Ok(Value::Integer(0)),
+        _ => {}
+    }
+    let is_plain = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
+    let typed = match key.kind {
+        // A limit needs its unit: 20 could be meant in milliseconds.
+        Kind::Duration { .. } if is_plain && !is_limit(key) => format!("{typed}s"),
+        Kind::Percent { .. } if !typed.trim_end().ends_with('%') => format!("{typed}%"),
+        Kind::Path => {
+            let path = std::path::absolute(typed).map_err(text)?;
+            path.display().to_string()
+        }
+        _ => typed.to_owned(),
+    };
+    let read = ::study::read_option(key, &typed);
+    read.map_err(|(message, help)| match key.kind {
+        Kind::Duration { .. } if parse_duration(&typed).is_err() => format!("{message}; {help}"),
+        _ => format!("{}; it takes {}", as_options(&message), key.range()),
+    })
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// A message about keys of a study in terms of the options that stand for them.
+pub(crate) fn as_options(message: &str) -> String {
+    let mut text = message.to_owned();
+    for key in KEYS {
+        if let Some(flag) = key.flag_name() {
+            text = text.replace(&format!("`{}`", key.name), &format!("--{flag}"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn typed(name: &str, text: &str) -> Result<Value, String> {
+        read(Key::find(name).unwrap(), text)
+    }
+
+    #[test]
+    fn plain_numbers_are_seconds_except_as_limits_of_response_times() {
+        let seconds = |n| Ok(Value::Duration(Duration::from_secs(n)));
+        assert_eq!(typed("load.time", "20"), seconds(20));
+        assert_eq!(typed("load.time", "1m30s"), seconds(90));
+        assert!(typed("load.time", "20x").is_err() && typed("load.time", "").is_err());
+        let limit = Ok(Value::Duration(Duration::from_millis(20)));
+        assert_eq!(typed("load.find_max.p99", "20ms"), limit);
+        assert!(typed("load.find_max.p99", "20").is_err());
+        assert!(typed("load.find_max.p99", "0s").is_err());
+    }
+
+    #[test]
+    fn a_share_needs_no_percent_sign() {
+        let share = Ok(Value::Number(0.025));
+        assert_eq!(typed("load.until.ci", "2.5"), share);
+        assert_eq!(typed("load.until.ci", "2.5%"), share);
+        assert!(typed("load.until.ci", "51").is_err());
+    }
+
+    #[test]
+    fn errors_name_options_instead_of_keys() {
+        let error = typed("data.rows", "0").unwrap_err();
+        assert!(
+            error.contains("--rows") && error.contains("2_147_483_647"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! Options that take one of a few words.
+
+/// Declares an enum whose variants are the words of an option: as a study types them, as
+/// messages show them and as results store them.
+macro_rules! choice {
+    (
+        $(#[$meta:meta])*
+        $name:ident {
+            $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        pub enum $name {
+            $($(#[$variant_meta])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// The words, in the order in which they are documented.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word for it in a study.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl $crate::value::FromValue for $name {
+            fn from_value(value: &$crate::value::Value) -> Option<Self> {
+                match $crate::value::text(value)? {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use choice;

@@ -1,0 +1,522 @@
+//! The one list of options. Reading, checking, overriding, sweeping, suggesting and documenting
+//! a study all walk it, and so does the command line of `dyno bench`.
+
+use std::time::Duration;
+
+use crate::{Arrivals, Engine, Protocol, ReplyTime, Reset, TlsMode, format_duration, range_words};
+
+/// One option of a trial: a key of a study file, and often an option of `dyno bench`.
+#[derive(Debug)]
+pub struct Key {
+    /// Dotted name, as in an axis or an override.
+    pub name: &'static str,
+    /// What it takes, and its range.
+    pub kind: Kind,
+    /// As typed in TOML. `None`: required, or off when absent (see `doc`).
+    pub default: Option<&'static str>,
+    /// Whether a study must have it.
+    pub required: bool,
+    /// Whether trials may differ in it.
+    pub axis: bool,
+    /// What must be in the study for it to have an effect.
+    pub needs: Needs,
+    /// Markdown, for the reference page.
+    pub doc: &'static str,
+    /// Its option of `dyno bench`, if it has one.
+    pub flag: Option<Flag>,
+    /// What it changes of the work that is done; empty for settings, such as the number of
+    /// virtual users, whose effect is what comparisons are for.
+    pub work: &'static [Work],
+}
+
+/// What has to be equal in two trials for their numbers to be comparable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the sections of a study explain them")]
+pub enum Work {
+    Workload,
+    Options,
+    Tables,
+    Rows,
+    KeysDrawn,
+    Distribution,
+    Protocol,
+    Arrivals,
+    ThinkTime,
+}
+
+impl Work {
+    /// Whether the key of this dotted name changes it.
+    pub fn is_changed_by(self, key: &str) -> bool {
+        Key::find(key).is_some_and(|key| key.work.contains(&self))
+    }
+}
+
+/// How `dyno bench` spells a key.
+#[derive(Debug)]
+pub struct Flag {
+    /// Without dashes; empty: the key's own name, see [`Key::flag_name`].
+    name: &'static str,
+    /// Empty: the key's documentation, see [`Key::help`].
+    help: &'static str,
+}
+
+/// What a key takes.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the ranges explain themselves")]
+pub enum Kind {
+    /// Any text.
+    Text { max_chars: usize },
+    /// A text that appears in labels: without control characters.
+    Name { max_chars: usize },
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+    /// The address of a server.
+    Url,
+    /// An absolute path.
+    Path,
+    /// The leading components of a version.
+    Version,
+    /// Yes or no.
+    Boolean,
+    /// A whole number.
+    Integer { min: u64, max: u64 },
+    /// A number.
+    Number { min: f64, max: f64 },
+    /// A length of time.
+    Duration { min: Duration, max: Duration },
+    /// A share, typed as `2%`; the range is in percent.
+    Percent { min: f64, max: f64 },
+    /// Free settings of the server, each a key of its own below this one.
+    Settings,
+    /// The tables of the report.
+    Tables,
+}
+
+/// What must be in the study for a key to have an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing else.
+    Nothing,
+    /// A server that dyno starts as a process.
+    StartedServer,
+    /// A server that is already running.
+    RunningServer,
+    /// An open loop.
+    Rate,
+    /// A trial that ends once its result is precise enough.
+    Until,
+}
+
+/// Sections in the order of the reference page, with what they are about.
+pub static SECTIONS: &[(&str, &str)] = &[
+    (
+        "server",
+        "What is measured: `engine` or `url`, exactly one of the two. `basedir`, `version`, `port`, `cpus`, `directory`, `reset` and `config` are for a `mariadb` or `mysql` that dyno starts, the others for a server that is already running.",
+    ),
+    ("data", "What each server holds before each trial."),
+    ("load", "What virtual users do to it, and how often."),
+    (
+        "transaction",
+        "What one transaction of the workload holds, in sysbench's terms; a workload ignores what it does not use.",
+    ),
+    ("topology", "How many servers are measured at once."),
+    ("monitors", "What is monitored during the load."),
+    (
+        "report",
+        "What the report shows in addition to its standard content.",
+    ),
+];
+
+/// The section whose keys are names of other keys.
+pub const SWEEP: &str = "sweep";
+/// The section of named sizes, one of which an override may choose.
+pub const SIZES: &str = "sizes";
+/// The section whose keys are columns of report tables…
+pub const THRESHOLDS: &str = "thresholds";
+/// …and its one key that is none.
+pub const BASELINE: &str = "baseline";
+/// The list of named alternatives; also the name of their axis.
+pub const VARIANT: &str = "variant";
+
+/// Number of virtual users.
+pub const THREADS: &str = "load.threads";
+/// Limits of a search, see [`crate::Limited::KEYS`].
+pub(crate) const FIND_MAX_P99: &str = "load.find_max.p99";
+pub(crate) const FIND_MAX_P95: &str = "load.find_max.p95";
+pub(crate) const FIND_MAX_MEAN: &str = "load.find_max.mean";
+
+const DAY: Duration = Duration::from_secs(86_400);
+const ZERO: Duration = Duration::ZERO;
+const MONTH: Duration = Duration::from_secs(30 * 86_400);
+const HOUR: Duration = Duration::from_secs(3600);
+const MILLISECOND: Duration = Duration::from_millis(1);
+const MICROSECOND: Duration = Duration::from_micros(1);
+const NAME: Kind = Kind::Text { max_chars: 100 };
+/// The most rows, and the most that one statement may span: ids are 32-bit signed integers
+/// in MySQL.
+const MAX_ROWS: u64 = i32::MAX as u64;
+/// How often a transaction may repeat a statement.
+const TIMES: Kind = count(0, 10_000);
+
+const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key {
+        name,
+        kind,
+        default: Some(default),
+        required: false,
+        axis: true,
+        needs: Needs::Nothing,
+        doc,
+        flag: None,
+        work: &[],
+    }
+}
+
+const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key {
+        default: None,
+        ..key(name, kind, "", doc)
+    }
+}
+
+/// The same in every trial.
+const fn fixed(key: Key) -> Key {
+    Key { axis: false, ..key }
+}
+
+const fn needs(needs: Needs, key: Key) -> Key {
+    Key { needs, ..key }
+}
+
+/// Only for a server that dyno starts as a process.
+const fn started(key: Key) -> Key {
+    needs(Needs::StartedServer, key)
+}
+
+/// Only for a server that is already running.
+const fn running(key: Key) -> Key {
+    needs(Needs::RunningServer, key)
+}
+
+/// Also an option of `dyno bench`, of the same name and documentation.
+const fn bench(key: Key) -> Key {
+    bench_as("", "", key)
+}
+
+/// Also an option of `dyno bench`, with a name or a help text of its own.
+const fn bench_as(name: &'static str, help: &'static str, key: Key) -> Key {
+    Key {
+        flag: Some(Flag { name, help }),
+        ..key
+    }
+}
+
+/// Part of the work that comparisons require to be equal.
+const fn work(work: &'static [Work], key: Key) -> Key {
+    Key { work, ..key }
+}
+
+/// An option of tables or transactions.
+const fn option(key: Key) -> Key {
+    work(&[Work::Options], bench(key))
+}
+
+const fn count(min: u64, max: u64) -> Kind {
+    Kind::Integer { min, max }
+}
+
+const fn span(min: Duration, max: Duration) -> Kind {
+    Kind::Duration { min, max }
+}
+
+/// Every key, in the order of the reference page.
+#[rustfmt::skip]
+pub static KEYS: &[Key] = &[
+    fixed(Key { required: true, ..optional("title", Kind::Text { max_chars: 200 },
+        "The question of the study in one line; the heading of its report.") }),
+    fixed(optional("description", Kind::Text { max_chars: 10_000 },
+        "Why the study was made and how to read it.")),
+
+    optional("server.engine", Kind::Choice(Engine::WORDS),
+        "The engine that is started for the study and stopped after it; `sqlite` runs in process on a temporary database."),
+    optional("server.url", Kind::Url,
+        "Address of a server that is already running, such as `mysql://user:password@host:3306/database` (`mariadb://` means the same); a password is never stored or shown."),
+    started(optional("server.basedir", Kind::Path,
+        "Directory that contains the server's programs, such as `/opt/mysql-9.7`. Default: PATH and the usual places.")),
+    started(optional("server.version", Kind::Version,
+        "Version that the server must have, as far as it is written: `\"10.11\"` accepts 10.11.14, but not 10.1 or 10.12.")),
+    started(optional("server.port", count(1024, 65_535),
+        "Port of the first instance; the others take the ports that follow. Default: any free ports.")),
+    started(optional("server.cpus", Kind::Number { min: 0.01, max: 10_000.0 },
+        "CPUs that each server may use, such as `1.5`: a quota of CPU time that the kernel enforces over each tenth of a second (a control group of its own; needs root, or a group that root delegated). Default: no limit.")),
+    started(optional("server.directory", Kind::Path,
+        "Directory on the disk to be tested, such as `/mnt/nvme`: each server's data is in a new directory below it, which is removed with the server; nothing else in it is touched. Default: dyno's cache. Prepared data is kept in the cache in any case, and copied.")),
+    started(key("server.reset", Kind::Choice(Reset::WORDS), "\"copy\"",
+        "How a trial gets its data: `copy` (each starts from its own copy of a data directory that is prepared once and kept for later studies), `rebuild` (each prepares its own, which takes the full time) or `none` (each continues with what the trial before it left, so trials are not independent; one that needs other data, or follows one in which a server died, starts from a copy).")),
+    started(key("server.cold_data", Kind::Boolean, "true",
+        "Whether a trial's new data is written to disk and dropped from the page cache before the servers start on it, so that no trial begins while the kernel is still writing it. With `false` the servers start at once, on what the copy left in memory.")),
+    started(optional("server.config", Kind::Settings,
+        "Settings of the server's own option file: `config = { innodb_buffer_pool_size = \"256M\" }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.innodb_buffer_pool_size`.")),
+
+    running(bench_as("tls-mode", "How much TLS. One of disable; preferred (if the server offers it; not verified); required (or no connection; not verified); verify-ca (from a trusted authority); verify-full (and made out to the server's name). [default: preferred; verify-full with --tls-ca]",
+        optional("server.tls.mode", Kind::Choice(TlsMode::WORDS),
+        "How much TLS, as `--tls-mode`: `disable`, `preferred` (if the server offers it; its certificate is not verified), `required` (or no connection; not verified), `verify-ca` (from a trusted authority) or `verify-full` (and made out to the server's name). Default: `verify-full` with `tls.ca`, else `preferred`."))),
+    running(bench_as("", "File of trusted authorities (PEM) instead of the system's.", optional("server.tls.ca", Kind::Path,
+        "File of trusted authorities (PEM) instead of the system's, as `--tls-ca`."))),
+    running(bench_as("", "The client's certificate (PEM).", optional("server.tls.cert", Kind::Path,
+        "The client's certificate (PEM), as `--tls-cert`; with `tls.key`."))),
+    running(bench_as("", "The key of the client's certificate (PEM).", optional("server.tls.key", Kind::Path,
+        "The key of the client's certificate (PEM), as `--tls-key`."))),
+    running(bench_as("", "Accept any public key that the server presents, to send it the password. caching_sha2_password (MySQL's default) and sha256_password require the password itself at an account's first login. Without this option, it is sent only over a Unix socket, over TLS with a verified certificate, or encrypted with the key in --server-public-key-path. Unlike MySQL's own client, dyno does not consider unverified TLS safe.",
+        key("server.get_server_public_key", Kind::Boolean, "false",
+        "As `--get-server-public-key`: accepts any public key that the server presents, to send it the password for `caching_sha2_password` or `sha256_password`."))),
+    running(bench_as("", "File with the server's RSA public key (PEM), to encrypt the password without TLS.", optional("server.server_public_key_path", Kind::Path,
+        "File with the server's RSA public key (PEM), as `--server-public-key-path`: encrypts the password for those plugins without TLS."))),
+    running(bench_as("", "Send the password in clear text (mysql_clear_password) without verifying the server.",
+        key("server.enable_cleartext_plugin", Kind::Boolean, "false",
+        "As `--enable-cleartext-plugin`: sends the password in clear text (`mysql_clear_password`) without verifying the server."))),
+
+    work(&[Work::Tables], bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…"))),
+    work(&[Work::Rows, Work::KeysDrawn], bench(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."))),
+    bench(key("data.seed", count(0, u64::MAX), "1", "Seed of every random choice: the same seed, the same rows and statements.")),
+    option(key("data.auto_inc", Kind::Boolean, "true", "Whether the server numbers new rows; otherwise virtual users do.")),
+    option(key("data.create_secondary", Kind::Boolean, "true", "Whether column `k` is indexed.")),
+    option(key("data.secondary", Kind::Boolean, "false", "A secondary index on `id` in place of the primary key.")),
+    option(key("data.storage_engine", Kind::Name { max_chars: 64 }, "\"innodb\"", "Storage engine of new tables; not for SQLite.")),
+
+    work(&[Work::Workload], bench(key("load.workload", NAME, "\"oltp_read_write\"", "What one transaction does."))),
+    bench_as("", "Virtual users, each with one connection; several numbers (1,4,16) run one after the other.",
+        key(THREADS, count(1, 100_000), "1", "Virtual users of each server: connections, each waiting for every reply.")),
+    key("load.preload", Kind::Boolean, "false",
+        "Whether every table and index is read once in full before the warm-up, so that the server has in memory what fits. No transaction of the workload runs meanwhile."),
+    bench_as("", "Load before the measurement, shown but not counted.",
+        key("load.warmup", span(ZERO, DAY), "\"10s\"", "Load before the measurement; not counted.")),
+    bench_as("", "Length of the measurement (20, 30s, 5m, 1h30m): with --until-ci its minimum, with --find-max that of each step. 0 is no limit, for --events.",
+        key("load.time", span(ZERO, MONTH), "\"60s\"", "Length of the measurement; with `until.ci` its minimum, with `find_max` that of each step. `\"0s\"` is no limit, for `events`.")),
+    bench_as("", "End once the result is precise: when half of the 95 % confidence interval of the mean throughput is, two checks in a row, no more than this share of it, like 2%, and the run is steady. Not before --time nor 20s, and not after --max-time.",
+        fixed(optional("load.until.ci", Kind::Percent { min: 0.1, max: 50.0 },
+        "Ends the measurement once it is precise: as soon as half of the 95 % confidence interval of the mean throughput is no more than this share of it, not before `time` and not after `until.max`. Written as `until = { ci = \"2%\", max = \"30m\" }`."))),
+    bench_as("max-time", "Longest measurement with --until-ci.",
+        fixed(needs(Needs::Until, key("load.until.max", span(MILLISECOND, MONTH), "\"30m\"",
+        "Longest measurement with `until.ci`, even if the precision is not reached.")))),
+    bench_as("p99", "With --find-max: 99 % of the response times are at most this, like 20ms.",
+        fixed(optional(FIND_MAX_P99, span(MICROSECOND, HOUR),
+        "Makes each point a search for the highest rate of Poisson arrivals at which 99 % of the response times are at most this: `find_max = { p99 = \"20ms\" }`."))),
+    bench_as("p95", "The same for 95 % of the response times.",
+        fixed(optional(FIND_MAX_P95, span(MICROSECOND, HOUR),
+        "The same for 95 % of the response times; a search has one limit."))),
+    bench_as("mean", "The same for the mean response time.",
+        fixed(optional(FIND_MAX_MEAN, span(MICROSECOND, HOUR),
+        "The same for the mean response time."))),
+    bench_as("", "End after this many transactions, if --time has not ended the measurement before. 0 is no limit.",
+        optional("load.events", count(1, 1_000_000_000_000),
+        "Ends the measurement after this many transactions, if `time` has not ended it before.")),
+    work(&[Work::Arrivals], bench_as("", "Open loop: this many transactions arrive each second, whether or not a virtual user is free.",
+        optional("load.rate", Kind::Number { min: 0.001, max: 10_000_000.0 },
+        "Transactions that arrive per second, whether or not a virtual user is free (open loop). Without it each virtual user starts its next transaction when the last one ends (closed loop)."))),
+    work(&[Work::Arrivals], bench_as("", "How the arrivals of --rate are spaced: at random, like independent users, or evenly. [default: poisson]",
+        needs(Needs::Rate, optional("load.arrivals", Kind::Choice(Arrivals::WORDS),
+        "How arrivals of the open loop are spaced: `poisson` (random, like independent users; the default with `rate`) or `constant`. Needs `rate`.")))),
+    work(&[Work::Distribution], bench_as("", "How rows are chosen: uniform, special, gaussian, pareto, zipfian; with parameters like special:pct=1,res=75 or zipfian:exp=0.99.",
+        key("load.distribution", NAME, "\"special\"", "How transactions choose their rows."))),
+    work(&[Work::KeysDrawn], bench_as("", "Highest key that transactions choose; more than --rows makes lookups miss. [default: --rows]",
+        optional("load.key_range", count(1, MAX_ROWS),
+        "Highest key that transactions choose; default: `data.rows`. More than that makes lookups miss, less makes some of the rows hot."))),
+    work(&[Work::Protocol], bench_as("", "Prepared statements, or the whole text each time.",
+        key("load.protocol", Kind::Choice(Protocol::WORDS), "\"prepared\"",
+        "How statements are sent: `prepared` (once for each connection, then by number) or as `text` each time."))),
+    bench_as("", "When a reply counts as received: when it arrived, as the kernel stamped it (over TCP), or when dyno has read it.",
+        key("load.reply_time", Kind::Choice(ReplyTime::WORDS), "\"kernel\"",
+        "When a reply counts as received: `kernel` (when its last bytes reached this host, as the kernel stamped them; over TCP, with or without TLS) or `program` (when dyno has read them, as other load generators do; always so over a Unix socket and with SQLite).")),
+    work(&[Work::ThinkTime], bench(key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."))),
+    fixed(key("load.repeats", count(1, 1000), "1",
+        "How many trials each point of the study has. Every point runs once before any runs again.")),
+    fixed(optional("load.order", Kind::Choice(&["random", "written"]),
+        "Order of the trials: `written` (as in the file) or `random` (shuffled in each block of repeats, and balanced over the blocks, so that a slow drift of the host affects all points alike). Default: `random` with `repeats` above 1, else `written`.")),
+    fixed(key("load.order_seed", count(0, u64::MAX), "1",
+        "Seed of the random order: the same seed, the same order.")),
+
+    option(key("transaction.point_selects", TIMES, "10", "`SELECT`s of one row.")),
+    option(key("transaction.range_selects", Kind::Boolean, "true", "Whether there are the four kinds of range `SELECT` at all.")),
+    option(key("transaction.simple_ranges", TIMES, "1", "Plain range `SELECT`s.")),
+    option(key("transaction.sum_ranges", TIMES, "1", "Range `SELECT`s with `SUM()`.")),
+    option(key("transaction.order_ranges", TIMES, "1", "Range `SELECT`s with `ORDER BY`.")),
+    option(key("transaction.distinct_ranges", TIMES, "1", "Range `SELECT`s with `DISTINCT`.")),
+    option(key("transaction.range_size", count(1, MAX_ROWS), "100", "Rows of a range `SELECT`.")),
+    option(key("transaction.index_updates", TIMES, "1", "`UPDATE`s of the indexed column.")),
+    option(key("transaction.non_index_updates", TIMES, "1", "`UPDATE`s of another column.")),
+    option(key("transaction.delete_inserts", TIMES, "1", "Pairs of `DELETE` and `INSERT`.")),
+    option(key("transaction.skip_trx", Kind::Boolean, "false", "No `BEGIN` and `COMMIT`: each statement is its own transaction.")),
+    option(key("transaction.random_points", count(1, 10_000), "10", "Keys of a `select_random_points`.")),
+    option(key("transaction.number_of_ranges", count(1, 10_000), "10", "Ranges of a `select_random_ranges`.")),
+    option(key("transaction.delta", count(0, MAX_ROWS), "5", "Width of a range of `select_random_ranges`.")),
+
+    key("topology.instances", count(1, 64), "1",
+        "Servers that run at once, each with its own data and its own load; all loads begin together."),
+
+    key("monitors.enabled", Kind::Boolean, "true",
+        "Whether host and servers are sampled each second. `false` measures what monitoring costs."),
+
+    fixed(optional("report.tables", Kind::Tables,
+        "Tables in a paper's own shape: `[{ rows = \"load.threads\", columns = [\"tps\", \"response_ms.p99\"] }]`.")),
+    fixed(optional("report.delta_as_in", NAME,
+        "Title of a paper whose sign convention comparisons of variants also show: its `delta %` is the change with the opposite sign, so that lost throughput is positive.")),
+];
+
+/// The name of a variant: not a key of the study, but read like one.
+pub static VARIANT_NAME: Key = word("variant.name", 60);
+
+/// A name that must be given, and is not a key of the study.
+pub const fn word(name: &'static str, max_chars: usize) -> Key {
+    Key {
+        required: true,
+        ..fixed(optional(name, Kind::Name { max_chars }, ""))
+    }
+}
+
+/// Whether the list has a section of this name.
+pub fn is_section(name: &str) -> bool {
+    SECTIONS.iter().any(|(section, _)| *section == name)
+}
+
+impl Key {
+    /// The key of this dotted name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// `load` of `load.threads`; empty for a key at the top.
+    pub fn section(&self) -> &'static str {
+        self.name.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// `threads` of `load.threads`, `until.ci` of `load.until.ci`.
+    pub fn last(&self) -> &'static str {
+        last(self.name)
+    }
+
+    /// What the key takes, for a message and for the reference page.
+    pub fn takes(&self) -> &'static str {
+        match self.kind {
+            Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
+            Kind::Url | Kind::Path | Kind::Version => "a string",
+            Kind::Boolean => "`true` or `false`",
+            Kind::Integer { .. } => "a whole number",
+            Kind::Number { .. } => "a number",
+            Kind::Duration { .. } => "a duration",
+            Kind::Percent { .. } => "a percentage",
+            Kind::Settings => "a table of settings",
+            Kind::Tables => "a list of tables",
+        }
+    }
+
+    /// What the key takes, with its range, in Markdown.
+    pub fn range(&self) -> String {
+        let what = self.takes();
+        match &self.kind {
+            Kind::Text { max_chars } => format!("{what}, at most {max_chars} characters"),
+            Kind::Choice(words) => words
+                .iter()
+                .map(|w| format!("`\"{w}\"`"))
+                .collect::<Vec<_>>()
+                .join(" or "),
+            Kind::Name { max_chars } => {
+                format!("{what} on one line, at most {max_chars} characters")
+            }
+            Kind::Url => "an address".into(),
+            Kind::Path => "an absolute path".into(),
+            Kind::Version => "a version".into(),
+            Kind::Boolean | Kind::Settings | Kind::Tables => what.into(),
+            Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
+            Kind::Number { min, max } => format!("{what}, from {min} to {max}"),
+            Kind::Percent { min, max } => format!("{what}, from {min}% to {max}%"),
+            Kind::Duration { min, max } => {
+                format!(
+                    "{what}, from {} to {}",
+                    format_duration(*min),
+                    format_duration(*max)
+                )
+            }
+        }
+    }
+
+    /// Its option of `dyno bench` without dashes: `range-size` of `transaction.range_size`.
+    pub fn flag_name(&self) -> Option<String> {
+        let flag = self.flag.as_ref()?;
+        Some(match flag.name {
+            "" => self.last().replace(['_', '.'], "-"),
+            name => name.to_owned(),
+        })
+    }
+
+    /// What the help of `dyno bench` says of it.
+    pub fn help(&self) -> String {
+        let own = self.flag.as_ref().map_or("", |flag| flag.help);
+        let text = if own.is_empty() { self.doc } else { own };
+        text.replace('`', "")
+    }
+
+    /// The default as a command line would have it: `10s`, `10000`.
+    pub fn plain_default(&self) -> Option<String> {
+        let default = self.default?;
+        Some(match default.strip_prefix('"') {
+            Some(quoted) => quoted.trim_end_matches('"').to_owned(),
+            None => default.replace('_', ""),
+        })
+    }
+}
+
+/// The part of a dotted name after its section.
+pub fn last(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(_, last)| last)
+}
+
+/// Whether several keys begin with this name, as with `load.until`.
+pub fn is_group(name: &str) -> bool {
+    let mut keys = KEYS.iter().filter_map(|k| k.name.strip_prefix(name));
+    keys.any(|rest| rest.starts_with('.'))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_and_flags_are_unique_and_sections_exist() {
+        let names: BTreeSet<_> = KEYS.iter().map(|key| key.name).collect();
+        assert_eq!(names.len(), KEYS.len());
+        let flags: Vec<_> = KEYS.iter().filter_map(Key::flag_name).collect();
+        let unique: BTreeSet<_> = flags.iter().collect();
+        assert_eq!(unique.len(), flags.len());
+        assert!(
+            KEYS.iter()
+                .all(|key| key.section().is_empty() || is_section(key.section()))
+        );
+    }
+
+    #[test]
+    fn what_comparisons_require_to_be_equal_follows_from_the_list() {
+        assert!(Work::Options.is_changed_by("transaction.skip_trx"));
+        assert!(Work::Options.is_changed_by("data.secondary"));
+        assert!(!Work::Options.is_changed_by("data.rows"));
+        assert!(
+            Work::Rows.is_changed_by("data.rows") && Work::KeysDrawn.is_changed_by("data.rows")
+        );
+        assert!(Work::KeysDrawn.is_changed_by("load.key_range"));
+        let transaction = KEYS.iter().filter(|key| key.section() == "transaction");
+        assert!(transaction.clone().count() > 10);
+        assert!(transaction.clone().all(|key| key.work == [Work::Options]));
+        assert!(Key::find(THREADS).unwrap().work.is_empty());
+    }
+
+    #[test]
+    fn a_default_is_shown_as_it_would_be_typed() {
+        let default = |name| Key::find(name).and_then(Key::plain_default);
+        assert_eq!(default("load.warmup").as_deref(), Some("10s"));
+        assert_eq!(default("data.rows").as_deref(), Some("10000"));
+        assert_eq!(default("load.rate"), None);
+    }
+}

@@ -1,0 +1,32 @@
+//! The vocabulary of dyno: what a trial is, and the one list of its options.
+//!
+//! A [`Plan`] is an ordered list of [`Trial`]s. Every option of a trial is a line of
+//! [`key::KEYS`] with its range, default and documentation; the keys of a study file, the
+//! options of `dyno bench`, `--set` and the reference page all follow from that list.
+//! The crate reads no file, opens no socket and prints nothing.
+
+mod choice;
+mod duration;
+pub mod key;
+mod load;
+mod percent;
+mod range;
+mod redact;
+mod server;
+mod span;
+mod suggest;
+mod trial;
+mod value;
+
+pub use duration::{DurationError, format_duration, parse_duration};
+pub use load::{
+    Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Transaction, Until,
+};
+pub use percent::{format_percent, parse_percent};
+pub use range::{grouped, range_words};
+pub use redact::{Redacted, redact, redact_url};
+pub use server::{Engine, EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
+pub use span::{Origin, Span, Spanned};
+pub use suggest::{nearest, shown};
+pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
+pub use value::{FromValue, Value};

@@ -1,0 +1,192 @@
+//! What a server holds, and what virtual users do to it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::choice::choice;
+use crate::duration::text;
+use crate::{Spanned, key};
+
+/// What each server holds before the trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Data {
+    /// Number of tables.
+    pub tables: u32,
+    /// Rows in each table.
+    pub rows: u64,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Whether the server numbers new rows.
+    pub auto_inc: bool,
+    /// Whether column `k` is indexed.
+    pub create_secondary: bool,
+    /// A secondary index on `id` in place of the primary key.
+    pub secondary: bool,
+    /// Storage engine of the tables; the caller knows which names are safe.
+    pub storage_engine: String,
+}
+
+/// What one transaction holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transaction {
+    /// Selects of one row.
+    pub point_selects: u32,
+    /// Whether there are range selects at all.
+    pub range_selects: bool,
+    /// Plain range selects.
+    pub simple_ranges: u32,
+    /// Range selects with `SUM()`.
+    pub sum_ranges: u32,
+    /// Range selects with `ORDER BY`.
+    pub order_ranges: u32,
+    /// Range selects with `DISTINCT`.
+    pub distinct_ranges: u32,
+    /// Rows of a range select, at least 1.
+    pub range_size: u64,
+    /// Updates of the indexed column.
+    pub index_updates: u32,
+    /// Updates of another column.
+    pub non_index_updates: u32,
+    /// Pairs of delete and insert.
+    pub delete_inserts: u32,
+    /// No BEGIN and COMMIT.
+    pub skip_trx: bool,
+    /// Keys of a `select_random_points`, at least 1.
+    pub random_points: u32,
+    /// Ranges of a `select_random_ranges`, at least 1.
+    pub number_of_ranges: u32,
+    /// Width of each of them.
+    pub delta: u64,
+}
+
+/// What the virtual users of each server do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Name of the workload; the caller knows which exist.
+    pub workload: Spanned<String>,
+    /// Name of the distribution of rows; the caller knows which exist.
+    pub distribution: Spanned<String>,
+    /// Highest key that transactions choose; `None`: the number of rows.
+    pub key_range: Option<u64>,
+    /// How statements are sent.
+    pub protocol: Protocol,
+    /// When a reply counts as received.
+    pub reply_time: ReplyTime,
+    /// Virtual users of each server.
+    pub threads: u32,
+    /// Whether every table and index is read once before the warm-up.
+    pub preload: bool,
+    /// Load before the measurement.
+    #[serde(with = "text")]
+    pub warmup: Duration,
+    /// Length of the measurement; with `until` its minimum, with `find_max` that of a
+    /// step. Zero: no limit; `events` ends it.
+    #[serde(with = "text")]
+    pub time: Duration,
+    /// When the measurement may end.
+    pub until: Option<Until>,
+    /// The search that takes the place of a trial.
+    pub find_max: Option<FindMax>,
+    /// Transactions after which the measurement ends early.
+    pub events: Option<u64>,
+    /// When transactions start.
+    pub pace: Pace,
+    /// Pause of a virtual user after each transaction.
+    #[serde(with = "text")]
+    pub think: Duration,
+}
+
+impl Load {
+    /// The longest that the measurement can take; `None`: until its `events` are done.
+    pub fn longest(&self) -> Option<Duration> {
+        let longest = self.until.map_or(self.time, |until| until.max);
+        (!longest.is_zero()).then_some(longest)
+    }
+}
+
+/// Ends a measurement once its result is precise enough.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Until {
+    /// Half width of the confidence interval of the mean throughput, as a share of the mean.
+    pub ci: f64,
+    /// The longest measurement.
+    #[serde(with = "text")]
+    pub max: Duration,
+}
+
+/// A search for the highest rate at which response times stay within a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindMax {
+    /// What is limited.
+    pub of: Limited,
+    /// The limit.
+    #[serde(with = "text")]
+    pub limit: Duration,
+}
+
+choice! {
+    /// A statistic of the response times.
+    Limited {
+        /// The 99th percentile.
+        P99 = "p99",
+        /// The 95th percentile.
+        P95 = "p95",
+        /// The mean.
+        Mean = "mean",
+    }
+}
+
+impl Limited {
+    /// Every statistic, with the key that limits it.
+    pub const KEYS: [(&'static str, Self); 3] = [
+        (key::FIND_MAX_P99, Self::P99),
+        (key::FIND_MAX_P95, Self::P95),
+        (key::FIND_MAX_MEAN, Self::Mean),
+    ];
+}
+
+choice! {
+    /// How statements are sent.
+    Protocol {
+        /// Prepared once for each connection, executed by number.
+        Prepared = "prepared",
+        /// As text each time.
+        Text = "text",
+    }
+}
+
+choice! {
+    /// When a reply counts as received.
+    ReplyTime {
+        /// When its last bytes reached this host, as the kernel stamped them.
+        Kernel = "kernel",
+        /// When the program has read them.
+        Program = "program",
+    }
+}
+
+/// When transactions start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "loop", rename_all = "snake_case")]
+pub enum Pace {
+    /// When the virtual user's last one has ended.
+    Closed,
+    /// When they arrive, whether or not a virtual user is free.
+    Open {
+        /// Mean arrivals per second, for the whole trial.
+        rate_per_s: f64,
+        /// How the arrivals are spaced.
+        arrivals: Arrivals,
+    },
+}
+
+choice! {
+    /// How arrivals of an open loop are spaced.
+    Arrivals {
+        /// At random, like independent users.
+        Poisson = "poisson",
+        /// Evenly.
+        Constant = "constant",
+    }
+}

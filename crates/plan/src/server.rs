@@ -1,0 +1,178 @@
+//! The server under load, and how to log in to it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::choice::choice;
+use crate::{Span, Spanned, redact_url};
+
+/// The server under load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerSpec {
+    /// Started for the study, and stopped after it.
+    Engine(Box<EngineSpec>),
+    /// Already running: its address, and how to log in.
+    Url(Spanned<ServerUrl>, Box<LoginSpec>),
+}
+
+/// How to log in to a server that is already running.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoginSpec {
+    /// How much TLS; `None`: whatever the other keys imply.
+    pub tls_mode: Option<TlsMode>,
+    /// File of trusted authorities.
+    pub tls_ca: Option<PathBuf>,
+    /// File of the client's certificate.
+    pub tls_cert: Option<PathBuf>,
+    /// File of its key.
+    pub tls_key: Option<PathBuf>,
+    /// Whether to accept any public key that the server presents.
+    pub get_server_public_key: bool,
+    /// File of the server's RSA public key.
+    pub server_public_key_path: Option<PathBuf>,
+    /// Whether the password may be sent in clear text.
+    pub enable_cleartext_plugin: bool,
+}
+
+choice! {
+    /// How much TLS.
+    TlsMode {
+        /// None.
+        Disable = "disable",
+        /// If the server offers it; the certificate is not verified.
+        Preferred = "preferred",
+        /// Or no connection; the certificate is not verified.
+        Required = "required",
+        /// The certificate is from a trusted authority.
+        VerifyCa = "verify-ca",
+        /// And made out to the server's name.
+        VerifyFull = "verify-full",
+    }
+}
+
+/// A server that dyno starts. For an engine that is not a process of its own, every field but
+/// `engine` has its default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EngineSpec {
+    /// Which engine.
+    pub engine: Engine,
+    /// Where the engine was typed.
+    #[serde(skip)]
+    pub span: Span,
+    /// Absolute path of the directory that its programs are in; `None`: the usual places.
+    pub basedir: Option<Spanned<PathBuf>>,
+    /// Leading components of the version it must have, such as `10.11`: numbers
+    /// with dots between them. See [`EngineSpec::has_version`].
+    pub version: Option<Spanned<String>>,
+    /// Port of the first instance, from 1024; the others take the ports that
+    /// follow, all of which exist. `None`: any free ports.
+    pub port: Option<Spanned<u16>>,
+    /// CPUs that each server may use, from 0.01; `None`: all.
+    pub cpus: Option<Spanned<f64>>,
+    /// Absolute path of the directory for the servers' data; `None`: dyno's cache.
+    pub directory: Option<Spanned<PathBuf>>,
+    /// Settings for its option file in order of name, names with `_` for `-` and
+    /// without duplicates. Values have no control characters and at most 1,000 bytes,
+    /// but are not yet quoted for the file.
+    pub config: Vec<(String, Spanned<String>)>,
+    /// How a trial gets its data.
+    pub reset: Reset,
+    /// Whether new data is on disk and out of the page cache before its server starts.
+    pub cold_data: bool,
+}
+
+impl EngineSpec {
+    /// Whether a server of version `actual`, such as `10.11.14`, satisfies the study.
+    pub fn has_version(&self, actual: &str) -> bool {
+        self.version.as_ref().is_none_or(|wanted| {
+            let rest = actual.strip_prefix(wanted.as_str());
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+        })
+    }
+}
+
+choice! {
+    /// An engine that dyno can start.
+    Engine {
+        /// SQLite, in process, on a temporary database.
+        Sqlite = "sqlite",
+        /// MariaDB.
+        MariaDb = "mariadb",
+        /// MySQL.
+        MySql = "mysql",
+    }
+}
+
+impl Engine {
+    /// Whether it runs as a process of its own.
+    pub fn is_process(self) -> bool {
+        self != Self::Sqlite
+    }
+}
+
+choice! {
+    /// How a trial gets its data.
+    #[derive(Default)]
+    Reset {
+        /// From a copy of a data directory that was prepared once.
+        #[default]
+        Copy = "copy",
+        /// Each trial prepares its own.
+        Rebuild = "rebuild",
+        /// Each trial continues with what the trial before it left.
+        None = "none",
+    }
+}
+
+/// The address of a server. Shown or stored, it has no password; only [`ServerUrl::expose`]
+/// has it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct ServerUrl(String);
+
+impl ServerUrl {
+    /// The address as typed, with its password: for connecting, never for showing.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for ServerUrl {
+    fn from(typed: String) -> Self {
+        Self(typed)
+    }
+}
+
+impl From<ServerUrl> for String {
+    fn from(url: ServerUrl) -> Self {
+        url.to_string()
+    }
+}
+
+impl fmt::Display for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&redact_url(&self.0))
+    }
+}
+
+impl fmt::Debug for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServerUrl({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_address_has_no_password() {
+        let url = ServerUrl::from("mysql://u:hidden@h/db".to_owned());
+        let stored = serde_json::to_string(&url).unwrap();
+        assert_eq!(stored, "\"mysql://u:***@h/db\"");
+        assert!(!format!("{url:?}").contains("hidden"));
+    }
+}

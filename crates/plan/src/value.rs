@@ -1,0 +1,77 @@
+//! A value of an option that has been read and is in its range.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::{ServerUrl, format_duration};
+
+/// A value of any key.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A string, a word or a path.
+    Text(String),
+    /// The address of a server.
+    Url(ServerUrl),
+    /// Yes or no.
+    Boolean(bool),
+    /// A whole number.
+    Integer(u64),
+    /// A number, or a share.
+    Number(f64),
+    /// A length of time.
+    Duration(Duration),
+}
+
+/// One canonical form: two values are equal if they read the same. An address is shown
+/// without its password.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Url(url) => url.fmt(f),
+            Self::Boolean(is) => is.fmt(f),
+            Self::Integer(n) => n.fmt(f),
+            Self::Number(n) => n.fmt(f),
+            Self::Duration(d) => f.write_str(&format_duration(*d)),
+        }
+    }
+}
+
+/// Converts a value to the type of the field that it is for.
+pub trait FromValue: Sized {
+    /// `None` if the value is of another kind.
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+pub(crate) fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+macro_rules! from_value {
+    ($($type:ty: $pattern:pat => $result:expr;)+) => {
+        $(impl FromValue for $type {
+            fn from_value(value: &Value) -> Option<Self> {
+                match value {
+                    $pattern => $result,
+                    _ => None,
+                }
+            }
+        })+
+    };
+}
+
+from_value! {
+    String: Value::Text(text) => Some(text.clone());
+    PathBuf: Value::Text(text) => Some(text.into());
+    ServerUrl: Value::Url(url) => Some(url.clone());
+    bool: Value::Boolean(is) => Some(*is);
+    u64: Value::Integer(n) => Some(*n);
+    u32: Value::Integer(n) => (*n).try_into().ok();
+    u16: Value::Integer(n) => (*n).try_into().ok();
+    f64: Value::Number(n) => Some(*n);
+    Duration: Value::Duration(duration) => Some(*duration);
+}
