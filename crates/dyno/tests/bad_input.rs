@@ -254,7 +254,7 @@ fn results_are_never_overwritten() {
     let out = program.dir().join("out");
     std::fs::create_dir(&out).unwrap();
     std::fs::write(out.join("mine"), "mine").unwrap();
-    let refused = program.run().fails(USAGE, &["exists already", "--out"]);
+    let refused = program.run().fails(USAGE, &["already exists", "--out"]);
     let mine = std::fs::read_to_string(refused.out().join("mine")).unwrap();
     assert_eq!(mine, "mine");
     assert_eq!(std::fs::read_dir(refused.out()).unwrap().count(), 1);
