@@ -127,7 +127,7 @@ pub static SECTIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The section whose keys are names of other keys.
+/// The section whose keys name other keys.
 pub const SWEEP: &str = "sweep";
 /// The section of named sizes, one of which an override may choose.
 pub const SIZES: &str = "sizes";

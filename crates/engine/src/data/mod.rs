@@ -1,4 +1,4 @@
-//! The rows of a load: what is in a database, what is missing, and the marks on what is whole.
+//! Test data: what a database has, what is missing, and the marks on complete tables.
 //!
 //! Every engine tells the same story: inspect each table, refuse what is somebody else's, mark
 //! a table as being loaded, load it in parts, index it, mark it as ready with its row count and

@@ -1,4 +1,4 @@
-//! The CPUs: frequency, power, vulnerabilities, NUMA nodes.
+//! CPUs: frequency, power, vulnerabilities, NUMA nodes.
 
 use host::{Cpu, PowerSetting};
 use measure::finding::Level::{Careful, Note, Spoils};
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "cpu-idle-states",
             worst: Careful,
-            why: "A CPU in a deep idle state takes long to wake, which makes a light load look slower than a heavy one.",
+            why: "A CPU in a deep idle state wakes slowly, which makes a light load look slower than a heavy one.",
             source: "kernel docs, admin-guide/pm/cpuidle",
             mend: Mend::Words("cpupower idle-set -D 100"),
         },

@@ -43,7 +43,7 @@ use machine::{DataPlace, FAMILIES, Machine};
 pub const LONG_LOOK: Duration = Duration::from_secs(1);
 /// How long to watch it before a load.
 pub const SHORT_LOOK: Duration = Duration::from_millis(200);
-/// The most places and servers that a finding names.
+/// Maximum number of places and servers that a finding names.
 const MAX_NAMED: usize = 3;
 /// The host, as a finding calls it.
 const HOST: &str = "host";
