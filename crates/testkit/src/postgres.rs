@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::account::Account;
+use rustix::process::{Pid, Signal};
 
 use crate::tls;
 
@@ -151,11 +152,17 @@ impl PostgresServer {
         ));
     }
 
-    /// Kills it as `kill -9` would. Its files stay until it is dropped.
+    /// Kills all its processes as `kill -9` would. Its files stay until it is dropped.
     pub fn kill(&mut self) {
         if let Some(mut postmaster) = self.postmaster.take() {
+            let backends = children(&postmaster);
             postmaster.kill().unwrap();
             postmaster.wait().unwrap();
+            // Left alone, a backend may serve one more statement before it notices.
+            for backend in backends {
+                // It may have noticed already.
+                let _ = rustix::process::kill_process(backend, Signal::KILL);
+            }
         }
     }
 
@@ -278,6 +285,14 @@ impl Drop for PostgresServer {
             let _ = postmaster.wait();
         }
     }
+}
+
+/// The processes that a postmaster has started.
+fn children(postmaster: &Child) -> Vec<Pid> {
+    let pid = postmaster.id();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    let pids = children.split_whitespace().map(|pid| pid.parse().unwrap());
+    pids.map(|pid| Pid::from_raw(pid).unwrap()).collect()
 }
 
 /// A program of the newest version that is installed.
