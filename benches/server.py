@@ -1,9 +1,11 @@
-"""A private MariaDB to measure on, and the CPU time that it and others take."""
+"""Private servers to measure on, and the CPU time that they and others take."""
 
+import contextlib
 import os
 import pathlib
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -84,8 +86,22 @@ class Server:
             rows.append(line.rstrip("\n").split("\t"))
         return rows
 
-    def status(self, name):
-        return int(self.ask(f"SHOW GLOBAL STATUS LIKE '{name}'")[0][1])
+    def statements(self):
+        """Prepared statements executed so far."""
+        return int(self.ask("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'")[0][1])
+
+    def rows(self, table):
+        """Rows of a table of the database sbtest."""
+        return int(self.ask(f"SELECT COUNT(*) FROM sbtest.{table}")[0][0])
+
+    def cpu_s(self):
+        """CPU seconds so far."""
+        return sum(cpu_s(self.process.pid))
+
+    def sysbench(self, database):
+        """Where sysbench finds it."""
+        return ["--db-driver=mysql", "--mysql-host=127.0.0.1", f"--mysql-port={self.port}", f"--mysql-user={ACCOUNT}",
+                f"--mysql-db={database}"]
 
     def version(self):
         return self.ask("SELECT VERSION()")[0][0]
@@ -102,6 +118,120 @@ class Server:
             self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
+            self.process.wait()
+
+
+class Postgres:
+    """A private PostgreSQL that cannot outlive this script."""
+
+    def __init__(self, place):
+        self.place = place
+        self.log = place / "server.log"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        data = place / "data"
+        as_user = []
+        if os.geteuid() == 0:
+            account = pwd.getpwnam("postgres")
+            place.chmod(0o755)
+            data.mkdir(mode=0o700)
+            shutil.chown(data, account.pw_uid, account.pw_gid)
+            shutil.chown(place, account.pw_uid, account.pw_gid)
+            as_user = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+        under = ["setpriv", "--pdeathsig", "KILL", *as_user, "--"]
+        settings = {
+            "listen_addresses": "127.0.0.1", "unix_socket_directories": place, "max_connections": 1100,
+            "shared_buffers": "2GB", "max_wal_size": "4GB",
+            # The disk is not what is measured here.
+            "synchronous_commit": "off",
+            # Statements are counted at once; the statistics views follow after up to a second.
+            "shared_preload_libraries": "pg_stat_statements",
+        }
+        with self.log.open("w") as log:
+            made = subprocess.run([*under, self.program("initdb"), "-N", "-A", "trust", "-U", ACCOUNT, "-D", data],
+                                  stdout=log, stderr=log, cwd="/", check=False)
+            if made.returncode:
+                fail(f"initdb failed:\n{self.log.read_text()[-2000:]}")
+            options = [f"-c{name}={value}" for name, value in settings.items()]
+            self.process = subprocess.Popen([*under, self.program("postgres"), "-D", data, "-p", str(self.port), *options],
+                                            stdout=log, stderr=log, cwd="/")
+        self.asking = None
+        for _ in range(300):
+            if self.process.poll() is not None:
+                fail(f"the server did not start:\n{self.log.read_text()[-2000:]}")
+            ready = subprocess.run([self.program("pg_isready"), "-q", *self.client()], check=False)
+            if ready.returncode == 0:
+                break
+            time.sleep(0.1)
+        else:
+            fail(f"the server does not answer:\n{self.log.read_text()[-2000:]}")
+        self.asking = subprocess.Popen(
+            [self.program("psql"), "-X", "-A", "-t", "-q", "-F", "\t", *self.client(), "-d", "postgres"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.ask("CREATE EXTENSION pg_stat_statements")
+        self.ask("CREATE DATABASE sbtest")
+
+    @staticmethod
+    def program(name):
+        """A program of the newest version that is installed."""
+        versions = pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}")
+        return str(max(versions, key=lambda path: float(path.parts[-3])))
+
+    def client(self):
+        """Where libpq's programs find it."""
+        return ["-h", "127.0.0.1", "-p", str(self.port), "-U", ACCOUNT]
+
+    def ask(self, sql):
+        """Runs a statement over the script's one connection; gives its rows."""
+        self.asking.stdin.write(f"{sql};\nSELECT '--end--';\n")
+        rows = []
+        while (line := self.asking.stdout.readline()) != "--end--\n":
+            if not line:
+                fail(f"the server refused: {sql}")
+            rows.append(line.rstrip("\n").split("\t"))
+        return rows
+
+    def statements(self):
+        """Statements executed so far."""
+        return int(self.ask("SELECT sum(calls)::bigint FROM pg_stat_statements")[0][0])
+
+    def rows(self, table):
+        """Rows of a table of the database sbtest."""
+        count = [self.program("psql"), "-X", "-A", "-t", *self.client(), "-d", "sbtest", "-c", f"SELECT count(*) FROM {table}"]
+        return int(subprocess.run(count, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+    def cpu_s(self):
+        """CPU seconds of the running processes so far: each connection has one."""
+        pid = self.process.pid
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        total = 0.0
+        for process in [pid, *children]:
+            with contextlib.suppress(OSError):
+                total += sum(cpu_s(process))
+        return total
+
+    def sysbench(self, database):
+        """Where sysbench finds it."""
+        return ["--db-driver=pgsql", "--pgsql-host=127.0.0.1", f"--pgsql-port={self.port}", f"--pgsql-user={ACCOUNT}",
+                f"--pgsql-db={database}"]
+
+    def version(self):
+        return self.ask("SHOW server_version")[0][0].split()[0]
+
+    def url(self, database="sbtest"):
+        return f"postgres://{ACCOUNT}@127.0.0.1:{self.port}/{database}"
+
+    def stop(self):
+        if self.asking:
+            self.asking.stdin.close()
+            self.asking.wait()
+        # A fast shutdown does not wait for clients.
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGQUIT)
             self.process.wait()
 
 

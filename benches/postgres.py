@@ -1,0 +1,130 @@
+"""Measures dyno on PostgreSQL beside sysbench and pgbench; called by postgres.sh, which says how."""
+
+import argparse
+import datetime
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+
+import measure
+from measure import NAMES, TABLES, USERS, Bench
+from results import put, say, spread, verdict
+from server import Postgres
+
+# Users' workloads, and the most CPU for each statement over sysbench's.
+CASES = {"oltp_read_write": 0.60, "oltp_point_select": 0.65}
+PGBENCH_GOAL = 0.90
+LOAD_GOAL = 0.50
+# sysbench's data has some 100 MB; so has pgbench's.
+PGBENCH_SCALE = 4
+
+
+class PostgresBench(Bench):
+    def __init__(self, args, place):
+        super().__init__(args, place, Postgres(place))
+
+    def pgbench(self, more):
+        return [Postgres.program("pgbench"), *self.server.client(), *more, "pgbench"]
+
+    def pgbench_run(self, seconds):
+        return self.pgbench(["-n", "-S", "-M", "prepared", "-c", USERS, "-T", seconds])
+
+    def statements(self):
+        """CPU and rate of each program, in neighboring windows."""
+        # Each program has a database of its own: one that is stopped in a transaction holds locks.
+        for name in ("dyno", "sysbench", "pgbench"):
+            self.server.ask(f"CREATE DATABASE {name}")
+        for name in ("dyno", "sysbench"):
+            self.run_to_end("dyno", self.dyno(["--prepare", "only"], self.rows, name))
+        self.run_to_end("pgbench", self.pgbench(["-i", "-q", "-s", PGBENCH_SCALE]))
+        rows = {}
+        for workload in CASES:
+            say(f"{workload}, {USERS} users")
+            commands = {"dyno": self.dyno_run(workload, USERS, 3600, "dyno"),
+                        "sysbench": self.sysbench_run(workload, USERS, 3600, "sysbench")}
+            if workload == "oltp_point_select":
+                commands["pgbench"] = self.pgbench_run(3600)
+            rows[workload] = self.alternate(commands, self.pairs(15))
+        self.keep("postgres", list(rows.items()))
+        return statements_text(rows)
+
+    def sysbench_run(self, workload, users, seconds, database="sbtest"):
+        # sysbench of Debian has no --db-ps-mode of use for its pgsql driver: it always prepares.
+        more = [f"--time={seconds}", "--rand-type=special", "run"]
+        return self.sysbench(workload, users, self.rows, more, database)
+
+    def loading(self):
+        return self.load(LOAD_GOAL)
+
+
+def statements_text(rows):
+    count = len(next(iter(rows.values())))
+    lines = [f"{USERS} users on {TABLES} tables, default options on all sides (pgbench: `-S -M prepared` on its own table). All "
+             f"programs are up, each with a database of its own, and one at a time runs while the others are stopped "
+             f"(SIGSTOP), for 2 s in turn; {count} rounds. Median (lowest–highest); CPU in µs for each statement. "
+             "Statements are counted by pg_stat_statements."]
+    for workload, rounds in rows.items():
+        lines += ["", f"### {NAMES[workload]}", "", "| program | user | system | user + system | statements/s | the server's CPU |",
+                  "|---|---|---|---|---|---|"]
+        for name in rounds[0]:
+            of = lambda what: [row[name][what] for row in rounds]
+            cells = [spread(of(what), 2) for what in ("user", "system", "total")]
+            cells += [spread(of("rate"), 0), spread(of("server"), 1)]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines += ["", "| ratio, round by round | median (lowest–highest) | goal |", "|---|---|---|"]
+        for other in [name for name in rounds[0] if name != "dyno"]:
+            cpu_goal = CASES[workload] if other == "sysbench" else PGBENCH_GOAL
+            for title, what, goal, at_least in (("client CPU", "total", cpu_goal, False), ("statements/s", "rate", 1.0, True)):
+                ratios = [row["dyno"][what] / row[other][what] for row in rounds if row[other][what]]
+                lines.append(f"| dyno / {other}: {title} | {spread(ratios, 2)} | "
+                             f"{verdict(statistics.median(ratios), goal, at_least)} |")
+    return lines
+
+
+PARTS = {"statements": "PostgreSQL: statements", "loading": "PostgreSQL: loading data"}
+
+
+def conditions(server_version):
+    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    sysbench = subprocess.run(["sysbench", "--version"], capture_output=True, text=True, check=True).stdout
+    return (f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model[1] if model else 'unknown CPU'}, "
+            f"{os.cpu_count()} CPUs shared by client and server, Linux {os.uname().release}; "
+            f"{sysbench.split(' (')[0]}, PostgreSQL and pgbench {server_version}; TCP over loopback, distribution special.")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="benches/postgres.sh", description="See benches/postgres.sh --help.")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--pairs", type=int)
+    parser.add_argument("--out")
+    parser.add_argument("--raw", metavar="DIR", help="keep every single figure there, as JSON")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    out = args.out or ("-" if args.quick else str(measure.HERE / "RESULTS.md"))
+    measure.raise_file_limit()
+    with tempfile.TemporaryDirectory(prefix="dyno-bench-") as place:
+        bench = PostgresBench(args, pathlib.Path(place))
+        try:
+            for part, title in PARTS.items():
+                if args.parts and part not in args.parts:
+                    continue
+                lines = [f"## {title}", "", *getattr(bench, part)(), "", conditions(bench.server.version())]
+                if out == "-":
+                    print("\n".join(lines) + "\n", flush=True)
+                    continue
+                path = pathlib.Path(out)
+                text = path.read_text() if path.exists() else ""
+                path.write_text(put(text, f"postgres-{part}", lines, "postgres.sh"))
+        finally:
+            bench.server.stop()
+
+
+if __name__ == "__main__":
+    main()
