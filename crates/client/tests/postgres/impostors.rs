@@ -172,7 +172,10 @@ fn what_has_no_place_in_a_login_is_refused() {
         (&[OK, OK], "out of turn"),
         (&[OK, VERSION, KEY, READY, READY], "behind the login"),
         (&[OK, (b'S', b"server_version\x0012.9\0"), READY], "12.9"),
-        (&[OK, (b'S', b"server_version\x0019beta1\0"), READY], "19beta1"),
+        (
+            &[OK, (b'S', b"server_version\x0019beta1\0"), READY],
+            "19beta1",
+        ),
     ];
     for (said, wanted) in cases {
         let error = after_startup(messages(said)).refusal(PATIENCE, &open());
