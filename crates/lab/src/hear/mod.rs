@@ -309,8 +309,8 @@ fn statement_failure(
     let known = database.and_then(|database| database.remedy(error));
     let remedy = known.map(str::to_owned).unwrap_or_else(|| {
         format!(
-            "if the load is to go on in spite of it, use --ignore-errors {}",
-            error.code
+            "to continue despite this error, use --ignore-errors {}",
+            error.code()
         )
     });
     Failure::new(Cause::Interrupted, message).remedy(Some(remedy))
