@@ -165,7 +165,7 @@ impl Meant {
             point: planned.point.clone(),
             repeat: planned.repeat,
             place,
-            instances: planned.instances,
+            topology: planned.topology.clone(),
             workload,
             options: options(planned, distribution),
             seed: planned.data.seed,
