@@ -130,8 +130,10 @@ fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
 /// When an address may hold a password that is not where one belongs.
 fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> {
     let lower = argument.to_ascii_lowercase();
-    // Only a server's URL can hold a password.
-    let schemes = engine::servers().flat_map(|server| server.schemes());
+    // A URL without a server can hold no password.
+    let mut engines = engine::ENGINES.to_vec();
+    engines.retain(|engine| engine.in_process().is_none());
+    let schemes = engines.iter().flat_map(|engine| engine.schemes());
     let mut starts: Vec<usize> = Vec::new();
     for scheme in schemes.map(|scheme| format!("{scheme}://")) {
         starts.extend(lower.match_indices(&scheme).map(|(at, _)| at));

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Database;
 use crate::failure::{Cause, Failure};
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 
@@ -15,13 +15,13 @@ use crate::trial::Trial;
 pub(crate) fn preload(
     trial: &Trial,
     rig: &mut Rig,
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
     if !trial.preload || trial.workload.begins_empty() {
         return Ok(());
     }
-    keeper.stage("reading all tables once");
+    observer.stage("reading all tables once");
     let read = |database: &Database| database.read_tables(&trial.options, interrupted);
     let read = rig.databases().try_for_each(read);
     read.map_err(|error| {

@@ -1,4 +1,4 @@
-//! A small trial, and a keeper that keeps nothing, for tests.
+//! A small trial, and an observer that ignores everything, for tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::failure::Failure;
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::trial::{Place, Trial};
 
 /// Of a trial of which nothing is known but its seconds.
@@ -64,7 +64,7 @@ pub(crate) fn trial() -> Trial {
         point: Vec::new(),
         repeat: 1,
         place: Place::Temporary(engine::in_process().next().unwrap()),
-        instances: 1,
+        topology: plan::Topology::default(),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
             tables: 1,
@@ -106,13 +106,13 @@ pub(crate) fn database(dir: &Path) -> Arc<dyn engine::Database> {
     engine.open(&url, &engine::Access::default(), None).unwrap()
 }
 
-/// Hears everything and does nothing about it.
+/// Ignores everything.
 pub(crate) struct Silent {
-    /// But for the first connections, of which it does not want to hear.
+    /// Whether the first connection makes it panic.
     pub(crate) panics: bool,
 }
 
-impl Keeper for Silent {
+impl Observer for Silent {
     fn begin(&mut self, _: &Trial) -> Result<(), Failure> {
         Ok(())
     }

@@ -72,9 +72,10 @@ pub(crate) struct ConnectionArgs {
     /// Number of connections that load data in parallel.
     #[arg(long, default_value_t = LOAD_CONNECTIONS, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) load_connections: u32,
-    /// Error codes that do not stop the load, such as 1062,1290.
-    #[arg(long, value_delimiter = ',', value_name = "CODES")]
-    pub(crate) ignore_errors: Vec<u32>,
+    /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers, such as
+    /// 23505,1062.
+    #[arg(long, value_delimiter = ',', value_name = "CODES", value_parser = error_code)]
+    pub(crate) ignore_errors: Vec<String>,
     /// Do not sample host and server counters, and send the server nothing but the load.
     #[arg(long)]
     pub(crate) no_monitors: bool,
@@ -120,6 +121,15 @@ fn url_help() -> String {
          Without FILE the database is temporary. Give the password as DYNO_PASSWORD or in an option file",
         forms.concat()
     )
+}
+
+/// Reads an SQLSTATE (five letters and digits) or an engine's own number.
+fn error_code(text: &str) -> Result<String, String> {
+    let is_sqlstate = text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if is_sqlstate || text.parse::<u32>().is_ok() {
+        return Ok(text.to_ascii_uppercase());
+    }
+    Err("neither an SQLSTATE, such as 40001, nor an error number, such as 1062".to_owned())
 }
 
 /// Tells one of sysbench's workloads in place of the URL from a misspelled URL.

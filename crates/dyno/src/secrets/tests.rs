@@ -19,6 +19,7 @@ fn passwords_are_taken_out_of_addresses() {
             &[Some("p"), Some("q"), None],
         ),
         ("mariadb://u:p@h/x", "mariadb://u@h/x", &[Some("p")]),
+        ("postgres://u:p@h/x", "postgres://u@h/x", &[Some("p")]),
         (
             "x=[\"mariadb://u:p@h/x\", \"mysql://v:q@i/y\", \"mariadb://w:r@j/z\"]",
             "x=[\"mariadb://u@h/x\", \"mysql://v@i/y\", \"mariadb://w@j/z\"]",

@@ -60,8 +60,8 @@ fn stopped(mut rig: Rig) -> Failure {
             std::thread::sleep(Duration::from_millis(200));
             interrupted.store(true, Ordering::Relaxed);
         });
-        let mut keeper = Silent { panics: false };
-        preload(&trial(), &mut rig, &mut keeper, &interrupted).unwrap_err()
+        let mut observer = Silent { panics: false };
+        preload(&trial(), &mut rig, &mut observer, &interrupted).unwrap_err()
     })
 }
 
@@ -69,8 +69,8 @@ fn stopped(mut rig: Rig) -> Failure {
 fn a_server_that_dies_is_told_of_in_its_last_words() {
     let keep = tempfile::tempdir().unwrap();
     let mut rig = struck_by(Signal::KILL, keep.path());
-    let mut keeper = Silent { panics: false };
-    let failure = preload(&trial(), &mut rig, &mut keeper, &NEVER).unwrap_err();
+    let mut observer = Silent { panics: false };
+    let failure = preload(&trial(), &mut rig, &mut observer, &NEVER).unwrap_err();
     let text = failure.message;
     assert!(text.contains("server 1"), "{text}");
     assert!(text.contains("was killed by signal 9"), "{text}");
