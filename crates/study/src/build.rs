@@ -5,14 +5,14 @@ use crate::order;
 use crate::point::{Failure, Point, defaults};
 use plan::key::VARIANT;
 use plan::{
-    Arrivals, Data, Engine, EngineSpec, FindMax, Limited, Load, LoginSpec, Order, Pace, Plan,
+    Arrivals, Data, EngineSpec, EngineTraits, FindMax, Limited, Load, LoginSpec, Order, Pace, Plan,
     Reset, ServerSpec, TableSpec, ThresholdSpec, Transaction, Trial, Until,
 };
 
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
-pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
+pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, Failure> {
     let defaults = defaults()?;
     let grounds = content.grounds();
     let point = |index| Point::at(index, content, &grounds, &defaults);
@@ -32,7 +32,7 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
                 label.push(format!("repeat {repeat}"));
             }
             let number = trials.len() + 1;
-            trials.push(trial(&at, number, repeat, label)?);
+            trials.push(trial(&at, engines, number, repeat, label)?);
         }
     }
     Ok(Plan {
@@ -82,7 +82,13 @@ fn thresholds(content: &Content) -> Vec<ThresholdSpec> {
     content.thresholds.iter().map(spec).collect()
 }
 
-fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Result<Trial, Failure> {
+fn trial(
+    at: &Point<'_>,
+    engines: &[EngineTraits],
+    number: usize,
+    repeat: u32,
+    label: Vec<String>,
+) -> Result<Trial, Failure> {
     Ok(Trial {
         number,
         label: if label.is_empty() {
@@ -92,7 +98,7 @@ fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Resu
         },
         repeat,
         variant: at.variant().map(str::to_owned),
-        server: server(at)?,
+        server: server(at, engines)?,
         data: data(at)?,
         load: load(at)?,
         transaction: transaction(at)?,
@@ -102,14 +108,15 @@ fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Resu
     })
 }
 
-fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
+fn server(at: &Point<'_>, engines: &[EngineTraits]) -> Result<ServerSpec, Failure> {
     if let Some(url) = at.maybe_spanned("server.url")? {
         return Ok(ServerSpec::Url(url, Box::new(login(at)?)));
     }
-    let engine = at.spanned::<Engine>("server.engine")?;
+    let engine = at.spanned::<String>("server.engine")?;
+    let mut known = engines.iter();
+    let is_process = known.any(|known| known.name == engine.value && known.is_process);
     let mut spec = EngineSpec {
-        engine: engine.value,
-        span: engine.span,
+        engine,
         basedir: None,
         version: None,
         port: None,
@@ -120,7 +127,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         cold_data: true,
     };
     // In a study of several engines the keys below are for the others.
-    if spec.engine.is_process() {
+    if is_process {
         spec.basedir = at.maybe_spanned("server.basedir")?;
         spec.version = at.maybe_spanned("server.version")?;
         spec.port = at.maybe_spanned("server.port")?;
@@ -153,7 +160,7 @@ fn data(at: &Point<'_>) -> Result<Data, Failure> {
         auto_inc: at.get("data.auto_inc")?,
         create_secondary: at.get("data.create_secondary")?,
         secondary: at.get("data.secondary")?,
-        storage_engine: at.get("data.storage_engine")?,
+        storage_engine: at.maybe("data.storage_engine")?,
     })
 }
 
