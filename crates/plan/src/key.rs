@@ -330,7 +330,7 @@ pub static KEYS: &[Key] = &[
         "How statements are sent: `prepared` (once for each connection, then by number) or as `text` each time."))),
     bench_as("", "When a reply counts as received: when it arrived, as the kernel stamped it (over TCP), or when dyno has read it.",
         key("load.reply_time", Kind::Choice(ReplyTime::WORDS), "\"kernel\"",
-        "When a reply counts as received: `kernel` (when its last bytes reached this host, as the kernel stamped them; over TCP, with or without TLS) or `program` (when dyno has read them, as other load generators do; always so over a Unix socket and with SQLite).")),
+        "When a reply counts as received: `kernel` (when its last bytes reached this host, as the kernel stamped them; over TCP, with or without TLS) or `program` (when dyno has read them, as other load generators do; always so over a Unix socket and for an engine in process).")),
     work(&[Work::ThinkTime], bench(key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."))),
     fixed(key("load.repeats", count(1, 1000), "1",
         "How many trials each point of the study has. Every point runs once before any runs again.")),
