@@ -63,7 +63,7 @@ pub struct InProcess {
     pub absolute_url: fn(&str) -> Option<String>,
 }
 
-/// What the reader of studies must know of every engine.
+/// What the reader of studies must know of the engines that dyno can start.
 pub fn catalog() -> &'static [EngineTraits] {
     static CATALOG: LazyLock<Vec<EngineTraits>> = LazyLock::new(|| {
         let traits = |engine: &dyn Engine| EngineTraits {
@@ -75,7 +75,10 @@ pub fn catalog() -> &'static [EngineTraits] {
                 None => |_| None,
             },
         };
-        ENGINES.into_iter().map(traits).collect()
+        let engines = ENGINES.into_iter();
+        let can_start =
+            |engine: &&dyn Engine| engine.in_process().is_some() || engine.server().is_some();
+        engines.filter(can_start).map(traits).collect()
     });
     &CATALOG
 }
@@ -99,7 +102,7 @@ pub fn of_url(url: &str) -> Result<&'static dyn Engine, EngineError> {
         cause: Cause::Usage,
         message: format!("{url:?} names no database that dyno drives"),
         remedy: Some(
-            "write mysql://user@host:3306/database (or mariadb://…) or sqlite:file".to_owned(),
+            "write mysql://user@host:3306/database (or mariadb://…), postgres://user@host:5432/database, or sqlite:file".to_owned(),
         ),
     })
 }
@@ -116,7 +119,8 @@ mod tests {
                 let found = of_url(&format!("{scheme}:x")).unwrap();
                 assert_eq!(found.name(), engine.name());
             }
-            assert_eq!(engine.server().is_none(), engine.in_process().is_some());
+            let starts = engine.server().is_some();
+            assert!(!(starts && engine.in_process().is_some()));
         }
         assert!(by_name("oracle").is_none());
         assert!(of_url("oracle://x").is_err() && of_url("").is_err());

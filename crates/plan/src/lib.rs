@@ -8,6 +8,7 @@
 mod choice;
 mod duration;
 mod engine;
+mod event;
 pub mod key;
 mod load;
 mod percent;
@@ -16,11 +17,13 @@ mod redact;
 mod server;
 mod span;
 mod suggest;
+mod topology;
 mod trial;
 mod value;
 
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use engine::EngineTraits;
+pub use event::{Action, Event};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Transaction, Until,
 };
@@ -30,5 +33,6 @@ pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use span::{Origin, Span, Spanned};
 pub use suggest::{nearest, shown};
+pub use topology::{Node, Site, Topology, Volume};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};

@@ -5,8 +5,9 @@ use crate::order;
 use crate::point::{Failure, Point, defaults};
 use plan::key::VARIANT;
 use plan::{
-    Arrivals, Data, EngineSpec, EngineTraits, FindMax, Limited, Load, LoginSpec, Order, Pace, Plan,
-    Reset, ServerSpec, TableSpec, ThresholdSpec, Transaction, Trial, Until,
+    Arrivals, Data, EngineSpec, EngineTraits, FindMax, Limited, Load, LoginSpec, Node, Order, Pace,
+    Plan, Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction, Trial, Until,
+    Volume,
 };
 
 /// Name of the only trial of a study.
@@ -89,6 +90,7 @@ fn trial(
     repeat: u32,
     label: Vec<String>,
 ) -> Result<Trial, Failure> {
+    let is_process = is_process(at, engines)?;
     Ok(Trial {
         number,
         label: if label.is_empty() {
@@ -98,30 +100,35 @@ fn trial(
         },
         repeat,
         variant: at.variant().map(str::to_owned),
-        server: server(at, engines)?,
+        server: server(at, is_process)?,
         data: data(at)?,
         load: load(at)?,
         transaction: transaction(at)?,
-        instances: at.get("topology.instances")?,
+        topology: topology(at, is_process)?,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
     })
 }
 
-fn server(at: &Point<'_>, engines: &[EngineTraits]) -> Result<ServerSpec, Failure> {
+/// Whether dyno starts the servers as processes of their own.
+fn is_process(at: &Point<'_>, engines: &[EngineTraits]) -> Result<bool, Failure> {
+    let name: Option<String> = at.maybe("server.engine")?;
+    let is_process = |name: String| {
+        let mut engines = engines.iter().filter(|engine| engine.is_process);
+        engines.any(|engine| engine.name == name)
+    };
+    Ok(name.is_some_and(is_process))
+}
+
+fn server(at: &Point<'_>, is_process: bool) -> Result<ServerSpec, Failure> {
     if let Some(url) = at.maybe_spanned("server.url")? {
         return Ok(ServerSpec::Url(url, Box::new(login(at)?)));
     }
-    let engine = at.spanned::<String>("server.engine")?;
-    let mut known = engines.iter();
-    let is_process = known.any(|known| known.name == engine.value && known.is_process);
     let mut spec = EngineSpec {
-        engine,
+        engine: at.spanned("server.engine")?,
         basedir: None,
         version: None,
         port: None,
-        cpus: None,
-        directory: None,
         config: Vec::new(),
         reset: Reset::default(),
         cold_data: true,
@@ -131,13 +138,28 @@ fn server(at: &Point<'_>, engines: &[EngineTraits]) -> Result<ServerSpec, Failur
         spec.basedir = at.maybe_spanned("server.basedir")?;
         spec.version = at.maybe_spanned("server.version")?;
         spec.port = at.maybe_spanned("server.port")?;
-        spec.cpus = at.maybe_spanned("server.cpus")?;
-        spec.directory = at.maybe_spanned("server.directory")?;
         spec.config = at.settings();
         spec.reset = at.get("server.reset")?;
         spec.cold_data = at.get("server.cold_data")?;
     }
     Ok(ServerSpec::Engine(Box::new(spec)))
+}
+
+fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, Failure> {
+    let node = match is_process {
+        true => Node {
+            site: Site::Host {
+                cpus: at.maybe_spanned("server.cpus")?,
+            },
+            volume: Volume::Directory(at.maybe_spanned("server.directory")?),
+        },
+        false => Node::default(),
+    };
+    Ok(Topology {
+        instances: at.get("topology.instances")?,
+        node,
+        events: Vec::new(),
+    })
 }
 
 fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {
