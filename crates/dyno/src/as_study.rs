@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 
-use engine::Engine;
 use lab::{Database, Lab};
 use plan::key::Kind;
 use plan::{LoginSpec, ServerSpec, Value, format_duration, format_percent};
@@ -22,8 +21,7 @@ const LONGEST_TITLE: usize = 200;
 /// # Errors
 /// Options that do not fit together.
 pub(crate) fn without_server(args: &BenchArgs) -> Result<Meant, Failure> {
-    let any = engine::in_process().map(|any| engine_line(any.engine));
-    let meant = parse(&text(args, "any server", &any.take(1).collect::<Vec<_>>()))?;
+    let meant = parse(&text(args, "any server", &[any_server()]))?;
     meant.trials(&Lab::default())?;
     Ok(meant)
 }
@@ -45,8 +43,7 @@ pub(crate) fn as_study(
 /// # Errors
 /// Options that do not fit together.
 pub(crate) fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
-    let scheme = engine::servers().next().map_or("", |any| any.scheme());
-    let lines = url_and_login(&format!("{scheme}://any"), login).join("\n");
+    let lines = url_and_login("any://server", login).join("\n");
     let meant = parse(&format!("title = \"login\"\n[server]\n{lines}\n"))?;
     let server = meant
         .plan
@@ -68,7 +65,7 @@ fn parse(text: &str) -> Result<Meant, Failure> {
         let help = help.filter(|help| !help.is_empty());
         Failure::new(Exit::Usage, as_options(&message)).remedy(help)
     };
-    let study = Study::parse("dyno bench", text).map_err(refused)?;
+    let study = Study::parse("dyno bench", text, engine::catalog()).map_err(refused)?;
     let plan = study.plan().map_err(refused)?;
     let text = study.as_run();
     Ok(Meant { study, plan, text })
@@ -129,16 +126,23 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
     said.map(|(name, _)| name).collect()
 }
 
-/// The lines of `[server]`.
-fn server(args: &BenchArgs, database: &Database) -> Vec<String> {
-    match database.portable_url() {
-        Some(url) => url_and_login(&url, &args.connection.login),
-        None => vec![engine_line(database.engine())],
-    }
+/// A server that costs nothing to start, for a study whose load alone matters.
+fn any_server() -> String {
+    let name = engine::in_process()
+        .next()
+        .map_or("", |any| any.engine.name());
+    format!("engine = {}", quoted(name))
 }
 
-fn engine_line(engine: &dyn Engine) -> String {
-    format!("engine = {}", quoted(engine.name()))
+/// The lines of `[server]`.
+fn server(args: &BenchArgs, database: &Database) -> Vec<String> {
+    let Some(in_process) = database.engine().in_process() else {
+        return url_and_login(&database.shown(), &args.connection.login);
+    };
+    vec![match (in_process.absolute_url)(&args.url) {
+        Some(url) => format!("url = {}", quoted(&url)),
+        None => format!("engine = {}", quoted(in_process.engine.name())),
+    }]
 }
 
 fn url_and_login(url: &str, login: &LoginArgs) -> Vec<String> {

@@ -77,11 +77,6 @@ pub trait Database: fmt::Debug + Send + Sync {
     /// Its URL, without the password.
     fn shown(&self) -> String;
 
-    /// The same where no directory is current, for a study file; `None`: a temporary database.
-    fn portable_url(&self) -> Option<String> {
-        Some(self.shown())
-    }
-
     /// What the user can do about an error of a statement.
     fn remedy(&self, error: &SessionError) -> Option<&'static str>;
 

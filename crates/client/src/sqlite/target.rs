@@ -8,7 +8,6 @@ use rusqlite::Connection;
 
 /// How long a connection waits for another's lock before `SQLITE_BUSY`.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// The first is the default, here and below.
 const JOURNAL_MODES: [&str; 6] = ["wal", "delete", "truncate", "persist", "memory", "off"];
 const SYNCHRONOUS: [&str; 4] = ["normal", "full", "extra", "off"];
 
@@ -63,7 +62,7 @@ impl SqliteTarget {
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         // sqlite:///absolute/path is written with an empty host.
         let path = path.strip_prefix("//").unwrap_or(path);
-        let (mut journal_mode, mut synchronous) = (JOURNAL_MODES[0], SYNCHRONOUS[0]);
+        let (mut journal_mode, mut synchronous) = ("wal", "normal");
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=') {
                 Some(("journal_mode", value)) => {
@@ -112,33 +111,6 @@ impl SqliteTarget {
             "{name}, journal_mode={}, synchronous={}",
             self.journal_mode, self.synchronous
         )
-    }
-
-    /// The URL that names it in any directory; `None` for a temporary database with the default
-    /// settings.
-    #[must_use]
-    pub fn portable_url(&self) -> Option<String> {
-        let settings = [
-            ("journal_mode", &self.journal_mode, JOURNAL_MODES[0]),
-            ("synchronous", &self.synchronous, SYNCHRONOUS[0]),
-        ];
-        let changed = settings
-            .iter()
-            .filter(|(_, value, default)| value != default);
-        let query: Vec<String> = changed
-            .map(|(name, value, _)| format!("{name}={value}"))
-            .collect();
-        let path = match &self.temporary {
-            Some(_) if query.is_empty() => return None,
-            Some(_) => PathBuf::new(),
-            None => std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()),
-        };
-        let mark = if query.is_empty() { "" } else { "?" };
-        Some(format!(
-            "sqlite://{}{mark}{}",
-            path.display(),
-            query.join("&")
-        ))
     }
 
     /// Opens a connection with the settings.
@@ -205,28 +177,5 @@ mod tests {
         );
         assert!(SqliteTarget::parse("sqlite:x?journal_mode=wall").is_err());
         assert!(SqliteTarget::parse("sqlite:x?speed=11").is_err());
-    }
-
-    #[test]
-    fn a_database_is_found_from_anywhere() {
-        let here = std::env::current_dir().unwrap();
-        let relative = format!("sqlite://{}/a.db", here.display());
-        for (url, found) in [
-            ("sqlite:", None),
-            ("sqlite://", None),
-            (
-                "sqlite:?journal_mode=off",
-                Some("sqlite://?journal_mode=off"),
-            ),
-            (
-                "sqlite:/a/b?synchronous=full",
-                Some("sqlite:///a/b?synchronous=full"),
-            ),
-            ("sqlite:///a/b", Some("sqlite:///a/b")),
-            ("sqlite:a.db", Some(relative.as_str())),
-        ] {
-            let target = SqliteTarget::parse(url).unwrap();
-            assert_eq!(target.portable_url().as_deref(), found, "{url}");
-        }
     }
 }

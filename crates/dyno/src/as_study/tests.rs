@@ -28,7 +28,8 @@ fn trial(words: &str) -> Trial {
 
 #[test]
 fn without_options_it_is_a_study_of_defaults() {
-    let study = Study::parse("s.toml", "title = \"t\"\nserver.engine = \"sqlite\"").unwrap();
+    let text = "title = \"t\"\nserver.engine = \"sqlite\"";
+    let study = Study::parse("s.toml", text, engine::catalog()).unwrap();
     assert_eq!(trial("").load, study.plan().unwrap().trials[0].load);
     assert_eq!(trial("").data, study.plan().unwrap().trials[0].data);
 }

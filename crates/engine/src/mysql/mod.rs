@@ -10,6 +10,7 @@ mod lock;
 mod log;
 mod option_file;
 mod programs;
+mod reserved;
 mod root;
 mod server;
 mod sessions;

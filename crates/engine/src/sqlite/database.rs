@@ -49,10 +49,6 @@ impl Database for SqliteDatabase {
         self.target.shown()
     }
 
-    fn portable_url(&self) -> Option<String> {
-        self.target.portable_url()
-    }
-
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
         sqlite::error_remedy(error.number?)
     }
