@@ -167,7 +167,10 @@ impl PrepareError {
                 "wait for it, terminate it ({termination}), or use another database"
             )),
             Self::Server(error) => error.remedy().map(str::to_owned),
-            Self::Sqlite(error) => client::sqlite::error_remedy(error.code).map(str::to_owned),
+            Self::Sqlite(error) => {
+                let remedy = error.number.and_then(client::sqlite::error_remedy);
+                remedy.map(str::to_owned)
+            }
             Self::Damaged(_) | Self::Interrupted | Self::Io(_) | Self::Distribution(_) => None,
         }
     }

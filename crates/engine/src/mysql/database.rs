@@ -84,10 +84,10 @@ impl Database for MysqlDatabase {
     }
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
-        if matches!(error.kind, FailureKind::Lost | FailureKind::Away) && error.code == 0 {
+        if matches!(error.kind, FailureKind::Lost | FailureKind::Away) && !error.is_from_server() {
             return Some("look into the server's error log for why the connection ended");
         }
-        refusal_remedy(u16::try_from(error.code).ok()?)
+        refusal_remedy(u16::try_from(error.number?).ok()?)
     }
 
     fn prepare(

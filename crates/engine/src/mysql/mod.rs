@@ -9,6 +9,7 @@ mod load;
 mod log;
 mod option_file;
 mod programs;
+mod reserved;
 mod root;
 mod server;
 mod sessions;
