@@ -99,8 +99,8 @@ fn is_ascii(variable: impl Fn(&str) -> Option<String>) -> bool {
     }
 }
 
-/// Breaks lines that are too long between words; the rest stands under the beginning.
-fn folded(text: &str, width: usize) -> String {
+/// Breaks lines that are too long between words; further lines are indented.
+pub(crate) fn folded(text: &str, width: usize) -> String {
     let mut folded = String::with_capacity(text.len());
     for line in text.split('\n') {
         if !folded.is_empty() {
