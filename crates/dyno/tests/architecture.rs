@@ -124,23 +124,12 @@ const NAMING_AN_ENGINE: &[&str] = &[
     "crates/dyno/src/secrets.rs",
     "crates/lab/src/doctor/cpu.rs",
     "crates/lab/src/doctor/memory.rs",
-    "crates/measure/src/judge.rs",
-    "crates/measure/src/judge/facts.rs",
-    "crates/measure/src/metric/table.rs",
-    "crates/measure/src/size.rs",
-    "crates/report/src/figures/thin.rs",
-    "crates/report/src/settings.rs",
     "crates/study/src/check.rs",
     "crates/study/src/effect.rs",
     "crates/plan/src/key.rs",
     "crates/study/src/read.rs",
     "crates/study/src/setting.rs",
     "crates/plan/src/server.rs",
-    "crates/workload/src/dialect.rs",
-    "crates/workload/src/options.rs",
-    "crates/workload/src/rows/checksum.rs",
-    "crates/workload/src/schema.rs",
-    "crates/workload/src/session.rs",
 ];
 
 #[test]

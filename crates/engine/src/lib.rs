@@ -18,6 +18,7 @@ mod sqlite;
 pub use database::{Access, Database, Load, Sending, Whereabouts};
 pub use engine::{Engine, InProcess, by_name, of_url};
 pub use error::{Cause, EngineError, Searched};
+pub use mysql::renamed_metric;
 pub use mysql::{MARIADB, MYSQL};
 pub use program::{Installed, exists, find};
 pub use server::{

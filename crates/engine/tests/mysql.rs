@@ -78,7 +78,7 @@ fn expected(options: &Options, table: u32) -> Checksum {
 
 /// What the server has.
 fn stored(server: &Server, table: u32) -> Checksum {
-    let sql = format!("SELECT {} FROM sbtest{table}", Checksum::MYSQL_COLUMNS);
+    let sql = format!("SELECT {} FROM sbtest{table}", testkit::CHECKSUM_COLUMNS);
     let cells = server.sql(&sql).concat();
     Checksum {
         count: cells[0].parse().unwrap(),

@@ -97,8 +97,8 @@ pub enum FailureKind {
 pub struct SessionError {
     /// What the load does about it.
     pub kind: FailureKind,
-    /// The engine's error number (MySQL's errno, SQLite's primary code, PostgreSQL's
-    /// SQLSTATE in 30 bits); 0 for an error of the network.
+    /// The engine's error number, or the SQLSTATE in 30 bits if it has no numbers; 0 for a
+    /// network error.
     pub code: u32,
     /// SQLSTATE, where the engine has one.
     pub sqlstate: Option<[u8; 5]>,
@@ -108,7 +108,7 @@ pub struct SessionError {
     pub statement: Option<String>,
 }
 
-/// Above the numbers that users know: MySQL's have 16 bits.
+/// Above the engines' own numbers, which have 16 bits.
 const MAX_NUMBER: u32 = 1 << 16;
 
 impl fmt::Display for SessionError {

@@ -1,6 +1,7 @@
 //! MySQL and MariaDB over the network.
 
 mod connection;
+mod dialect;
 mod error;
 mod login;
 mod password;
@@ -9,6 +10,7 @@ mod target;
 mod watchdog;
 
 pub use connection::Connection;
+pub use dialect::DIALECT;
 pub use error::{Error, refusal_remedy};
 pub use password::Withheld;
 pub use session::{Connector, MysqlSession};

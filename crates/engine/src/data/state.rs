@@ -146,8 +146,8 @@ fn keep_ours(name: &str, mark: &Mark, wanted: &TableSpec) -> Result<Action, Prep
     Err(PrepareError::Unfit {
         problem: format!(
             "the table {name} was loaded with {}, but the load asks for {}",
-            mark.spec.describe(),
-            wanted.describe()
+            mark.spec.describe_beside(wanted),
+            wanted.describe_beside(&mark.spec)
         ),
         remedy: "use the same options, or --prepare always to build it anew".to_owned(),
     })

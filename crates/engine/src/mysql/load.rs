@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connection, Error, Target, unless_hung};
+use client::mysql::{Connection, DIALECT, Error, Target, unless_hung};
 use client::reactor::{Reactor, sleep_until, timeout, unless};
 use workload::rows::{Checksum, TableRows};
-use workload::schema::{Dialect, TableSpec, drop_table, table_name};
+use workload::schema::{TableSpec, drop_table, table_name};
 
 use super::lock;
 use super::sessions::{self, Session};
@@ -306,7 +306,7 @@ impl Loading {
     async fn create(&self, connection: &mut Connection, table: u32) -> Result<(), PrepareError> {
         connection.run(&mark_loading(&self.spec, table)).await?;
         connection.run(&drop_table(table)).await?;
-        let sql = self.spec.create(Dialect::Mysql, table);
+        let sql = self.spec.create(&DIALECT, table);
         connection.run(&sql).await?;
         if self.spec.rows > 0 {
             return Ok(());
@@ -345,7 +345,7 @@ impl Loading {
         table: u32,
         checksum: Checksum,
     ) -> Result<(), PrepareError> {
-        for sql in self.spec.finish(Dialect::Mysql, table) {
+        for sql in self.spec.finish(&DIALECT, table) {
             connection.run(&sql).await?;
         }
         let sql = mark_ready(&self.spec, table, checksum);

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use client::sqlite::{SqliteTarget, session_error};
+use client::sqlite::{DIALECT, SqliteTarget, session_error};
 use rusqlite::{Connection, OptionalExtension, params};
 use workload::rows::{Checksum, TableRows};
-use workload::schema::{Dialect, TableSpec, drop_table, table_name};
+use workload::schema::{TableSpec, drop_table, table_name};
 
 use crate::data::marker::{
     CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark_loading, mark_ready,
@@ -130,7 +130,7 @@ fn build(
     let run = |sql: &str| connection.execute_batch(sql).map_err(failed(sql));
     run(&mark_loading(spec, table))?;
     run(&drop_table(table))?;
-    run(&spec.create(Dialect::Sqlite, table))?;
+    run(&spec.create(&DIALECT, table))?;
     let rows = spec.table_rows(table)?;
     let mut checksum = Checksum::default();
     let mut next = 1;
@@ -142,7 +142,7 @@ fn build(
             return Err(PrepareError::Interrupted);
         }
     }
-    for sql in spec.finish(Dialect::Sqlite, table) {
+    for sql in spec.finish(&DIALECT, table) {
         run(&sql)?;
     }
     run(&mark_ready(spec, table, checksum))
