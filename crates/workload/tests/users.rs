@@ -191,7 +191,7 @@ fn new_rows_get_their_id_from_the_server_or_above_the_rows() {
     let ask = record(WorkloadName::OltpInsert, &Options::default(), 0, 3);
     assert_eq!(
         ask.sent[0].sql,
-        "INSERT INTO sbtest1 (id, k, c, pad) VALUES (0, ?, ?, ?)"
+        "INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)"
     );
     let options = Options {
         auto_inc: false,
