@@ -1,4 +1,4 @@
-//! CPU and memory of a process (`/proc/PID/stat`).
+//! CPU and memory of a process and its children (`/proc/PID/stat`).
 //!
 //! Its `rss` costs nothing to read; `smaps_rollup` would walk all page tables of a server with
 //! a large buffer pool each second. Parsed by hand: `procfs-core` panics on damaged text.
@@ -7,16 +7,23 @@ use std::fmt::Display;
 
 use measure::values::{Values, growth, sum};
 
-use crate::files::{Files, text};
+use crate::files::{Files, entries, name, text};
+
+/// How often a family of processes is read anew because one of them ended meanwhile.
+const FAMILY_TRIES: usize = 5;
 
 /// Counters of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Process {
     /// When it started, in clock ticks: another process may have its number later.
     started: u64,
+    parent: u32,
     /// CPU time so far, in clock ticks.
     pub(crate) cpu_ticks: u64,
+    /// CPU time of children that ended and that it waited for, in clock ticks.
+    reaped_ticks: u64,
     rss_bytes: u64,
+    is_zombie: bool,
 }
 
 /// What a process did in an interval.
@@ -30,7 +37,77 @@ pub struct ProcessChange {
 /// Reads the counters of a process, a number or `self`; `None` if it has ended.
 #[must_use]
 pub fn read(files: &dyn Files, pid: impl Display) -> Option<Process> {
-    parse(&text(files, format!("/proc/{pid}/stat"))?)
+    parse(&text(files, format!("/proc/{pid}/stat"))?).filter(|process| !process.is_zombie)
+}
+
+/// Reads the counters of a process and its children together, for servers with a process for each
+/// connection; `None` if the process has ended.
+///
+/// The kernel adds the time of a child that ended to its parent's when the parent waits for it,
+/// so the CPU time never decreases, however children come and go. Memory that the processes
+/// share counts once.
+#[must_use]
+pub fn read_family(files: &dyn Files, pid: u32) -> Option<Process> {
+    for _ in 0..FAMILY_TRIES {
+        let before = read(files, pid)?;
+        let children = children(files, pid);
+        let after = read(files, pid)?;
+        // A child that ended between the readings would count twice, or not at all.
+        if before.reaped_ticks == after.reaped_ticks {
+            return Some(after.with(files, pid, &children));
+        }
+    }
+    None
+}
+
+/// Those that ended and were not waited for yet are among them.
+fn children(files: &dyn Files, parent: u32) -> Vec<(u32, Process)> {
+    let process = |pid: u32| {
+        let process = parse(&text(files, format!("/proc/{pid}/stat"))?)?;
+        (process.parent == parent).then_some((pid, process))
+    };
+    match text(files, format!("/proc/{parent}/task/{parent}/children")) {
+        Some(pids) => {
+            let pids = pids.split_whitespace().filter_map(|pid| pid.parse().ok());
+            pids.filter_map(process).collect()
+        }
+        // A kernel without this file.
+        None => {
+            let all = entries(files, "/proc").into_iter();
+            let pids = all.filter_map(|path| name(&path)?.parse().ok());
+            pids.filter_map(process).collect()
+        }
+    }
+}
+
+/// The memory of a process that others may map, too, in bytes.
+fn shared_bytes(files: &dyn Files, pid: u32) -> Option<u64> {
+    let statm = text(files, format!("/proc/{pid}/statm"))?;
+    let pages: u64 = statm.split_whitespace().nth(2)?.parse().ok()?;
+    pages.checked_mul(rustix::param::page_size() as u64)
+}
+
+impl Process {
+    /// The process with its children.
+    fn with(mut self, files: &dyn Files, pid: u32, children: &[(u32, Self)]) -> Self {
+        self.cpu_ticks = self.cpu_ticks.saturating_add(self.reaped_ticks);
+        if children.is_empty() {
+            return self;
+        }
+        let mut shared = 0_u64;
+        let mut private = 0_u64;
+        for (pid, process) in std::iter::once(&(pid, self)).chain(children) {
+            let mapped = shared_bytes(files, *pid).unwrap_or(0);
+            shared = shared.max(mapped.min(process.rss_bytes));
+            private = private.saturating_add(process.rss_bytes.saturating_sub(mapped));
+        }
+        self.rss_bytes = private.saturating_add(shared);
+        for (_, child) in children {
+            let ticks = child.cpu_ticks.saturating_add(child.reaped_ticks);
+            self.cpu_ticks = self.cpu_ticks.saturating_add(ticks);
+        }
+        self
+    }
 }
 
 pub(crate) fn parse(text: &str) -> Option<Process> {
@@ -38,13 +115,13 @@ pub(crate) fn parse(text: &str) -> Option<Process> {
     let (_, fields) = text.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().take(22).collect();
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
-    if matches!(*fields.first()?, "Z" | "X" | "x") {
-        return None;
-    }
     Some(Process {
         started: number(19)?,
+        parent: fields.get(1)?.parse().ok()?,
         cpu_ticks: number(11)?.checked_add(number(12)?)?,
+        reaped_ticks: number(13)?.checked_add(number(14)?)?,
         rss_bytes: number(21)?.checked_mul(rustix::param::page_size() as u64)?,
+        is_zombie: matches!(*fields.first()?, "Z" | "X" | "x"),
     })
 }
 
@@ -75,7 +152,13 @@ impl ProcessChange {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::process::{Command, Stdio};
+
+    use tempfile::TempDir;
+
     use super::*;
+    use crate::{LOCAL, files::Root};
 
     const STAT: &str = "9169 (odd) name) R 9148 9148 7600 0 -1 4194304 97 0 0 0 150 50 0 0 20 0 1 0 \
                         1580894 3133440 350 18446744073709551615 94076281307136 0 0 0";
@@ -107,10 +190,83 @@ mod tests {
     }
 
     #[test]
-    fn a_zombie_and_damaged_text_are_absent() {
-        assert_eq!(parse(&STAT.replace(") R", ") Z")), None);
+    fn damaged_text_is_absent() {
         for text in ["", ")", "1 (a) R", "1 (a) R 1 2 3"] {
             assert_eq!(parse(text), None, "{text}");
         }
+    }
+
+    /// A machine with these processes: number, parent, state, ticks, those of its children that
+    /// ended, and pages in memory, of which three are shared.
+    fn machine(processes: &[(u32, u32, char, u64, u64, u64)], lists_children: bool) -> TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (pid, parent, state, ticks, reaped, pages) in processes {
+            let proc = dir.path().join(format!("proc/{pid}"));
+            let task = proc.join(format!("task/{pid}"));
+            fs::create_dir_all(&task).unwrap();
+            let stat = format!(
+                "{pid} (a) {state} {parent} 0 0 0 -1 0 0 0 0 0 {ticks} 0 {reaped} 0 20 0 1 0 7 0 \
+                 {pages} 0"
+            );
+            fs::write(proc.join("stat"), stat).unwrap();
+            fs::write(proc.join("statm"), format!("99 {pages} 3 1 0 9 0")).unwrap();
+            let children = processes.iter().filter(|process| process.1 == *pid);
+            let pids: Vec<String> = children.map(|process| process.0.to_string()).collect();
+            if lists_children {
+                fs::write(task.join("children"), pids.join(" ")).unwrap();
+            }
+        }
+        dir
+    }
+
+    #[test]
+    fn a_family_is_the_sum_of_its_processes_and_their_memory_counts_once() {
+        let processes = [
+            (10, 1, 'S', 5, 40, 8),
+            (11, 10, 'R', 100, 2, 4),
+            (12, 10, 'S', 1000, 0, 6),
+            // It ended, and its parent has not waited for it yet.
+            (13, 10, 'Z', 10_000, 0, 0),
+            (14, 1, 'R', 100_000, 0, 9),
+        ];
+        for lists_children in [true, false] {
+            let machine = machine(&processes, lists_children);
+            let files = Root::at(machine.path());
+            let family = read_family(&files, 10).unwrap();
+            assert_eq!(family.cpu_ticks, 5 + 40 + 100 + 2 + 1000 + 10_000);
+            let page = rustix::param::page_size() as u64;
+            assert_eq!(family.rss_bytes, (5 + 1 + 3 + 3) * page);
+            assert_eq!(read_family(&files, 14).unwrap().rss_bytes, 9 * page);
+            assert_eq!(read_family(&files, 13), None, "a zombie has ended");
+            assert_eq!(read_family(&files, 15), None);
+        }
+    }
+
+    #[test]
+    fn cpu_time_does_not_decrease_when_children_end() {
+        let burns = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+        let script = format!("for a in 1 2 3 4 5 6 7 8; do ({burns}) & done; wait; read end");
+        let mut shell = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut last, mut children_seen) = (0, 0);
+        loop {
+            let ended = children(&LOCAL, shell.id()).is_empty() && children_seen > 0;
+            if let Some(family) = read_family(&LOCAL, shell.id()) {
+                assert!(family.cpu_ticks >= last, "{} < {last}", family.cpu_ticks);
+                last = family.cpu_ticks;
+            }
+            if ended {
+                break;
+            }
+            children_seen = children_seen.max(children(&LOCAL, shell.id()).len());
+        }
+        let alone = read(&LOCAL, shell.id()).unwrap();
+        assert_eq!(last, alone.cpu_ticks + alone.reaped_ticks);
+        assert!(alone.reaped_ticks > 0);
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
     }
 }

@@ -70,7 +70,7 @@ impl Watcher {
                 .iter()
                 .map(|place| Server {
                     number: place.number,
-                    process: place.pid.and_then(|pid| process::read(&LOCAL, pid)),
+                    process: place.pid.and_then(|pid| process::read_family(&LOCAL, pid)),
                     quota: place
                         .group_dir
                         .as_deref()
