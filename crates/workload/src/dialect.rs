@@ -15,6 +15,9 @@ pub struct Dialect {
     pub generated_row_without_key: &'static str,
     /// A secondary index on `id`, if the dialect declares indexes with their table.
     pub secondary_key: Option<&'static str>,
+    /// Whether the primary key is added after the rows were loaded: faster, unless the table is
+    /// stored in its primary key.
+    pub adds_primary_key: bool,
     /// What follows the columns; `{engine}` is the storage engine.
     pub table_options: &'static str,
     /// The storage engine of tables for which the user names none.
@@ -22,6 +25,8 @@ pub struct Dialect {
     /// Sets the next generated id after rows with ids were loaded, if the server does not
     /// do so itself; `{rows}` is the highest id.
     pub set_next_id: Option<&'static str>,
+    /// Whether the server understands INSERT … ON CONFLICT; otherwise it understands REPLACE.
+    pub has_on_conflict: bool,
     /// Whether placeholders are `$1`, `$2`, … instead of `?`.
     pub has_numbered_placeholders: bool,
 }
@@ -34,15 +39,26 @@ impl Dialect {
         generated_row: "(k, c, pad) VALUES (?, ?, ?)",
         generated_row_without_key: "(k, c, pad) VALUES (?, ?, ?)",
         secondary_key: None,
+        adds_primary_key: false,
         table_options: "",
         default_storage_engine: "",
         set_next_id: None,
+        has_on_conflict: true,
         has_numbered_placeholders: false,
     };
 
     /// Starts a transaction.
     pub(crate) fn begin(&self, writes: bool) -> &'static str {
         if writes { self.begin_to_write } else { "BEGIN" }
+    }
+
+    /// The storage engine of tables for which the user names `name` or, if that is empty, none.
+    pub(crate) fn storage_engine<'a>(&self, name: &'a str) -> &'a str {
+        match (self.table_options, name) {
+            ("", _) => "",
+            (_, "") => self.default_storage_engine,
+            _ => name,
+        }
     }
 
     /// Columns and values of a new row whose id the server generates.

@@ -44,23 +44,29 @@ impl TableSpec {
         }
     }
 
-    /// Whether its tables differ from `other`'s in the values of their rows at most.
-    pub fn has_form_of(&self, other: &TableSpec) -> bool {
-        TableSpec {
-            seed: other.seed,
-            distribution: other.distribution,
-            ..self.clone()
-        } == *other
+    /// Whether its tables differ from `other`'s at most in the values of their rows.
+    pub fn has_form_of(&self, other: &TableSpec, dialect: &Dialect) -> bool {
+        let form = |spec: &TableSpec| TableSpec {
+            seed: 0,
+            distribution: Distribution::default(),
+            storage_engine: dialect.storage_engine(&spec.storage_engine).to_owned(),
+            ..spec.clone()
+        };
+        form(self) == form(other)
     }
 
-    /// The number of rows, the options that are not the default, and the storage engine if it
-    /// differs from `other`'s.
-    pub fn describe_beside(&self, other: &TableSpec) -> String {
+    /// Whether its rows have the same values as `other`'s, if there are as many.
+    pub fn has_rows_of(&self, other: &TableSpec) -> bool {
+        (self.seed, self.distribution) == (other.seed, other.distribution)
+    }
+
+    /// The number of rows, and the options that are not the default.
+    pub fn describe(&self, dialect: &Dialect) -> String {
         let mut text = format!("{} rows", self.rows);
         for (words, applies) in [
             (", without AUTO_INCREMENT", !self.auto_inc),
             (
-                ", with a secondary index for the primary key",
+                ", with a secondary index instead of the primary key",
                 self.secondary,
             ),
             (", without the index on k", !self.create_secondary),
@@ -70,12 +76,10 @@ impl TableSpec {
                 text.push_str(words);
             }
         }
-        if self.storage_engine != other.storage_engine {
+        let engine = dialect.storage_engine(&self.storage_engine);
+        if engine != dialect.default_storage_engine {
             text.push_str(", storage engine ");
-            text.push_str(match self.storage_engine.as_str() {
-                "" => "by default",
-                name => name,
-            });
+            text.push_str(engine);
         }
         text
     }
@@ -108,13 +112,10 @@ impl TableSpec {
         let key = if self.secondary {
             dialect.secondary_key
         } else {
-            Some("PRIMARY KEY (id)")
+            Some("PRIMARY KEY (id)").filter(|_| !dialect.adds_primary_key)
         };
         let key = key.map(|key| format!(",\n  {key}")).unwrap_or_default();
-        let engine = match self.storage_engine.as_str() {
-            "" => dialect.default_storage_engine,
-            name => name,
-        };
+        let engine = dialect.storage_engine(&self.storage_engine);
         let options = dialect.table_options.replace("{engine}", engine);
         format!(
             "CREATE TABLE {name} (\n  \
@@ -136,6 +137,9 @@ impl TableSpec {
         let name = table_name(table);
         if self.secondary && dialect.secondary_key.is_none() {
             statements.push(format!("CREATE INDEX xid_{table} ON {name}(id)"));
+        }
+        if !self.secondary && dialect.adds_primary_key {
+            statements.push(format!("ALTER TABLE {name} ADD PRIMARY KEY (id)"));
         }
         if self.create_secondary {
             statements.push(format!("CREATE INDEX k_{table} ON {name}(k)"));

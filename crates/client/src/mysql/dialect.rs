@@ -13,5 +13,6 @@ pub static DIALECT: Dialect = Dialect {
     secondary_key: Some("KEY xid (id)"),
     table_options: " /*! ENGINE = {engine} */",
     default_storage_engine: "innodb",
+    has_on_conflict: false,
     ..Dialect::STANDARD
 };

@@ -31,7 +31,7 @@ pub(super) fn prepare_sqlite(
         .map(|table| inspect(&connection, table, &spec))
         .collect::<Result<_, _>>()
         .map_err(failed("reading the schema"))?;
-    let Todo { missing, prepared } = state::plan(&found, wanted, &spec, listener.tell)?;
+    let Todo { missing, prepared } = state::plan(&found, wanted, &spec, &DIALECT, listener.tell)?;
     if missing.is_empty() {
         return Ok(prepared);
     }
@@ -128,7 +128,7 @@ fn build(
     tell: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), PrepareError> {
     let run = |sql: &str| connection.execute_batch(sql).map_err(failed(sql));
-    run(&mark_loading(spec, table))?;
+    run(&mark_loading(&DIALECT, spec, table))?;
     run(&drop_table(table))?;
     run(&spec.create(&DIALECT, table))?;
     let rows = spec.table_rows(table)?;
@@ -145,7 +145,7 @@ fn build(
     for sql in spec.finish(&DIALECT, table) {
         run(&sql)?;
     }
-    run(&mark_ready(spec, table, checksum))
+    run(&mark_ready(&DIALECT, spec, table, checksum))
 }
 
 fn insert(
