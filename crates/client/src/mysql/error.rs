@@ -28,14 +28,6 @@ pub enum Error {
         /// How long dyno waited.
         limit: Duration,
     },
-    /// A statement got no reply for a long time, and the server does not accept new connections.
-    #[error("{server} hangs: no reply to a statement for {limit:?}, nor to a new connection")]
-    Hung {
-        /// Which server.
-        server: String,
-        /// How long dyno waited.
-        limit: Duration,
-    },
     /// The connection broke.
     #[error("the connection was lost: {0}")]
     Lost(#[source] std::io::Error),
@@ -80,9 +72,6 @@ impl Error {
             Self::Timeout { .. } => Some(
                 "check that a MySQL or MariaDB server, and not something else, listens there, and that it is not overloaded",
             ),
-            Self::Hung { .. } => {
-                Some("look into the server's error log, and check its disk and the network between")
-            }
             Self::Lost(_) => {
                 Some("look into the server's error log for why it closed the connection")
             }

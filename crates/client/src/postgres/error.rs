@@ -1,6 +1,7 @@
 //! What can go wrong between dyno and a PostgreSQL server, and what to do about it.
 
 use std::io::ErrorKind;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use wire::postgres::{ProtocolError, ServerError};
@@ -55,9 +56,9 @@ pub enum Error {
         /// Why not.
         why: Withheld,
     },
-    /// The server is older than dyno supports.
+    /// dyno does not support the server's version.
     #[error(
-        "{server} runs PostgreSQL {version}; dyno supports PostgreSQL {OLDEST_MAJOR} and later"
+        "{server} runs PostgreSQL {version}; dyno supports PostgreSQL {} to {}", MAJORS.start(), MAJORS.end()
     )]
     Unsupported {
         /// Which server.
@@ -81,8 +82,8 @@ pub enum Error {
     },
 }
 
-/// The oldest major version that dyno supports.
-pub(super) const OLDEST_MAJOR: u32 = 13;
+/// The major versions that dyno supports.
+pub(super) const MAJORS: RangeInclusive<u32> = 13..=18;
 
 /// Why the server does not get the password or a proof of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -125,7 +126,7 @@ impl Error {
                 Some("set PGPASSWORD or DYNO_PASSWORD, or add the account to ~/.pgpass")
             }
             Self::Withheld { why, .. } => Some(why.remedy()),
-            Self::Unsupported { .. } => Some("use a newer server"),
+            Self::Unsupported { .. } => Some("use a server of a supported version"),
             Self::Protocol(ProtocolError::NotPostgres(_)) => {
                 Some("check host and port: what answers there is not PostgreSQL")
             }
