@@ -109,7 +109,10 @@ pub(super) fn postgresql_conf(installed: &Installed, paths: &Paths, config: &Set
         "What initdb writes on a usual host; connections for every virtual user.",
         &[
             ("shared_buffers", own("128MB")),
-            ("max_connections", allowed_connections(paths.connections).to_string()),
+            (
+                "max_connections",
+                allowed_connections(paths.connections).to_string(),
+            ),
             ("timezone", own("UTC")),
         ],
     );
@@ -122,6 +125,18 @@ pub(super) fn postgresql_conf(installed: &Installed, paths: &Paths, config: &Set
         section("The study's settings, which override those above.", &study);
     }
     text
+}
+
+/// `postgresql.conf` for the first statements of a new data directory, which run without a
+/// server.
+pub(super) fn initial_conf() -> String {
+    let settings = [
+        ("dynamic_shared_memory_type", "mmap"),
+        ("exit_on_error", "on"),
+        // The laboratory writes the files to disk.
+        ("fsync", "off"),
+    ];
+    settings.map(|(name, value)| line(name, value)).concat()
 }
 
 /// One setting. Quotes are always allowed, also for numbers.

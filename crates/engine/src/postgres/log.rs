@@ -92,7 +92,10 @@ mod tests {
         assert_eq!(found.name, "Work_Mem");
         assert!(!found.is_unknown);
         let log = "2026-11-22 09:14:54.116 UTC [9] FATAL:  WAL archival cannot be enabled when wal_level is \"minimal\"\n";
-        assert_eq!(rejection(log, &[("wal_level", "minimal")]).unwrap().name, "wal_level");
+        assert_eq!(
+            rejection(log, &[("wal_level", "minimal")]).unwrap().name,
+            "wal_level"
+        );
     }
 
     #[test]

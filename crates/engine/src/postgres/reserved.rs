@@ -2,12 +2,12 @@
 //! open doors or read secrets.
 
 const OWN_FILES: &str = "each server has its own directory for all its files";
-const OWN_ADDRESS: &str =
-    "each server listens only on 127.0.0.1 and on a Unix socket of its own";
+const OWN_ADDRESS: &str = "each server listens only on 127.0.0.1 and on a Unix socket of its own";
 const OWN_ACCOUNT: &str = "dyno decides who can log in, and sets the password at startup";
 const OWN_LOG: &str = "the server's log is kept with the result, and dyno reads it";
 const OWN_MEMORY: &str = "a server that is killed must not leave shared memory behind";
-const PROGRAM: &str = "the server would run a program or load a library from outside its installation";
+const PROGRAM: &str =
+    "the server would run a program or load a library from outside its installation";
 const INCLUDE: &str = "a study names all settings itself";
 const REPLICATION: &str = "dyno's servers do not replicate";
 const SECRET: &str =
@@ -125,7 +125,10 @@ mod tests {
     #[test]
     fn libraries_come_from_the_installation() {
         let name = "Shared_Preload_Libraries";
-        assert_eq!(reserved_value(name, "pg_stat_statements, auto_explain"), None);
+        assert_eq!(
+            reserved_value(name, "pg_stat_statements, auto_explain"),
+            None
+        );
         assert!(reserved_value(name, "/tmp/x").is_some());
         assert!(reserved_value(name, "$libdir/../x").is_some());
         assert_eq!(reserved_value("search_path", "\"$user\""), None);
