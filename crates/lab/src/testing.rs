@@ -1,7 +1,8 @@
-//! A small trial, and a keeper that keeps nothing, for tests.
+//! A small trial, and an observer that ignores everything, for tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::StatementProtocol;
@@ -15,7 +16,7 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::failure::Failure;
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::trial::{Place, Trial};
 
 /// Of a trial of which nothing is known but its seconds.
@@ -62,8 +63,8 @@ pub(crate) fn trial() -> Trial {
         label: "test".to_owned(),
         point: Vec::new(),
         repeat: 1,
-        place: Place::Temporary(engine::SQLITE.in_process().unwrap()),
-        instances: 1,
+        place: Place::Temporary(engine::in_process().next().unwrap()),
+        topology: plan::Topology::default(),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
             tables: 1,
@@ -98,13 +99,20 @@ pub(crate) fn trial() -> Trial {
     }
 }
 
-/// Hears everything and does nothing about it.
+/// A database in a file of this directory.
+pub(crate) fn database(dir: &Path) -> Arc<dyn engine::Database> {
+    let engine = engine::in_process().next().unwrap().engine;
+    let url = format!("{}:{}", engine.scheme(), dir.join("data").display());
+    engine.open(&url, &engine::Access::default(), None).unwrap()
+}
+
+/// Ignores everything.
 pub(crate) struct Silent {
-    /// But for the first connections, of which it does not want to hear.
+    /// Whether the first connection makes it panic.
     pub(crate) panics: bool,
 }
 
-impl Keeper for Silent {
+impl Observer for Silent {
     fn begin(&mut self, _: &Trial) -> Result<(), Failure> {
         Ok(())
     }

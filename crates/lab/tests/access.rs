@@ -21,7 +21,7 @@ use client::TlsOptions;
 use client::mysql::{Connection, Target};
 use client::reactor::Reactor;
 use engine::{MARIADB, POSTGRES, Server};
-use lab::servers::Private;
+use lab::servers::Node;
 
 use private::{
     ALL, BOTH, NEVER, contents, empty_data, installed, kept_home, open_dir, sql, start, start_on,
@@ -43,7 +43,7 @@ enum Way {
 const WAYS: [Way; 2] = [Way::Tcp, Way::Socket];
 
 /// The engine's own client, without a password.
-fn client(server: &Private, engine: &'static dyn Server, user: &str, way: &Way) -> Command {
+fn client(server: &Node, engine: &'static dyn Server, user: &str, way: &Way) -> Command {
     let (port, socket) = (server.port(), server.socket());
     if engine == POSTGRES {
         let mut psql = Command::new("psql");
@@ -194,7 +194,7 @@ fn each_server_has_a_password_of_its_own_that_is_nowhere_to_be_read() {
         let start = |name: &str| start(&home, engine, &[], &keep.path().join(name)).unwrap();
         let (one, two) = (start("1"), start("2"));
         assert_ne!(one.password(), two.password());
-        let is_in = |server: &Private| {
+        let is_in = |server: &Node| {
             let user = accounts(engine)[0];
             is_let_in(engine, user, server.port(), one.password())
         };

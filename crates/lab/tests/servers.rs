@@ -1,4 +1,4 @@
-//! Private servers of both engines: their settings, their ends, and what their errors say.
+//! Node servers of both engines: their settings, their ends, and what their errors say.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -342,7 +342,7 @@ fn a_server_that_dies_at_its_start_shows_its_last_words() {
 }
 
 /// A statement that keeps a server busy, and does not look up.
-fn keep_busy(server: &lab::servers::Private) -> std::thread::JoinHandle<()> {
+fn keep_busy(server: &lab::servers::Node) -> std::thread::JoinHandle<()> {
     let url = server.url("sbtest");
     let password = server.password().to_owned();
     let (running, runs) = std::sync::mpsc::channel();

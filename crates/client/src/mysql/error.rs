@@ -99,23 +99,17 @@ impl Error {
     /// The error as a workload sees it, in the middle of `statement`.
     #[must_use]
     pub fn into_session_error(self, statement: Option<&str>) -> SessionError {
-        let (kind, code, sqlstate, message) = match self {
-            Self::Login(error) | Self::Statement { error, .. } => (
-                failure_kind(error.code),
-                u32::from(error.code),
-                Some(error.sqlstate),
-                error.message,
-            ),
-            Self::Protocol(error) => (FailureKind::Refused, 0, None, error.to_string()),
-            withheld @ Self::Withheld { .. } => {
-                (FailureKind::Refused, 0, None, withheld.to_string())
+        let kind = self.failure_kind();
+        let (sqlstate, number, message) = match self {
+            Self::Login(error) | Self::Statement { error, .. } => {
+                (Some(error.sqlstate), Some(error.code.into()), error.message)
             }
-            other => (other.loss(), 0, None, other.to_string()),
+            other => (None, None, other.to_string()),
         };
         SessionError {
             kind,
-            code,
             sqlstate,
+            number,
             message,
             statement: statement.map(str::to_owned),
         }
@@ -123,10 +117,11 @@ impl Error {
 }
 
 impl Error {
-    /// Whether a server that cannot be reached seems to be restarting: its host answers that
-    /// nothing listens there.
-    fn loss(&self) -> FailureKind {
+    /// What the load does about it.
+    fn failure_kind(&self) -> FailureKind {
         match self {
+            Self::Login(error) | Self::Statement { error, .. } => failure_kind(error.code),
+            Self::Protocol(_) | Self::Withheld { .. } => FailureKind::Refused,
             Self::Connect { source, .. }
                 if matches!(
                     source.kind(),

@@ -159,8 +159,8 @@ impl Error {
         };
         SessionError {
             kind,
-            code: sqlstate.map_or(0, packed),
             sqlstate,
+            number: None,
             message,
             statement: statement.map(str::to_owned),
         }
@@ -191,17 +191,6 @@ impl Error {
 fn is_nobody_there(source: &std::io::Error) -> bool {
     let kind = source.kind();
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound)
-}
-
-/// A SQLSTATE as a number, as PostgreSQL packs it (`MAKE_SQLSTATE`): 6 bits a character.
-fn packed(sqlstate: [u8; 5]) -> u32 {
-    let bits = |byte: &u8| u32::from(byte.wrapping_sub(b'0') & 0x3f);
-    let mut shift = 0;
-    sqlstate.iter().fold(0, |sum, byte| {
-        let shifted = bits(byte) << shift;
-        shift += 6;
-        sum | shifted
-    })
 }
 
 /// What the load does about a SQLSTATE.
@@ -323,14 +312,5 @@ mod tests {
         ] {
             assert_eq!(connect(source).failure_kind(), kind);
         }
-    }
-
-    /// The numbers of PostgreSQL's `errcodes.h`.
-    #[test]
-    fn a_sqlstate_is_packed_as_the_server_does() {
-        let state = |text: &str| <[u8; 5]>::try_from(text.as_bytes()).unwrap();
-        assert_eq!(packed(state("42P01")), 16_908_420);
-        assert_eq!(packed(state("40001")), 16_777_220);
-        assert_ne!(packed(state("40P01")), packed(state("40001")));
     }
 }

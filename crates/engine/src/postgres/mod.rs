@@ -2,6 +2,7 @@
 
 mod configuration;
 mod database;
+mod load;
 mod log;
 mod reserved;
 mod server;

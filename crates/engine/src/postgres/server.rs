@@ -14,6 +14,7 @@ use rustix::process::Signal;
 
 use super::configuration::{self, ROLE, SUPERUSER};
 use super::database::PostgresDatabase;
+use super::reserved::reserved_setting;
 use super::settings::{self, MEGABYTE, PAGE_BYTES, bytes, chosen, size, value_of};
 use super::{Postgres, log};
 use crate::checks::Facts;
@@ -89,6 +90,10 @@ impl Server for Postgres {
 
     fn is_secret(&self, name: &str, value: &str) -> bool {
         settings::is_secret(name, value)
+    }
+
+    fn reserved_setting(&self) -> fn(&str) -> Option<&'static str> {
+        reserved_setting
     }
 
     fn check_settings(&self, config: &Settings) -> Result<(), EngineError> {

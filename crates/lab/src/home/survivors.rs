@@ -22,7 +22,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::account::Account;
 use crate::error::LabError;
-use crate::process::LOOK;
+use crate::process::POLL_INTERVAL;
 
 /// The variable that names the run directory in the environment of a run's programs.
 pub(crate) const RUN_DIR: &str = "DYNO_RUN_DIR";
@@ -67,7 +67,7 @@ pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
                 ));
             }
         }
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
     Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX))
 }
@@ -248,7 +248,7 @@ mod tests {
                 Instant::now() < deadline,
                 "{pid} is not {relation_wanted:?}"
             );
-            sleep(LOOK);
+            sleep(POLL_INTERVAL);
         }
     }
 
@@ -312,7 +312,7 @@ mod tests {
         let pid = waiting.0.id();
         let deadline = Instant::now() + Duration::from_secs(60);
         while is_ours(pid, &account()).unwrap() && Instant::now() < deadline {
-            sleep(LOOK);
+            sleep(POLL_INTERVAL);
         }
         assert_eq!(relation(pid, run, &account()).unwrap(), Relation::None);
         assert_eq!(end(run, &account()).unwrap(), 0);
@@ -335,14 +335,14 @@ mod tests {
     fn only_options_below_the_directory_tell_a_process() {
         let is = |cmdline: &[u8]| names_option_below(cmdline, Path::new("/c/run/ab"));
         assert!(is(
-            b"/usr/sbin/mariadbd\0--defaults-file=/c/run/ab/s1.cnf\0"
+            b"/usr/sbin/dbserver\0--defaults-file=/c/run/ab/s1.cnf\0"
         ));
         assert!(is(b"sh\0--datadir=/c/run/ab/s1/data\0--x\0"));
         assert!(!is(
-            b"/usr/sbin/mariadbd\0--defaults-file=/c/run/abc/s1.cnf\0"
+            b"/usr/sbin/dbserver\0--defaults-file=/c/run/abc/s1.cnf\0"
         ));
         assert!(!is(b"less\0/c/run/ab/s1/error.log\0"));
-        assert!(!is(b"mysqld\0--datadir=/data/c/run/ab/s1\0"));
+        assert!(!is(b"dbserver\0--datadir=/data/c/run/ab/s1\0"));
         assert!(!is(b""));
     }
 }

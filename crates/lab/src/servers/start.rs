@@ -13,9 +13,9 @@ use engine::{Installed, Knock, Login, Paths};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::platform::cgroup::Group;
-use crate::process::{self, LOOK};
+use crate::process::{self, POLL_INTERVAL};
+use crate::servers::node::{Node, Running};
 use crate::servers::password::Password;
-use crate::servers::private::{Private, Running};
 use crate::servers::{DataDir, log, port};
 
 /// How long a server may take until it accepts connections.
@@ -76,7 +76,7 @@ pub(super) struct Started {
 /// # Errors
 /// A setting that dyno or the server refuses, a taken port, a server that ends or does
 /// not answer, in its own words; the user's wish to stop; the operating system's.
-pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabError> {
+pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Node, LabError> {
     installed.engine.check_settings(wanted.config)?;
     fs::create_dir_all(wanted.keep).map_err(LabError::at("make", wanted.keep))?;
     wanted.data.hand_over()?;
@@ -91,7 +91,7 @@ pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabEr
         password: Password::random()?,
     };
     let started = recipe.start(&wanted.data, wanted.port, wanted.interrupted)?;
-    Ok(Private::new(recipe, started, wanted.data))
+    Ok(Node::new(recipe, started, wanted.data))
 }
 
 impl Recipe {
@@ -235,7 +235,7 @@ impl Recipe {
             if Instant::now() > deadline {
                 return Err(self.too_slow("answer", START_LIMIT, &log()));
             }
-            sleep(LOOK);
+            sleep(POLL_INTERVAL);
         }
     }
 
@@ -309,7 +309,8 @@ mod tests {
 
     #[test]
     fn the_result_keeps_no_secret() {
-        let installed = Installed::nowhere(engine::MARIADB, "10.11.14");
+        let engine = engine::servers().next().unwrap();
+        let installed = Installed::nowhere(engine, "10.11.14");
         let recipe = Recipe {
             number: 1,
             installed,
@@ -322,6 +323,6 @@ mod tests {
         };
         let shown = |name: &str| recipe.shown(&(name.to_owned(), "x".to_owned())).1;
         assert_eq!(shown("S3-Secret-Key"), HIDDEN);
-        assert_eq!(shown("innodb-buffer-pool-size"), "x");
+        assert_eq!(shown("max-connections"), "x");
     }
 }

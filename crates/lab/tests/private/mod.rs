@@ -18,7 +18,7 @@ use engine::data::{Listener, Mode, Wanted};
 use engine::{Installed, MARIADB, MYSQL, POSTGRES, Server};
 use lab::error::LabError;
 use lab::home::Home;
-use lab::servers::{self, DataDir, Private};
+use lab::servers::{self, DataDir, Node};
 use lab::template::{self, Template};
 use tempfile::TempDir;
 use workload::name::WorkloadName;
@@ -98,7 +98,7 @@ pub(crate) fn start_on(
     config: &[(String, String)],
     port: Option<u16>,
     keep: &Path,
-) -> Result<Private, LabError> {
+) -> Result<Node, LabError> {
     servers::start(
         installed,
         servers::Wanted {
@@ -120,14 +120,14 @@ pub(crate) fn start(
     engine: &'static dyn Server,
     settings: &[(&str, &str)],
     keep: &Path,
-) -> Result<Private, LabError> {
+) -> Result<Node, LabError> {
     let installed = installed(engine);
     let data = empty_data(home, &installed);
     start_on(data, &installed, &config(settings), None, keep)
 }
 
 /// How to reach a server of the laboratory as `root`.
-pub(crate) fn target(server: &Private) -> Target {
+pub(crate) fn target(server: &Node) -> Target {
     let tls = TlsOptions {
         mode: Some(TlsMode::Disable),
         ..TlsOptions::default()
@@ -141,7 +141,7 @@ pub(crate) fn target(server: &Private) -> Target {
 }
 
 /// The rows of a statement, or why the server refused it.
-pub(crate) fn sql(server: &Private, statement: &str) -> Result<Vec<Vec<Option<String>>>, String> {
+pub(crate) fn sql(server: &Node, statement: &str) -> Result<Vec<Vec<Option<String>>>, String> {
     let url = server.url("sbtest");
     let asked = Reactor::new().unwrap().block_on(async {
         if url.starts_with("postgres:") {
@@ -160,7 +160,7 @@ pub(crate) fn sql(server: &Private, statement: &str) -> Result<Vec<Vec<Option<St
 }
 
 /// A client that stays as long as this value.
-pub(crate) async fn client(server: &Private) -> Box<dyn Any> {
+pub(crate) async fn client(server: &Node) -> Box<dyn Any> {
     let url = server.url("sbtest");
     match url.starts_with("postgres:") {
         true => Box::new(postgres(&url, server.password()).await.unwrap()),
@@ -180,7 +180,7 @@ pub(crate) async fn postgres(
 }
 
 /// The first value of a statement.
-pub(crate) fn value(server: &Private, statement: &str) -> String {
+pub(crate) fn value(server: &Node, statement: &str) -> String {
     let rows = sql(server, statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
     rows[0][0].clone().unwrap_or_default()
 }
