@@ -228,7 +228,7 @@ fn a_setting_that_is_refused_is_told_in_the_servers_words() {
         };
         for (name, given, words) in cases {
             let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-            let settings = [("max_connections", "99"), (name, given)];
+            let settings = [(*name, *given), ("max_connections", "99")];
             let error = start(&home, engine, &settings, keep.path()).unwrap_err();
             let LabError::RejectedSetting {
                 name: said,

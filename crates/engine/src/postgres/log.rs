@@ -6,28 +6,36 @@ use crate::server::{Rejected, Settings};
 const SHOWN_CHARS: usize = 400;
 /// How the server reports a name that it does not know.
 const UNKNOWN: &str = "unrecognized configuration parameter";
-/// The levels at which settings are rejected. The server reads its file before it can be said
-/// to fail, so a bad line is reported as `LOG`.
-const ERRORS: [&str; 3] = ["LOG:  ", "FATAL:  ", "ERROR:  "];
+/// How the line begins that ends a server.
+const FATAL: [&str; 2] = ["FATAL:  ", BEFORE_LOG];
+/// A bad line of the file is reported as `LOG`, before the file is said to contain errors.
+const ERRORS: [&str; 4] = ["LOG:  ", "FATAL:  ", "ERROR:  ", BEFORE_LOG];
+/// Before there is a log, the program begins with its name.
+const BEFORE_LOG: &str = "postgres: ";
 const WARNING: &str = "WARNING:  ";
 
 /// The first setting of the study that an error of the server is about.
 pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
-    // Without this the server started, and what it logged is no error.
-    let is_fatal = log.lines().any(|line| line.contains("FATAL:  "));
-    if !is_fatal {
+    // Otherwise the server started, and what it logged is no error.
+    let is_fatal = |line: &str| FATAL.iter().any(|begin| line.contains(begin));
+    if !log.lines().any(is_fatal) {
         return None;
     }
-    let errors = log
-        .lines()
-        .filter_map(|line| ERRORS.iter().find_map(|level| words_of(line, level)));
-    errors.into_iter().find_map(|words| {
-        let (name, _) = config.iter().find(|(name, _)| names(&words, name))?;
-        Some(Rejected {
-            name: name.clone(),
-            is_unknown: words.contains(UNKNOWN),
-            words,
+    let words_of = |line| ERRORS.iter().find_map(|level| words_of(line, level));
+    let errors: Vec<String> = log.lines().filter_map(words_of).collect();
+    let found = |is_about: &dyn Fn(&str, &(String, String)) -> bool| {
+        errors.iter().find_map(|words| {
+            let (name, _) = config.iter().find(|setting| is_about(words, setting))?;
+            Some(Rejected {
+                name: name.clone(),
+                words: words.clone(),
+                is_unknown: words.contains(UNKNOWN),
+            })
         })
+    };
+    // Some errors name only the value: could not access file "no_such_library".
+    found(&|words, (name, _)| names(words, name)).or_else(|| {
+        found(&|words, (_, value)| !value.is_empty() && words.contains(&format!("\"{value}\"")))
     })
 }
 
@@ -91,6 +99,9 @@ mod tests {
         let found = rejection(log, &[("Work_Mem", "12X")]).unwrap();
         assert_eq!(found.name, "Work_Mem");
         assert!(!found.is_unknown);
+        let log = "postgres: superuser_reserved_connections (200) must be less than max_connections (99)\n";
+        let settings = [("superuser_reserved_connections", "200")];
+        assert!(rejection(log, &settings).is_some());
         let log = "2026-11-22 09:14:54.116 UTC [9] FATAL:  WAL archival cannot be enabled when wal_level is \"minimal\"\n";
         assert_eq!(
             rejection(log, &[("wal_level", "minimal")]).unwrap().name,
