@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use engine::{Installed, MARIADB, MYSQL, Server};
 use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, DataDir, Node};
+use lab::site::ThisHost;
 use lab::template::{self, Template};
 use tempfile::TempDir;
 use workload::name::WorkloadName;
@@ -103,7 +105,7 @@ pub(crate) fn start_on(
             config,
             port,
             connections: 10,
-            cpus: None,
+            site: Arc::new(ThisHost::default()),
             keep,
             interrupted: &NEVER,
         },
