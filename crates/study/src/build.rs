@@ -5,8 +5,9 @@ use crate::order;
 use crate::point::{Failure, Point, defaults};
 use plan::key::VARIANT;
 use plan::{
-    Arrivals, Data, Engine, EngineSpec, FindMax, Limited, Load, LoginSpec, Node, Order, Pace, Plan,
-    Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction, Trial, Until, Volume,
+    Arrivals, Data, Engine, EngineSpec, Event, FindMax, Limited, Load, LoginSpec, Node, Order,
+    Pace, Plan, Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction, Trial,
+    Until, Volume,
 };
 
 /// Name of the only trial of a study.
@@ -32,7 +33,7 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
                 label.push(format!("repeat {repeat}"));
             }
             let number = trials.len() + 1;
-            trials.push(trial(&at, number, repeat, label)?);
+            trials.push(trial(&at, content, number, repeat, label)?);
         }
     }
     Ok(Plan {
@@ -82,7 +83,13 @@ fn thresholds(content: &Content) -> Vec<ThresholdSpec> {
     content.thresholds.iter().map(spec).collect()
 }
 
-fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Result<Trial, Failure> {
+fn trial(
+    at: &Point<'_>,
+    content: &Content,
+    number: usize,
+    repeat: u32,
+    label: Vec<String>,
+) -> Result<Trial, Failure> {
     Ok(Trial {
         number,
         label: if label.is_empty() {
@@ -96,7 +103,7 @@ fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Resu
         data: data(at)?,
         load: load(at)?,
         transaction: transaction(at)?,
-        topology: topology(at)?,
+        topology: topology(at, content)?,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
     })
@@ -129,7 +136,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
     Ok(ServerSpec::Engine(Box::new(spec)))
 }
 
-fn topology(at: &Point<'_>) -> Result<Topology, Failure> {
+fn topology(at: &Point<'_>, content: &Content) -> Result<Topology, Failure> {
     let engine: Option<Engine> = at.maybe("server.engine")?;
     let node = match engine.is_some_and(Engine::is_process) {
         true => Node {
@@ -143,8 +150,23 @@ fn topology(at: &Point<'_>) -> Result<Topology, Failure> {
     Ok(Topology {
         instances: at.get("topology.instances")?,
         node,
-        events: Vec::new(),
+        events: events(content),
     })
+}
+
+/// In order of time; those at the same time in the order of the study.
+fn events(content: &Content) -> Vec<Event> {
+    let mut events: Vec<_> = content.events.iter().map(event).collect();
+    events.sort_by_key(|event| event.at);
+    events
+}
+
+fn event(typed: &crate::content::Event) -> Event {
+    Event {
+        at: typed.at.value,
+        action: typed.action,
+        node: typed.node.value,
+    }
 }
 
 fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {

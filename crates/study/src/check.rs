@@ -18,6 +18,7 @@ pub(crate) fn whole(content: &Content, faults: &mut Faults) {
     either_engine_or_url(content, faults);
     swept_or_in_a_variant(content, faults);
     crate::effect::check(content, faults);
+    crate::events::check(content, faults);
     until(content, faults);
     find_max(content, faults);
     for ground in content.grounds() {

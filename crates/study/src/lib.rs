@@ -15,6 +15,7 @@ mod check;
 mod content;
 mod effect;
 mod error;
+mod events;
 mod likely;
 mod name;
 mod nesting;

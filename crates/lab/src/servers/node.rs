@@ -181,6 +181,9 @@ impl Node {
     /// # Errors
     /// As [`Node::stop`]'s and [`crate::servers::start`]'s.
     pub fn restart(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        if self.died(false).is_some() {
+            self.kill();
+        }
         self.end(interrupted)?;
         let started = self
             .recipe
