@@ -268,7 +268,10 @@ fn a_server_that_is_killed_in_the_middle_of_a_trial() {
         panic!("{:?}", trial.events)
     };
     assert_eq!((death.node, death.what), (2, Happening::Died));
-    assert!(death.at_s > 0.0 && death.reason.contains("signal 9"), "{death:?}");
+    assert!(
+        death.at_s > 0.0 && death.reason.contains("signal 9"),
+        "{death:?}"
+    );
     assert!(!store::read_series(&dir).unwrap().is_empty());
     for name in ["my.cnf", "error.log"] {
         assert!(dir.join("servers/2").join(name).exists(), "{name}");

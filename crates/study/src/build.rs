@@ -5,15 +5,15 @@ use crate::order;
 use crate::point::{Failure, Point, defaults};
 use plan::key::VARIANT;
 use plan::{
-    Arrivals, Data, Engine, EngineSpec, Event, FindMax, Limited, Load, LoginSpec, Node, Order,
-    Pace, Plan, Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction, Trial,
-    Until, Volume,
+    Arrivals, Data, EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node,
+    Order, Pace, Plan, Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction,
+    Trial, Until, Volume,
 };
 
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
-pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
+pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, Failure> {
     let defaults = defaults()?;
     let grounds = content.grounds();
     let point = |index| Point::at(index, content, &grounds, &defaults);
@@ -23,7 +23,7 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
     let order = order(&first, repeats)?;
     let values = content.axes.iter().map(|a| a.values.len());
     let combinations = values.product::<usize>();
-    let mut trials = Vec::new();
+    let (events, mut trials) = (events(content), Vec::new());
     let blocks = order::blocks(grounds.len(), combinations, repeats, order);
     for (repeat, block) in (1..).zip(blocks) {
         for index in block {
@@ -33,7 +33,9 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
                 label.push(format!("repeat {repeat}"));
             }
             let number = trials.len() + 1;
-            trials.push(trial(&at, content, number, repeat, label)?);
+            let mut trial = trial(&at, engines, number, repeat, label)?;
+            trial.topology.events.clone_from(&events);
+            trials.push(trial);
         }
     }
     Ok(Plan {
@@ -85,11 +87,12 @@ fn thresholds(content: &Content) -> Vec<ThresholdSpec> {
 
 fn trial(
     at: &Point<'_>,
-    content: &Content,
+    engines: &[EngineTraits],
     number: usize,
     repeat: u32,
     label: Vec<String>,
 ) -> Result<Trial, Failure> {
+    let is_process = is_process(at, engines)?;
     Ok(Trial {
         number,
         label: if label.is_empty() {
@@ -99,24 +102,32 @@ fn trial(
         },
         repeat,
         variant: at.variant().map(str::to_owned),
-        server: server(at)?,
+        server: server(at, is_process)?,
         data: data(at)?,
         load: load(at)?,
         transaction: transaction(at)?,
-        topology: topology(at, content)?,
+        topology: topology(at, is_process)?,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
     })
 }
 
-fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
+/// Whether dyno starts the servers as processes of their own.
+fn is_process(at: &Point<'_>, engines: &[EngineTraits]) -> Result<bool, Failure> {
+    let name: Option<String> = at.maybe("server.engine")?;
+    let is_process = |name: String| {
+        let mut engines = engines.iter().filter(|engine| engine.is_process);
+        engines.any(|engine| engine.name == name)
+    };
+    Ok(name.is_some_and(is_process))
+}
+
+fn server(at: &Point<'_>, is_process: bool) -> Result<ServerSpec, Failure> {
     if let Some(url) = at.maybe_spanned("server.url")? {
         return Ok(ServerSpec::Url(url, Box::new(login(at)?)));
     }
-    let engine = at.spanned::<Engine>("server.engine")?;
     let mut spec = EngineSpec {
-        engine: engine.value,
-        span: engine.span,
+        engine: at.spanned("server.engine")?,
         basedir: None,
         version: None,
         port: None,
@@ -125,7 +136,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         cold_data: true,
     };
     // In a study of several engines the keys below are for the others.
-    if spec.engine.is_process() {
+    if is_process {
         spec.basedir = at.maybe_spanned("server.basedir")?;
         spec.version = at.maybe_spanned("server.version")?;
         spec.port = at.maybe_spanned("server.port")?;
@@ -136,9 +147,8 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
     Ok(ServerSpec::Engine(Box::new(spec)))
 }
 
-fn topology(at: &Point<'_>, content: &Content) -> Result<Topology, Failure> {
-    let engine: Option<Engine> = at.maybe("server.engine")?;
-    let node = match engine.is_some_and(Engine::is_process) {
+fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, Failure> {
+    let node = match is_process {
         true => Node {
             site: Site::Host {
                 cpus: at.maybe_spanned("server.cpus")?,
@@ -150,7 +160,7 @@ fn topology(at: &Point<'_>, content: &Content) -> Result<Topology, Failure> {
     Ok(Topology {
         instances: at.get("topology.instances")?,
         node,
-        events: events(content),
+        events: Vec::new(),
     })
 }
 
@@ -189,7 +199,7 @@ fn data(at: &Point<'_>) -> Result<Data, Failure> {
         auto_inc: at.get("data.auto_inc")?,
         create_secondary: at.get("data.create_secondary")?,
         secondary: at.get("data.secondary")?,
-        storage_engine: at.get("data.storage_engine")?,
+        storage_engine: at.maybe("data.storage_engine")?,
     })
 }
 
