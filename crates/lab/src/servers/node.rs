@@ -85,7 +85,8 @@ impl Node {
     /// Its Unix socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
-        self.data.socket()
+        let engine = self.recipe.installed.engine;
+        engine.socket(&self.data.own(), self.port)
     }
 
     /// Its data directory.
@@ -216,7 +217,8 @@ impl Node {
         let Some(mut running) = self.running.take() else {
             return Ok(());
         };
-        match running.stop(STOP_LIMIT, interrupted)? {
+        let signal = self.recipe.installed.engine.stop_signal();
+        match running.stop(signal, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
                 let how = process::how_it_ended(status);

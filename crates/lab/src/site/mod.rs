@@ -19,11 +19,18 @@ pub use this_host::ThisHost;
 
 /// Where a node runs. Dropping it removes what was set up for it.
 pub trait Site: fmt::Debug + Send + Sync {
-    /// Starts a program as the servers' account, as one of this run; its output goes to `log`.
+    /// Starts a program as the servers' account, as one of this run; its standard input is
+    /// `input`, and its output goes to `log`.
     ///
     /// # Errors
     /// When the operating system refuses.
-    fn spawn(&self, home: &Home, invocation: &Invocation, log: File) -> Result<Child, LabError>;
+    fn spawn(
+        &self,
+        home: &Home,
+        invocation: &Invocation,
+        input: File,
+        log: File,
+    ) -> Result<Child, LabError>;
 
     /// The files of the machine.
     fn files(&self) -> &dyn Files;

@@ -32,12 +32,18 @@ impl ThisHost {
 }
 
 impl Site for ThisHost {
-    fn spawn(&self, home: &Home, invocation: &Invocation, log: File) -> Result<Child, LabError> {
+    fn spawn(
+        &self,
+        home: &Home,
+        invocation: &Invocation,
+        input: File,
+        log: File,
+    ) -> Result<Child, LabError> {
         let mut command = home.command(&invocation.program);
         let errors = log.try_clone();
         let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
         command.args(&invocation.arguments);
-        command.stdout(log).stderr(errors);
+        command.stdin(input).stdout(log).stderr(errors);
         let mut child = process::spawn(command)?;
         let joined = self.group.as_ref().map(|group| group.add(child.id()));
         if let Some(Err(error)) = joined {
