@@ -1,7 +1,12 @@
 //! PostgreSQL.
 
+mod configuration;
 mod database;
 mod load;
+mod log;
+mod reserved;
+mod server;
+mod settings;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,9 +16,10 @@ use workload::schema::Dialect;
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::server::Server;
 
 /// PostgreSQL.
-pub const POSTGRES: &dyn Engine = &Postgres;
+pub const POSTGRES: &dyn Server = &Postgres;
 
 #[derive(Debug)]
 struct Postgres;
@@ -71,8 +77,8 @@ impl Engine for Postgres {
         ]
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres
+    fn dialect(&self) -> &'static Dialect {
+        &client::postgres::DIALECT
     }
 
     fn open(
@@ -82,5 +88,9 @@ impl Engine for Postgres {
         _: Option<&Path>,
     ) -> Result<Arc<dyn Database>, EngineError> {
         database::open(url, access)
+    }
+
+    fn server(&self) -> Option<&'static dyn Server> {
+        Some(POSTGRES)
     }
 }
