@@ -29,6 +29,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use host::{Files, LOCAL};
+
 use crate::account::Account;
 use crate::error::LabError;
 use crate::process;
@@ -38,6 +40,8 @@ use lock::Lock;
 pub use outside::Unseen;
 pub(crate) use root::check_reachable;
 
+/// The files of this host, on which the cache is.
+pub(crate) const FILES: &dyn Files = &LOCAL;
 /// The file in the cache, and in each run directory, that is locked.
 const LOCK: &str = "lock";
 /// What `DYNO_CACHE_LIMIT` is by default: 20 GiB.

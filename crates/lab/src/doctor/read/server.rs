@@ -6,14 +6,18 @@ use std::path::{Path, PathBuf};
 
 use engine::checks::{Demand, Facts};
 use engine::{Installed, Server};
-use host::{LOCAL, Memory, Place};
+use host::{Files, Memory, Place};
 
 use crate::Database;
 use crate::doctor::asked::Asked;
 use crate::server_process::is_own;
 
 /// A server that runs. What it does not tell is said by the checks.
-pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> Option<Facts> {
+pub(in crate::doctor) fn running(
+    files: &dyn Files,
+    database: &Database,
+    asked: Option<Asked>,
+) -> Option<Facts> {
     let said = database.ask()?;
     let here = said
         .as_ref()
@@ -21,7 +25,7 @@ pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> O
     let data_dir = said.as_ref().ok().and_then(|said| data_dir(&said.settings));
     let turning_disk = data_dir
         .filter(|_| here)
-        .and_then(|dir| is_rotational(&dir));
+        .and_then(|dir| is_rotational(files, &dir));
     let data_bytes = said.as_ref().ok().and_then(|said| said.data_bytes);
     Some(Facts {
         name: database.shown(),
@@ -31,7 +35,7 @@ pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> O
         chosen: BTreeSet::new(),
         varied: BTreeSet::new(),
         planned: false,
-        memory_bytes: here.then(memory_bytes).flatten(),
+        memory_bytes: here.then(|| memory_bytes(files)).flatten(),
         servers: 1,
         data_bytes,
         turning_disk,
@@ -67,17 +71,18 @@ fn is_here(addresses: &[SocketAddr], settings: &BTreeMap<String, String>) -> boo
         && addresses.iter().all(|address| is_own(address.ip()))
 }
 
-fn memory_bytes() -> Option<u64> {
-    Memory::read(&LOCAL).total_bytes
+fn memory_bytes(files: &dyn Files) -> Option<u64> {
+    Memory::read(files).total_bytes
 }
 
-fn is_rotational(dir: &Path) -> Option<bool> {
-    Place::read(&LOCAL, dir).is_rotational()
+fn is_rotational(files: &dyn Files, dir: &Path) -> Option<bool> {
+    Place::read(files, dir).is_rotational()
 }
 
 /// A server that a study is going to start: its settings, then dyno's, then the defaults
 /// of its version.
 pub(in crate::doctor) fn planned(
+    files: &dyn Files,
     name: String,
     engine: &'static dyn Server,
     config: &[(String, String)],
@@ -99,10 +104,10 @@ pub(in crate::doctor) fn planned(
         chosen: chosen.map(|(name, _)| name).collect(),
         varied: BTreeSet::new(),
         planned: true,
-        memory_bytes: memory_bytes(),
+        memory_bytes: memory_bytes(files),
         servers: asked.private_servers,
         data_bytes: None,
-        turning_disk: disk.and_then(|disk| is_rotational(&disk)),
+        turning_disk: disk.and_then(|disk| is_rotational(files, &disk)),
         demand: Some(demand(asked)),
     }
 }
