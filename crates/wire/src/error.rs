@@ -52,6 +52,9 @@ pub enum ProtocolError {
         /// Where.
         place: &'static str,
     },
+    /// A message that does not answer the client's.
+    #[error("the server's reply does not fit the request")]
+    OutOfTurn,
     /// The server requests an authentication method that dyno does not support.
     #[error("the server requests {method:?} authentication; dyno supports {supported}")]
     UnknownMethod {

@@ -10,7 +10,7 @@ use client::postgres::{Connection, Error, Target};
 use client::tls::{TlsMode, TlsOptions};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use wire::postgres::ProtocolError;
+use wire::ProtocolError;
 use wire::postgres::message;
 
 use super::logins::openssl;
@@ -117,10 +117,10 @@ fn another_protocol_is_named_by_its_first_bytes() {
                 wait_for_end(stream);
             });
             let error = peer.refusal(PATIENCE, &tls(mode));
-            let Error::Protocol(ProtocolError::NotPostgres(text)) = &error else {
+            let Error::Protocol(ProtocolError::OtherProtocol { first_bytes, .. }) = &error else {
                 panic!("{mode:?}: {error}")
             };
-            assert_eq!(text.as_bytes()[..4], first[..4]);
+            assert_eq!(first_bytes.as_bytes()[..4], first[..4]);
             assert_told(&error, &["host and port"]);
         }
     }
@@ -200,7 +200,10 @@ fn a_server_that_does_not_know_the_password_is_refused() {
             wait_for_end(stream);
         });
         let error = peer.refusal(PATIENCE, &open());
-        let is_refused = matches!(error, Error::Protocol(ProtocolError::Authentication(_)));
+        let is_refused = matches!(
+            error,
+            Error::Protocol(ProtocolError::Authentication(_) | ProtocolError::OutOfTurn)
+        );
         assert!(is_refused, "{error}");
     }
 }
@@ -326,7 +329,7 @@ fn nothing_is_taken_in_clear_before_tls() {
             wait_for_end(stream);
         });
         let error = peer.refusal(PATIENCE, &tls(TlsMode::Required));
-        let is_refused = matches!(error, Error::Protocol(ProtocolError::NotPostgres(_)));
+        let is_refused = matches!(error, Error::Protocol(ProtocolError::OtherProtocol { .. }));
         assert!(is_refused, "{error}");
     }
 }
