@@ -12,6 +12,7 @@ use workload::schema::Dialect;
 
 use super::database::{self, MysqlDatabase};
 use super::flavor::{Flavor, HELP};
+use super::reserved::reserved_setting;
 use super::{checks, log, option_file, programs, root, settings};
 use crate::checks::Facts;
 use crate::database::{Access, Database};
@@ -80,6 +81,10 @@ impl Engine for Flavor {
         self.schemes
     }
 
+    fn url_syntax(&self) -> String {
+        format!("{}://USER@HOST:PORT/DATABASE[?socket=FILE]", self.name)
+    }
+
     fn dialect(&self) -> Dialect {
         Dialect::Mysql
     }
@@ -131,6 +136,10 @@ impl Server for Flavor {
 
     fn is_secret(&self, name: &str, value: &str) -> bool {
         settings::is_secret(name, value)
+    }
+
+    fn reserved_setting(&self) -> fn(&str) -> Option<&'static str> {
+        reserved_setting
     }
 
     fn check_settings(&self, config: &Settings) -> Result<(), EngineError> {

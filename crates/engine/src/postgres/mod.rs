@@ -1,6 +1,7 @@
 //! PostgreSQL.
 
 mod database;
+mod load;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::checks::{self, Facts as ServerFacts};
-use engine::{ENGINES, Engine, Installed, Server};
+use engine::{Installed, Server};
 use host::{Activity, Facts, LOCAL};
 use measure::finding::{Finding, check};
 use plan::EngineSpec;
@@ -173,8 +173,8 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<ServerFacts>
     let mut servers = Vec::new();
     for (spec, trial, asked) in planned {
         let same = |known: &EngineSpec| {
-            (known.engine, &known.basedir, &known.version)
-                == (spec.engine, &spec.basedir, &spec.version)
+            (&known.engine.value, &known.basedir, &known.version)
+                == (&spec.engine.value, &spec.basedir, &spec.version)
         };
         let found = match programs.iter().find(|(known, _)| same(known)) {
             Some((_, found)) => found.clone(),
@@ -185,8 +185,8 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<ServerFacts>
             }
         };
         let name = match planned.len() {
-            1 => spec.engine.name().to_owned(),
-            _ => format!("{} of {}", spec.engine.name(), trial.label),
+            1 => spec.engine.value.clone(),
+            _ => format!("{} of {}", spec.engine.value, trial.label),
         };
         let Ok(engine) = crate::spec::engine_of(spec) else {
             continue;
@@ -272,8 +272,7 @@ fn families() -> Vec<(&'static str, Vec<check::About>)> {
 /// The checks of all engines, each once.
 fn of_servers() -> Vec<check::About> {
     let mut abouts: Vec<check::About> = Vec::new();
-    let servers = ENGINES.into_iter().filter_map(Engine::server);
-    for check in servers.flat_map(Server::checks) {
+    for check in engine::servers().flat_map(Server::checks) {
         if abouts.iter().all(|known| known.id != check.about.id) {
             abouts.push(check.about);
         }
