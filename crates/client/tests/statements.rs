@@ -8,7 +8,7 @@
 
 mod common;
 
-use client::mysql::Connection;
+use client::mysql::{Connection, Error};
 use common::{assert_has, one_value, root, run, told};
 use testkit::{MariaDb, MySql, Server};
 use wire::mysql::packet::MAX_PAYLOAD_BYTES;
@@ -291,7 +291,6 @@ fn a_table_is_loaded_from_memory() {
         });
         let done = loaded.await.unwrap();
         assert_eq!(done.affected, lines.next - 1);
-        assert_eq!(done.warnings, 0);
         let sums = "SELECT CONCAT(COUNT(*), ' ', BIT_XOR(CRC32(CONCAT(id, '\t', c)))) FROM l";
         let wanted = format!("{} {}", lines.next - 1, lines.checksum);
         assert_eq!(one_value(connection, sums).await, wanted);
@@ -317,7 +316,7 @@ fn a_table_is_loaded_from_memory() {
         assert_eq!(other.await.unwrap().rows, 1);
         // A file that nobody offers is not sent.
         let unexpected = connection.run(sql).await.unwrap_err();
-        assert_has(&unexpected.to_string(), &["does not belong"]);
+        assert!(matches!(unexpected, Error::Protocol(_)), "{unexpected}");
     });
 }
 

@@ -53,7 +53,7 @@ pub enum ProtocolError {
         place: &'static str,
     },
     /// A message that does not answer the client's.
-    #[error("the server's reply does not fit the request")]
+    #[error("the server sent a message out of turn")]
     OutOfTurn,
     /// The server requests an authentication method that dyno does not support.
     #[error("the server requests {method:?} authentication; dyno supports {supported}")]
