@@ -170,7 +170,7 @@ fn what_has_no_place_in_a_login_is_refused() {
         (&[MD5, CLEARTEXT], "out of turn"),
         (&[SCRAM, OK], "out of turn"),
         (&[OK, OK], "out of turn"),
-        (&[OK, VERSION, KEY, READY, READY], "behind the login"),
+        (&[OK, VERSION, KEY, READY, READY], "after the login"),
         (&[OK, (b'S', b"server_version\x0012.9\0"), READY], "12.9"),
         (
             &[OK, (b'S', b"server_version\x0019beta1\0"), READY],
