@@ -1,5 +1,6 @@
 //! MySQL and MariaDB over the network.
 
+mod dialect;
 mod error;
 mod login;
 mod password;
@@ -7,6 +8,7 @@ mod protocol;
 mod target;
 mod text;
 
+pub use dialect::DIALECT;
 pub use error::refusal_remedy;
 pub use protocol::{Connection, Mysql, Statement};
 pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
