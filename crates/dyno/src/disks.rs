@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use lab::needs::{Disk, Needs, disk};
-use lab::{Cause, Place, Trial, shown_bytes};
-use plan::{Span, Spanned};
+use lab::{Cause, Trial, shown_bytes};
+use plan::Span;
 
 /// What the trials need of a disk at once, at most.
 pub(crate) struct Demand {
@@ -42,7 +42,7 @@ pub(crate) fn demands(
 
 /// Which of the disks has the data of a trial; a new one if none of them.
 fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Failure> {
-    let Some(directory) = directory(trial) else {
+    let Some(directory) = trial.topology.node.volume.directory() else {
         return Ok(0);
     };
     let disk = disk(&directory.value)?;
@@ -55,14 +55,6 @@ fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Fail
         });
         demands.len() - 1
     }))
-}
-
-/// Where the servers of a trial have their data, if not in the cache.
-pub(crate) fn directory(trial: &Trial) -> Option<&Spanned<std::path::PathBuf>> {
-    match &trial.place {
-        Place::Private(spec) => spec.directory.as_ref(),
-        _ => None,
-    }
 }
 
 impl Demand {

@@ -178,7 +178,7 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
         return Ok(only_load(trial));
     };
     let installed = lab::installed(spec)?;
-    lab.check_platform(spec)?;
+    lab.check_platform(spec, &trial.topology.node)?;
     let config = lab::config(spec);
     let cached = lab::template::cached(
         lab.home()?,
@@ -195,7 +195,7 @@ fn glance_needs(trial: &Trial) -> Result<Needs, lab::Failure> {
     let Place::Private(spec) = &trial.place else {
         return Ok(only_load(trial));
     };
-    let glance = lab::glance(spec, &trial.wanted(Mode::Missing))?;
+    let glance = lab::glance(spec, &trial.topology.node, &trial.wanted(Mode::Missing))?;
     Ok(of_servers(
         trial,
         spec,
@@ -224,7 +224,7 @@ fn of_servers(
     needs::of(&Asked {
         engine,
         config: &lab::config(spec),
-        instances: trial.instances,
+        instances: trial.topology.instances,
         connections: trial.load.users,
         rows: u64::from(trial.options.tables) * trial.options.rows,
         load: trial.load_time(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use lab::{Cause, Keeper, Trial};
+use lab::{Cause, Observer, Trial};
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
 use measure::metric::MonitorPoint;
@@ -235,7 +235,7 @@ fn kept_so_far(error: StoreError) -> lab::Failure {
     lab::Failure::new(Cause::Interrupted, error)
 }
 
-impl Keeper for Results {
+impl Observer for Results {
     fn begin(&mut self, trial: &Trial) -> Result<(), lab::Failure> {
         let trials = self.result.design.trials;
         let title = match trials {

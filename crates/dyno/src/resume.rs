@@ -141,11 +141,11 @@ fn handed_on(trial: &Trial) -> Option<impl PartialEq> {
     let lab::Place::Private(spec) = &trial.place else {
         return None;
     };
-    let directory = spec.directory.as_ref().map(|directory| &directory.value);
+    let directory = trial.topology.node.volume.directory();
     // Tables that begin empty do so whatever rows are wanted.
     let has_rows = !trial.workload.begins_empty();
     let rows = has_rows.then_some((trial.options.tables, trial.options.rows, trial.seed));
-    (spec.reset == Reset::None).then_some((spec.engine, directory, trial.instances, rows))
+    (spec.reset == Reset::None).then_some((spec.engine, directory, trial.topology.instances, rows))
 }
 
 /// `kernel: Linux 6.1 when it was begun, Linux 6.12 here`, for each fact that both tell

@@ -5,7 +5,6 @@ use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
 use crate::cli::RunArgs;
-use crate::disks;
 use crate::failure::{Exit, Failure};
 use crate::plan;
 use crate::progress::{Detail, Screen};
@@ -65,7 +64,8 @@ fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Re
     let screen = Screen::of_trials(args.output.detail(Detail::Bar));
     let plan = &meant.plan;
     let mut places = vec![lab.home()?.root()];
-    for directory in trials.iter().filter_map(disks::directory) {
+    let volumes = trials.iter().map(|trial| &trial.topology.node.volume);
+    for directory in volumes.filter_map(::plan::Volume::directory) {
         if !places.contains(&directory.as_path()) {
             places.push(directory);
         }

@@ -41,7 +41,7 @@ pub(crate) struct Manner {
     /// Worker threads for each server, if the user named a number.
     pub(crate) workers: Option<u32>,
     /// Error codes that do not stop the load.
-    pub(crate) ignored_errors: Vec<u32>,
+    pub(crate) ignored_errors: Vec<String>,
     /// Whether the workers run under SCHED_BATCH.
     pub(crate) batch_scheduling: bool,
 }
@@ -165,7 +165,7 @@ impl Meant {
             point: planned.point.clone(),
             repeat: planned.repeat,
             place,
-            instances: planned.instances,
+            topology: planned.topology.clone(),
             workload,
             options: options(planned, distribution),
             seed: planned.data.seed,

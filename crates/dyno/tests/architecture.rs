@@ -140,7 +140,6 @@ const NAMING_AN_ENGINE: &[&str] = &[
     "crates/workload/src/options.rs",
     "crates/workload/src/rows/checksum.rs",
     "crates/workload/src/schema.rs",
-    "crates/workload/src/session.rs",
 ];
 
 #[test]

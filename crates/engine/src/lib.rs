@@ -11,7 +11,9 @@ mod database;
 mod engine;
 mod error;
 pub mod mysql;
+pub mod postgres;
 mod program;
+mod remote;
 mod server;
 mod sqlite;
 
@@ -19,11 +21,13 @@ pub use database::{Access, Database, Load, Sending, Whereabouts};
 pub use engine::{Engine, InProcess, by_name, of_url};
 pub use error::{Cause, EngineError, Searched};
 pub use mysql::{MARIADB, MYSQL};
+pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find};
+pub use remote::ServerError;
 pub use server::{
     Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile, Settings,
 };
 pub use sqlite::SQLITE;
 
 /// Every engine. An engine is a folder and a line here.
-pub const ENGINES: [&dyn Engine; 3] = [MARIADB, MYSQL, SQLITE];
+pub const ENGINES: [&dyn Engine; 4] = [MARIADB, MYSQL, POSTGRES, SQLITE];

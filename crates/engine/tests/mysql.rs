@@ -14,7 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connection, Target, TlsOptions, unless_hung};
+use client::mysql::{Connection, Target, TlsOptions};
 use client::reactor::Reactor;
 use engine::data::{Listener, Mode, PrepareError, Prepared, Progress, Wanted};
 use engine::mysql::prepare as prepare_mysql;
@@ -495,24 +495,7 @@ fn a_server_that_hangs_ends_the_loading_in_the_end() {
     };
     let begun = Instant::now();
     let ended = prepare_mysql(&target, &wanted, listener);
-    let hung = matches!(
-        ended,
-        Err(PrepareError::Mysql(client::mysql::Error::Hung { .. }))
-    );
-    assert!(hung, "{ended:?}");
+    let failure = ended.unwrap_err();
+    assert!(failure.to_string().contains(" hangs: "), "{failure}");
     assert!(begun.elapsed() < Duration::from_secs(90), "{begun:?}");
-}
-
-#[test]
-fn a_slow_statement_of_a_healthy_server_is_waited_for() {
-    let server = MariaDb::start(&[]);
-    let target = target(&server);
-    let reactor = Reactor::new().unwrap();
-    let mut connection = reactor
-        .block_on(Connection::open(&target))
-        .unwrap()
-        .unwrap();
-    let limit = Duration::from_millis(300);
-    let slow = unless_hung(&target, limit, || 0, connection.run("DO SLEEP(3)"));
-    reactor.block_on(slow).unwrap().unwrap().unwrap();
 }

@@ -9,9 +9,10 @@ use engine::data::{Listener, Mode};
 use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
+use crate::error::LabError;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::rig::{Member, reset};
 use crate::servers::{self, DataDir};
 use crate::settle::settle;
@@ -27,7 +28,7 @@ pub(crate) struct Building<'a> {
     pub(crate) directory: Option<PathBuf>,
     pub(crate) installed: Installed,
     pub(crate) config: Vec<(String, String)>,
-    pub(crate) keeper: &'a mut dyn Keeper,
+    pub(crate) observer: &'a mut dyn Observer,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
@@ -38,9 +39,9 @@ impl Building<'_> {
         let wanted = self.trial.wanted(Mode::Missing);
         let mut data = Vec::new();
         let mut each = Duration::ZERO;
-        for _ in 0..self.trial.instances {
+        for _ in 0..self.trial.topology.instances {
             let listener = Listener {
-                tell: &mut |news| self.keeper.preparing(&news),
+                tell: &mut |news| self.observer.preparing(&news),
                 interrupted: self.interrupted,
             };
             let directory = self.directory.as_deref();
@@ -52,7 +53,7 @@ impl Building<'_> {
                 directory,
                 listener,
             );
-            let (built, took) = built.map_err(|error| placed(self.spec, error))?;
+            let (built, took) = built.map_err(|error| self.placed(error))?;
             each = took;
             data.push(built);
         }
@@ -69,17 +70,17 @@ impl Building<'_> {
     ) -> Result<(Vec<DataDir>, Reset), Failure> {
         let wanted = self.trial.wanted(Mode::Missing);
         let listener = Listener {
-            tell: &mut |news| self.keeper.preparing(&news),
+            tell: &mut |news| self.observer.preparing(&news),
             interrupted: self.interrupted,
         };
         let template = template::obtain(home, &self.installed, &wanted, &self.config, listener)
-            .map_err(|error| placed(self.spec, error))?;
-        self.keeper.stage("copying the data");
+            .map_err(|error| self.placed(error))?;
+        self.observer.stage("copying the data");
         let began = Instant::now();
         let directory = self.directory.as_deref();
-        let copies = (1..=self.trial.instances).map(|number| {
+        let copies = (1..=self.trial.topology.instances).map(|number| {
             let copy = template.copy_to(number, directory);
-            Ok(copy.map_err(|error| placed(self.spec, error))?.0)
+            Ok(copy.map_err(|error| self.placed(error))?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
         let how = match template.was_built {
@@ -97,13 +98,17 @@ impl Building<'_> {
         Ok((copies, reset))
     }
 
+    fn placed(&self, error: LabError) -> Failure {
+        placed(self.spec, &self.trial.topology.node, error)
+    }
+
     /// Lets no server start while its data is still being written, unless the study wants
     /// that; gives the seconds that it took.
     fn settle(&mut self, data: &[DataDir]) -> Result<Option<f64>, Failure> {
         if !self.spec.cold_data {
             return Ok(None);
         }
-        self.keeper.stage("writing the data to disk");
+        self.observer.stage("writing the data to disk");
         let began = Instant::now();
         for one in data {
             settle(&one.data(), self.interrupted)?;
@@ -113,24 +118,24 @@ impl Building<'_> {
 
     /// Starts a server on each directory.
     pub(crate) fn start(&mut self, data: Vec<DataDir>) -> Result<Vec<Member>, Failure> {
-        self.keeper.stage("starting the servers");
+        self.observer.stage("starting the servers");
         let mut members = Vec::new();
         for (number, data) in (1..).zip(data) {
-            let keep = self.keeper.server_dir(number)?;
+            let keep = self.observer.server_dir(number)?;
             let wanted = servers::Wanted {
                 number,
                 data,
                 config: &self.config,
                 port: port(self.spec, number),
                 connections: self.trial.load.users,
-                cpus: self.spec.cpus.as_ref().map(|cpus| cpus.value),
+                cpus: self.trial.topology.node.site.cpus().map(|cpus| cpus.value),
                 keep: &keep,
                 interrupted: self.interrupted,
             };
-            let server = servers::start(&self.installed, wanted)
-                .map_err(|error| placed(self.spec, error))?;
+            let server =
+                servers::start(&self.installed, wanted).map_err(|error| self.placed(error))?;
             for note in server.notes() {
-                self.keeper.note(note);
+                self.observer.note(note);
             }
             members.push(Member {
                 database: server.open(DATABASE)?,

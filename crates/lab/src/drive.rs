@@ -13,10 +13,10 @@ use workload::built_in::BuiltIn;
 use crate::Database;
 use crate::failure::{Cause, Failure};
 use crate::files;
-use crate::hear::{Driven, Hearing, LoadNews, News};
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
+use crate::trial_monitor::{Driven, LoadMessage, Message, TrialMonitor};
 
 /// Drives every server of the rig with a load of its own; all begin together.
 ///
@@ -25,13 +25,13 @@ use crate::trial::Trial;
 pub(crate) fn drive(
     trial: &Trial,
     rig: &mut Rig,
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<Driven, Failure> {
     raise_file_limit(trial)?;
-    let barrier = Barrier::new(trial.instances);
+    let barrier = Barrier::new(trial.topology.instances);
     let stop = Stop::default();
-    let (tell, news) = channel();
+    let (sender, messages) = channel();
     let databases: Vec<Database> = rig.databases().cloned().collect();
     std::thread::scope(|scope| {
         let _end = EndLoads(&stop);
@@ -42,18 +42,18 @@ pub(crate) fn drive(
                 database,
                 barrier: &barrier,
                 stop: &stop,
-                tell: tell.clone(),
+                sender: sender.clone(),
             };
             load.spawn(scope)?;
         }
-        let mut hearing = Hearing::new(trial, rig, &barrier, &stop, keeper);
-        hearing.listen(&news, &tell, interrupted);
-        hearing.conclude()
+        let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
+        monitor.run(&messages, &sender, interrupted);
+        monitor.conclude()
     })
 }
 
-/// Ends the loads when nobody listens to them any more, for whatever reason: the scope
-/// of their threads waits for them.
+/// Ends the loads when their monitor returns, for whatever reason: the scope of their threads
+/// waits for them.
 struct EndLoads<'a>(&'a Stop);
 
 impl Drop for EndLoads<'_> {
@@ -69,7 +69,7 @@ struct Load<'a> {
     database: &'a Database,
     barrier: &'a Barrier,
     stop: &'a Stop,
-    tell: Sender<News>,
+    sender: Sender<Message>,
 }
 
 impl<'a> Load<'a> {
@@ -78,7 +78,7 @@ impl<'a> Load<'a> {
         'a: 'scope,
     {
         let trial = self.trial;
-        // Users of different servers are different users.
+        // Users of different instances are different users.
         let spec = LoadSpec {
             workers: trial.workers(self.database),
             seed: trial.load.seed.wrapping_add(self.place as u64),
@@ -96,7 +96,7 @@ impl<'a> Load<'a> {
             .name(format!("dyno-load-{}", self.place + 1))
             .spawn_scoped(scope, move || {
                 let ended = to_its_end(|| self.run(&spec, &workload));
-                self.tell(LoadNews::Ended(ended));
+                self.send(LoadMessage::Ended(ended));
             })
             .map(drop)
             .map_err(|error| Failure::new(Cause::Internal, error))
@@ -104,10 +104,10 @@ impl<'a> Load<'a> {
 
     fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
         let mut tell = |event: Event<'_>| {
-            self.tell(match event {
-                Event::Connecting { open, .. } => LoadNews::Connecting(open),
-                Event::Second(second) => LoadNews::Second(Box::new(second.clone())),
-                Event::Draining { running } => LoadNews::Draining(running),
+            self.send(match event {
+                Event::Connecting { open, .. } => LoadMessage::Connecting(open),
+                Event::Second(second) => LoadMessage::Second(Box::new(second.clone())),
+                Event::Draining { running } => LoadMessage::Draining(running),
             });
         };
         let sending = Sending {
@@ -124,13 +124,13 @@ impl<'a> Load<'a> {
         self.database.drive(sending, load)
     }
 
-    fn tell(&self, news: LoadNews) {
-        // Nobody listens any more only when the trial is over.
-        let _ = self.tell.send(News::Load(self.place, news));
+    fn send(&self, message: LoadMessage) {
+        // The receiver is gone only when the trial is over.
+        let _ = self.sender.send(Message::Load(self.place, message));
     }
 }
 
-/// A load that panics has ended, too: its trial waits to hear of it.
+/// A load that panics has ended, too: its trial waits for that message.
 fn to_its_end(
     run: impl FnOnce() -> Result<LoadOutcome, LoadError>,
 ) -> Result<LoadOutcome, LoadError> {
@@ -140,7 +140,7 @@ fn to_its_end(
 
 /// Most systems allow a process fewer open files by default than at most.
 fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
-    let users = u64::from(trial.load.users) * u64::from(trial.instances);
+    let users = u64::from(trial.load.users) * u64::from(trial.topology.instances);
     let needed = files::of_loads(trial) + files::OWN_FILES;
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
@@ -188,10 +188,10 @@ mod tests {
             reset: None,
             made_for: None,
         };
-        let mut keeper = Silent { panics: true };
+        let mut observer = Silent { panics: true };
         let begun = Instant::now();
         let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(&trial, &mut rig, &mut keeper, &never).map(drop)
+            drive(&trial, &mut rig, &mut observer, &never).map(drop)
         }));
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();

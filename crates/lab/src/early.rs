@@ -1,4 +1,4 @@
-//! Ends a trial before its time when nothing more is to be learnt from it.
+//! Ends a trial early when more time would not change its result.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub enum EarlyEnd {
 /// Seconds in a row in which a backlog grows, before it is more than a stall.
 const GROWING: usize = 3;
 
-/// Listens to the seconds of a trial.
+/// Follows the seconds of a trial.
 #[derive(Debug)]
 pub(crate) struct Early {
     rule: Option<EarlyEnd>,
@@ -42,7 +42,7 @@ impl Early {
         Self {
             rule: trial.early,
             at_most_s: trial.load.time.map_or(f64::INFINITY, |t| t.as_secs_f64()),
-            users: u64::from(trial.load.users) * u64::from(trial.instances),
+            users: u64::from(trial.load.users) * u64::from(trial.topology.instances),
             warmup: Vec::new(),
             seconds: Vec::new(),
             backlogs: Vec::new(),
@@ -55,8 +55,8 @@ impl Early {
         self.ended
     }
 
-    /// A second of all loads together is over; says whether the trial may end.
-    pub(crate) fn hear(&mut self, second: &Second) -> bool {
+    /// Adds a second of all loads together; returns whether the trial may end.
+    pub(crate) fn observe(&mut self, second: &Second) -> bool {
         let Some(rule) = self.rule else {
             return false;
         };
@@ -152,7 +152,7 @@ mod tests {
     fn ends(mut early: Early, seconds: impl IntoIterator<Item = Second>) -> Option<usize> {
         let mut seconds = seconds.into_iter();
         seconds
-            .position(|second| early.hear(&second))
+            .position(|second| early.observe(&second))
             .map(|place| place + 1)
     }
 
@@ -182,12 +182,12 @@ mod tests {
         };
         let warmup = (0..90).map(|n| of(Phase::Warmup, n));
         assert_eq!(ends(early(sure), warmup), None);
-        let mut heard = early(sure);
+        let mut early = early(sure);
         for n in 0..40 {
-            assert!(!heard.hear(&of(Phase::Warmup, n)));
+            assert!(!early.observe(&of(Phase::Warmup, n)));
         }
         let measured = (0..30).map(|n| of(Phase::Measure, n));
-        assert!(ends(heard, measured).is_some_and(|second| second >= FIRST_LOOK));
+        assert!(ends(early, measured).is_some_and(|second| second >= FIRST_LOOK));
     }
 
     #[test]

@@ -21,5 +21,5 @@ pub(crate) fn of_loads(trial: &Trial) -> u64 {
         let workers = u64::from(trial.workers.unwrap_or(0));
         users + u64::from(trial.load.connect_limit) + workers * WORKER
     };
-    load.saturating_mul(u64::from(trial.instances.max(1)))
+    load.saturating_mul(u64::from(trial.topology.instances.max(1)))
 }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use engine::Server;
 use engine::data::Wanted;
-use plan::EngineSpec;
+use plan::{EngineSpec, Node};
 
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home;
 use crate::platform;
-use crate::spec::{config, directory_of, engine_of, placed};
+use crate::spec::{config, engine_of, placed};
 use crate::template;
 
 /// What a study's servers are, as far as files tell.
@@ -27,12 +27,12 @@ pub struct Glance {
 ///
 /// # Errors
 /// When there is no program, or the directory cannot be used, at its place in the study.
-pub fn glance(spec: &EngineSpec, wanted: &Wanted<'_>) -> Result<Glance, Failure> {
-    let failed = |error| placed(spec, error);
+pub fn glance(spec: &EngineSpec, node: &Node, wanted: &Wanted<'_>) -> Result<Glance, Failure> {
+    let failed = |error| placed(spec, node, error);
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     engine::exists(engine, basedir).map_err(|error| failed(error.into()))?;
-    if let Some(directory) = directory_of(spec) {
+    if let Some(directory) = node.volume.directory() {
         let account = Account::for_servers().map_err(failed)?;
         platform::directory::check(directory, &account).map_err(failed)?;
     }

@@ -1,27 +1,26 @@
 //! Builds the servers of a trial: theirs, or our own from templates.
 
 use std::cell::OnceCell;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::data::Mode;
 use engine::{Access, InProcess};
 use measure::instance::{Reset, ResetHow};
-use plan::EngineSpec;
+use plan::{EngineSpec, Node};
 
 use crate::Database;
 use crate::build::Building;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::home::Home;
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::platform;
 use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Member, Rig, reset};
 use crate::server_process;
 use crate::servers;
-use crate::spec::{config, directory_of, installed, placed};
+use crate::spec::{config, installed, placed};
 use crate::template::{Recipe, Template};
 use crate::trial::{Place, Trial};
 
@@ -58,14 +57,14 @@ impl Lab {
     ///
     /// # Errors
     /// What is missing, at its place in the study.
-    pub fn check_platform(&self, spec: &EngineSpec) -> Result<(), Failure> {
+    pub fn check_platform(&self, spec: &EngineSpec, node: &Node) -> Result<(), Failure> {
         let home = self.home()?;
-        if let Some(cpus) = &spec.cpus {
-            platform::cgroup::check(home, cpus.value).map_err(|error| placed(spec, error))?;
+        let failed = |error| placed(spec, node, error);
+        if let Some(cpus) = node.site.cpus() {
+            platform::cgroup::check(home, cpus.value).map_err(failed)?;
         }
-        if let Some(directory) = directory_of(spec) {
-            platform::directory::check(directory, home.account())
-                .map_err(|error| placed(spec, error))?;
+        if let Some(directory) = node.volume.directory() {
+            platform::directory::check(directory, home.account()).map_err(failed)?;
         }
         Ok(())
     }
@@ -94,9 +93,9 @@ impl Lab {
             taken.map_err(|error| match error {
                 LabError::RejectedSetting { .. } => Failure {
                     cause: Cause::Usage,
-                    ..placed(spec, error)
+                    ..placed(spec, &trial.topology.node, error)
                 },
-                other => placed(spec, other),
+                other => placed(spec, &trial.topology.node, other),
             })?;
             checked.push(asked);
         }
@@ -121,15 +120,15 @@ impl Lab {
     pub(crate) fn build(
         &mut self,
         trial: &Trial,
-        keeper: &mut dyn Keeper,
+        observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
         let mut rig = match &trial.place {
-            Place::Given(database) => found(trial, database, keeper, interrupted),
-            Place::Temporary(engine) => self.files(*engine, trial, keeper, interrupted),
-            Place::Private(spec) => self.private(spec, trial, keeper, interrupted),
+            Place::Given(database) => found(trial, database, observer, interrupted),
+            Place::Temporary(engine) => self.files(*engine, trial, observer, interrupted),
+            Place::Private(spec) => self.private(spec, trial, observer, interrupted),
         }?;
-        self.report_leftovers(keeper);
+        self.report_leftovers(observer);
         for member in &mut rig.members {
             if trial.monitors && !member.database.is_in_process() {
                 // A server that does not tell is driven all the same.
@@ -143,12 +142,12 @@ impl Lab {
     }
 
     /// Names what earlier dynos left and this one could not remove, once.
-    fn report_leftovers(&mut self, keeper: &mut dyn Keeper) {
+    fn report_leftovers(&mut self, observer: &mut dyn Observer) {
         let Some(home) = self.home.get().filter(|_| !self.is_sweep_reported) else {
             return;
         };
         for leftover in &home.swept().left {
-            keeper.note(&format!("an earlier dyno left something: {leftover}"));
+            observer.note(&format!("an earlier dyno left something: {leftover}"));
         }
         self.is_sweep_reported = true;
     }
@@ -167,14 +166,14 @@ impl Lab {
         &self,
         engine: InProcess,
         trial: &Trial,
-        keeper: &mut dyn Keeper,
+        observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
         let began = Instant::now();
         let mut members = Vec::new();
-        for _ in 0..trial.instances {
+        for _ in 0..trial.topology.instances {
             let database = self.open(engine.temporary_url, &Access::default())?;
-            prepare_for(keeper, trial, &database, Mode::Missing, interrupted)?;
+            prepare_for(observer, trial, &database, Mode::Missing, interrupted)?;
             members.push(Member::given(database));
         }
         let file = members.first().and_then(|member| member.database.file());
@@ -194,7 +193,7 @@ impl Lab {
         &mut self,
         spec: &EngineSpec,
         trial: &Trial,
-        keeper: &mut dyn Keeper,
+        observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
         let (installed, config) = (installed(spec)?, config(spec));
@@ -202,26 +201,27 @@ impl Lab {
             spec: spec.clone(),
             data: DataFor {
                 recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
-                instances: trial.instances,
-                directory: directory_of(spec).map(Path::to_owned),
+                instances: trial.topology.instances,
+                node: trial.topology.node.clone(),
             },
         };
         let kept = self.kept.take();
         let kept = kept.filter(|kept| goes_on_from(kept, &made_for));
-        let kept = kept.and_then(|kept| living(kept, trial, keeper));
+        let kept = kept.and_then(|kept| living(kept, trial, observer));
         let (data, reset) = match kept {
             Some(kept) if kept.made_for.as_ref() == Some(&made_for) => return Ok(still(kept)),
             Some(kept) => {
-                keeper.stage("stopping the servers to start them with other settings");
+                observer.stage("stopping the servers to start them with other settings");
                 let reset = still_reset(kept.reset.as_ref());
                 (Some(kept.into_data(interrupted)?), reset)
             }
             None => (None, None),
         };
         let home = self.home()?.clone();
-        let directory = directory_of(spec).map(|directory| {
+        let node = &trial.topology.node;
+        let directory = node.volume.directory().map(|directory| {
             let checked = platform::directory::check(directory, home.account());
-            checked.map_err(|error| placed(spec, error))
+            checked.map_err(|error| placed(spec, node, error))
         });
         let mut building = Building {
             spec,
@@ -229,7 +229,7 @@ impl Lab {
             trial,
             installed,
             config,
-            keeper,
+            observer,
             interrupted,
         };
         let (data, reset) = match (data, reset) {
@@ -253,11 +253,11 @@ fn goes_on_from(kept: &Rig, next: &MadeFor) -> bool {
 
 /// The servers that were kept, if all of them live. What a dead one left is nothing that
 /// a trial can go on with.
-fn living(mut kept: Rig, trial: &Trial, keeper: &mut dyn Keeper) -> Option<Rig> {
+fn living(mut kept: Rig, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
     if kept.dead_server(false).is_none() {
         return Some(kept);
     }
-    keeper.note(&format!(
+    observer.note(&format!(
         "trial {} begins with a copy of the data: a server that it was to go on with died",
         trial.number
     ));
@@ -284,12 +284,12 @@ fn still_reset(before: Option<&Reset>) -> Option<Reset> {
 fn found(
     trial: &Trial,
     database: &Database,
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<Rig, Failure> {
     let began = Instant::now();
     if let Some(mode) = trial.mode {
-        prepare_for(keeper, trial, database, mode, interrupted)?;
+        prepare_for(observer, trial, database, mode, interrupted)?;
     }
     Ok(Rig {
         members: vec![Member::given(database.clone())],

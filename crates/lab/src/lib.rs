@@ -2,8 +2,8 @@
 //! of them at the same time, watches host and servers on the load's clock.
 //!
 //! [`run`] is the story: for each trial `lab` builds the servers, `drive` loads all of
-//! them at once, `hear` listens to loads, monitors and servers, and a [`Keeper`] is
-//! told everything as it happens.
+//! them at once, `trial_monitor` follows loads, monitors and servers, and reports
+//! everything to an [`Observer`] as it happens.
 
 pub mod account;
 mod build;
@@ -16,13 +16,12 @@ mod failure;
 mod files;
 mod find_max;
 mod glance;
-mod hear;
 pub mod home;
-mod keeper;
 mod lab;
 mod merge;
 pub mod monitors;
 pub mod needs;
+mod observer;
 mod platform;
 mod preload;
 mod prepare;
@@ -38,6 +37,7 @@ pub mod template;
 mod testing;
 mod tree;
 mod trial;
+mod trial_monitor;
 
 /// A database that answers.
 pub type Database = std::sync::Arc<dyn engine::Database>;
@@ -49,9 +49,9 @@ pub use failure::{Cause, Failure};
 pub use find_max::{find_max, most_trials};
 pub use glance::{Glance, disk_of_cache, glance};
 pub use home::{Cleaned, Leftover, clean};
-pub use keeper::Keeper;
 pub use lab::Lab;
 pub use measure::bytes::shown_bytes;
+pub use observer::Observer;
 pub use prepare::prepare;
 pub use spec::{config, installed};
 pub use study::run;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Database;
 use crate::failure::{Cause, Failure};
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 
@@ -15,13 +15,13 @@ use crate::trial::Trial;
 pub(crate) fn preload(
     trial: &Trial,
     rig: &mut Rig,
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
     if !trial.preload || trial.workload.begins_empty() {
         return Ok(());
     }
-    keeper.stage("reading all tables once");
+    observer.stage("reading all tables once");
     let read = |database: &Database| database.read_tables(&trial.options, interrupted);
     let read = rig.databases().try_for_each(read);
     read.map_err(|error| {
@@ -98,8 +98,8 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(200));
                 interrupted.store(true, Ordering::Relaxed);
             });
-            let mut keeper = Silent { panics: false };
-            preload(&trial(), &mut rig, &mut keeper, &interrupted).unwrap_err()
+            let mut observer = Silent { panics: false };
+            preload(&trial(), &mut rig, &mut observer, &interrupted).unwrap_err()
         })
     }
 
@@ -107,8 +107,8 @@ mod tests {
     fn a_server_that_dies_is_told_of_in_its_last_words() {
         let keep = tempfile::tempdir().unwrap();
         let mut rig = struck_by(Signal::KILL, keep.path());
-        let mut keeper = Silent { panics: false };
-        let failure = preload(&trial(), &mut rig, &mut keeper, &NEVER).unwrap_err();
+        let mut observer = Silent { panics: false };
+        let failure = preload(&trial(), &mut rig, &mut observer, &NEVER).unwrap_err();
         let text = failure.message;
         assert!(text.contains("server 1"), "{text}");
         assert!(text.contains("was killed by signal 9"), "{text}");

@@ -6,19 +6,19 @@ use engine::data::{Listener, Mode};
 
 use crate::Database;
 use crate::failure::{Cause, Failure};
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::trial::Trial;
 
 pub(crate) fn prepare_for(
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     trial: &Trial,
     database: &Database,
     mode: Mode,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mut tell = |news| keeper.preparing(&news);
+    let mut tell = |news| observer.preparing(&news);
     let prepared = prepare(trial, database, mode, &mut tell, interrupted)?;
-    keeper.prepared(&prepared);
+    observer.prepared(&prepared);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use crate::error::LabError;
 /// Gives a child its user and its parent-death signal, which would otherwise take `unsafe` code.
 pub(crate) const SETPRIV: &str = "setpriv";
 /// How often a child is looked at.
-pub(crate) const LOOK: Duration = Duration::from_millis(5);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// What children inherit of the environment: how to find and load programs, and nothing secret.
 const INHERITED: [&str; 6] = [
     "PATH",
@@ -95,7 +95,7 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
         if Instant::now() > deadline {
             return None;
         }
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn finish(
                 Ok(None)
             };
         }
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
 }
 

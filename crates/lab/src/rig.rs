@@ -11,7 +11,7 @@ use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::monitors::{Watched, WatchedServer};
 use crate::server_process::Found;
-use crate::servers::{DataDir, Private};
+use crate::servers::{DataDir, Node};
 use crate::template::Recipe;
 
 /// The servers of one trial.
@@ -29,7 +29,7 @@ pub(crate) struct Rig {
 pub(crate) struct Member {
     pub(crate) database: Database,
     /// The server, where it is ours.
-    pub(crate) server: Option<Private>,
+    pub(crate) server: Option<Node>,
     /// Its settings that are not the defaults.
     pub(crate) settings: Vec<(String, String)>,
     /// The process of a server that is not ours, or why it is not seen; `None` where nobody
@@ -49,7 +49,7 @@ pub(crate) struct MadeFor {
 pub(crate) struct DataFor {
     pub(crate) recipe: Recipe,
     pub(crate) instances: u32,
-    pub(crate) directory: Option<std::path::PathBuf>,
+    pub(crate) node: plan::Node,
 }
 
 impl Member {

@@ -1,10 +1,8 @@
 //! What a study asks of its private servers, as the laboratory needs it, and where in the
 //! study a failure comes from.
 
-use std::path::Path;
-
 use engine::{Engine, EngineError, Installed, Server};
-use plan::{EngineSpec, Span};
+use plan::{EngineSpec, Node, Span};
 
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
@@ -18,7 +16,7 @@ pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     let version = spec.version.as_ref().map(|version| version.as_str());
-    servers::find(engine, basedir, version).map_err(|error| placed(spec, error))
+    servers::find(engine, basedir, version).map_err(|error| placed(spec, &Node::default(), error))
 }
 
 /// How the servers of a study are started.
@@ -26,12 +24,6 @@ pub(crate) fn engine_of(spec: &EngineSpec) -> Result<&'static dyn Server, Failur
     let name = spec.engine.name();
     let engine = engine::by_name(name).and_then(Engine::server);
     engine.ok_or_else(|| Failure::new(Cause::Internal, format!("{name} has no servers")))
-}
-
-/// Where the servers of a study have their data; `None`: in the cache.
-pub(crate) fn directory_of(spec: &EngineSpec) -> Option<&Path> {
-    let directory = spec.directory.as_ref();
-    directory.map(|directory| directory.value.as_path())
 }
 
 /// The settings of a study as the server's option file has them.
@@ -50,7 +42,8 @@ pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
 }
 
 /// A failure at the place of the study that it is about.
-pub(crate) fn placed(spec: &EngineSpec, error: LabError) -> Failure {
+pub(crate) fn placed(spec: &EngineSpec, node: &Node, error: LabError) -> Failure {
+    let directory = node.volume.directory();
     let span = match &error {
         LabError::RejectedSetting { name, .. }
         | LabError::Engine(
@@ -59,14 +52,11 @@ pub(crate) fn placed(spec: &EngineSpec, error: LabError) -> Failure {
         LabError::Engine(EngineError::WrongVersion { .. }) => {
             spec.version.as_ref().map(|version| version.span)
         }
-        LabError::NoCpuQuota { .. } => spec.cpus.as_ref().map(|cpus| cpus.span),
-        LabError::UnfitDirectory { .. } => spec.directory.as_ref().map(|dir| dir.span),
-        LabError::DiskFull { path, .. } => {
-            let directory = spec.directory.as_ref();
-            directory
-                .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
-                .map(|dir| dir.span)
-        }
+        LabError::NoCpuQuota { .. } => node.site.cpus().map(|cpus| cpus.span),
+        LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
+        LabError::DiskFull { path, .. } => directory
+            .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
+            .map(|dir| dir.span),
         LabError::PortTaken { .. } => spec.port.as_ref().map(|port| port.span),
         LabError::Engine(EngineError::NoServer { .. }) => match &spec.basedir {
             Some(basedir) => Some(basedir.span),

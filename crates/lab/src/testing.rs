@@ -1,4 +1,4 @@
-//! A small trial, and a keeper that keeps nothing, for tests.
+//! A small trial, and an observer that ignores everything, for tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,7 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::failure::Failure;
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::trial::{Place, Trial};
 
 /// Of a trial of which nothing is known but its seconds.
@@ -63,7 +63,7 @@ pub(crate) fn trial() -> Trial {
         point: Vec::new(),
         repeat: 1,
         place: Place::Temporary(engine::SQLITE.in_process().unwrap()),
-        instances: 1,
+        topology: plan::Topology::default(),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
             tables: 1,
@@ -98,13 +98,13 @@ pub(crate) fn trial() -> Trial {
     }
 }
 
-/// Hears everything and does nothing about it.
+/// Ignores everything.
 pub(crate) struct Silent {
-    /// But for the first connections, of which it does not want to hear.
+    /// Whether the first connection makes it panic.
     pub(crate) panics: bool,
 }
 
-impl Keeper for Silent {
+impl Observer for Silent {
     fn begin(&mut self, _: &Trial) -> Result<(), Failure> {
         Ok(())
     }

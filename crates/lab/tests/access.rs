@@ -19,7 +19,7 @@ use std::time::Duration;
 use client::mysql::{Connection, Target, TlsOptions};
 use client::reactor::Reactor;
 use engine::{MARIADB, Server};
-use lab::servers::Private;
+use lab::servers::Node;
 
 use private::{
     BOTH, NEVER, contents, empty_data, installed, kept_home, open_dir, sql, start, start_on, value,
@@ -50,7 +50,7 @@ fn as_nobody(engine: &'static dyn Server, user: &str, way: &[String]) -> Output 
     command.output().unwrap()
 }
 
-fn ways(server: &Private) -> [Vec<String>; 2] {
+fn ways(server: &Node) -> [Vec<String>; 2] {
     let tcp = ["--protocol=tcp", "--host=127.0.0.1"].map(str::to_owned);
     let port = format!("--port={}", server.port());
     let socket = format!("--socket={}", server.socket().display());

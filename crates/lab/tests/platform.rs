@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use engine::MARIADB;
 use lab::error::LabError;
 use lab::home::{Home, clean_in};
-use lab::servers::{self, DataDir, Private};
+use lab::servers::{self, DataDir, Node};
 use lab::template;
 use workload::options::Options;
 
@@ -69,7 +69,7 @@ fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Dur
 }
 
 /// A server that may use so many CPUs.
-fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Private, LabError> {
+fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Node, LabError> {
     let installed = installed(MARIADB);
     servers::start(
         &installed,
@@ -87,7 +87,7 @@ fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Private, LabError> {
 }
 
 /// The same, unless this user has no right to it: then the error says how to get it.
-fn limited_if_allowed(home: &Home, cpus: f64, keep: &Path) -> Option<Private> {
+fn limited_if_allowed(home: &Home, cpus: f64, keep: &Path) -> Option<Node> {
     match limited(home, cpus, keep) {
         Ok(server) => Some(server),
         Err(error @ LabError::NoCpuQuota { .. }) if !rustix::process::geteuid().is_root() => {

@@ -34,7 +34,7 @@ fn obtain(home: &Home, installed: &Installed, options: &Options) -> Result<Templ
 }
 
 /// The checksum that the server computes over its rows, as the template tells it.
-fn checksum(server: &lab::servers::Private, tables: u32) -> String {
+fn checksum(server: &lab::servers::Node, tables: u32) -> String {
     let mut all = Checksum::default();
     for table in 1..=tables {
         let columns = Checksum::MYSQL_COLUMNS;

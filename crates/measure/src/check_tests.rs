@@ -403,7 +403,7 @@ fn restarts_and_reconnects() {
         example: "Deadlock found".into(),
         action: "restarted".into(),
     };
-    seconds[0].slice.errors.insert(1213, error);
+    seconds[0].slice.errors.insert("1213".to_owned(), error);
     only(input(), &seconds, "3.2 %");
     let mut seconds = steady();
     seconds[3].slice.reconnects = 2;

@@ -257,7 +257,7 @@ impl Gather {
         let errors = self.total.errors.iter();
         errors
             .map(|(code, error)| ErrorSummary {
-                code: *code,
+                code: code.clone(),
                 count: error.count,
                 action: error.action.clone(),
                 example: error.example.clone(),

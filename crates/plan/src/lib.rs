@@ -7,6 +7,7 @@
 
 mod choice;
 mod duration;
+mod event;
 pub mod key;
 mod load;
 mod percent;
@@ -15,10 +16,12 @@ mod redact;
 mod server;
 mod span;
 mod suggest;
+mod topology;
 mod trial;
 mod value;
 
 pub use duration::{DurationError, format_duration, parse_duration};
+pub use event::{Action, Event};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Transaction, Until,
 };
@@ -28,5 +31,6 @@ pub use redact::{Redacted, redact, redact_url};
 pub use server::{Engine, EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use span::{Origin, Span, Spanned};
 pub use suggest::{nearest, shown};
+pub use topology::{Node, Site, Topology, Volume};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};

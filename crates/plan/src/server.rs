@@ -70,10 +70,6 @@ pub struct EngineSpec {
     /// Port of the first instance, from 1024; the others take the ports that
     /// follow, all of which exist. `None`: any free ports.
     pub port: Option<Spanned<u16>>,
-    /// CPUs that each server may use, from 0.01; `None`: all.
-    pub cpus: Option<Spanned<f64>>,
-    /// Absolute path of the directory for the servers' data; `None`: dyno's cache.
-    pub directory: Option<Spanned<PathBuf>>,
     /// Settings for its option file in order of name, names with `_` for `-` and
     /// without duplicates. Values have no control characters and at most 1,000 bytes,
     /// but are not yet quoted for the file.

@@ -5,8 +5,8 @@ use crate::order;
 use crate::point::{Failure, Point, defaults};
 use plan::key::VARIANT;
 use plan::{
-    Arrivals, Data, Engine, EngineSpec, FindMax, Limited, Load, LoginSpec, Order, Pace, Plan,
-    Reset, ServerSpec, TableSpec, ThresholdSpec, Transaction, Trial, Until,
+    Arrivals, Data, Engine, EngineSpec, FindMax, Limited, Load, LoginSpec, Node, Order, Pace, Plan,
+    Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction, Trial, Until, Volume,
 };
 
 /// Name of the only trial of a study.
@@ -96,7 +96,7 @@ fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Resu
         data: data(at)?,
         load: load(at)?,
         transaction: transaction(at)?,
-        instances: at.get("topology.instances")?,
+        topology: topology(at)?,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
     })
@@ -113,8 +113,6 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         basedir: None,
         version: None,
         port: None,
-        cpus: None,
-        directory: None,
         config: Vec::new(),
         reset: Reset::default(),
         cold_data: true,
@@ -124,13 +122,29 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         spec.basedir = at.maybe_spanned("server.basedir")?;
         spec.version = at.maybe_spanned("server.version")?;
         spec.port = at.maybe_spanned("server.port")?;
-        spec.cpus = at.maybe_spanned("server.cpus")?;
-        spec.directory = at.maybe_spanned("server.directory")?;
         spec.config = at.settings();
         spec.reset = at.get("server.reset")?;
         spec.cold_data = at.get("server.cold_data")?;
     }
     Ok(ServerSpec::Engine(Box::new(spec)))
+}
+
+fn topology(at: &Point<'_>) -> Result<Topology, Failure> {
+    let engine: Option<Engine> = at.maybe("server.engine")?;
+    let node = match engine.is_some_and(Engine::is_process) {
+        true => Node {
+            site: Site::Host {
+                cpus: at.maybe_spanned("server.cpus")?,
+            },
+            volume: Volume::Directory(at.maybe_spanned("server.directory")?),
+        },
+        false => Node::default(),
+    };
+    Ok(Topology {
+        instances: at.get("topology.instances")?,
+        node,
+        events: Vec::new(),
+    })
 }
 
 fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {

@@ -46,7 +46,7 @@ fn the_smallest_study_has_defaults() {
     assert_eq!(trial.load.think, Duration::ZERO);
     assert_eq!((trial.load.preload, trial.load.key_range), (false, None));
     assert_eq!(
-        (trial.instances, trial.repeat, trial.monitors),
+        (trial.topology.instances, trial.repeat, trial.monitors),
         (1, 1, true)
     );
     assert_eq!((&trial.variant, engine(trial).reset), (&None, Reset::Copy));

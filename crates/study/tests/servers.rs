@@ -5,7 +5,15 @@ mod common;
 use std::path::Path;
 
 use common::{SMALLEST, config, engine, fails, labels, plan};
-use plan::{Engine, Reset};
+use plan::{Engine, Reset, Trial};
+
+/// The CPUs and the directory of a trial's nodes.
+fn placed(trial: &Trial) -> (Option<f64>, Option<&Path>) {
+    let node = &trial.topology.node;
+    let cpus = node.site.cpus().map(|cpus| cpus.value);
+    let directory = node.volume.directory();
+    (cpus, directory.map(|directory| directory.as_path()))
+}
 
 #[test]
 fn every_key_of_a_server_arrives() {
@@ -21,9 +29,11 @@ fn every_key_of_a_server_arrives() {
     assert_eq!(spec.basedir.as_deref().unwrap(), Path::new("/opt/mysql"));
     assert_eq!(spec.version.as_deref().unwrap(), "9.7");
     assert_eq!(spec.port.as_deref(), Some(&3501));
-    assert_eq!(spec.cpus.as_deref(), Some(&1.5));
-    assert_eq!(spec.directory.as_deref().unwrap(), Path::new("/mnt/a b"));
-    assert_eq!(plan.trials[0].instances, 8);
+    assert_eq!(
+        placed(&plan.trials[0]),
+        (Some(1.5), Some(Path::new("/mnt/a b")))
+    );
+    assert_eq!(plan.trials[0].topology.instances, 8);
     assert_eq!(
         config(&plan.trials[0]),
         [
@@ -95,26 +105,21 @@ fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
          [sweep]\nserver.directory = [\"/mnt/a\", \"/mnt/b\"]\n"
     );
     let plan = plan(&text, &[]);
-    let specs = plan.trials.iter().map(engine);
-    let seen: Vec<_> = specs
-        .map(|spec| {
-            let directory = spec.directory.as_deref().unwrap();
-            (spec.cpus.as_deref().copied(), directory.as_path())
-        })
-        .collect();
+    let seen: Vec<_> = plan.trials.iter().map(placed).collect();
     let wanted = [
         (None, "/mnt/a"),
         (None, "/mnt/b"),
         (Some(0.5), "/mnt/a"),
         (Some(0.5), "/mnt/b"),
     ];
-    assert_eq!(seen, wanted.map(|(cpus, path)| (cpus, Path::new(path))));
+    assert_eq!(
+        seen,
+        wanted.map(|(cpus, path)| (cpus, Some(Path::new(path))))
+    );
     assert_eq!(labels(&plan)[3], "half, directory=/mnt/b");
     let both = [("server.cpus", "2"), ("sweep.server.directory", "[\"/c\"]")];
     for trial in self::plan(&text, &both).trials {
-        let spec = engine(&trial);
-        assert_eq!(spec.cpus.as_deref(), Some(&2.0));
-        assert_eq!(spec.directory.as_deref().unwrap(), Path::new("/c"));
+        assert_eq!(placed(&trial), (Some(2.0), Some(Path::new("/c"))));
     }
     for (key, value, said) in [
         ("server.cpus", "0", "goes from 0.01 to 10000"),

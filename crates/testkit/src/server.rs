@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use engine::Installed;
 use engine::data::Listener;
 use lab::home::Home;
-use lab::servers::{self, Private, Wanted};
+use lab::servers::{self, Node, Wanted};
 use lab::template;
 
 use crate::engine::Engine;
@@ -115,7 +115,7 @@ fn setting(option: &str) -> (String, String) {
 pub struct Server {
     engine: Engine,
     installed: Installed,
-    private: Private,
+    private: Node,
     tls_dir: Option<PathBuf>,
 }
 

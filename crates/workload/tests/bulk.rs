@@ -60,8 +60,8 @@ fn rows_are_sent_again_only_after_a_restart() {
             0,
             SessionError {
                 kind,
-                code: 1205,
                 sqlstate: None,
+                number: Some(1205),
                 message: "Lock wait timeout".to_owned(),
                 statement: None,
             },

@@ -227,8 +227,8 @@ fn a_failure_ends_the_transaction_and_the_next_starts_anew() {
     let (mut user, mut recorder) = user(workload, &options, Dialect::Mysql, 0);
     let deadlock = SessionError {
         kind: FailureKind::Restart,
-        code: 1213,
         sqlstate: None,
+        number: Some(1213),
         message: "Deadlock found".to_owned(),
         statement: None,
     };

@@ -28,14 +28,6 @@ pub enum Error {
         /// How long dyno waited.
         limit: Duration,
     },
-    /// A statement got no reply for a long time, and the server does not accept new connections.
-    #[error("{server} hangs: no reply to a statement for {limit:?}, nor to a new connection")]
-    Hung {
-        /// Which server.
-        server: String,
-        /// How long dyno waited.
-        limit: Duration,
-    },
     /// The connection broke.
     #[error("the connection was lost: {0}")]
     Lost(#[source] std::io::Error),
@@ -80,9 +72,6 @@ impl Error {
             Self::Timeout { .. } => Some(
                 "check that a MySQL or MariaDB server, and not something else, listens there, and that it is not overloaded",
             ),
-            Self::Hung { .. } => {
-                Some("look into the server's error log, and check its disk and the network between")
-            }
             Self::Lost(_) => {
                 Some("look into the server's error log for why it closed the connection")
             }
@@ -110,23 +99,17 @@ impl Error {
     /// The error as a workload sees it, in the middle of `statement`.
     #[must_use]
     pub fn into_session_error(self, statement: Option<&str>) -> SessionError {
-        let (kind, code, sqlstate, message) = match self {
-            Self::Login(error) | Self::Statement { error, .. } => (
-                failure_kind(error.code),
-                u32::from(error.code),
-                Some(error.sqlstate),
-                error.message,
-            ),
-            Self::Protocol(error) => (FailureKind::Refused, 0, None, error.to_string()),
-            withheld @ Self::Withheld { .. } => {
-                (FailureKind::Refused, 0, None, withheld.to_string())
+        let kind = self.failure_kind();
+        let (sqlstate, number, message) = match self {
+            Self::Login(error) | Self::Statement { error, .. } => {
+                (Some(error.sqlstate), Some(error.code.into()), error.message)
             }
-            other => (other.loss(), 0, None, other.to_string()),
+            other => (None, None, other.to_string()),
         };
         SessionError {
             kind,
-            code,
             sqlstate,
+            number,
             message,
             statement: statement.map(str::to_owned),
         }
@@ -134,10 +117,11 @@ impl Error {
 }
 
 impl Error {
-    /// Whether a server that cannot be reached seems to be restarting: its host answers that
-    /// nothing listens there.
-    fn loss(&self) -> FailureKind {
+    /// What the load does about it.
+    fn failure_kind(&self) -> FailureKind {
         match self {
+            Self::Login(error) | Self::Statement { error, .. } => failure_kind(error.code),
+            Self::Protocol(_) | Self::Withheld { .. } => FailureKind::Refused,
             Self::Connect { source, .. }
                 if matches!(
                     source.kind(),

@@ -6,14 +6,12 @@ mod login;
 mod password;
 mod session;
 mod target;
-mod watchdog;
 
 pub use connection::Connection;
 pub use error::{Error, refusal_remedy};
 pub use password::Withheld;
 pub use session::{Connector, MysqlSession};
 pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
-pub use watchdog::unless_hung;
 
 pub use crate::statement_protocol::StatementProtocol;
 pub use crate::tls::{ServerPublicKey, TlsFailure, TlsMode, TlsOptions};

@@ -1,6 +1,7 @@
 //! What can go wrong between dyno and a PostgreSQL server, and what to do about it.
 
 use std::io::ErrorKind;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use wire::postgres::{ProtocolError, ServerError};
@@ -55,9 +56,9 @@ pub enum Error {
         /// Why not.
         why: Withheld,
     },
-    /// The server is older than dyno supports.
+    /// dyno does not support the server's version.
     #[error(
-        "{server} runs PostgreSQL {version}; dyno supports PostgreSQL {OLDEST_MAJOR} and later"
+        "{server} runs PostgreSQL {version}; dyno supports PostgreSQL {} to {}", MAJORS.start(), MAJORS.end()
     )]
     Unsupported {
         /// Which server.
@@ -81,8 +82,8 @@ pub enum Error {
     },
 }
 
-/// The oldest major version that dyno supports.
-pub(super) const OLDEST_MAJOR: u32 = 13;
+/// The major versions that dyno supports.
+pub(super) const MAJORS: RangeInclusive<u32> = 13..=18;
 
 /// Why the server does not get the password or a proof of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -125,7 +126,7 @@ impl Error {
                 Some("set PGPASSWORD or DYNO_PASSWORD, or add the account to ~/.pgpass")
             }
             Self::Withheld { why, .. } => Some(why.remedy()),
-            Self::Unsupported { .. } => Some("use a newer server"),
+            Self::Unsupported { .. } => Some("use a server of a supported version"),
             Self::Protocol(ProtocolError::NotPostgres(_)) => {
                 Some("check host and port: what answers there is not PostgreSQL")
             }
@@ -158,8 +159,8 @@ impl Error {
         };
         SessionError {
             kind,
-            code: sqlstate.map_or(0, packed),
             sqlstate,
+            number: None,
             message,
             statement: statement.map(str::to_owned),
         }
@@ -190,17 +191,6 @@ impl Error {
 fn is_nobody_there(source: &std::io::Error) -> bool {
     let kind = source.kind();
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound)
-}
-
-/// A SQLSTATE as a number, as PostgreSQL packs it (`MAKE_SQLSTATE`): 6 bits a character.
-fn packed(sqlstate: [u8; 5]) -> u32 {
-    let bits = |byte: &u8| u32::from(byte.wrapping_sub(b'0') & 0x3f);
-    let mut shift = 0;
-    sqlstate.iter().fold(0, |sum, byte| {
-        let shifted = bits(byte) << shift;
-        shift += 6;
-        sum | shifted
-    })
 }
 
 /// What the load does about a SQLSTATE.
@@ -322,14 +312,5 @@ mod tests {
         ] {
             assert_eq!(connect(source).failure_kind(), kind);
         }
-    }
-
-    /// The numbers of PostgreSQL's `errcodes.h`.
-    #[test]
-    fn a_sqlstate_is_packed_as_the_server_does() {
-        let state = |text: &str| <[u8; 5]>::try_from(text.as_bytes()).unwrap();
-        assert_eq!(packed(state("42P01")), 16_908_420);
-        assert_eq!(packed(state("40001")), 16_777_220);
-        assert_ne!(packed(state("40P01")), packed(state("40001")));
     }
 }

@@ -8,7 +8,7 @@ use wire::postgres::login::{
 use wire::postgres::message::{Gatherer, HEADER_BYTES, Message};
 use wire::postgres::scram::{ChannelBinding, SCRAM_SHA_256_PLUS, Scram};
 
-use super::error::{Error, OLDEST_MAJOR, Withheld};
+use super::error::{Error, MAJORS, Withheld};
 use super::target::{ChannelBindingMode, Target};
 use crate::channel::Channel;
 use crate::net::Stream;
@@ -309,7 +309,7 @@ impl Login<'_> {
 fn check_version(target: &Target, version: &str) -> Result<(), Error> {
     let digits = version.bytes().take_while(u8::is_ascii_digit).count();
     match version[..digits].parse::<u32>() {
-        Ok(major) if major >= OLDEST_MAJOR => Ok(()),
+        Ok(major) if MAJORS.contains(&major) => Ok(()),
         _ => Err(Error::Unsupported {
             server: target.shown(),
             version: version.to_owned(),

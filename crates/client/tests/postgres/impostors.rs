@@ -155,7 +155,7 @@ fn a_peer_that_closes_in_the_middle_of_the_login_is_lost() {
 
 #[test]
 fn what_has_no_place_in_a_login_is_refused() {
-    let cases: [(&[Said<'_>], &str); 13] = [
+    let cases: [(&[Said<'_>], &str); 14] = [
         (&[(b'R', b"\0\0\0\x07")], "GSSAPI"),
         (&[(b'R', b"\0\0\0\x63")], "method 99"),
         (&[(b'R', b"\0\0\0\x0aSCRAM-SHA-1\0\0")], "SCRAM-SHA-1"),
@@ -172,6 +172,10 @@ fn what_has_no_place_in_a_login_is_refused() {
         (&[OK, OK], "out of turn"),
         (&[OK, VERSION, KEY, READY, READY], "behind the login"),
         (&[OK, (b'S', b"server_version\x0012.9\0"), READY], "12.9"),
+        (
+            &[OK, (b'S', b"server_version\x0019beta1\0"), READY],
+            "19beta1",
+        ),
     ];
     for (said, wanted) in cases {
         let error = after_startup(messages(said)).refusal(PATIENCE, &open());

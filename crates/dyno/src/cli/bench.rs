@@ -74,9 +74,9 @@ pub(crate) struct ConnectionArgs {
     /// Connections that load data side by side.
     #[arg(long, default_value_t = LOAD_CONNECTIONS, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) load_connections: u32,
-    /// Error codes that do not stop the load, like 1062,1290.
-    #[arg(long, value_delimiter = ',', value_name = "CODES")]
-    pub(crate) ignore_errors: Vec<u32>,
+    /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers, like 23505,1062.
+    #[arg(long, value_delimiter = ',', value_name = "CODES", value_parser = error_code)]
+    pub(crate) ignore_errors: Vec<String>,
     /// Do not sample host and server each second, nor ask the server for anything but its work.
     #[arg(long)]
     pub(crate) no_monitors: bool,
@@ -95,6 +95,15 @@ pub(crate) enum PrepareArg {
     Always,
     /// Use what is there without a look.
     Never,
+}
+
+/// Reads an SQLSTATE (five letters and digits) or an engine's own number.
+fn error_code(text: &str) -> Result<String, String> {
+    let is_sqlstate = text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if is_sqlstate || text.parse::<u32>().is_ok() {
+        return Ok(text.to_ascii_uppercase());
+    }
+    Err("neither an SQLSTATE, such as 40001, nor an error number, such as 1062".to_owned())
 }
 
 /// A word of sysbench's in place of an address is told apart from a misspelled address.

@@ -15,6 +15,7 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::error::Cause;
+use crate::remote::ServerError;
 
 /// What to do about the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +110,7 @@ pub enum PrepareError {
     },
     /// The server or the way to it failed.
     #[error(transparent)]
-    Mysql(#[from] client::mysql::Error),
+    Server(#[from] ServerError),
     /// A database in process failed.
     #[error("{0}")]
     Sqlite(workload::session::SessionError),
@@ -127,13 +128,25 @@ pub enum PrepareError {
     Distribution(#[from] workload::distribution::DistributionError),
 }
 
+impl From<client::mysql::Error> for PrepareError {
+    fn from(error: client::mysql::Error) -> Self {
+        Self::Server(error.into())
+    }
+}
+
+impl From<client::postgres::Error> for PrepareError {
+    fn from(error: client::postgres::Error) -> Self {
+        Self::Server(error.into())
+    }
+}
+
 impl PrepareError {
     /// Whose fault it is.
     #[must_use]
     pub fn cause(&self) -> Cause {
         match self {
             Self::Unfit { .. } | Self::Distribution(_) => Cause::Usage,
-            Self::Busy { .. } | Self::Mysql(_) | Self::Sqlite(_) | Self::Damaged(_) => {
+            Self::Busy { .. } | Self::Server(_) | Self::Sqlite(_) | Self::Damaged(_) => {
                 Cause::Server
             }
             Self::Interrupted => Cause::Interrupted,
@@ -149,8 +162,11 @@ impl PrepareError {
             Self::Busy { holder, .. } => Some(format!(
                 "wait for it, end it (KILL {holder}), or use another database"
             )),
-            Self::Mysql(error) => error.remedy().map(str::to_owned),
-            Self::Sqlite(error) => client::sqlite::error_remedy(error.code).map(str::to_owned),
+            Self::Server(error) => error.remedy().map(str::to_owned),
+            Self::Sqlite(error) => {
+                let remedy = error.number.and_then(client::sqlite::error_remedy);
+                remedy.map(str::to_owned)
+            }
             Self::Damaged(_) | Self::Interrupted | Self::Io(_) | Self::Distribution(_) => None,
         }
     }

@@ -2,14 +2,12 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ::load::{LoadError, LoadOutcome, STALL_LIMIT};
-use client::mysql::{
-    Connection, Connector, Error, Target, TargetError, refusal_remedy, unless_hung,
-};
-use client::reactor::{Reactor, timeout, unless};
+use ::load::{LoadError, LoadOutcome};
+use client::mysql::{Connection, Connector, Error, Target, TargetError, refusal_remedy};
+use client::reactor::{Reactor, timeout};
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::table_name;
@@ -24,6 +22,7 @@ use crate::data::{Listener, PrepareError, Prepared, Wanted};
 use crate::database::{Access, Database, Load, Sending, Whereabouts};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
+use crate::remote::{Remote, Rows, connected};
 
 /// How long a server may take to say where it is.
 const LOCATE_LIMIT: Duration = Duration::from_secs(3);
@@ -51,13 +50,14 @@ impl MysqlDatabase {
     /// Connects once and asks who answers.
     pub(super) fn open(target: Target) -> Result<Self, EngineError> {
         let never = AtomicBool::new(false);
-        let (version, flavor, tls) = connected(&target, &never, async |connection| {
-            Ok((
-                connection.server_version().to_owned(),
-                flavor(connection),
-                connection.tls_description(),
-            ))
-        })?;
+        let (version, flavor, tls) =
+            connected(&target, &never, async |connection: &mut Connection| {
+                Ok::<_, Error>((
+                    connection.server_version().to_owned(),
+                    flavor(connection),
+                    connection.tls_description(),
+                ))
+            })?;
         // MariaDB 10 calls itself "5.5.5-10.11.14-MariaDB-…" to old replicas.
         let version = version.trim_start_matches("5.5.5-");
         let ends = |c: char| c == '-' || c.is_whitespace();
@@ -84,10 +84,10 @@ impl Database for MysqlDatabase {
     }
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
-        if matches!(error.kind, FailureKind::Lost | FailureKind::Away) && error.code == 0 {
+        if matches!(error.kind, FailureKind::Lost | FailureKind::Away) && !error.is_from_server() {
             return Some("look into the server's error log for why the connection ended");
         }
-        refusal_remedy(u16::try_from(error.code).ok()?)
+        refusal_remedy(u16::try_from(error.number?).ok()?)
     }
 
     fn prepare(
@@ -103,14 +103,18 @@ impl Database for MysqlDatabase {
     }
 
     fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError> {
-        connected(&self.target, interrupted, async |connection| {
-            for table in 1..=options.tables {
-                for text in reading(options, table) {
-                    connection.rows(&text).await?;
+        connected(
+            self.target.as_ref(),
+            interrupted,
+            async |connection: &mut Connection| {
+                for table in 1..=options.tables {
+                    for text in reading(options, table) {
+                        connection.rows(&text).await?;
+                    }
                 }
-            }
-            Ok(())
-        })
+                Ok::<_, Error>(())
+            },
+        )
     }
 
     fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
@@ -166,6 +170,27 @@ impl Database for MysqlDatabase {
     }
 }
 
+impl Remote for Connection {
+    type Target = Target;
+    type Error = Error;
+
+    fn shown(target: &Target) -> String {
+        target.shown()
+    }
+
+    async fn open(target: &Target) -> Result<Self, Error> {
+        Self::open(target).await
+    }
+
+    async fn rows(&mut self, sql: &str) -> Result<Rows, Error> {
+        self.rows(sql).await
+    }
+
+    async fn close(self) {
+        self.close().await;
+    }
+}
+
 async fn whereabouts(connection: &mut Connection) -> Result<Whereabouts, Error> {
     let rows = connection.rows("SELECT @@datadir, @@pid_file").await?;
     let mut cells = rows.into_iter().flatten().flatten();
@@ -202,7 +227,7 @@ fn create_if_missing(target: &Target) -> Result<(), EngineError> {
     connected(
         &target.without_database(),
         &never,
-        async |connection| match connection.run(&format!("USE {name}")).await {
+        async |connection: &mut Connection| match connection.run(&format!("USE {name}")).await {
             Err(error) if error.code() == Some(UNKNOWN_DATABASE) => {
                 let sql = format!("CREATE DATABASE IF NOT EXISTS {name}");
                 connection.run(&sql).await.map(|_| ())
@@ -210,37 +235,6 @@ fn create_if_missing(target: &Target) -> Result<(), EngineError> {
             used => used.map(|_| ()),
         },
     )
-}
-
-/// Does some work on one connection to a server, unless the user stops before it is done.
-fn connected<T>(
-    target: &Target,
-    interrupted: &AtomicBool,
-    work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
-) -> Result<T, EngineError> {
-    let internal = |error| EngineError::failed(Cause::Internal, error);
-    let reactor = Reactor::new().map_err(internal)?;
-    let whole = async {
-        let mut connection = Connection::open(target).await?;
-        let done = work(&mut connection).await?;
-        connection.close().await;
-        Ok(done)
-    };
-    let stopped = || interrupted.load(Ordering::Relaxed);
-    let whole = unless_hung(target, STALL_LIMIT, || 0, whole);
-    match reactor.block_on(unless(stopped, whole)).map_err(internal)? {
-        Some(done) => done.and_then(|done| done).map_err(server_error),
-        None => Err(EngineError::Interrupted),
-    }
-}
-
-/// A failure of the client with its remedy.
-fn server_error(error: Error) -> EngineError {
-    EngineError::Failed {
-        cause: Cause::Server,
-        remedy: error.remedy().map(str::to_owned),
-        message: error.to_string(),
-    }
 }
 
 fn target_cause(error: &TargetError) -> Cause {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connection, Error, Target, unless_hung};
+use client::mysql::{Connection, Error, Target};
 use client::reactor::{Reactor, sleep_until, timeout, unless};
 use workload::rows::{Checksum, TableRows};
 use workload::schema::{Dialect, TableSpec, drop_table, table_name};
@@ -22,6 +22,7 @@ use crate::data::marker::{
 use crate::data::parts::{PART_ROWS, Part, Queue};
 use crate::data::state::{self, Found};
 use crate::data::{Listener, PrepareError, Prepared, Progress, Wanted};
+use crate::remote::unless_hung;
 
 /// Bytes of a LOAD DATA packet, and of an INSERT: sysbench's size of a bulk insert.
 const CHUNK_BYTES: usize = 512 * 1024;
@@ -67,7 +68,8 @@ pub fn prepare_mysql(
         loading.spawn(&reactor, opened);
     }
     let watched = loading.watch(&todo.prepared, listener);
-    let watched = unless_hung(target, wanted.stall_limit, || loading.steps(), watched);
+    let watched =
+        unless_hung::<Connection, _>(target, wanted.stall_limit, || loading.steps(), watched);
     let watched = reactor.block_on(watched)?;
     loading.stop.set(true);
     reactor.block_on(loading.end(&reactor, target))?;
@@ -115,7 +117,7 @@ impl Heed<'_> {
         E: Into<PrepareError>,
     {
         let stopped = || self.interrupted.load(Ordering::Relaxed);
-        let work = unless_hung(self.target, self.stall_limit, || 0, work);
+        let work = unless_hung::<Connection, _>(self.target, self.stall_limit, || 0, work);
         let done = self.reactor.block_on(unless(stopped, work))?;
         done.ok_or(PrepareError::Interrupted)??.map_err(E::into)
     }
@@ -321,12 +323,12 @@ impl Loading {
     ) -> Result<(), PrepareError> {
         let rows = self.spec.table_rows(part.table)?;
         let checksum = if self.uses_load_data.get() {
-            match self.load_data(connection, part, &rows).await {
-                Err(PrepareError::Mysql(error)) if is_load_data_refused(&error) => {
+            match self.load_data(connection, part, &rows).await? {
+                Some(checksum) => checksum,
+                None => {
                     self.uses_load_data.set(false);
                     self.insert(connection, part, &rows).await?
                 }
-                loaded => loaded?,
             }
         } else {
             self.insert(connection, part, &rows).await?
@@ -354,19 +356,20 @@ impl Loading {
         Ok(())
     }
 
+    /// `None` if the server does not take it.
     async fn load_data(
         &self,
         connection: &mut Connection,
         part: &Part,
         rows: &TableRows,
-    ) -> Result<Checksum, PrepareError> {
+    ) -> Result<Option<Checksum>, PrepareError> {
         let name = table_name(part.table);
         let sql = format!(
             "LOAD DATA LOCAL INFILE 'dyno' INTO TABLE {name} CHARACTER SET binary (id, k, c, pad)"
         );
         let mut checksum = Checksum::default();
         let mut keys = part.keys.clone();
-        let done = connection
+        let loaded = connection
             .load_local(&sql, |out| {
                 let start = out.len();
                 out.reserve(CHUNK_BYTES);
@@ -379,14 +382,18 @@ impl Loading {
                     self.rows.set(self.rows.get() + 1);
                 }
             })
-            .await?;
+            .await;
+        let done = match loaded {
+            Err(error) if is_load_data_refused(&error) => return Ok(None),
+            loaded => loaded?,
+        };
         if done.affected != checksum.count {
             return Err(PrepareError::Damaged(format!(
                 "{name}: the server stored {} of {} rows ({} warnings); is there another index or trigger?",
                 done.affected, checksum.count, done.warnings
             )));
         }
-        Ok(checksum)
+        Ok(Some(checksum))
     }
 
     async fn insert(

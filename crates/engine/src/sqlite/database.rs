@@ -50,7 +50,7 @@ impl Database for SqliteDatabase {
     }
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
-        sqlite::error_remedy(error.code)
+        sqlite::error_remedy(error.number?)
     }
 
     fn prepare(

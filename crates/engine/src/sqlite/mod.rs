@@ -56,7 +56,7 @@ impl Engine for Sqlite {
                 Err(EngineError::Failed {
                     cause: Cause::Server,
                     message: format!("cannot open {path}: {}", failure.message),
-                    remedy: error_remedy(failure.code).map(str::to_owned),
+                    remedy: failure.number.and_then(error_remedy).map(str::to_owned),
                 })
             }
         }

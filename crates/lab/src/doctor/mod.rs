@@ -126,7 +126,7 @@ fn data_dir(trial: &Trial) -> Option<PathBuf> {
     match &trial.place {
         Place::Given(database) => database.file().map(ToOwned::to_owned),
         Place::Temporary(_) => cache(),
-        Place::Private(spec) => match &spec.directory {
+        Place::Private(_) => match trial.topology.node.volume.directory() {
             Some(directory) => Some(directory.value.clone()),
             None => cache(),
         },

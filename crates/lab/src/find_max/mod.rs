@@ -18,8 +18,8 @@ use plan::{FindMax, Limited};
 
 use crate::early::EarlyEnd;
 use crate::failure::{Cause, Failure};
-use crate::keeper::Keeper;
 use crate::lab::Lab;
+use crate::observer::Observer;
 use crate::study::attempt;
 use crate::trial::{Place, Trial};
 use search::{MOST_LENGTHS, MOST_TRIALS, Next, Search, Seen};
@@ -57,7 +57,7 @@ pub fn find_max(
     lab: &mut Lab,
     trials: &[Trial],
     known: &[TrialSummary],
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut ran = Vec::new();
@@ -70,7 +70,7 @@ pub fn find_max(
             trial,
             wanted,
             known,
-            keeper,
+            observer,
             interrupted,
             ran,
             search: None,
@@ -94,7 +94,7 @@ pub fn find_max(
         }
         let found = driving.found;
         ran = driving.ran;
-        keeper.found(found)?;
+        observer.found(found)?;
         match halt {
             Some(Halt::All(failure)) => return Err(failure),
             Some(Halt::Search(failure)) => drop(first.get_or_insert(failure)),
@@ -127,7 +127,7 @@ struct Driving<'a> {
     trial: &'a Trial,
     wanted: FindMax,
     known: &'a [TrialSummary],
-    keeper: &'a mut dyn Keeper,
+    observer: &'a mut dyn Observer,
     interrupted: &'a AtomicBool,
     /// What this search and those before it ran, or took from `known`.
     ran: Vec<TrialSummary>,
@@ -159,8 +159,8 @@ impl Driving<'_> {
             };
             let summary = self.run(self.step(rate, long))?;
             let step = judged(&summary, &self.found, rate, long);
-            search.heard(rate, long, seen(&step));
-            self.keeper.searching(&told(&step, &self.found, &search));
+            search.observe(rate, long, seen(&step));
+            self.observer.searching(&told(&step, &self.found, &search));
             self.found.steps.push(step);
             self.search = Some(search.clone());
         }
@@ -201,7 +201,7 @@ impl Driving<'_> {
             let message = "interrupted between two trials";
             return Err(Halt::All(Failure::new(Cause::Interrupted, message)));
         }
-        let ran = attempt(self.lab, &trial, self.keeper, self.interrupted);
+        let ran = attempt(self.lab, &trial, self.observer, self.interrupted);
         match ran.map_err(Halt::All)? {
             (summary, Some(failure)) => {
                 self.ran.push(summary);
@@ -235,7 +235,7 @@ impl Driving<'_> {
 
     /// An open loop with so many arrivals in a second, over all servers.
     fn step(&self, rate: f64, long: bool) -> Trial {
-        let each = rate / f64::from(self.trial.instances);
+        let each = rate / f64::from(self.trial.topology.instances);
         let (number, point) = (self.free_number(), self.point(&rate.to_string()));
         let repeats = self.there().filter(|trial| trial.point == point);
         let latest = repeats.map(|trial| trial.repeat).max();

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use super::{Home, marker, mounted, root, trust};
 use crate::error::LabError;
-use crate::process::LOOK;
+use crate::process::POLL_INTERVAL;
 use crate::tree;
 
 /// Stands in a link's name before the depth of the mount point.
@@ -220,7 +220,7 @@ fn remove_group(path: &Path) -> io::Result<()> {
             Err(error)
                 if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline =>
             {
-                sleep(LOOK);
+                sleep(POLL_INTERVAL);
             }
             removed => return removed,
         }

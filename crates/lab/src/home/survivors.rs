@@ -20,7 +20,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::account::Account;
 use crate::error::LabError;
-use crate::process::LOOK;
+use crate::process::POLL_INTERVAL;
 
 /// The variable that names the run directory in the environment of a run's programs.
 pub(crate) const RUN_DIR: &str = "DYNO_RUN_DIR";
@@ -65,7 +65,7 @@ pub(super) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
                 ));
             }
         }
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
     Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX))
 }
@@ -240,7 +240,7 @@ mod tests {
                 Instant::now() < deadline,
                 "{pid} is not {relation_wanted:?}"
             );
-            sleep(LOOK);
+            sleep(POLL_INTERVAL);
         }
     }
 
@@ -304,7 +304,7 @@ mod tests {
         let pid = waiting.0.id();
         let deadline = Instant::now() + Duration::from_secs(60);
         while is_ours(pid, &account()).unwrap() && Instant::now() < deadline {
-            sleep(LOOK);
+            sleep(POLL_INTERVAL);
         }
         assert_eq!(relation(pid, run, &account()).unwrap(), Relation::None);
         assert_eq!(end(run, &account()).unwrap(), 0);

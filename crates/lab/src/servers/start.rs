@@ -13,9 +13,9 @@ use engine::{Installed, Knock, Login, Paths};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::platform::cgroup::Group;
-use crate::process::{self, LOOK};
+use crate::process::{self, POLL_INTERVAL};
+use crate::servers::node::{Node, Running};
 use crate::servers::password::Password;
-use crate::servers::private::{Private, Running};
 use crate::servers::{DataDir, log, port};
 
 /// How long a server may take until it accepts connections.
@@ -76,7 +76,7 @@ pub(super) struct Started {
 /// # Errors
 /// A setting that dyno or the server refuses, a taken port, a server that ends or does
 /// not answer, in its own words; the user's wish to stop; the operating system's.
-pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabError> {
+pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Node, LabError> {
     installed.engine.check_settings(wanted.config)?;
     fs::create_dir_all(wanted.keep).map_err(LabError::at("make", wanted.keep))?;
     wanted.data.hand_over()?;
@@ -91,7 +91,7 @@ pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Private, LabEr
         password: Password::random()?,
     };
     let started = recipe.start(&wanted.data, wanted.port, wanted.interrupted)?;
-    Ok(Private::new(recipe, started, wanted.data))
+    Ok(Node::new(recipe, started, wanted.data))
 }
 
 impl Recipe {
@@ -233,7 +233,7 @@ impl Recipe {
             if Instant::now() > deadline {
                 return Err(self.too_slow("answer", START_LIMIT, &log()));
             }
-            sleep(LOOK);
+            sleep(POLL_INTERVAL);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::home::Home;
 use crate::needs;
 use crate::process;
-use crate::servers::{self, DataDir, Private};
+use crate::servers::{self, DataDir, Node};
 
 /// How long a new data directory may take; it writes some 200 MB.
 const INITIALIZE_LIMIT: Duration = Duration::from_secs(300);
@@ -212,7 +212,7 @@ struct Failure {
 
 /// Loads the tables; gives the checksum of all rows.
 fn fill(
-    server: &mut Private,
+    server: &mut Node,
     wanted: &Wanted<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<String, LabError> {

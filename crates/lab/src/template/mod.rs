@@ -34,7 +34,7 @@ pub(crate) use recipe::Recipe;
 /// The database that holds the tables.
 pub const DATABASE: &str = "sbtest";
 /// How often a template that another dyno builds is looked for.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A prepared data directory. While it lives, no dyno removes it from the cache: keep it
 /// as long as trials will copy it.
@@ -185,7 +185,7 @@ fn get(
             (listener.tell)(Progress::Note(note));
             is_told = true;
         }
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
 }
 

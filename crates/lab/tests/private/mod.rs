@@ -16,7 +16,7 @@ use engine::data::{Listener, Mode, Wanted};
 use engine::{Installed, MARIADB, MYSQL, Server};
 use lab::error::LabError;
 use lab::home::Home;
-use lab::servers::{self, DataDir, Private};
+use lab::servers::{self, DataDir, Node};
 use lab::template::{self, Template};
 use tempfile::TempDir;
 use workload::name::WorkloadName;
@@ -94,7 +94,7 @@ pub(crate) fn start_on(
     config: &[(String, String)],
     port: Option<u16>,
     keep: &Path,
-) -> Result<Private, LabError> {
+) -> Result<Node, LabError> {
     servers::start(
         installed,
         servers::Wanted {
@@ -116,14 +116,14 @@ pub(crate) fn start(
     engine: &'static dyn Server,
     settings: &[(&str, &str)],
     keep: &Path,
-) -> Result<Private, LabError> {
+) -> Result<Node, LabError> {
     let installed = installed(engine);
     let data = empty_data(home, &installed);
     start_on(data, &installed, &config(settings), None, keep)
 }
 
 /// How to reach a server of the laboratory as `root`.
-pub(crate) fn target(server: &Private) -> Target {
+pub(crate) fn target(server: &Node) -> Target {
     let tls = TlsOptions {
         mode: Some(TlsMode::Disable),
         ..TlsOptions::default()
@@ -137,7 +137,7 @@ pub(crate) fn target(server: &Private) -> Target {
 }
 
 /// The rows of a statement.
-pub(crate) fn sql(server: &Private, statement: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
+pub(crate) fn sql(server: &Node, statement: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
     let target = target(server);
     Reactor::new()
         .unwrap()
@@ -151,7 +151,7 @@ pub(crate) fn sql(server: &Private, statement: &str) -> Result<Vec<Vec<Option<St
 }
 
 /// The first value of a statement.
-pub(crate) fn value(server: &Private, statement: &str) -> String {
+pub(crate) fn value(server: &Node, statement: &str) -> String {
     let rows = sql(server, statement).unwrap();
     rows[0][0].clone().unwrap_or_default()
 }

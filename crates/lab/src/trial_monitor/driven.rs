@@ -1,4 +1,4 @@
-//! What the loads of a trial gave, once all of them have ended.
+//! The results of a trial's loads, once all of them have ended.
 
 use load::{End, LoadOutcome};
 use measure::ended::Ended;
@@ -7,11 +7,11 @@ use measure::instance::InstanceSummary;
 use measure::metric::Metrics;
 use measure::setup::{Input, Outcome, Unfinished};
 
-use super::{Heard, Hearing, Watch};
+use super::{LoadState, Monitoring, TrialMonitor};
 use crate::Database;
 use crate::failure::{Cause, Failure};
 
-/// What the loads of a trial gave.
+/// The results of a trial's loads.
 pub(crate) struct Driven {
     pub(crate) gather: Gather,
     /// Wall-clock time at the zero of the loads' clock.
@@ -25,8 +25,8 @@ pub(crate) struct Driven {
     pub(crate) failure: Option<Failure>,
 }
 
-impl Hearing<'_> {
-    /// What the loads gave.
+impl TrialMonitor<'_> {
+    /// The results of the loads.
     ///
     /// # Errors
     /// When they could not begin, or the user stopped them before anything was measured.
@@ -50,9 +50,9 @@ impl Hearing<'_> {
             }
             None => (Outcome::Completed, None),
         };
-        let metrics = match std::mem::replace(&mut self.watch, Watch::Waiting) {
-            Watch::Over(metrics) => metrics,
-            Watch::Waiting | Watch::Running(_) => Metrics::new(),
+        let metrics = match std::mem::replace(&mut self.monitoring, Monitoring::Waiting) {
+            Monitoring::Over(metrics) => metrics,
+            Monitoring::Waiting | Monitoring::Running(_) => Metrics::new(),
         };
         Ok(Driven {
             instances: self.instances(&outcome),
@@ -130,7 +130,7 @@ impl Hearing<'_> {
 }
 
 /// How a load ended by itself.
-fn own_outcome(load: &Heard) -> Option<Outcome> {
+fn own_outcome(load: &LoadState) -> Option<Outcome> {
     match &load.ended.as_ref()?.as_ref().ok()?.end {
         End::Completed => Some(Outcome::Completed),
         End::Failed(error) => Some(Outcome::Stopped {

@@ -1,4 +1,4 @@
-//! Who is told what happens in the laboratory, and keeps it.
+//! The interface between the laboratory and whoever stores and shows its results.
 
 use std::path::PathBuf;
 
@@ -11,60 +11,59 @@ use measure::summary::TrialSummary;
 use crate::failure::Failure;
 use crate::trial::Trial;
 
-/// Keeps the results of trials as they come, and shows how they go.
-pub trait Keeper {
-    /// A trial begins; its results are to be kept from now on.
+/// Stores the results of trials as they arrive, and shows their progress.
+pub trait Observer {
+    /// A trial begins; its results are to be stored from now on.
     ///
     /// # Errors
-    /// When they cannot be kept.
+    /// When they cannot be stored.
     fn begin(&mut self, trial: &Trial) -> Result<(), Failure>;
 
-    /// The directory for what a server of the trial leaves: its option file and
-    /// its error log.
+    /// The directory for the option file and the error log of a server of the trial.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
-    /// Something is under way that takes a while.
+    /// Something that takes a while begins.
     fn stage(&mut self, what: &str);
 
     /// Something that the user should know.
     fn note(&mut self, text: &str);
 
-    /// Data is being loaded.
-    fn preparing(&mut self, news: &engine::data::Progress);
+    /// Progress of loading data.
+    fn preparing(&mut self, progress: &engine::data::Progress);
 
-    /// The data is there.
+    /// The data is ready.
     fn prepared(&mut self, prepared: &engine::data::Prepared);
 
-    /// So many of the load's connections are open.
+    /// The number of open connections, of all `users` of the trial.
     fn connecting(&mut self, open: u32, users: u32);
 
-    /// A second of the whole load is over.
+    /// A second of all loads together has ended.
     fn second(&mut self, second: &Second, kinds: &[StatementKind]);
 
-    /// A second of one of several servers' loads is over.
+    /// A second of one of several instances' loads has ended.
     fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]);
 
-    /// What the monitors saw.
+    /// The metrics of an interval.
     fn monitored(&mut self, point: &MonitorPoint);
 
     /// The load has ended, and waits for running transactions.
     fn draining(&mut self, running: usize);
 
-    /// The trial is over.
+    /// The trial has ended.
     ///
     /// # Errors
-    /// When something of it could not be kept.
+    /// When something of it could not be stored.
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
 
-    /// How a search for the highest rate goes, in a line.
+    /// Progress of a search for the highest rate, in a line.
     fn searching(&mut self, line: &str);
 
-    /// A search is over.
+    /// A search has ended.
     ///
     /// # Errors
-    /// When what it found could not be kept.
+    /// When its result could not be stored.
     fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
 }

@@ -1,5 +1,5 @@
-//! Hears what the loads and the monitors of a trial tell, and ends the trial when
-//! something dies.
+//! Follows the loads, the monitors and the servers of a running trial, and ends the trial when
+//! one of them fails.
 
 mod driven;
 
@@ -16,94 +16,93 @@ use measure::slice::{Phase, Second};
 use crate::Database;
 use crate::early::Early;
 use crate::failure::{Cause, Failure};
-use crate::keeper::Keeper;
 use crate::merge::Merger;
 use crate::monitors::{self, Clock, Monitors};
+use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 
 pub(crate) use driven::Driven;
 
-/// How often it is looked whether the servers still live, and whether the user has
-/// had enough.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often to check whether the servers are alive, and whether the user interrupted.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a load or the monitor tells.
-pub(crate) enum News {
-    /// The load of a server, by its place from 0.
-    Load(usize, LoadNews),
+/// A message to the trial's thread.
+pub(crate) enum Message {
+    /// From an instance's load, by its index from 0.
+    Load(usize, LoadMessage),
     Monitored(MonitorPoint),
 }
 
-/// What a load tells.
-pub(crate) enum LoadNews {
-    /// So many connections are open.
+/// A message from a load.
+pub(crate) enum LoadMessage {
+    /// The number of open connections.
     Connecting(u32),
     Second(Box<Second>),
-    /// So many transactions still run.
+    /// The number of running transactions after the load's end.
     Draining(usize),
     Ended(Result<LoadOutcome, LoadError>),
 }
 
-/// What was heard of a trial so far.
-pub(crate) struct Hearing<'a> {
+/// What is known of a running trial.
+pub(crate) struct TrialMonitor<'a> {
     trial: &'a Trial,
     rig: &'a mut Rig,
     barrier: &'a Barrier,
-    keeper: &'a mut dyn Keeper,
+    observer: &'a mut dyn Observer,
     kinds: Vec<StatementKind>,
-    loads: Vec<Heard>,
+    loads: Vec<LoadState>,
     merger: Merger,
     gather: Gather,
     started_at: String,
     has_measured: bool,
-    watch: Watch,
+    monitoring: Monitoring,
     early: Early,
     stop: &'a Stop,
     /// What ended the trial too early, and its outcome.
     ended_by: Option<(Outcome, Failure)>,
 }
 
-/// What was heard of one load.
-struct Heard {
+/// What is known of one load.
+struct LoadState {
     gather: Gather,
     open: u32,
     running: usize,
     ended: Option<Result<LoadOutcome, LoadError>>,
 }
 
-/// The monitors on their way.
-enum Watch {
-    /// They begin when the load does.
+/// The state of the monitors.
+enum Monitoring {
+    /// They start when the load does.
     Waiting,
     Running(Monitors),
     Over(Metrics),
 }
 
-impl<'a> Hearing<'a> {
+impl<'a> TrialMonitor<'a> {
     pub(crate) fn new(
         trial: &'a Trial,
         rig: &'a mut Rig,
         barrier: &'a Barrier,
         stop: &'a Stop,
-        keeper: &'a mut dyn Keeper,
+        observer: &'a mut dyn Observer,
     ) -> Self {
         let kinds = trial.statement_kinds();
-        let heard = |_| Heard {
+        let initial = |_| LoadState {
             gather: Gather::new(&kinds),
             open: 0,
             running: 0,
             ended: None,
         };
-        let loads: Vec<Heard> = rig.databases().map(heard).collect();
+        let loads: Vec<LoadState> = rig.databases().map(initial).collect();
         Self {
             merger: Merger::new(loads.len()),
             gather: Gather::new(&kinds),
             started_at: wall_clock_of(barrier.origin()),
             has_measured: false,
-            watch: match trial.monitors {
-                true => Watch::Waiting,
-                false => Watch::Over(Metrics::new()),
+            monitoring: match trial.monitors {
+                true => Monitoring::Waiting,
+                false => Monitoring::Over(Metrics::new()),
             },
             early: Early::new(trial),
             stop,
@@ -111,26 +110,26 @@ impl<'a> Hearing<'a> {
             trial,
             rig,
             barrier,
-            keeper,
+            observer,
             kinds,
             loads,
         }
     }
 
-    /// Until every load has ended.
-    pub(crate) fn listen(
+    /// Runs until every load has ended.
+    pub(crate) fn run(
         &mut self,
-        news: &Receiver<News>,
-        tell: &Sender<News>,
+        messages: &Receiver<Message>,
+        sender: &Sender<Message>,
         interrupted: &AtomicBool,
     ) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
-            match news.recv_timeout(LOOK) {
-                Ok(News::Load(place, news)) => self.hear(place, news),
-                Ok(News::Monitored(point)) => self.keeper.monitored(&point),
+            match messages.recv_timeout(POLL_INTERVAL) {
+                Ok(Message::Load(place, message)) => self.observe(place, message),
+                Ok(Message::Monitored(point)) => self.observer.monitored(&point),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
-            self.watch(tell);
+            self.start_monitors(sender);
             if self.ended_by.is_none() {
                 self.ended_by = self.dead_server(false);
             }
@@ -138,33 +137,33 @@ impl<'a> Hearing<'a> {
                 self.stop.interrupt();
             }
         }
-        self.stop_watching();
-        for news in news.try_iter() {
-            if let News::Monitored(point) = news {
-                self.keeper.monitored(&point);
+        self.stop_monitors();
+        for message in messages.try_iter() {
+            if let Message::Monitored(point) = message {
+                self.observer.monitored(&point);
             }
         }
     }
 
-    fn hear(&mut self, place: usize, news: LoadNews) {
+    fn observe(&mut self, place: usize, message: LoadMessage) {
         let Some(load) = self.loads.get_mut(place) else {
             return;
         };
-        match news {
-            LoadNews::Connecting(open) => {
+        match message {
+            LoadMessage::Connecting(open) => {
                 load.open = open;
                 let open = self.loads.iter().map(|load| load.open).sum();
-                let users = self.trial.load.users * self.trial.instances;
-                self.keeper.connecting(open, users);
+                let users = self.trial.load.users * self.trial.topology.instances;
+                self.observer.connecting(open, users);
             }
-            LoadNews::Second(second) => self.second(place, *second),
-            LoadNews::Draining(running) => {
+            LoadMessage::Second(second) => self.second(place, *second),
+            LoadMessage::Draining(running) => {
                 load.running = running;
-                self.stop_watching();
+                self.stop_monitors();
                 let running = self.loads.iter().map(|load| load.running).sum();
-                self.keeper.draining(running);
+                self.observer.draining(running);
             }
-            LoadNews::Ended(ended) => {
+            LoadMessage::Ended(ended) => {
                 load.running = 0;
                 self.merger.end(place);
                 self.merged();
@@ -175,13 +174,13 @@ impl<'a> Hearing<'a> {
 
     fn second(&mut self, place: usize, second: Second) {
         if second.phase == Phase::Drain {
-            self.stop_watching();
+            self.stop_monitors();
         }
         if self.loads.len() > 1
             && let (Some(load), Ok(number)) = (self.loads.get_mut(place), u32::try_from(place + 1))
         {
             load.gather.add(&second);
-            self.keeper.instance_second(number, &second, &self.kinds);
+            self.observer.instance_second(number, &second, &self.kinds);
         }
         self.merger.add(place, second);
         self.merged();
@@ -191,10 +190,10 @@ impl<'a> Hearing<'a> {
         while let Some(second) = self.merger.next() {
             self.gather.add(&second);
             self.has_measured |= second.phase == Phase::Measure;
-            if self.early.hear(&second) {
+            if self.early.observe(&second) {
                 self.stop.enough();
             }
-            self.keeper.second(&second, &self.kinds);
+            self.observer.second(&second, &self.kinds);
         }
     }
 
@@ -251,8 +250,8 @@ impl<'a> Hearing<'a> {
     }
 
     /// Starts the monitors as soon as the loads have begun.
-    fn watch(&mut self, tell: &Sender<News>) {
-        let (Watch::Waiting, Some(begin)) = (&self.watch, self.barrier.begun()) else {
+    fn start_monitors(&mut self, sender: &Sender<Message>) {
+        let (Monitoring::Waiting, Some(begin)) = (&self.monitoring, self.barrier.begun()) else {
             return;
         };
         let clock = Clock {
@@ -260,23 +259,24 @@ impl<'a> Hearing<'a> {
             begin,
             measure: begin + self.trial.load.warmup,
         };
-        let tell = tell.clone();
+        let sender = sender.clone();
         // The trial may end before the monitor does.
-        let tell = Box::new(move |point| drop(tell.send(News::Monitored(point))));
-        self.watch = match monitors::start(self.rig.watched(), clock, tell) {
-            Ok(monitors) => Watch::Running(monitors),
+        let tell = Box::new(move |point| drop(sender.send(Message::Monitored(point))));
+        self.monitoring = match monitors::start(self.rig.watched(), clock, tell) {
+            Ok(monitors) => Monitoring::Running(monitors),
             Err(error) => {
-                self.keeper.note(&format!("nothing is watched: {error}"));
-                Watch::Over(Metrics::new())
+                self.observer
+                    .note(&format!("cannot monitor host and servers: {error}"));
+                Monitoring::Over(Metrics::new())
             }
         };
     }
 
     /// The measure phase is over.
-    fn stop_watching(&mut self) {
-        let over = Watch::Over(Metrics::new());
-        self.watch = match std::mem::replace(&mut self.watch, over) {
-            Watch::Running(monitors) => Watch::Over(monitors.stop()),
+    fn stop_monitors(&mut self) {
+        let over = Monitoring::Over(Metrics::new());
+        self.monitoring = match std::mem::replace(&mut self.monitoring, over) {
+            Monitoring::Running(monitors) => Monitoring::Over(monitors.stop()),
             waiting_or_over => waiting_or_over,
         };
     }
@@ -309,8 +309,8 @@ fn statement_failure(
     let known = database.and_then(|database| database.remedy(error));
     let remedy = known.map(str::to_owned).unwrap_or_else(|| {
         format!(
-            "if the load is to go on in spite of it, use --ignore-errors {}",
-            error.code
+            "to continue despite this error, use --ignore-errors {}",
+            error.code()
         )
     });
     Failure::new(Cause::Interrupted, message).remedy(Some(remedy))

@@ -22,7 +22,7 @@ const NEWS_LIMIT: Duration = Duration::from_secs(5);
 
 /// A server of this process. Dropping it kills it, reaps it, and removes its directory.
 #[derive(Debug)]
-pub struct Private {
+pub struct Node {
     recipe: Recipe,
     /// Stands before `data`: the process ends before its directory goes.
     running: Option<Running>,
@@ -72,7 +72,7 @@ impl Drop for Running {
     }
 }
 
-impl Private {
+impl Node {
     pub(super) fn new(recipe: Recipe, started: Started, data: DataDir) -> Self {
         Self {
             recipe,
@@ -102,7 +102,7 @@ impl Private {
         self.recipe.name()
     }
 
-    /// Its process; `None` after [`Private::kill`].
+    /// Its process; `None` after [`Node::kill`].
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.running.as_ref().map(|running| running.child.id())

@@ -1,0 +1,183 @@
+//! A database of a PostgreSQL server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ::load::{LoadError, LoadOutcome};
+use client::postgres::{Connection, Connector, Error, Target, TargetError, refusal_remedy};
+use client::reactor::Reactor;
+use workload::options::Options;
+use workload::rows::Checksum;
+use workload::session::{FailureKind, SessionError};
+
+use super::POSTGRES;
+use crate::data::{Listener, PrepareError, Prepared, Wanted};
+use crate::database::{Access, Database, Load, Sending};
+use crate::engine::Engine;
+use crate::error::{Cause, EngineError};
+use crate::remote::{Remote, Rows, connected};
+
+/// The database that every server has, unless somebody dropped it; `createdb` connects to it, too.
+const MAINTENANCE_DATABASE: &str = "postgres";
+/// The database does not exist.
+const INVALID_CATALOG_NAME: &str = "3D000";
+/// Somebody else has just created the database.
+const DUPLICATE_DATABASE: &str = "42P04";
+
+/// A database of a server that answers.
+#[derive(Debug)]
+pub(super) struct PostgresDatabase {
+    pub(super) target: Arc<Target>,
+    version: String,
+    tls: Option<String>,
+}
+
+/// Opens the database that a URL names.
+pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, EngineError> {
+    let target = Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
+        .map_err(|error| EngineError::failed(target_cause(&error), error))?;
+    if access.create_database {
+        create_if_missing(&target)?;
+    }
+    Ok(Arc::new(PostgresDatabase::open(target)?))
+}
+
+impl PostgresDatabase {
+    /// Connects once and asks for the version.
+    pub(super) fn open(target: Target) -> Result<Self, EngineError> {
+        let never = AtomicBool::new(false);
+        let (version, tls) = connected(&target, &never, async |connection: &mut Connection| {
+            Ok::<_, Error>((
+                connection.server_version().to_owned(),
+                connection.tls_description(),
+            ))
+        })?;
+        let ends = |c: char| c != '.' && !c.is_ascii_digit();
+        Ok(Self {
+            target: Arc::new(target),
+            // Distributions add their own: "15.10 (Debian 15.10-0+deb12u1)".
+            version: version.split(ends).next().unwrap_or(&version).to_owned(),
+            tls,
+        })
+    }
+}
+
+impl Database for PostgresDatabase {
+    fn engine(&self) -> &'static dyn Engine {
+        POSTGRES
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn shown(&self) -> String {
+        self.target.shown()
+    }
+
+    fn remedy(&self, error: &SessionError) -> Option<&'static str> {
+        if matches!(error.kind, FailureKind::Lost | FailureKind::Away) && error.sqlstate.is_none() {
+            return Some("look into the server's log for why the connection ended");
+        }
+        refusal_remedy(std::str::from_utf8(error.sqlstate.as_ref()?).ok()?)
+    }
+
+    fn prepare(&self, _: &Wanted<'_>, _: Listener<'_>) -> Result<Prepared, PrepareError> {
+        Err(not_yet())
+    }
+
+    fn checksum(&self) -> Result<Checksum, PrepareError> {
+        Err(not_yet())
+    }
+
+    fn read_tables(&self, _: &Options, _: &AtomicBool) -> Result<(), EngineError> {
+        Err(not_yet().into())
+    }
+
+    fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+        let connector = Arc::new(Connector {
+            target: (*self.target).clone(),
+            protocol: sending.protocol,
+            stamp_replies: sending.stamp_replies,
+        });
+        ::load::run(
+            load.spec,
+            &connector,
+            load.workload,
+            load.barrier,
+            load.stop,
+            load.tell,
+        )
+    }
+
+    fn tls(&self) -> Option<String> {
+        self.tls.clone()
+    }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.target.addresses().to_vec()
+    }
+}
+
+impl Remote for Connection {
+    type Target = Target;
+    type Error = Error;
+
+    fn shown(target: &Target) -> String {
+        target.shown()
+    }
+
+    async fn open(target: &Target) -> Result<Self, Error> {
+        Self::open(target).await
+    }
+
+    async fn rows(&mut self, sql: &str) -> Result<Rows, Error> {
+        self.rows(sql).await
+    }
+
+    async fn close(self) {
+        self.close().await;
+    }
+}
+
+/// Creates the database unless it exists; an account without the right to create one can still
+/// use one that does.
+fn create_if_missing(target: &Target) -> Result<(), EngineError> {
+    let internal = |error| EngineError::failed(Cause::Internal, error);
+    let reactor = Reactor::new().map_err(internal)?;
+    match reactor
+        .block_on(Connection::open(target))
+        .map_err(internal)?
+    {
+        Err(error) if error.sqlstate() == Some(INVALID_CATALOG_NAME) => {}
+        Ok(connection) => return reactor.block_on(connection.close()).map_err(internal),
+        // Opening the database reports it.
+        Err(_) => return Ok(()),
+    }
+    let never = AtomicBool::new(false);
+    let maintenance = target.with_database(MAINTENANCE_DATABASE);
+    let name = target.database.replace('"', "\"\"");
+    connected(
+        &maintenance,
+        &never,
+        async |connection: &mut Connection| match connection
+            .run(&format!("CREATE DATABASE \"{name}\""))
+            .await
+        {
+            Err(error) if error.sqlstate() == Some(DUPLICATE_DATABASE) => Ok(()),
+            created => created.map(drop),
+        },
+    )
+}
+
+fn target_cause(error: &TargetError) -> Cause {
+    match error {
+        TargetError::Host { .. } => Cause::Server,
+        TargetError::Url(_) | TargetError::Tls(_) => Cause::Usage,
+    }
+}
+
+fn not_yet() -> PrepareError {
+    PrepareError::Damaged("dyno cannot load data into PostgreSQL yet".to_owned())
+}

@@ -1,0 +1,193 @@
+//! Servers that are reached over the network: one connection to them, whatever its protocol.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ::load::STALL_LIMIT;
+use client::reactor::{Reactor, timeout, unless};
+
+use crate::error::{Cause, EngineError};
+
+/// How long a server may take to show that it is alive.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// Rows as text.
+pub(crate) type Rows = Vec<Vec<Option<String>>>;
+
+/// A connection to a server.
+pub(crate) trait Remote: Sized {
+    /// Which server, as whom.
+    type Target;
+    /// What can go wrong with a connection.
+    type Error: Into<ServerError>;
+
+    /// The server and account, without the password.
+    fn shown(target: &Self::Target) -> String;
+
+    /// Connects and logs in.
+    async fn open(target: &Self::Target) -> Result<Self, Self::Error>;
+
+    /// Runs a statement and gathers its rows.
+    async fn rows(&mut self, sql: &str) -> Result<Rows, Self::Error>;
+
+    /// Closes the connection in the way of its protocol.
+    async fn close(self);
+}
+
+/// A server that failed, or the way to it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ServerError {
+    message: String,
+    remedy: Option<&'static str>,
+    /// Whether it is the server's own answer.
+    is_answer: bool,
+}
+
+impl ServerError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        self.remedy
+    }
+
+    /// Whether the server refused what it was asked, so it is alive and the connection is open.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.is_answer
+    }
+
+    fn hung(server: String, limit: Duration) -> Self {
+        Self {
+            message: format!(
+                "{server} hangs: no reply to a statement for {limit:?}, nor to a new connection"
+            ),
+            remedy: Some(
+                "look into the server's error log, and check its disk and the network between",
+            ),
+            is_answer: false,
+        }
+    }
+}
+
+impl From<client::mysql::Error> for ServerError {
+    fn from(error: client::mysql::Error) -> Self {
+        use client::mysql::Error::{Login, Statement, Withheld};
+        Self {
+            is_answer: matches!(error, Login(_) | Statement { .. } | Withheld { .. }),
+            remedy: error.remedy(),
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<client::postgres::Error> for ServerError {
+    fn from(error: client::postgres::Error) -> Self {
+        use client::postgres::Error::{Login, NoPassword, Statement, Withheld};
+        Self {
+            is_answer: matches!(
+                error,
+                Login(_) | Statement { .. } | Withheld { .. } | NoPassword { .. }
+            ),
+            remedy: error.remedy(),
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<ServerError> for EngineError {
+    fn from(error: ServerError) -> Self {
+        Self::Failed {
+            cause: Cause::Server,
+            message: error.message,
+            remedy: error.remedy.map(str::to_owned),
+        }
+    }
+}
+
+/// Does some work on one connection to a server, unless the user stops or the server hangs
+/// before it is done.
+pub(crate) fn connected<C: Remote, T, E: Into<ServerError>>(
+    target: &C::Target,
+    interrupted: &AtomicBool,
+    work: impl AsyncFnOnce(&mut C) -> Result<T, E>,
+) -> Result<T, EngineError> {
+    let internal = |error| EngineError::failed(Cause::Internal, error);
+    let reactor = Reactor::new().map_err(internal)?;
+    let whole = async {
+        let mut connection = C::open(target).await.map_err(C::Error::into)?;
+        let done = work(&mut connection).await.map_err(E::into)?;
+        connection.close().await;
+        Ok::<_, ServerError>(done)
+    };
+    let stopped = || interrupted.load(Ordering::Relaxed);
+    let whole = unless_hung::<C, _>(target, STALL_LIMIT, || 0, whole);
+    match reactor.block_on(unless(stopped, whole)).map_err(internal)? {
+        Some(done) => Ok(done??),
+        None => Err(EngineError::Interrupted),
+    }
+}
+
+/// Runs `work` on a server for as long as it takes, unless the server hangs: `progress` has
+/// not changed for `limit`, and a new connection is not answered either. So a statement may
+/// take hours, and the work ends at most twice the limit and 10 s after the server hung.
+///
+/// # Errors
+/// When the server hangs; the work is then dropped.
+pub(crate) async fn unless_hung<C: Remote, T>(
+    target: &C::Target,
+    limit: Duration,
+    progress: impl Fn() -> u64,
+    work: impl Future<Output = T>,
+) -> Result<T, ServerError> {
+    let mut work = pin!(work);
+    let mut last = progress();
+    loop {
+        if let Ok(done) = timeout(limit, work.as_mut()).await {
+            return Ok(done);
+        }
+        let now = progress();
+        if now == last && !is_alive::<C>(target).await {
+            return Err(ServerError::hung(C::shown(target), limit));
+        }
+        last = now;
+    }
+}
+
+/// Whether a server answers. A refusal is an answer, too.
+async fn is_alive<C: Remote>(target: &C::Target) -> bool {
+    let asked = async {
+        let mut connection = C::open(target).await?;
+        connection.rows("SELECT 1").await?;
+        connection.close().await;
+        Ok(())
+    };
+    match timeout(ANSWER_LIMIT, asked).await {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => C::Error::into(error).is_answer(),
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use client::TlsOptions;
+    use client::mysql::{Connection, Target};
+    use testkit::MariaDb;
+
+    use super::*;
+
+    #[test]
+    fn a_slow_statement_of_a_healthy_server_is_waited_for() {
+        let server = MariaDb::start(&[]);
+        let url = server.url("sbtest");
+        let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
+        let reactor = Reactor::new().unwrap();
+        let opened = reactor.block_on(Connection::open(&target)).unwrap();
+        let mut connection = opened.unwrap();
+        let limit = Duration::from_millis(300);
+        let work = connection.run("DO SLEEP(3)");
+        let slow = unless_hung::<Connection, _>(&target, limit, || 0, work);
+        reactor.block_on(slow).unwrap().unwrap().unwrap();
+    }
+}
