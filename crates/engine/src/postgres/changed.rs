@@ -4,23 +4,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use client::postgres::{Connection, Error, Target};
-use client::reactor::{Reactor, timeout};
 
 use super::checks::{VACUUMS, WANTED};
 use super::counters::SIZE_QUERY;
 use crate::checks::Said;
 use crate::database::Whereabouts;
+use crate::remote::{ServerError, ask as ask_server};
+use crate::settings;
 
-/// More settings than a server has.
-const MAX_SETTINGS: usize = 2000;
-/// Most characters of a value that are kept.
-const MAX_VALUE_CHARS: usize = 1000;
-/// How long a server may take to answer.
+/// How long a server may take to list its settings.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How long a server may take to answer the questions of checks.
+/// How long a server may take to answer the questions of checks, or where it is.
 const ASK_LIMIT: Duration = Duration::from_secs(3);
-/// Replaces the value of a secret.
-const HIDDEN: &str = "(hidden)";
 
 /// Settings whose values may hold secrets, by parts of their names.
 const SECRET_WORDS: [&str; 9] = [
@@ -36,8 +31,66 @@ const SECRET_WORDS: [&str; 9] = [
     "_command",
 ];
 
-/// What dyno itself sets in its sessions is left out, as is what the server decides at its start
-/// (`override`).
+/// What dyno itself sets in its sessions is left out, as is what the server decides when it starts
+/// (`override`). Values are shown with their units.
 const CHANGED_QUERY: &str = "SELECT name, current_setting(name) FROM pg_settings \
      WHERE source NOT IN ('default', 'override', 'client', 'session') \
      AND setting IS DISTINCT FROM boot_val ORDER BY name";
+
+/// Every setting of a server that is not its default, by name and value, in order of
+/// name. Values that may be secrets are hidden.
+///
+/// # Errors
+/// When the server cannot be reached, refuses, or takes more than 10 s.
+pub(super) fn not_default(target: &Target) -> Result<Vec<(String, String)>, ServerError> {
+    let rows = ask_server(target, LIMIT, async |connection: &mut Connection| {
+        connection.rows(CHANGED_QUERY).await
+    })?;
+    Ok(settings::changed(rows, is_secret))
+}
+
+/// Asks for what checks look at. A setting that the account may not see is absent, as is one that
+/// the version does not have.
+pub(super) fn ask(target: &Target) -> Result<Said, ServerError> {
+    ask_server(target, ASK_LIMIT, async |connection: &mut Connection| {
+        let names = WANTED.join("', '");
+        let sql = format!(
+            "SELECT name, current_setting(name) FROM pg_settings \
+             WHERE name IN ('{names}', 'data_directory') \
+             UNION ALL SELECT '{VACUUMS}', count(*)::text FROM pg_stat_progress_vacuum"
+        );
+        let mut settings = settings::checked(connection.rows(&sql).await?);
+        // An account that may not see the tables still has settings to look at.
+        let data = connection.rows(SIZE_QUERY).await.unwrap_or_default();
+        let data = data.into_iter().flatten().flatten().next();
+        Ok(Said {
+            data_dir: settings.remove("data_directory").map(PathBuf::from),
+            host_name: None,
+            settings,
+            data_bytes: data.and_then(|bytes| bytes.parse().ok()),
+        })
+    })
+}
+
+/// Asks where a server is, and calls `look` while the connection is open.
+pub(super) fn locate(
+    target: &Target,
+    look: &mut dyn FnMut(&Whereabouts),
+) -> Result<(), ServerError> {
+    ask_server(target, ASK_LIMIT, async |connection: &mut Connection| {
+        let rows = connection.rows("SHOW data_directory").await?;
+        let data_dir = rows.into_iter().flatten().flatten().next();
+        let data_dir = PathBuf::from(data_dir.unwrap_or_default());
+        look(&Whereabouts {
+            peer: connection.peer().ok(),
+            pid_file: data_dir.join("postmaster.pid"),
+            data_dir,
+        });
+        Ok::<_, Error>(())
+    })
+}
+
+/// Whether a value may be a secret, by the setting's name.
+pub(super) fn is_secret(name: &str, value: &str) -> bool {
+    !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
+}

@@ -272,3 +272,96 @@ fn metrics(step: &Step) -> Metrics {
     let plain = PLAIN.iter().map(|(name, key)| (*name, get(*key)));
     plain.chain(derived).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::time::{Duration, Instant};
+
+    use measure::metric::{Metric, Reading as How};
+
+    use super::*;
+    use crate::counters::{Reading, derive};
+
+    /// Read from PostgreSQL 15 before and after two seconds of `oltp_read_write`.
+    const READ: [(Key, [u64; 2]); 13] = [
+        (Key::UptimeS, [100, 102]),
+        (Key::CacheHits, [1_000_000, 1_199_000]),
+        (Key::CacheMisses, [5000, 6000]),
+        (Key::CheckpointerPages, [100, 300]),
+        (Key::WriterPages, [10, 20]),
+        (Key::SessionPages, [0, 30]),
+        (Key::Reads, [5000, 6000]),
+        (Key::Writes, [1000, 4000]),
+        (Key::LogBytes, [10 << 20, 14 << 20]),
+        (Key::CheckpointAgeBytes, [7 << 20, 11 << 20]),
+        (Key::CheckpointsRequested, [3, 4]),
+        (Key::DataSetBytes, [256 << 20, 256 << 20]),
+        (Key::BufferBytes, [128 << 20, 128 << 20]),
+    ];
+
+    fn reading(at: Instant, place: usize) -> Reading {
+        let mut reading = Reading::new(&TABLE, at);
+        for (key, values) in READ {
+            reading.set(key as usize, Some(values[place]));
+        }
+        reading
+    }
+
+    #[test]
+    fn metrics_follow_from_two_readings() {
+        let start = Instant::now();
+        let (before, after) = (reading(start, 0), reading(start + Duration::from_secs(2), 1));
+        let metrics = derive(&before, &after).unwrap().metrics();
+        let known = metrics.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let known: BTreeMap<_, f64> = known.collect();
+        assert_eq!(known["cache.requests_per_s"], 100_000.0);
+        assert_eq!(known["cache.hit_pct"], 99.5);
+        assert_eq!(known["cache.working_set_ratio"], 2.0);
+        assert_eq!(known["io.pages_written_per_s"], 120.0);
+        assert_eq!(known["io.read_pct"], 25.0);
+        assert_eq!(known["log.mb_per_s"], 2.0);
+        assert_eq!(known["log.checkpoints_requested_per_min"], 30.0);
+        assert_eq!(known["log.checkpoint_age_bytes"], f64::from(11 << 20));
+        assert!(!known.contains_key("log.fsyncs_per_s"), "not known is not 0");
+        assert!(!known.contains_key("locks.wait_ms_per_s"));
+    }
+
+    #[test]
+    fn a_query_has_a_column_for_each_counter_of_its_version() {
+        let everywhere: BTreeSet<usize> = [13, 14, 15, 16, 17, 18]
+            .into_iter()
+            .flat_map(|major| {
+                let (sql, keys) = query(major);
+                let keys_once: BTreeSet<usize> = keys.iter().map(|key| *key as usize).collect();
+                assert_eq!(keys.len(), keys_once.len(), "{major}: twice in {sql}");
+                let (columns, relations) = sql.split_once(" FROM (").unwrap();
+                for alias in ["a", "b", "c", "d", "i", "l", "w"] {
+                    let is_used = columns
+                        .split(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '_')
+                        .any(|word| word.starts_with(&format!("{alias}.")));
+                    let is_there = format!("{relations},").contains(&format!(" AS {alias},"));
+                    assert!(is_there || !is_used, "{major}: {alias} in {sql}");
+                }
+                keys_once
+            })
+            .collect();
+        let of_feed = [Key::LockMs, Key::ReadMs, Key::LogMs, Key::LatchMs, Key::DataSetBytes];
+        assert_eq!(everywhere.len() + of_feed.len(), KEYS);
+        assert_eq!(query(15).1.len(), everywhere.len() - 1, "it does not count all fsyncs");
+    }
+
+    #[test]
+    fn every_metric_is_in_the_table() {
+        let start = Instant::now();
+        let step = derive(&reading(start, 0), &reading(start + Duration::from_secs(2), 1));
+        for (name, _) in step.unwrap().metrics() {
+            let metric = Metric::find(&format!("server.{name}"));
+            let metric = metric.unwrap_or_else(|| panic!("{name}"));
+            if let Some((_, key)) = PLAIN.iter().find(|(plain, _)| *plain == name) {
+                let is_level = metric.reading == How::Level;
+                assert_eq!(is_level, (TABLE.is_level)(*key as usize), "{name}");
+            }
+        }
+    }
+}

@@ -109,3 +109,125 @@ fn major(version: &str) -> u32 {
     let end = version.find(|c: char| !c.is_ascii_digit());
     version[..end.unwrap_or(version.len())].parse().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use client::TlsOptions;
+    use client::reactor::Reactor;
+    use testkit::{Postgres, PostgresServer};
+
+    use super::*;
+
+    /// Longer than backends keep what they counted to themselves, on a busy machine.
+    const PUBLISHED: Duration = Duration::from_secs(60);
+
+    fn feed(server: &PostgresServer, user: &str) -> Feed {
+        let url = server.url("sbtest");
+        let url = url.replace("root@", &format!("{user}@"));
+        let target = Target::parse_with(&url, None, user, &TlsOptions::default(), &|_| None);
+        Feed::new(Arc::new(target.unwrap()))
+    }
+
+    fn ask(reactor: &Reactor, feed: &mut Feed) -> Reading {
+        reactor.block_on(feed.try_to_ask()).unwrap().unwrap()
+    }
+
+    /// Asks until the server says so.
+    fn ask_until(
+        reactor: &Reactor,
+        feed: &mut Feed,
+        is_so: impl Fn(&Reading) -> bool,
+    ) -> Reading {
+        let start = Instant::now();
+        loop {
+            let reading = ask(reactor, feed);
+            if is_so(&reading) {
+                return reading;
+            }
+            assert!(start.elapsed() < PUBLISHED, "{reading:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[test]
+    fn what_is_done_is_counted() {
+        let server = Postgres::start(&[]);
+        server.sql("CREATE TABLE t (id serial PRIMARY KEY, c text)");
+        let reactor = Reactor::new().unwrap();
+        let mut feed = feed(&server, "root");
+        let before = ask(&reactor, &mut feed);
+        server.sql(
+            "INSERT INTO t (c) SELECT repeat('x', 1000) FROM generate_series(1, 1000);\n\
+             UPDATE t SET c = 'y' WHERE id <= 100; DELETE FROM t WHERE id > 990; CHECKPOINT",
+        );
+        let grown = |reading: &Reading, key: Key| {
+            let place = key as usize;
+            Some(reading.get(place)? - before.get(place)?)
+        };
+        let is_published = |reading: &Reading| grown(reading, Key::RowsInserted) >= Some(1000);
+        let after = ask_until(&reactor, &mut feed, is_published);
+        let grown = |key| grown(&after, key).unwrap();
+        assert_eq!(grown(Key::RowsUpdated), 100);
+        assert_eq!(grown(Key::RowsDeleted), 10);
+        // Checkpoint, and what it did, are published by the process that made it.
+        ask_until(&reactor, &mut feed, |reading| {
+            let place = Key::CheckpointsRequested as usize;
+            reading.get(place) > before.get(place)
+        });
+        assert!(grown(Key::Commits) >= 4);
+        assert!(grown(Key::LogBytes) > 1000 * 1000);
+        let position = &server.sql("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")[0][0];
+        let position: u64 = position.parse().unwrap();
+        assert!(after.get(Key::LogBytes as usize).unwrap() <= position);
+        assert_eq!(after.get(Key::BufferBytes as usize), Some(16 << 20));
+        let size = after.get(Key::DataSetBytes as usize).unwrap();
+        assert!(size < 1 << 20, "{size}: as it was when the feed connected");
+    }
+
+    #[test]
+    fn sessions_that_wait_add_up_to_time() {
+        let server = Postgres::start(&[]);
+        server.sql("CREATE TABLE t (id int)");
+        let reactor = Reactor::new().unwrap();
+        let mut feed = feed(&server, "root");
+        ask(&reactor, &mut feed);
+        std::thread::scope(|scope| {
+            let hold = "BEGIN; LOCK t; SELECT pg_sleep(3); COMMIT";
+            scope.spawn(|| server.sql(hold));
+            let is_held = "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND granted";
+            while server.sql(is_held)[0][0] == "0" {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            scope.spawn(|| server.sql("INSERT INTO t VALUES (1)"));
+            let waits = |reading: &Reading| reading.get(Key::WaitForLocks as usize) == Some(1);
+            let first = ask_until(&reactor, &mut feed, waits);
+            std::thread::sleep(Duration::from_millis(300));
+            let second = ask_until(&reactor, &mut feed, waits);
+            let ms = |reading: &Reading| reading.get(Key::LockMs as usize).unwrap();
+            assert!(ms(&second) >= ms(&first) + 300, "{first:?} {second:?}");
+        });
+    }
+
+    #[test]
+    fn an_account_without_rights_reads_all_of_it() {
+        let server = Postgres::start(&[]);
+        server.sql("CREATE ROLE guest LOGIN");
+        let reactor = Reactor::new().unwrap();
+        let reading = ask(&reactor, &mut feed(&server, "guest"));
+        let keys = query(major(&server.sql("SHOW server_version")[0][0])).1;
+        // Without a table nothing is dead.
+        let known = keys.iter().filter(|key| **key != Key::DeadRows);
+        for key in known {
+            assert!(reading.get(*key as usize).is_some(), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn versions() {
+        for (text, version) in [("15.10 (Debian 15.10-0+deb12u1)", 15), ("18beta1", 18), ("", 0)] {
+            assert_eq!(major(text), version);
+        }
+    }
+}

@@ -1,6 +1,11 @@
 //! PostgreSQL.
 
+mod changed;
+mod checks;
+mod counters;
 mod database;
+mod feed;
+mod units;
 
 use std::path::Path;
 use std::sync::Arc;
