@@ -179,6 +179,30 @@ mod tests {
         assert!(forwarded.contains("container"), "{forwarded}");
     }
 
+    /// Over TCP a child of the server has the connection, over its socket the server itself.
+    #[test]
+    fn a_connections_process_leads_to_its_server() {
+        let server = testkit::Postgres::start(&[]);
+        let data = server.data_dir();
+        let pid = fs::read_to_string(data.join("postmaster.pid")).unwrap();
+        let pid = pid.lines().next().unwrap().parse().unwrap();
+        let directory = server.socket_directory().display();
+        let socket = format!(
+            "postgres://root@/sbtest?host={directory}&port={}",
+            server.port()
+        );
+        for url in [server.url("sbtest"), socket] {
+            let engine = engine::of_url(&url).unwrap();
+            let opened = engine.open(&url, &engine::Access::default(), None);
+            let found = find(&*opened.unwrap()).unwrap();
+            let expected = Found {
+                pid,
+                data_dir: Some(data.clone()),
+            };
+            assert_eq!(found, expected, "{url}");
+        }
+    }
+
     #[test]
     fn a_process_that_works_elsewhere_is_not_the_server() {
         let pid = Some(std::process::id());
