@@ -270,7 +270,7 @@ fn metrics(step: &Step) -> Metrics {
         ),
     ];
     let plain = PLAIN.iter().map(|(name, key)| (*name, get(*key)));
-    plain.chain(derived).collect()
+    plain.chain(derived).map(|(n, v)| (n.to_owned(), v)).collect()
 }
 
 #[cfg(test)]
