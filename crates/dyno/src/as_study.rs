@@ -2,7 +2,6 @@
 //! is what runs, and what the result keeps for `dyno run`.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use lab::{Database, Lab};
 use plan::key::Kind;
@@ -16,15 +15,13 @@ use crate::study_file::Meant;
 
 /// The longest title that a study may have, in characters.
 const LONGEST_TITLE: usize = 200;
-/// A server for a study whose load alone matters.
-const ANY_SERVER: &str = "engine = \"sqlite\"";
 
 /// The study without its server, to check options before any server is reached.
 ///
 /// # Errors
 /// Options that do not fit together.
 pub(crate) fn without_server(args: &BenchArgs) -> Result<Meant, Failure> {
-    let meant = parse(&text(args, "any server", &[ANY_SERVER.to_owned()]))?;
+    let meant = parse(&text(args, "any server", &[any_server()]))?;
     meant.trials(&Lab::default())?;
     Ok(meant)
 }
@@ -46,7 +43,7 @@ pub(crate) fn as_study(
 /// # Errors
 /// Options that do not fit together.
 pub(crate) fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
-    let lines = url_and_login("mysql://any", login).join("\n");
+    let lines = url_and_login("any://server", login).join("\n");
     let meant = parse(&format!("title = \"login\"\n[server]\n{lines}\n"))?;
     let server = meant
         .plan
@@ -68,7 +65,7 @@ fn parse(text: &str) -> Result<Meant, Failure> {
         let help = help.filter(|help| !help.is_empty());
         Failure::new(Exit::Usage, as_options(&message)).remedy(help)
     };
-    let study = Study::parse("dyno bench", text).map_err(refused)?;
+    let study = Study::parse("dyno bench", text, engine::catalog()).map_err(refused)?;
     let plan = study.plan().map_err(refused)?;
     let text = study.as_run();
     Ok(Meant { study, plan, text })
@@ -129,14 +126,22 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
     said.map(|(name, _)| name).collect()
 }
 
+/// A server that costs nothing to start, for a study whose load alone matters.
+fn any_server() -> String {
+    let engines = engine::ENGINES.iter();
+    let mut in_process = engines.filter(|engine| engine.in_process().is_some());
+    let name = in_process.next().map_or("", |engine| engine.name());
+    format!("engine = {}", quoted(name))
+}
+
 /// The lines of `[server]`.
 fn server(args: &BenchArgs, database: &Database) -> Vec<String> {
-    if !database.is_in_process() {
+    let Some(in_process) = database.engine().in_process() else {
         return url_and_login(&database.shown(), &args.connection.login);
-    }
-    vec![match sqlite(&args.url) {
+    };
+    vec![match (in_process.absolute_url)(&args.url) {
         Some(url) => format!("url = {}", quoted(&url)),
-        None => ANY_SERVER.to_owned(),
+        None => format!("engine = {}", quoted(in_process.engine.name())),
     }]
 }
 
@@ -161,22 +166,6 @@ fn toml(kind: &Kind, value: &Value) -> String {
         (_, Value::Boolean(_) | Value::Integer(_)) => value.to_string(),
         (_, Value::Text(_) | Value::Url(_)) => quoted(&value.to_string()),
     }
-}
-
-/// The URL of a database of SQLite from anywhere; `None` of a temporary one without
-/// settings, which a study has without a URL.
-fn sqlite(url: &str) -> Option<String> {
-    let rest = url.strip_prefix("sqlite:").unwrap_or(url);
-    let rest = rest.strip_prefix("//").unwrap_or(rest);
-    let (path, settings) = match rest.split_once('?') {
-        Some((path, settings)) => (path, format!("?{settings}")),
-        None => (rest, String::new()),
-    };
-    if path.is_empty() {
-        return (!settings.is_empty()).then(|| format!("sqlite://{settings}"));
-    }
-    let whole = std::path::absolute(path).unwrap_or_else(|_| Path::new(path).to_owned());
-    Some(format!("sqlite://{}{settings}", whole.display()))
 }
 
 /// A string of TOML.
@@ -232,7 +221,12 @@ mod tests {
 
     #[test]
     fn without_options_it_is_a_study_of_defaults() {
-        let study = Study::parse("s.toml", "title = \"t\"\nserver.engine = \"sqlite\"").unwrap();
+        let study = Study::parse(
+            "s.toml",
+            "title = \"t\"\nserver.engine = \"sqlite\"",
+            engine::catalog(),
+        )
+        .unwrap();
         assert_eq!(trial("").load, study.plan().unwrap().trials[0].load);
         assert_eq!(trial("").data, study.plan().unwrap().trials[0].data);
     }
@@ -288,27 +282,5 @@ mod tests {
         assert!(text.contains(line), "{text}");
         let text = meant("").unwrap().text;
         assert!(!text.contains("No key"), "{text}");
-    }
-
-    #[test]
-    fn a_database_is_found_from_anywhere() {
-        for (url, found) in [
-            ("sqlite:", None),
-            ("sqlite://", None),
-            (
-                "sqlite:?journal_mode=off",
-                Some("sqlite://?journal_mode=off"),
-            ),
-            (
-                "sqlite:/a/b?synchronous=full",
-                Some("sqlite:///a/b?synchronous=full"),
-            ),
-            ("sqlite:///a/b", Some("sqlite:///a/b")),
-        ] {
-            assert_eq!(sqlite(url).as_deref(), found, "{url}");
-        }
-        let here = std::env::current_dir().unwrap();
-        let found = format!("sqlite://{}/a.db", here.display());
-        assert_eq!(sqlite("sqlite:a.db"), Some(found));
     }
 }

@@ -158,7 +158,8 @@ fn differing(base: &Settings, new: &Settings) -> Vec<Meant> {
 
 /// Of a study that cannot be read, such as that of a benchmark, nothing is known.
 fn settings(text: &str, variant: Option<&str>) -> Settings {
-    let plan = Study::parse_as_run("study.toml", text).and_then(|study| study.plan());
+    let plan = Study::parse_as_run("study.toml", text, engine::catalog());
+    let plan = plan.and_then(|study| study.plan());
     let trials = plan.map_or(Vec::new(), |plan| plan.trials);
     let mut settings = Settings::new();
     for trial in trials {

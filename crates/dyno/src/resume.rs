@@ -145,7 +145,12 @@ fn handed_on(trial: &Trial) -> Option<impl PartialEq> {
     // Tables that begin empty do so whatever rows are wanted.
     let has_rows = !trial.workload.begins_empty();
     let rows = has_rows.then_some((trial.options.tables, trial.options.rows, trial.seed));
-    (spec.reset == Reset::None).then_some((spec.engine, directory, trial.topology.instances, rows))
+    (spec.reset == Reset::None).then_some((
+        &spec.engine.value,
+        directory,
+        trial.topology.instances,
+        rows,
+    ))
 }
 
 /// `kernel: Linux 6.1 when it was begun, Linux 6.12 here`, for each fact that both tell
@@ -215,7 +220,7 @@ fn engine<'a>(
             let program = |spec: &EngineSpec| {
                 let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.clone());
                 let version = spec.version.as_ref().map(|version| version.value.clone());
-                (spec.engine, basedir, version)
+                (spec.engine.value.clone(), basedir, version)
             };
             let same = known.iter().find(|(one, _)| program(one) == program(spec));
             if let Some((_, engine)) = same {

@@ -228,7 +228,7 @@ impl Meant {
 
 /// What a study has dyno start.
 fn started(spec: &EngineSpec) -> Place {
-    match engine::by_name(spec.engine.name()).and_then(engine::Engine::in_process) {
+    match engine::by_name(&spec.engine).and_then(engine::Engine::in_process) {
         Some(engine) => Place::Temporary(engine),
         None => Place::Private(Box::new(spec.clone())),
     }
@@ -250,7 +250,10 @@ fn options(planned: &plan::Trial, distribution: Distribution) -> Options {
         auto_inc: data.auto_inc,
         create_secondary: data.create_secondary,
         secondary: data.secondary,
-        storage_engine: data.storage_engine.clone(),
+        storage_engine: match &data.storage_engine {
+            Some(name) => name.clone(),
+            None => Options::default().storage_engine,
+        },
         point_selects: transaction.point_selects,
         range_selects: transaction.range_selects,
         simple_ranges: transaction.simple_ranges,
@@ -288,7 +291,8 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
-    let study = Study::parse_with_overrides(&path, &text, &overrides).map_err(usage)?;
+    let study = Study::parse_with_overrides(&path, &text, &overrides, engine::catalog());
+    let study = study.map_err(usage)?;
     let workloads = WorkloadName::ALL.map(WorkloadName::name);
     study
         .check_words(&[("load.workload", &workloads)])

@@ -99,7 +99,7 @@ fn a_result_directory_has_all_files_and_a_report_that_loads_nothing() {
     assert!(!page.contains("@import url(") && page.contains("<html"));
     // The study is the benchmark again, for `dyno run`.
     let text = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
-    let study = study::Study::parse("study.toml", &text).unwrap();
+    let study = study::Study::parse("study.toml", &text, engine::catalog()).unwrap();
     assert_eq!(study.plan().unwrap().trials.len(), 1);
 }
 

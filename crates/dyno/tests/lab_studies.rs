@@ -256,7 +256,12 @@ fn each_study_has_its_papers_sizes() {
     ] {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
         let text = std::fs::read_to_string(format!("{path}/{name}.toml")).unwrap();
-        let study = study::Study::parse_with_overrides(name, &text, &[("sizes", "paper")]);
+        let study = study::Study::parse_with_overrides(
+            name,
+            &text,
+            &[("sizes", "paper")],
+            engine::catalog(),
+        );
         let plan = study.unwrap().plan().unwrap();
         let trial = plan.trials.iter().find(|trial| trial.label == label);
         assert_eq!(trial.unwrap().data.rows, rows, "{name}");

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::ENGINES;
+use plan::EngineTraits;
 use workload::schema::Dialect;
 
 use crate::database::{Access, Database};
@@ -57,6 +58,29 @@ pub struct InProcess {
     pub version: &'static str,
     /// The URL of a temporary database.
     pub temporary_url: &'static str,
+    /// A database's URL that is valid in any working directory; `None`: it names a temporary
+    /// database without settings.
+    pub absolute_url: fn(&str) -> Option<String>,
+}
+
+/// What the reader of studies must know of the engines that dyno can start.
+pub fn catalog() -> &'static [EngineTraits] {
+    static CATALOG: LazyLock<Vec<EngineTraits>> = LazyLock::new(|| {
+        let traits = |engine: &dyn Engine| EngineTraits {
+            name: engine.name(),
+            schemes: engine.schemes(),
+            is_process: engine.in_process().is_none(),
+            reserved_setting: match engine.server() {
+                Some(server) => server.reserved_setting(),
+                None => |_| None,
+            },
+        };
+        let engines = ENGINES.into_iter();
+        let can_start =
+            |engine: &&dyn Engine| engine.in_process().is_some() || engine.server().is_some();
+        engines.filter(can_start).map(traits).collect()
+    });
+    &CATALOG
 }
 
 /// The engine that a study calls `name`.

@@ -45,6 +45,9 @@ pub trait Server: Engine {
     /// Whether the value of a setting may be a secret; `name` is a [`Server::plain_name`].
     fn is_secret(&self, name: &str, value: &str) -> bool;
 
+    /// Tells why a study cannot make the setting of a name; `None` if it can.
+    fn reserved_setting(&self) -> fn(&str) -> Option<&'static str>;
+
     /// Rejects settings that cannot be written to a configuration file, or that the laboratory
     /// makes itself.
     ///

@@ -85,7 +85,12 @@ impl Lab {
             let Place::Private(spec) = &trial.place else {
                 continue;
             };
-            let asked = (&spec.engine, &spec.basedir, &spec.version, config(spec));
+            let asked = (
+                &spec.engine.value,
+                &spec.basedir,
+                &spec.version,
+                config(spec),
+            );
             if asked.3.is_empty() || checked.contains(&asked) {
                 continue;
             }

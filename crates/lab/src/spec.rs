@@ -21,7 +21,7 @@ pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
 
 /// How the servers of a study are started.
 pub(crate) fn engine_of(spec: &EngineSpec) -> Result<&'static dyn Server, Failure> {
-    let name = spec.engine.name();
+    let name = spec.engine.as_str();
     let engine = engine::by_name(name).and_then(Engine::server);
     engine.ok_or_else(|| Failure::new(Cause::Internal, format!("{name} has no servers")))
 }
@@ -60,7 +60,7 @@ pub(crate) fn placed(spec: &EngineSpec, node: &Node, error: LabError) -> Failure
         LabError::PortTaken { .. } => spec.port.as_ref().map(|port| port.span),
         LabError::Engine(EngineError::NoServer { .. }) => match &spec.basedir {
             Some(basedir) => Some(basedir.span),
-            None => Some(spec.span),
+            None => Some(spec.engine.span),
         },
         _ => None,
     };

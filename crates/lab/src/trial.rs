@@ -290,7 +290,7 @@ impl Trial {
         match &self.place {
             Place::Given(database) => Some(database.engine()),
             Place::Temporary(built_in) => Some(built_in.engine),
-            Place::Private(spec) => engine::by_name(spec.engine.name()),
+            Place::Private(spec) => engine::by_name(&spec.engine),
         }
     }
 

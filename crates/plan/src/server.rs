@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::{Span, Spanned, redact_url};
+use crate::{Spanned, redact_url};
 
 /// The server under load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,11 +57,8 @@ choice! {
 /// `engine` has its default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EngineSpec {
-    /// Which engine.
-    pub engine: Engine,
-    /// Where the engine was typed.
-    #[serde(skip)]
-    pub span: Span,
+    /// Name of the engine, one of the [`crate::EngineTraits`] that the study was read with.
+    pub engine: Spanned<String>,
     /// Absolute path of the directory that its programs are in; `None`: the usual places.
     pub basedir: Option<Spanned<PathBuf>>,
     /// Leading components of the version it must have, such as `10.11`: numbers
@@ -87,25 +84,6 @@ impl EngineSpec {
             let rest = actual.strip_prefix(wanted.as_str());
             rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
         })
-    }
-}
-
-choice! {
-    /// An engine that dyno can start.
-    Engine {
-        /// SQLite, in process, on a temporary database.
-        Sqlite = "sqlite",
-        /// MariaDB.
-        MariaDb = "mariadb",
-        /// MySQL.
-        MySql = "mysql",
-    }
-}
-
-impl Engine {
-    /// Whether it runs as a process of its own.
-    pub fn is_process(self) -> bool {
-        self != Self::Sqlite
     }
 }
 

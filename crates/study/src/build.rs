@@ -5,14 +5,15 @@ use crate::order;
 use crate::point::{Failure, Point, defaults};
 use plan::key::VARIANT;
 use plan::{
-    Arrivals, Data, Engine, EngineSpec, FindMax, Limited, Load, LoginSpec, Node, Order, Pace, Plan,
-    Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction, Trial, Until, Volume,
+    Arrivals, Data, EngineSpec, EngineTraits, FindMax, Limited, Load, LoginSpec, Node, Order, Pace,
+    Plan, Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction, Trial, Until,
+    Volume,
 };
 
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
-pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
+pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, Failure> {
     let defaults = defaults()?;
     let grounds = content.grounds();
     let point = |index| Point::at(index, content, &grounds, &defaults);
@@ -32,7 +33,7 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
                 label.push(format!("repeat {repeat}"));
             }
             let number = trials.len() + 1;
-            trials.push(trial(&at, number, repeat, label)?);
+            trials.push(trial(&at, engines, number, repeat, label)?);
         }
     }
     Ok(Plan {
@@ -82,7 +83,14 @@ fn thresholds(content: &Content) -> Vec<ThresholdSpec> {
     content.thresholds.iter().map(spec).collect()
 }
 
-fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Result<Trial, Failure> {
+fn trial(
+    at: &Point<'_>,
+    engines: &[EngineTraits],
+    number: usize,
+    repeat: u32,
+    label: Vec<String>,
+) -> Result<Trial, Failure> {
+    let is_process = is_process(at, engines)?;
     Ok(Trial {
         number,
         label: if label.is_empty() {
@@ -92,24 +100,32 @@ fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Resu
         },
         repeat,
         variant: at.variant().map(str::to_owned),
-        server: server(at)?,
+        server: server(at, is_process)?,
         data: data(at)?,
         load: load(at)?,
         transaction: transaction(at)?,
-        topology: topology(at)?,
+        topology: topology(at, is_process)?,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
     })
 }
 
-fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
+/// Whether dyno starts the servers as processes of their own.
+fn is_process(at: &Point<'_>, engines: &[EngineTraits]) -> Result<bool, Failure> {
+    let name: Option<String> = at.maybe("server.engine")?;
+    let is_process = |name: String| {
+        let mut engines = engines.iter().filter(|engine| engine.is_process);
+        engines.any(|engine| engine.name == name)
+    };
+    Ok(name.is_some_and(is_process))
+}
+
+fn server(at: &Point<'_>, is_process: bool) -> Result<ServerSpec, Failure> {
     if let Some(url) = at.maybe_spanned("server.url")? {
         return Ok(ServerSpec::Url(url, Box::new(login(at)?)));
     }
-    let engine = at.spanned::<Engine>("server.engine")?;
     let mut spec = EngineSpec {
-        engine: engine.value,
-        span: engine.span,
+        engine: at.spanned("server.engine")?,
         basedir: None,
         version: None,
         port: None,
@@ -118,7 +134,7 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
         cold_data: true,
     };
     // In a study of several engines the keys below are for the others.
-    if spec.engine.is_process() {
+    if is_process {
         spec.basedir = at.maybe_spanned("server.basedir")?;
         spec.version = at.maybe_spanned("server.version")?;
         spec.port = at.maybe_spanned("server.port")?;
@@ -129,9 +145,8 @@ fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
     Ok(ServerSpec::Engine(Box::new(spec)))
 }
 
-fn topology(at: &Point<'_>) -> Result<Topology, Failure> {
-    let engine: Option<Engine> = at.maybe("server.engine")?;
-    let node = match engine.is_some_and(Engine::is_process) {
+fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, Failure> {
+    let node = match is_process {
         true => Node {
             site: Site::Host {
                 cpus: at.maybe_spanned("server.cpus")?,
@@ -167,7 +182,7 @@ fn data(at: &Point<'_>) -> Result<Data, Failure> {
         auto_inc: at.get("data.auto_inc")?,
         create_secondary: at.get("data.create_secondary")?,
         secondary: at.get("data.secondary")?,
-        storage_engine: at.get("data.storage_engine")?,
+        storage_engine: at.maybe("data.storage_engine")?,
     })
 }
 

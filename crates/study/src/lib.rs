@@ -14,6 +14,7 @@ mod build;
 mod check;
 mod content;
 mod effect;
+mod engines;
 mod error;
 mod likely;
 mod name;
@@ -31,6 +32,5 @@ mod walk;
 
 pub use error::{Location, Problem, StudyError};
 pub use reference::reference_markdown;
-pub use setting::reserved_setting;
 pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study};
 pub use walk::overrides::read_option;

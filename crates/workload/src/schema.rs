@@ -105,7 +105,7 @@ impl TableSpec {
         let key = if self.secondary {
             words.secondary_key
         } else {
-            Some("PRIMARY KEY (id)")
+            Some("PRIMARY KEY (id)").filter(|_| !words.adds_primary_key)
         };
         let key = key.map(|key| format!(",\n  {key}")).unwrap_or_default();
         let options = words
@@ -132,6 +132,9 @@ impl TableSpec {
         let name = table_name(table);
         if self.secondary && words.secondary_key.is_none() {
             statements.push(format!("CREATE INDEX xid_{table} ON {name}(id)"));
+        }
+        if !self.secondary && words.adds_primary_key {
+            statements.push(format!("ALTER TABLE {name} ADD PRIMARY KEY (id)"));
         }
         if self.create_secondary {
             statements.push(format!("CREATE INDEX k_{table} ON {name}(k)"));

@@ -6,10 +6,10 @@ mod database;
 mod feed;
 mod flavor;
 mod load;
-mod lock;
 mod log;
 mod option_file;
 mod programs;
+mod reserved;
 mod root;
 mod server;
 mod sessions;
@@ -17,7 +17,6 @@ mod settings;
 
 pub(crate) use flavor::Flavor;
 pub use flavor::{MARIADB, MYSQL};
-pub use load::prepare_mysql as prepare;
 
 use client::mysql::Connection;
 

@@ -12,6 +12,7 @@ use workload::schema::Dialect;
 
 use super::database::{self, MysqlDatabase};
 use super::flavor::{Flavor, HELP};
+use super::reserved::reserved_setting;
 use super::{checks, log, option_file, programs, root, settings};
 use crate::checks::Facts;
 use crate::database::{Access, Database};
@@ -131,6 +132,10 @@ impl Server for Flavor {
 
     fn is_secret(&self, name: &str, value: &str) -> bool {
         settings::is_secret(name, value)
+    }
+
+    fn reserved_setting(&self) -> fn(&str) -> Option<&'static str> {
+        reserved_setting
     }
 
     fn check_settings(&self, config: &Settings) -> Result<(), EngineError> {

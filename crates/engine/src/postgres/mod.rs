@@ -5,6 +5,7 @@ mod checks;
 mod counters;
 mod database;
 mod feed;
+mod load;
 mod units;
 
 use std::path::Path;

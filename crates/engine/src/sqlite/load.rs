@@ -128,7 +128,7 @@ fn build(
     tell: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), PrepareError> {
     let run = |sql: &str| connection.execute_batch(sql).map_err(failed(sql));
-    run(&mark_loading(spec, table))?;
+    run(&mark_loading(Dialect::Sqlite, spec, table))?;
     run(&drop_table(table))?;
     run(&spec.create(Dialect::Sqlite, table))?;
     let rows = spec.table_rows(table)?;
@@ -145,7 +145,7 @@ fn build(
     for sql in spec.finish(Dialect::Sqlite, table) {
         run(&sql)?;
     }
-    run(&mark_ready(spec, table, checksum))
+    run(&mark_ready(Dialect::Sqlite, spec, table, checksum))
 }
 
 fn insert(

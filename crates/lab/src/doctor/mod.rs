@@ -173,8 +173,8 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<ServerFacts>
     let mut servers = Vec::new();
     for (spec, trial, asked) in planned {
         let same = |known: &EngineSpec| {
-            (known.engine, &known.basedir, &known.version)
-                == (spec.engine, &spec.basedir, &spec.version)
+            (&known.engine.value, &known.basedir, &known.version)
+                == (&spec.engine.value, &spec.basedir, &spec.version)
         };
         let found = match programs.iter().find(|(known, _)| same(known)) {
             Some((_, found)) => found.clone(),
@@ -185,8 +185,8 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<ServerFacts>
             }
         };
         let name = match planned.len() {
-            1 => spec.engine.name().to_owned(),
-            _ => format!("{} of {}", spec.engine.name(), trial.label),
+            1 => spec.engine.value.clone(),
+            _ => format!("{} of {}", spec.engine.value, trial.label),
         };
         let Ok(engine) = crate::spec::engine_of(spec) else {
             continue;
