@@ -115,7 +115,7 @@ impl From<ServerError> for EngineError {
 pub(crate) fn ask<C: Remote, T>(
     target: &C::Target,
     limit: Duration,
-    question: impl AsyncFnOnce(&mut C) -> Result<T, C::Error>,
+    question: impl AsyncFnOnce(&mut C) -> Result<T, ServerError>,
 ) -> Result<T, ServerError> {
     let asked = async {
         let mut connection = C::open(target).await?;
@@ -129,8 +129,10 @@ pub(crate) fn ask<C: Remote, T>(
         is_answer: false,
     };
     match Reactor::new().and_then(|reactor| reactor.block_on(timeout(limit, asked))) {
-        Ok(Ok(answer)) => answer.map_err(C::Error::into),
-        Ok(Err(_)) => Err(failed(format!("the server gave no answer within {limit:?}"))),
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => Err(failed(format!(
+            "the server gave no answer within {limit:?}"
+        ))),
         Err(error) => Err(failed(format!("cannot ask the server: {error}"))),
     }
 }

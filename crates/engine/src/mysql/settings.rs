@@ -39,7 +39,7 @@ const SECRET_WORDS: [&str; 10] = [
 pub(super) fn not_default(target: &Target) -> Result<Vec<(String, String)>, ServerError> {
     let rows = ask_server(target, LIMIT, async |connection: &mut Connection| {
         let sql = flavor(connection).changed_settings;
-        connection.rows(sql).await
+        Ok(connection.rows(sql).await?)
     })?;
     Ok(settings::changed(rows, is_secret))
 }

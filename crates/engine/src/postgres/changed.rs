@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use client::postgres::{Connection, Error, Target};
+use client::postgres::{Connection, Target};
 
 use super::checks::{VACUUMS, WANTED};
 use super::counters::SIZE_QUERY;
@@ -44,7 +44,7 @@ const CHANGED_QUERY: &str = "SELECT name, current_setting(name) FROM pg_settings
 /// When the server cannot be reached, refuses, or takes more than 10 s.
 pub(super) fn not_default(target: &Target) -> Result<Vec<(String, String)>, ServerError> {
     let rows = ask_server(target, LIMIT, async |connection: &mut Connection| {
-        connection.rows(CHANGED_QUERY).await
+        Ok(connection.rows(CHANGED_QUERY).await?)
     })?;
     Ok(settings::changed(rows, is_secret))
 }
@@ -86,7 +86,7 @@ pub(super) fn locate(
             pid_file: data_dir.join("postmaster.pid"),
             data_dir,
         });
-        Ok::<_, Error>(())
+        Ok(())
     })
 }
 

@@ -241,7 +241,10 @@ fn metrics(step: &Step) -> Metrics {
         .zip(get(Key::WriterPages))
         .zip(get(Key::SessionPages));
     let derived = [
-        ("cache.requests_per_s", cache.map(|(hits, misses)| hits + misses)),
+        (
+            "cache.requests_per_s",
+            cache.map(|(hits, misses)| hits + misses),
+        ),
         (
             "cache.hit_pct",
             cache.and_then(|(hits, misses)| percent(hits, hits + misses)),
@@ -270,7 +273,10 @@ fn metrics(step: &Step) -> Metrics {
         ),
     ];
     let plain = PLAIN.iter().map(|(name, key)| (*name, get(*key)));
-    plain.chain(derived).map(|(n, v)| (n.to_owned(), v)).collect()
+    plain
+        .chain(derived)
+        .map(|(n, v)| (n.to_owned(), v))
+        .collect()
 }
 
 #[cfg(test)]
@@ -311,10 +317,15 @@ mod tests {
     #[test]
     fn metrics_follow_from_two_readings() {
         let start = Instant::now();
-        let (before, after) = (reading(start, 0), reading(start + Duration::from_secs(2), 1));
+        let (before, after) = (
+            reading(start, 0),
+            reading(start + Duration::from_secs(2), 1),
+        );
         let metrics = derive(&before, &after).unwrap().metrics();
-        let known = metrics.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        let known: BTreeMap<_, f64> = known.collect();
+        let known = metrics
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
+        let known: BTreeMap<String, f64> = known.map(|(n, v)| (n.to_string(), v)).collect();
         assert_eq!(known["cache.requests_per_s"], 100_000.0);
         assert_eq!(known["cache.hit_pct"], 99.5);
         assert_eq!(known["cache.working_set_ratio"], 2.0);
@@ -323,7 +334,10 @@ mod tests {
         assert_eq!(known["log.mb_per_s"], 2.0);
         assert_eq!(known["log.checkpoints_requested_per_min"], 30.0);
         assert_eq!(known["log.checkpoint_age_bytes"], f64::from(11 << 20));
-        assert!(!known.contains_key("log.fsyncs_per_s"), "not known is not 0");
+        assert!(
+            !known.contains_key("log.fsyncs_per_s"),
+            "not known is not 0"
+        );
         assert!(!known.contains_key("locks.wait_ms_per_s"));
     }
 
@@ -346,15 +360,28 @@ mod tests {
                 keys_once
             })
             .collect();
-        let of_feed = [Key::LockMs, Key::ReadMs, Key::LogMs, Key::LatchMs, Key::DataSetBytes];
+        let of_feed = [
+            Key::LockMs,
+            Key::ReadMs,
+            Key::LogMs,
+            Key::LatchMs,
+            Key::DataSetBytes,
+        ];
         assert_eq!(everywhere.len() + of_feed.len(), KEYS);
-        assert_eq!(query(15).1.len(), everywhere.len() - 1, "it does not count all fsyncs");
+        assert_eq!(
+            query(15).1.len(),
+            everywhere.len() - 1,
+            "it does not count all fsyncs"
+        );
     }
 
     #[test]
     fn every_metric_is_in_the_table() {
         let start = Instant::now();
-        let step = derive(&reading(start, 0), &reading(start + Duration::from_secs(2), 1));
+        let step = derive(
+            &reading(start, 0),
+            &reading(start + Duration::from_secs(2), 1),
+        );
         for (name, _) in step.unwrap().metrics() {
             let metric = Metric::find(&format!("server.{name}"));
             let metric = metric.unwrap_or_else(|| panic!("{name}"));

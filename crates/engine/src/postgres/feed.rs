@@ -135,11 +135,7 @@ mod tests {
     }
 
     /// Asks until the server says so.
-    fn ask_until(
-        reactor: &Reactor,
-        feed: &mut Feed,
-        is_so: impl Fn(&Reading) -> bool,
-    ) -> Reading {
+    fn ask_until(reactor: &Reactor, feed: &mut Feed, is_so: impl Fn(&Reading) -> bool) -> Reading {
         let start = Instant::now();
         loop {
             let reading = ask(reactor, feed);
@@ -196,7 +192,8 @@ mod tests {
         std::thread::scope(|scope| {
             let hold = "BEGIN; LOCK t; SELECT pg_sleep(3); COMMIT";
             scope.spawn(|| server.sql(hold));
-            let is_held = "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND granted";
+            let is_held =
+                "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND granted";
             while server.sql(is_held)[0][0] == "0" {
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -226,7 +223,11 @@ mod tests {
 
     #[test]
     fn versions() {
-        for (text, version) in [("15.10 (Debian 15.10-0+deb12u1)", 15), ("18beta1", 18), ("", 0)] {
+        for (text, version) in [
+            ("15.10 (Debian 15.10-0+deb12u1)", 15),
+            ("18beta1", 18),
+            ("", 0),
+        ] {
             assert_eq!(major(text), version);
         }
     }

@@ -25,7 +25,9 @@ pub(super) fn bytes(text: &str, unit: u64) -> Option<u64> {
         suffix => MEMORY.iter().find(|(name, _)| *name == suffix)?.1,
     };
     let bytes = number * unit as f64;
-    (0.0..u64::MAX as f64).contains(&bytes).then_some(bytes as u64)
+    (0.0..u64::MAX as f64)
+        .contains(&bytes)
+        .then_some(bytes as u64)
 }
 
 /// A time in milliseconds; one without a unit counts in `unit` milliseconds. Negative values

@@ -44,10 +44,14 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             },
         },
         judge: |server| {
-            valued(server, "default_transaction_isolation", |value| match value {
-                "read committed" | "read uncommitted" => Level::Passed,
-                _ => Level::Careful,
-            })
+            valued(
+                server,
+                "default_transaction_isolation",
+                |value| match value {
+                    "read committed" | "read uncommitted" => Level::Passed,
+                    _ => Level::Careful,
+                },
+            )
         },
     },
     Check {
@@ -90,7 +94,9 @@ fn connections(server: &Facts) -> Seen {
 }
 
 fn timeouts(server: &Facts) -> Seen {
-    let known = TIMEOUTS.iter().filter_map(|name| Some((*name, ms(server, name, 1.0)?)));
+    let known = TIMEOUTS
+        .iter()
+        .filter_map(|name| Some((*name, ms(server, name, 1.0)?)));
     let known: Vec<(&str, f64)> = known.collect();
     match known.iter().find(|(_, limit)| *limit > 0.0) {
         _ if known.is_empty() => server.unseen(TIMEOUTS[0]),
@@ -132,9 +138,15 @@ mod tests {
     #[test]
     fn sessions_have_the_usual_isolation_and_no_limits() {
         let isolation = |level| {
-            check("transaction-isolation", &[("default_transaction_isolation", level)])
+            check(
+                "transaction-isolation",
+                &[("default_transaction_isolation", level)],
+            )
         };
-        assert_eq!([isolation("read committed"), isolation("serializable")], [Passed, Careful]);
+        assert_eq!(
+            [isolation("read committed"), isolation("serializable")],
+            [Passed, Careful]
+        );
         let server = with(&[("statement_timeout", "0"), ("lock_timeout", "1s")]);
         assert_eq!(
             timeouts(&server),

@@ -61,7 +61,9 @@ pub(in crate::postgres) fn of(version: &str) -> impl Iterator<Item = (&'static s
         .and_then(|major| major.parse().ok())
         .unwrap_or(0);
     let settings = SETTINGS.into_iter().filter(move |_| major >= OLDEST);
-    let changes = CHANGES.into_iter().filter(move |(since, ..)| major >= *since);
+    let changes = CHANGES
+        .into_iter()
+        .filter(move |(since, ..)| major >= *since);
     settings.chain(changes.map(|(_, name, value)| (name, value)))
 }
 

@@ -137,7 +137,10 @@ mod tests {
     #[test]
     fn switches() {
         let judge = |id, value| check(id, &[(&id.replace('-', "_"), value)]);
-        assert_eq!([judge("fsync", "on"), judge("fsync", "off")], [Passed, Spoils]);
+        assert_eq!(
+            [judge("fsync", "on"), judge("fsync", "off")],
+            [Passed, Spoils]
+        );
         assert_eq!(judge("full-page-writes", "off"), Careful);
         assert_eq!(judge("data-checksums", "on"), Note);
         assert_eq!(judge("wal-sync-method", "open_datasync"), Note);
@@ -145,7 +148,12 @@ mod tests {
 
     #[test]
     fn a_standby_that_commits_wait_for_is_noted() {
-        let judge = |names| check("synchronous-standbys", &[("synchronous_standby_names", names)]);
+        let judge = |names| {
+            check(
+                "synchronous-standbys",
+                &[("synchronous_standby_names", names)],
+            )
+        };
         assert_eq!([judge(""), judge("FIRST 1 (a, b)")], [Passed, Note]);
     }
 }

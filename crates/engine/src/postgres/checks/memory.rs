@@ -113,15 +113,17 @@ fn data(server: &Facts) -> Seen {
     };
     let seen = format!("{BUFFERS}: {shown}, data of {}", shown_bytes(data));
     match data > buffers {
-        true => Seen::note(seen).with("NEEDED", size(server, (data + data / 4).next_multiple_of(DEFAULT_BYTES))),
+        true => Seen::note(seen).with(
+            "NEEDED",
+            size(server, (data + data / 4).next_multiple_of(DEFAULT_BYTES)),
+        ),
         false => Seen::passed(seen),
     }
 }
 
 fn huge_pages(server: &Facts) -> Seen {
     const NAME: &str = "huge_pages";
-    let (Some(buffers), Some(wanted)) =
-        (bytes(server, BUFFERS, PAGE_BYTES), server.text(NAME))
+    let (Some(buffers), Some(wanted)) = (bytes(server, BUFFERS, PAGE_BYTES), server.text(NAME))
     else {
         return server.unseen(NAME);
     };

@@ -132,7 +132,9 @@ mod tests {
     use crate::{Server, by_name};
 
     fn postgres() -> &'static dyn Server {
-        by_name("postgres").and_then(|engine| engine.server()).unwrap()
+        by_name("postgres")
+            .and_then(|engine| engine.server())
+            .unwrap()
     }
 
     /// A server with these settings on this host, whose memory is 16 GiB.
@@ -148,6 +150,8 @@ mod tests {
             chosen: BTreeSet::new(),
             varied: BTreeSet::new(),
             planned: false,
+            data_dir: None,
+            elsewhere: None,
             memory_bytes: Some(16 << 30),
             servers: 1,
             data_bytes: None,

@@ -86,7 +86,12 @@ fn statements(server: &Facts) -> Seen {
             .with("USUAL", usual)
     };
     if matches!(kind, "all" | "mod") {
-        return found(Level::Spoils, format!("{statement}: {kind}"), statement, "none");
+        return found(
+            Level::Spoils,
+            format!("{statement}: {kind}"),
+            statement,
+            "none",
+        );
     }
     if least_ms == 0.0 {
         return found(Level::Spoils, format!("{duration}: 0"), duration, "-1");
@@ -106,7 +111,12 @@ fn statements(server: &Facts) -> Seen {
         }
     }
     match least_ms > 0.0 {
-        true => found(Level::Note, format!("{duration}: {least_ms} ms"), duration, "-1"),
+        true => found(
+            Level::Note,
+            format!("{duration}: {least_ms} ms"),
+            duration,
+            "-1",
+        ),
         false => Seen::passed(format!("{statement}: {kind}, {duration}: -1")),
     }
 }
@@ -116,7 +126,12 @@ fn loads(server: &Facts, library: &str) -> Option<bool> {
     let lists = PRELOADED.iter().filter_map(|name| server.text(name));
     let lists: Vec<&str> = lists.collect();
     let names = || lists.iter().flat_map(|list| list.split(','));
-    let is_it = |name: &str| name.trim().trim_matches('"').trim_end_matches(".so").ends_with(library);
+    let is_it = |name: &str| {
+        name.trim()
+            .trim_matches('"')
+            .trim_end_matches(".so")
+            .ends_with(library)
+    };
     match names().any(is_it) {
         true => Some(true),
         false => (lists.len() == PRELOADED.len()).then_some(false),
@@ -168,7 +183,12 @@ mod tests {
             ("log_statement_sample_rate", "1"),
             ("log_transaction_sample_rate", "0"),
         ];
-        let judge = |name, value| check("statement-logging", &[&QUIET[..], &[(name, value)]].concat());
+        let judge = |name, value| {
+            check(
+                "statement-logging",
+                &[&QUIET[..], &[(name, value)]].concat(),
+            )
+        };
         assert_eq!(judge("log_statement", "ddl"), Passed);
         assert_eq!(judge("log_statement", "all"), Spoils);
         assert_eq!(judge("log_min_duration_statement", "0"), Spoils);
@@ -178,7 +198,10 @@ mod tests {
         assert_eq!(judge("log_transaction_sample_rate", "0.1"), Careful);
         let all = statements(&with(&[&QUIET[..], &[("log_statement", "all")]].concat()));
         let found = Seen::spoils("log_statement: all");
-        assert_eq!(all, found.with("SETTING", "log_statement").with("USUAL", "none"));
+        assert_eq!(
+            all,
+            found.with("SETTING", "log_statement").with("USUAL", "none")
+        );
     }
 
     #[test]
@@ -206,9 +229,22 @@ mod tests {
     #[test]
     fn timing_and_assertions() {
         let timing = |io, wal| {
-            check("io-timing", &[("track_io_timing", io), ("track_wal_io_timing", wal)])
+            check(
+                "io-timing",
+                &[("track_io_timing", io), ("track_wal_io_timing", wal)],
+            )
         };
-        assert_eq!([timing("off", "off"), timing("on", "off"), timing("off", "on")], [Passed, Note, Note]);
-        assert_eq!(check("debug-assertions", &[("debug_assertions", "on")]), Spoils);
+        assert_eq!(
+            [
+                timing("off", "off"),
+                timing("on", "off"),
+                timing("off", "on")
+            ],
+            [Passed, Note, Note]
+        );
+        assert_eq!(
+            check("debug-assertions", &[("debug_assertions", "on")]),
+            Spoils
+        );
     }
 }

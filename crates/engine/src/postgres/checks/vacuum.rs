@@ -40,8 +40,9 @@ fn autovacuum(server: &Facts) -> Seen {
     match (server.is_on(autovacuum), server.is_on(counts)) {
         (None, _) => server.unseen(autovacuum),
         (Some(false), _) => Seen::careful(format!("{autovacuum}: off")),
-        (Some(true), Some(false)) => Seen::careful(format!("{autovacuum}: on, {counts}: off"))
-            .with(autovacuum, counts),
+        (Some(true), Some(false)) => {
+            Seen::careful(format!("{autovacuum}: on, {counts}: off")).with(autovacuum, counts)
+        }
         (Some(true), _) => Seen::passed(format!("{autovacuum}: on")),
     }
 }
@@ -66,7 +67,10 @@ mod tests {
     #[test]
     fn autovacuum_needs_counts() {
         let judge = |on, counts| {
-            check("autovacuum", &[("autovacuum", on), ("track_counts", counts)])
+            check(
+                "autovacuum",
+                &[("autovacuum", on), ("track_counts", counts)],
+            )
         };
         assert_eq!(
             [judge("on", "on"), judge("off", "on"), judge("on", "off")],

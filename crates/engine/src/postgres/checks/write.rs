@@ -50,9 +50,11 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             let Some(time) = ms(server, "checkpoint_timeout", SECOND_MS) else {
                 return server.unseen("checkpoint_timeout");
             };
-            valued(server, "checkpoint_timeout", |_| match time < CHECKPOINT_MS {
-                true => Level::Careful,
-                false => Level::Passed,
+            valued(server, "checkpoint_timeout", |_| {
+                match time < CHECKPOINT_MS {
+                    true => Level::Careful,
+                    false => Level::Passed,
+                }
             })
         },
     },
@@ -221,7 +223,10 @@ mod tests {
         let levels = ["1GB", "1024", "2GB", "16GB"].map(size);
         assert_eq!(levels, [Careful, Careful, Note, Passed]);
         let time = |value| check("checkpoint-timeout", &[("checkpoint_timeout", value)]);
-        assert_eq!(["5min", "1h", "30s", "30"].map(time), [Passed, Passed, Careful, Careful]);
+        assert_eq!(
+            ["5min", "1h", "30s", "30"].map(time),
+            [Passed, Passed, Careful, Careful]
+        );
         let target = |value| {
             let name = "checkpoint_completion_target";
             check("checkpoint-completion-target", &[(name, value)])
@@ -235,7 +240,10 @@ mod tests {
             let settings = [("archive_mode", mode), ("archive_command", command)];
             check("archiving", &settings)
         };
-        assert_eq!([judge("off", ""), judge("on", ""), judge("on", "cp")], [Passed, Careful, Note]);
+        assert_eq!(
+            [judge("off", ""), judge("on", ""), judge("on", "cp")],
+            [Passed, Careful, Note]
+        );
         assert_eq!(check("archiving", &[("archive_mode", "on")]), Note);
     }
 
@@ -263,7 +271,10 @@ mod tests {
             server.turning_disk = turns;
             page_cost(&server).level()
         };
-        assert_eq!([judge("4", Some(false)), judge("1.1", Some(false))], [Note, Passed]);
+        assert_eq!(
+            [judge("4", Some(false)), judge("1.1", Some(false))],
+            [Note, Passed]
+        );
         assert_eq!([judge("4", Some(true)), judge("4", None)], [Passed, Unseen]);
     }
 }
