@@ -35,9 +35,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Benchmark one server: prepare its data, warm up, run, report.
-    #[command(
-        after_help = "Examples:\n  dyno bench mysql://root@127.0.0.1:3306/sbtest --threads 64 --time 60s\n  dyno bench 'mysql://root@localhost/sbtest?socket=/run/mysqld/mysqld.sock' --workload oltp_point_select\n  dyno bench sqlite: --threads 4 --time 10s\n  dyno bench mysql://bench@db1/sbtest --find-max --p99 20ms\n  dyno bench mysql://bench@db1/sbtest --rate 500 --option-file ~/.my.cnf"
-    )]
+    #[command(after_help = bench::examples())]
     Bench(Box<BenchArgs>),
     /// Run a study: one file that describes an experiment.
     #[command(
@@ -50,9 +48,7 @@ pub(crate) enum Command {
     )]
     Plan(StudyArgs),
     /// Look for what will spoil a measurement, on this host and in a server.
-    #[command(
-        after_help = "Changes nothing. docs/doctor.md explains every check, with its source.\n\nExamples:\n  dyno doctor\n  dyno doctor mysql://root@127.0.0.1:3306/sbtest\n  dyno doctor --study studies/p2-scale-up.toml"
-    )]
+    #[command(after_help = study::doctor_examples())]
     Doctor(DoctorArgs),
     /// Write the report of a result again.
     #[command(after_help = "Example:\n  dyno report results/20260101T120000Z-scale-up")]
@@ -92,7 +88,7 @@ pub(crate) enum Command {
     Man,
 }
 
-/// The command line with the words of other tools that mean the same.
+/// The command line, which also takes the options of other tools that mean the same.
 pub(crate) fn command() -> clap::Command {
     Cli::command().mut_subcommand("bench", habits::with_aliases)
 }
@@ -100,7 +96,7 @@ pub(crate) fn command() -> clap::Command {
 /// Reads the command line. Help, the version and clap's own errors are printed, and end dyno.
 ///
 /// # Errors
-/// A word of another tool that means something else here.
+/// An option of another tool that means something else here.
 pub(crate) fn parse() -> Result<Cli, Failure> {
     let mut arguments: Vec<_> = std::env::args_os().collect();
     if arguments.get(1).is_some_and(|command| command == "bench") {
@@ -123,15 +119,29 @@ pub(crate) fn parse() -> Result<Cli, Failure> {
     }
 }
 
-const START: &str = "Start here:
-  dyno run studies/quickstart.toml         a first study, without any server
-  dyno bench mysql://root@127.0.0.1/sbtest  one benchmark of a server that runs";
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 a threshold failed, 2 bad usage or bad study,
 3 a server could not be started or reached, 4 interrupted (partial results kept),
 5 internal error.";
 
 fn after_help() -> String {
-    format!("{START}\n\n{EXIT_CODES}\n\n{}", environment::section())
+    let url = example_url("root@127.0.0.1");
+    format!(
+        "Start here:
+  dyno run studies/quickstart.toml  run a first study; needs no server
+  dyno bench {url}
+                                    benchmark a server that is already running
+
+{EXIT_CODES}
+
+{}",
+        environment::section()
+    )
+}
+
+/// The URL of a server's database, for examples.
+fn example_url(host: &str) -> String {
+    let scheme = engine::servers().next().map_or("", |any| any.scheme());
+    format!("{scheme}://{host}/sbtest")
 }
 
 #[derive(Debug, Args)]

@@ -19,7 +19,7 @@ mod settings;
 mod sqlite;
 
 pub use database::{Access, Database, Load, Sending, Whereabouts};
-pub use engine::{Engine, InProcess, by_name, catalog, of_url};
+pub use engine::{Engine, InProcess, by_name, catalog, in_process, of_url, servers};
 pub use error::{Cause, EngineError, Searched};
 pub use mysql::{MARIADB, MYSQL};
 pub use postgres::POSTGRES;

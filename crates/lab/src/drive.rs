@@ -164,7 +164,6 @@ fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use engine::Access;
     use engine::data::{Listener, Mode};
 
     use super::*;
@@ -174,8 +173,7 @@ mod tests {
     #[test]
     fn loads_end_when_nobody_listens_any_more() {
         let dir = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", dir.path().join("data").display());
-        let database = engine::SQLITE.open(&url, &Access::default(), None).unwrap();
+        let database = crate::testing::database(dir.path());
         let (trial, never) = (trial(), AtomicBool::new(false));
         let listener = Listener {
             tell: &mut |_| {},

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::StatementProtocol;
@@ -62,7 +63,7 @@ pub(crate) fn trial() -> Trial {
         label: "test".to_owned(),
         point: Vec::new(),
         repeat: 1,
-        place: Place::Temporary(engine::SQLITE.in_process().unwrap()),
+        place: Place::Temporary(engine::in_process().next().unwrap()),
         topology: plan::Topology::default(),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
@@ -96,6 +97,13 @@ pub(crate) fn trial() -> Trial {
         },
         workers: None,
     }
+}
+
+/// A database in a file of this directory.
+pub(crate) fn database(dir: &Path) -> Arc<dyn engine::Database> {
+    let engine = engine::in_process().next().unwrap().engine;
+    let url = format!("{}:{}", engine.scheme(), dir.join("data").display());
+    engine.open(&url, &engine::Access::default(), None).unwrap()
 }
 
 /// Ignores everything.

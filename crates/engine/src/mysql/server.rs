@@ -81,6 +81,10 @@ impl Engine for Flavor {
         self.schemes
     }
 
+    fn url_syntax(&self) -> String {
+        format!("{}://USER@HOST:PORT/DATABASE[?socket=FILE]", self.name)
+    }
+
     fn dialect(&self) -> Dialect {
         Dialect::Mysql
     }

@@ -33,6 +33,10 @@ impl Engine for Sqlite {
         &["sqlite"]
     }
 
+    fn url_syntax(&self) -> String {
+        "sqlite:[FILE]".to_owned()
+    }
+
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
     }

@@ -327,14 +327,14 @@ mod tests {
     fn only_options_below_the_directory_tell_a_process() {
         let is = |cmdline: &[u8]| names_option_below(cmdline, Path::new("/c/run/ab"));
         assert!(is(
-            b"/usr/sbin/mariadbd\0--defaults-file=/c/run/ab/s1.cnf\0"
+            b"/usr/sbin/dbserver\0--defaults-file=/c/run/ab/s1.cnf\0"
         ));
         assert!(is(b"sh\0--datadir=/c/run/ab/s1/data\0--x\0"));
         assert!(!is(
-            b"/usr/sbin/mariadbd\0--defaults-file=/c/run/abc/s1.cnf\0"
+            b"/usr/sbin/dbserver\0--defaults-file=/c/run/abc/s1.cnf\0"
         ));
         assert!(!is(b"less\0/c/run/ab/s1/error.log\0"));
-        assert!(!is(b"mysqld\0--datadir=/data/c/run/ab/s1\0"));
+        assert!(!is(b"dbserver\0--datadir=/data/c/run/ab/s1\0"));
         assert!(!is(b""));
     }
 }
