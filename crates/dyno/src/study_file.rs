@@ -307,6 +307,9 @@ pub(crate) fn unknown_column(column: &str) -> Option<String> {
     if measure::column::is_known(&full_name(column)) {
         return None;
     }
+    if let Some(present) = engine::renamed_metric(column) {
+        return Some(format!("it is now called `{present}`"));
+    }
     let names = measure::column::all_names();
     Some(
         match plan::nearest(column, names.iter().map(String::as_str)) {

@@ -34,7 +34,7 @@ pub trait Engine: fmt::Debug + Send + Sync {
     }
 
     /// Its dialect of SQL.
-    fn dialect(&self) -> Dialect;
+    fn dialect(&self) -> &'static Dialect;
 
     /// Opens the database that a URL names and asks it for its version. `directory` holds the
     /// temporary databases of an engine that runs in process.

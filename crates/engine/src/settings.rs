@@ -13,9 +13,15 @@ const MAX_CHECKED_CHARS: usize = 200;
 /// Replaces the value of a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// Settings that are not the defaults, from rows of name and value.
-pub(crate) fn changed(rows: Rows, is_secret: fn(&str, &str) -> bool) -> Vec<(String, String)> {
-    let shown = pairs(rows).map(|(name, value)| {
+/// Settings that are not the defaults, from rows of name and value, without those that no two
+/// servers of a host share.
+pub(crate) fn changed(
+    rows: Rows,
+    per_server: &[&str],
+    is_secret: fn(&str, &str) -> bool,
+) -> Vec<(String, String)> {
+    let shared = pairs(rows).filter(|(name, _)| !per_server.contains(&name.as_str()));
+    let shown = shared.map(|(name, value)| {
         let value = match is_secret(&name, &value) {
             true => HIDDEN.to_owned(),
             false => value.chars().take(MAX_VALUE_CHARS).collect(),
@@ -52,8 +58,9 @@ mod tests {
             row("a", &"x".repeat(5000)),
             row("b", "secret"),
             vec![Some("c".to_owned()), None],
+            row("port", "1"),
         ];
-        let changed = changed(rows.clone(), |name, _| name == "b");
+        let changed = changed(rows.clone(), &["port"], |name, _| name == "b");
         assert_eq!(changed.len(), 2);
         assert_eq!(changed[0].1.len(), MAX_VALUE_CHARS);
         assert_eq!(changed[1].1, HIDDEN);

@@ -36,7 +36,7 @@ fn target(server: &Server) -> Target {
 
 /// What the server has.
 fn stored(server: &Server, table: u32) -> Checksum {
-    let sql = format!("SELECT {} FROM sbtest{table}", Checksum::MYSQL_COLUMNS);
+    let sql = format!("SELECT {} FROM sbtest{table}", testkit::CHECKSUM_COLUMNS);
     let cells = server.sql(&sql).concat();
     Checksum {
         count: cells[0].parse().unwrap(),

@@ -132,6 +132,11 @@ fn every_stretch_is_whole_and_everything_in_it_is_known() {
     assert!(metrics["monitor.cpu_ms"].mean > 0.0);
 }
 
+fn is_counted_by_server(name: &str) -> bool {
+    let metric = measure::metric::Metric::find(name).unwrap();
+    metric.group.is_of_server_counters()
+}
+
 /// The same names from both, but for what an engine does not count.
 #[test]
 fn mariadb_and_mysql_tell_the_same_but_for_the_flushes_of_the_log() {
@@ -141,22 +146,23 @@ fn mariadb_and_mysql_tell_the_same_but_for_the_flushes_of_the_log() {
         // In a stretch without IO its share would be one of nothing.
         until(&points, |point| {
             server.sql("UPDATE t SET c = IF(c = 'y', 'z', 'y')");
-            has(point, "server.innodb.io_read_share")
+            has(point, "server.io.read_pct")
         });
         let metrics = monitors.stop();
         let names = metrics.into_keys();
-        let ours = names.filter(|name| name.starts_with("server[1].innodb."));
+        let ours =
+            names.filter(|name| name.starts_with("server[1].") && is_counted_by_server(name));
         ours.collect::<Vec<_>>()
     };
     let mut mysql = names(&MySql::start(&["--skip-log-bin"]));
     let mariadb = names(&MariaDb::start(&[]));
     let all: Vec<_> = measure::metric::METRICS
         .iter()
-        .filter(|metric| metric.name.starts_with("server.innodb."))
+        .filter(|metric| metric.group.is_of_server_counters())
         .map(|metric| measure::metric::bracketed(metric.name, "1"))
         .collect();
     assert!(all.iter().all(|name| mysql.contains(name)), "{mysql:?}");
-    mysql.retain(|name| !name.ends_with("log_fsyncs_per_s"));
+    mysql.retain(|name| !name.ends_with("log.fsyncs_per_s"));
     assert_eq!(mariadb, mysql);
 }
 
@@ -165,7 +171,7 @@ fn a_server_that_is_killed_is_absent_and_one_that_comes_back_is_there() {
     let mut server = MariaDb::start(&[]);
     let (monitors, points) = watch(vec![watched(1, &server)]);
     let cpu = "server[1].cpu";
-    let reads = "server[1].innodb.data_reads_per_s";
+    let reads = "server[1].io.reads_per_s";
     until(&points, |point| has(point, cpu) && has(point, reads));
     server.kill();
     let gone = until(&points, |point| !has(point, cpu) && !has(point, reads));
@@ -195,7 +201,7 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
     };
     send(&silent, Signal::STOP);
     let (monitors, points) = watch(vec![watched(1, &server), other]);
-    let (cpu, reads) = ("server[1].cpu", "server[1].innodb.data_reads_per_s");
+    let (cpu, reads) = ("server[1].cpu", "server[1].io.reads_per_s");
     until(&points, |point| has(point, reads));
     send(&server, Signal::STOP);
     let hung = until(&points, |point| !has(point, reads));

@@ -37,7 +37,7 @@ fn obtain(home: &Home, installed: &Installed, options: &Options) -> Result<Templ
 fn checksum(server: &lab::servers::Node, tables: u32) -> String {
     let mut all = Checksum::default();
     for table in 1..=tables {
-        let columns = Checksum::MYSQL_COLUMNS;
+        let columns = testkit::CHECKSUM_COLUMNS;
         let rows = private::sql(server, &format!("SELECT {columns} FROM sbtest{table}")).unwrap();
         let number = |at: usize| rows[0][at].clone().unwrap();
         all.merge(Checksum {

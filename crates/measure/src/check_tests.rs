@@ -17,8 +17,8 @@ fn input() -> Input {
         setup: Setup {
             workload: "oltp_read_write".into(),
             options: String::new(),
-            engine: "MariaDB 10.11.14".into(),
-            server: "mysql://sbtest@localhost/sbtest".into(),
+            engine: "Engine 10.11.14".into(),
+            server: "engine://sbtest@localhost/sbtest".into(),
             tls: None,
             instances: 1,
             threads: 4,

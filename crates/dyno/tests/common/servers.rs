@@ -43,7 +43,10 @@ pub fn database(server: &Server, name: &str) -> String {
 
 /// Row count and checksum of a table, as the server computes them.
 pub fn server_checksum(server: &Server, table: &str) -> Checksum {
-    let rows = server.sql(&format!("SELECT {} FROM {table}", Checksum::MYSQL_COLUMNS));
+    let rows = server.sql(&format!(
+        "SELECT {} FROM {table}",
+        testkit::CHECKSUM_COLUMNS
+    ));
     Checksum {
         count: rows[0][0].parse().unwrap(),
         xor: rows[0][1].parse().unwrap(),

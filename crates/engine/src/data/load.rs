@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A connection that can load tables.
 pub(crate) trait Loads: Locks + 'static {
     /// The server's dialect of SQL.
-    const DIALECT: Dialect;
+    const DIALECT: &'static Dialect;
     /// Lists the table and the name of each column of the tables `sbtest…` and `dyno_tables`
     /// that the connection sees, in order.
     const LIST_COLUMNS: &'static str;
@@ -89,7 +89,7 @@ pub(crate) fn prepare<C: Loads>(
     let mut first = guard.run(opened::<C>(target))?;
     guard.run(lock::take(&mut first, lock::WAIT_LIMIT, listener.tell))?;
     let found = guard.run(inspect(&mut first, tables, &spec))?;
-    let todo = state::plan(&found, wanted, &spec, listener.tell)?;
+    let todo = state::plan(&found, wanted, &spec, C::DIALECT, listener.tell)?;
     if todo.missing.is_empty() {
         reactor.block_on(first.close())?;
         return Ok(todo.prepared);

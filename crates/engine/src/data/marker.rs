@@ -25,13 +25,13 @@ pub(crate) struct Mark {
 }
 
 /// Marks a table as being loaded.
-pub(crate) fn mark_loading(dialect: Dialect, spec: &TableSpec, table: u32) -> String {
+pub(crate) fn mark_loading(dialect: &Dialect, spec: &TableSpec, table: u32) -> String {
     mark(dialect, spec, table, "loading", Checksum::default())
 }
 
 /// Marks a table as complete.
 pub(crate) fn mark_ready(
-    dialect: Dialect,
+    dialect: &Dialect,
     spec: &TableSpec,
     table: u32,
     checksum: Checksum,
@@ -39,20 +39,26 @@ pub(crate) fn mark_ready(
     mark(dialect, spec, table, "ready", checksum)
 }
 
-fn mark(dialect: Dialect, spec: &TableSpec, table: u32, state: &str, checksum: Checksum) -> String {
+fn mark(
+    dialect: &Dialect,
+    spec: &TableSpec,
+    table: u32,
+    state: &str,
+    checksum: Checksum,
+) -> String {
     // A spec has no quote but JSON's.
     let spec = serde_json::to_string(spec)
         .unwrap_or_default()
         .replace('\'', "''");
     let (name, count, xor) = (table_name(table), checksum.count, checksum.xor);
     let row = format!("{MARKER_TABLE} VALUES ('{name}', '{state}', '{spec}', {count}, {xor})");
-    match dialect {
-        Dialect::Mysql => format!("REPLACE INTO {row}"),
-        Dialect::Sqlite | Dialect::Postgres => format!(
-            "INSERT INTO {row} ON CONFLICT (name) DO UPDATE SET state = excluded.state, \
-             spec = excluded.spec, row_count = excluded.row_count, checksum = excluded.checksum"
-        ),
+    if !dialect.has_on_conflict {
+        return format!("REPLACE INTO {row}");
     }
+    format!(
+        "INSERT INTO {row} ON CONFLICT (name) DO UPDATE SET state = excluded.state, \
+         spec = excluded.spec, row_count = excluded.row_count, checksum = excluded.checksum"
+    )
 }
 
 impl Mark {

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use client::mysql::{Connection, Error};
+use client::mysql::{Connection, DIALECT, Error};
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
@@ -42,7 +42,7 @@ impl Locks for Connection {
 }
 
 impl Loads for Connection {
-    const DIALECT: Dialect = Dialect::Mysql;
+    const DIALECT: &'static Dialect = &DIALECT;
     const LIST_COLUMNS: &'static str = "SELECT table_name, column_name \
          FROM information_schema.columns WHERE table_schema = DATABASE() \
          AND (table_name LIKE 'sbtest%' OR table_name = 'dyno_tables') \

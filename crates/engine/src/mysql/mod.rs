@@ -15,6 +15,7 @@ mod server;
 mod sessions;
 mod settings;
 
+pub use counters::renamed_metric;
 pub(crate) use flavor::Flavor;
 pub use flavor::{MARIADB, MYSQL};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::mysql::{Connection, Error, Target, TlsMode, TlsOptions};
+use client::mysql::{Connection, DIALECT, Error, Target, TlsMode, TlsOptions};
 use client::reactor::Reactor;
 use measure::finding::check::Check;
 use workload::schema::Dialect;
@@ -85,8 +85,8 @@ impl Engine for Flavor {
         format!("{}://USER@HOST:PORT/DATABASE[?socket=FILE]", self.name)
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::Mysql
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
     }
 
     fn open(

@@ -31,8 +31,31 @@ const SECRET_WORDS: [&str; 10] = [
     "init_",
 ];
 
+/// Settings that no two servers on a host share: they say nothing about how a server performs.
+const PER_SERVER: [&str; 19] = [
+    "basedir",
+    "bind_address",
+    "datadir",
+    "general_log_file",
+    "hostname",
+    "init_file",
+    "log_bin_basename",
+    "log_error",
+    "mysqlx_port",
+    "mysqlx_socket",
+    "pid_file",
+    "port",
+    "replica_load_tmpdir",
+    "secure_file_priv",
+    "server_uuid",
+    "slave_load_tmpdir",
+    "slow_query_log_file",
+    "socket",
+    "tmpdir",
+];
+
 /// Every setting of a server that is not its default, by name and value, in order of
-/// name. Values that may be secrets are hidden.
+/// name, without [`PER_SERVER`]. Values that may be secrets are hidden.
 ///
 /// # Errors
 /// When the server cannot be reached, refuses, or takes more than 10 s.
@@ -41,7 +64,7 @@ pub(super) fn not_default(target: &Target) -> Result<Vec<(String, String)>, Serv
         let sql = flavor(connection).changed_settings;
         Ok(connection.rows(sql).await?)
     })?;
-    Ok(settings::changed(rows, is_secret))
+    Ok(settings::changed(rows, &PER_SERVER, is_secret))
 }
 
 /// Asks for what checks look at.

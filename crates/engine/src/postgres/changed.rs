@@ -31,6 +31,19 @@ const SECRET_WORDS: [&str; 9] = [
     "_command",
 ];
 
+/// Settings that no two servers on a host share: they say nothing about how a server performs.
+const PER_SERVER: [&str; 9] = [
+    "cluster_name",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "listen_addresses",
+    "log_directory",
+    "log_filename",
+    "port",
+    "unix_socket_directories",
+];
+
 /// What dyno itself sets in its sessions is left out, as is what the server decides when it starts
 /// (`override`). Values are shown with their units.
 const CHANGED_QUERY: &str = "SELECT name, current_setting(name) FROM pg_settings \
@@ -46,7 +59,7 @@ pub(super) fn not_default(target: &Target) -> Result<Vec<(String, String)>, Serv
     let rows = ask_server(target, LIMIT, async |connection: &mut Connection| {
         Ok(connection.rows(CHANGED_QUERY).await?)
     })?;
-    Ok(settings::changed(rows, is_secret))
+    Ok(settings::changed(rows, &PER_SERVER, is_secret))
 }
 
 /// Asks for what checks look at. A setting that the account may not see is absent, as is one that

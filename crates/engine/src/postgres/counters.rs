@@ -273,10 +273,7 @@ fn metrics(step: &Step) -> Metrics {
         ),
     ];
     let plain = PLAIN.iter().map(|(name, key)| (*name, get(*key)));
-    plain
-        .chain(derived)
-        .map(|(n, v)| (n.to_owned(), v))
-        .collect()
+    plain.chain(derived).collect()
 }
 
 #[cfg(test)]
@@ -325,7 +322,7 @@ mod tests {
         let known = metrics
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)));
-        let known: BTreeMap<String, f64> = known.map(|(n, v)| (n.to_string(), v)).collect();
+        let known: BTreeMap<_, f64> = known.collect();
         assert_eq!(known["cache.requests_per_s"], 100_000.0);
         assert_eq!(known["cache.hit_pct"], 99.5);
         assert_eq!(known["cache.working_set_ratio"], 2.0);

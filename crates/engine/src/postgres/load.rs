@@ -45,7 +45,7 @@ impl Locks for Connection {
 }
 
 impl Loads for Connection {
-    const DIALECT: Dialect = Dialect::Postgres;
+    const DIALECT: &'static Dialect = &client::postgres::DIALECT;
     const LIST_COLUMNS: &'static str = "SELECT c.relname, a.attname \
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid \
          WHERE pg_catalog.pg_table_is_visible(c.oid) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \

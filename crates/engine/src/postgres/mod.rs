@@ -36,8 +36,8 @@ impl Engine for Postgres {
         &client::postgres::SCHEMES
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres
+    fn dialect(&self) -> &'static Dialect {
+        &client::postgres::DIALECT
     }
 
     fn open(

@@ -81,7 +81,7 @@ fn a_baseline_is_the_same_point_of_another_result() {
     let mut other_load = trial(&[("threads", "4")], 300.0);
     other_load.setup.workload = "oltp_insert".into();
     let mut other_engine = trial(&[("threads", "8")], 300.0);
-    other_engine.setup.engine = "SQLite 3".into();
+    other_engine.setup.engine = "Other 3".into();
     let base = result(vec![
         trial(&[("threads", "1"), ("rows", "9")], 100.0),
         trial(&[("threads", "2")], 200.0),
@@ -104,7 +104,7 @@ fn a_baseline_is_the_same_point_of_another_result() {
             "missed",
             "missed: the baseline has no such point",
             "missed: the baseline did other work: workload oltp_insert, here oltp_read_write",
-            "missed: the baseline is of SQLite",
+            "missed: the baseline is of Other",
         ]
     );
     assert_eq!(judgements[1].limit, Some(190.0));
