@@ -104,6 +104,6 @@ pub(super) fn locate(
 }
 
 /// Whether a value may be a secret, by the setting's name.
-pub(super) fn is_secret(name: &str, value: &str) -> bool {
+fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
 }

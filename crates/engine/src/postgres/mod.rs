@@ -6,7 +6,6 @@ mod counters;
 mod database;
 mod feed;
 mod load;
-mod units;
 
 use std::path::Path;
 use std::sync::Arc;
