@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
 use client::mysql::{Connection, Connector, Error, Target, TargetError, refusal_remedy};
-use client::reactor::Reactor;
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::table_name;

@@ -7,29 +7,16 @@ use client::postgres::{Connection, Target};
 
 use super::checks::{VACUUMS, WANTED};
 use super::counters::SIZE_QUERY;
+use super::settings::is_secret;
 use crate::checks::Said;
 use crate::database::Whereabouts;
 use crate::remote::{ServerError, ask as ask_server};
-use crate::settings;
+use crate::settings::{changed, checked};
 
 /// How long a server may take to list its settings.
 const LIMIT: Duration = Duration::from_secs(10);
 /// How long a server may take to answer the questions of checks, or where it is.
 const ASK_LIMIT: Duration = Duration::from_secs(3);
-
-/// Settings whose values may hold secrets, by parts of their names.
-const SECRET_WORDS: [&str; 9] = [
-    "password",
-    "passphrase",
-    "secret",
-    "token",
-    "credential",
-    "private",
-    "conninfo",
-    "_key",
-    // A command line may hold anything.
-    "_command",
-];
 
 /// Settings that no two servers on a host share: they say nothing about how a server performs.
 const PER_SERVER: [&str; 9] = [
@@ -59,7 +46,7 @@ pub(super) fn not_default(target: &Target) -> Result<Vec<(String, String)>, Serv
     let rows = ask_server(target, LIMIT, async |connection: &mut Connection| {
         Ok(connection.rows(CHANGED_QUERY).await?)
     })?;
-    Ok(settings::changed(rows, &PER_SERVER, is_secret))
+    Ok(changed(rows, &PER_SERVER, is_secret))
 }
 
 /// Asks for what checks look at. A setting that the account may not see is absent, as is one that
@@ -72,7 +59,7 @@ pub(super) fn ask(target: &Target) -> Result<Said, ServerError> {
              WHERE name IN ('{names}', 'data_directory') \
              UNION ALL SELECT '{VACUUMS}', count(*)::text FROM pg_stat_progress_vacuum"
         );
-        let mut settings = settings::checked(connection.rows(&sql).await?);
+        let mut settings = checked(connection.rows(&sql).await?);
         // An account that may not see the tables still has settings to look at.
         let data = connection.rows(SIZE_QUERY).await.unwrap_or_default();
         let data = data.into_iter().flatten().flatten().next();
@@ -101,9 +88,4 @@ pub(super) fn locate(
         });
         Ok(())
     })
-}
-
-/// Whether a value may be a secret, by the setting's name.
-fn is_secret(name: &str, value: &str) -> bool {
-    !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
 }

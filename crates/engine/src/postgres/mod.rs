@@ -2,10 +2,15 @@
 
 mod changed;
 mod checks;
+mod configuration;
 mod counters;
 mod database;
 mod feed;
 mod load;
+mod log;
+mod reserved;
+mod server;
+mod settings;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,9 +20,10 @@ use workload::schema::Dialect;
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::server::Server;
 
 /// PostgreSQL.
-pub const POSTGRES: &dyn Engine = &Postgres;
+pub const POSTGRES: &dyn Server = &Postgres;
 
 #[derive(Debug)]
 struct Postgres;
@@ -46,5 +52,9 @@ impl Engine for Postgres {
         _: Option<&Path>,
     ) -> Result<Arc<dyn Database>, EngineError> {
         database::open(url, access)
+    }
+
+    fn server(&self) -> Option<&'static dyn Server> {
+        Some(POSTGRES)
     }
 }

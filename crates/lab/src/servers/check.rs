@@ -40,7 +40,7 @@ pub(crate) fn check(
     let asking = Asking {
         installed,
         // The port is not opened: any will do.
-        paths: data.paths(0, 1, 1),
+        paths: data.paths(engine, 0, 1, 1),
         data,
         interrupted,
     };

@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use engine::Paths;
+use engine::{Paths, Server};
 
 use crate::error::LabError;
 use crate::home::Home;
@@ -14,10 +14,11 @@ use crate::tree::{self, OpenDir};
 /// A server's directory below the run directory; it goes away with this value.
 ///
 /// ```text
-/// my.cnf        its configuration by whatever name: dyno's, for the server to read
-/// init.sql      the password of its only account: the same, gone once it has started
+/// my.cnf, …     its configuration and what else it reads: dyno's, for the server to read
+/// init.sql, …   what holds the password: the same, gone once it has started
+/// process       the number of its process
 /// closed/       where `INTO OUTFILE` may write, and cannot
-/// own/          the server's, closed to others: s.sock, pid, tmp/
+/// own/          the server's, closed to others: its socket, tmp/
 /// own/data/     its data, unless that lies on another disk
 /// ```
 #[derive(Debug)]
@@ -72,20 +73,21 @@ impl DataDir {
             .join("data")
     }
 
-    /// The server's socket.
-    pub(crate) fn socket(&self) -> PathBuf {
-        self.own().join("s.sock")
-    }
-
     /// What the engine must know of it.
-    pub(crate) fn paths(&self, number: u32, port: u16, connections: u32) -> Paths {
+    pub(crate) fn paths(
+        &self,
+        engine: &dyn Server,
+        number: u32,
+        port: u16,
+        connections: u32,
+    ) -> Paths {
         Paths {
             number,
             dir: self.dir.clone(),
             own: self.own(),
             data: self.data(),
             closed: self.closed(),
-            socket: self.socket(),
+            socket: engine.socket(&self.own(), port),
             port,
             connections,
         }

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use engine::{Database, Login};
 
+use crate::account::Account;
 use crate::error::LabError;
+use crate::home::{shared_memory, survivors};
 use crate::platform::cgroup::Group;
 use crate::process;
 use crate::servers::password::Password;
@@ -32,18 +34,31 @@ pub struct Node {
     data: DataDir,
 }
 
-/// A process that does not outlive this value.
+/// A process that does not outlive this value, nor do those that it started.
 #[derive(Debug)]
 pub(super) struct Running {
     child: Child,
+    /// The server's directory, as which its processes are known.
+    dir: PathBuf,
+    account: Account,
     /// Limits its CPU time; goes after it.
     group: Option<Group>,
 }
 
 impl Running {
     /// A process that has just been started, from now on in this group.
-    pub(super) fn new(child: Child, group: Option<Group>) -> Result<Self, LabError> {
-        let running = Self { child, group };
+    pub(super) fn new(
+        child: Child,
+        group: Option<Group>,
+        data: &DataDir,
+    ) -> Result<Self, LabError> {
+        let running = Self {
+            child,
+            dir: data.dir().to_owned(),
+            account: data.home().account().clone(),
+            group,
+        };
+        shared_memory::note(&running.dir, running.child.id())?;
         if let Some(group) = &running.group {
             group.add(running.child.id())?;
         }
@@ -69,6 +84,10 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         process::kill(&mut self.child);
+        // Some servers consist of processes that each lead a group, and outlive their parent
+        // for a moment. What cannot be ended now is found when the run directory is swept.
+        let _ = survivors::end(&self.dir, &self.account);
+        shared_memory::remove_noted(&self.dir, &self.account);
     }
 }
 
@@ -117,7 +136,8 @@ impl Node {
     /// Its Unix socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
-        self.data.socket()
+        let engine = self.recipe.installed.engine;
+        engine.socket(&self.data.own(), self.port)
     }
 
     /// Its data directory.
@@ -240,7 +260,8 @@ impl Node {
         let Some(mut running) = self.running.take() else {
             return Ok(self.data);
         };
-        process::terminate(&mut running.child);
+        let signal = self.recipe.installed.engine.stop_signal();
+        process::terminate(&mut running.child, signal);
         match process::finish(&mut running.child, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(self.data),
             Some(status) => {

@@ -138,10 +138,10 @@ impl Recipe {
         port: u16,
         interrupted: &AtomicBool,
     ) -> Result<Started, LabError> {
-        // Left by a server that was killed: it must not be taken for the new one's.
-        let _ = fs::remove_file(data.socket());
         let engine = self.installed.engine;
-        let paths = data.paths(self.number, port, self.connections);
+        let paths = data.paths(engine, self.number, port, self.connections);
+        // Left by a server that was killed: it must not be taken for the new one's.
+        let _ = fs::remove_file(&paths.socket);
         self.write_config(&paths, data.home().account())?;
         let files = engine.files(self.password.text());
         for file in &files {
@@ -162,11 +162,14 @@ impl Recipe {
         command.args(&invocation.arguments);
         let errors = file.try_clone().map_err(LabError::at("write", &path))?;
         command.stdout(file).stderr(errors);
+        // Tells its processes from all others: see `survivors`.
+        let config = paths.config(engine);
+        command.stdin(File::open(&config).map_err(LabError::at("read", &config))?);
         let group = self.cpus.map(|cpus| Group::new(data.home(), cpus));
         let group = group.transpose()?;
-        let mut running = Running::new(process::spawn(command)?, group)?;
+        let mut running = Running::new(process::spawn(command)?, group, data)?;
         let log = || log::read_tail(&path, log_start);
-        let public_key = self.wait_until_ready(&mut running, data, port, &log, interrupted)?;
+        let public_key = self.wait_until_ready(&mut running, &paths, &log, interrupted)?;
         for file in files.iter().filter(|file| file.is_temporary) {
             let path = paths.dir.join(file.name);
             fs::remove_file(&path).map_err(LabError::at("remove", &path))?;
@@ -202,27 +205,26 @@ impl Recipe {
     fn wait_until_ready(
         &self,
         running: &mut Running,
-        data: &DataDir,
-        port: u16,
+        paths: &Paths,
         log: &dyn Fn() -> String,
         interrupted: &AtomicBool,
     ) -> Result<Option<Vec<u8>>, LabError> {
         let deadline = Instant::now() + START_LIMIT;
         let login = Login {
             server: &self.name(),
-            socket: &data.socket(),
+            socket: &paths.socket,
             password: self.password.text(),
         };
         loop {
             if let Some(how) = running.ended() {
-                return Err(self.why_it_ended(how, &log(), port));
+                return Err(self.why_it_ended(how, &log(), paths.port));
             }
             match self.installed.engine.knock(&login)? {
                 Knock::Ready { public_key } => return Ok(public_key),
                 Knock::NotYet => {}
                 Knock::Refused(error) => {
                     return Err(match running.ended_soon() {
-                        Some(how) => self.why_it_ended(how, &log(), port),
+                        Some(how) => self.why_it_ended(how, &log(), paths.port),
                         None => error.into(),
                     });
                 }

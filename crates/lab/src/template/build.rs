@@ -159,7 +159,8 @@ impl<'a> Builder<'a> {
         let data = DataDir::new(self.home, "build", None)?;
         data.make_own("data")?;
         data.hand_over()?;
-        let (engine, paths) = (self.installed.engine, data.paths(0, 0, 0));
+        let engine = self.installed.engine;
+        let paths = data.paths(engine, 0, 0, 0);
         let steps = engine.initialization(self.installed, &paths, &self.format, DATABASE)?;
         let config = paths.config(engine);
         servers::write_for_server(&config, &steps.config, self.home.account())?;
@@ -190,6 +191,9 @@ impl<'a> Builder<'a> {
         let errors = log.try_clone().map_err(LabError::at("write", &path))?;
         let mut command = self.home.command(&invocation.program);
         command.args(&invocation.arguments);
+        if let Some(input) = &invocation.input {
+            command.stdin(fs::File::open(input).map_err(LabError::at("read", input))?);
+        }
         command.stdout(log).stderr(errors);
         let how = match process::run(command, INITIALIZE_LIMIT, interrupted)? {
             Some(status) if status.success() => return Ok(()),

@@ -110,7 +110,7 @@ mod tests {
     use super::super::tests::{check, with};
     use super::*;
     use crate::checks::Demand;
-    use Level::{Careful, Passed, Spoils, Unseen};
+    use Level::{Careful, Passed, Unseen};
 
     #[test]
     fn connections_against_a_load() {

@@ -6,6 +6,7 @@ use measure::finding::check::{About, Check, Mend, Seen};
 
 use super::{bytes, size};
 use crate::checks::Facts;
+use crate::postgres::settings::PAGE_BYTES;
 
 /// What a server takes when nobody chooses.
 const DEFAULT_BYTES: u64 = 128 << 20;
@@ -17,8 +18,6 @@ const LEAST_PCT: u64 = 15;
 const GOOD_PCT: u64 = 40;
 /// …and with much more the host swaps.
 const MOST_PCT: u64 = 80;
-/// The size of a page, in which the setting counts.
-const PAGE_BYTES: u64 = 8192;
 
 const BUFFERS: &str = "shared_buffers";
 

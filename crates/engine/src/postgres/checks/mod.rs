@@ -11,7 +11,7 @@ mod write;
 use measure::finding::Level;
 use measure::finding::check::{Check, Seen};
 
-use super::units;
+use super::settings;
 use crate::checks::{ELSEWHERE, Facts};
 
 /// Every check of a server, in the order of the reference page.
@@ -106,12 +106,12 @@ fn switched(server: &Facts, name: &str, good: bool, level: Level) -> Seen {
 
 /// A size in bytes; numbers without a unit count in `unit` bytes.
 fn bytes(server: &Facts, name: &str, unit: u64) -> Option<u64> {
-    units::bytes(server.text(name)?, unit)
+    settings::bytes(server.text(name)?, unit)
 }
 
 /// A time in milliseconds; numbers without a unit count in `unit` milliseconds.
 fn ms(server: &Facts, name: &str, unit: f64) -> Option<f64> {
-    units::ms(server.text(name)?, unit)
+    settings::ms(server.text(name)?, unit)
 }
 
 /// A size as a remedy has it.
@@ -128,14 +128,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::POSTGRES;
     use crate::checks::judge;
-    use crate::{Server, by_name};
-
-    fn postgres() -> &'static dyn Server {
-        by_name("postgres")
-            .and_then(|engine| engine.server())
-            .unwrap()
-    }
 
     /// A server with these settings on this host, whose memory is 16 GiB.
     pub(super) fn with(settings: &[(&str, &str)]) -> Facts {
@@ -144,7 +138,7 @@ mod tests {
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Facts {
             name: "postgres://root@127.0.0.1:5432/sbtest".into(),
-            engine: postgres(),
+            engine: POSTGRES,
             version: "15.10".into(),
             settings: Ok(settings.collect()),
             chosen: BTreeSet::new(),

@@ -6,12 +6,12 @@ use measure::finding::check::{About, Check, Mend, Seen};
 
 use super::{bytes, ms, size, valued};
 use crate::checks::Facts;
+use crate::postgres::settings::MEGABYTE;
 
 /// From here on, a load that writes ends few checkpoints early.
 const GOOD_WAL_BYTES: u64 = 4 << 30;
 /// The default.
 const SMALL_WAL_BYTES: u64 = 1 << 30;
-const MB: u64 = 1 << 20;
 /// The default, in milliseconds.
 const CHECKPOINT_MS: f64 = 300_000.0;
 /// In seconds, as the setting counts.
@@ -167,7 +167,7 @@ fn unless(server: &Facts, name: &str, usual: impl Fn(&str) -> bool) -> Seen {
 
 fn wal_size(server: &Facts) -> Seen {
     const NAME: &str = "max_wal_size";
-    let Some(most) = bytes(server, NAME, MB) else {
+    let Some(most) = bytes(server, NAME, MEGABYTE) else {
         return server.unseen(NAME);
     };
     let seen = format!("{NAME}: {}", shown_bytes(most));
