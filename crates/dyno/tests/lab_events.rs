@@ -118,9 +118,18 @@ fn transactions(trial: &TrialSummary) -> Vec<u64> {
 
 #[test]
 fn a_restart_of_one_server_is_none_of_the_others() {
+    restarts_one_of_two("mysql");
+}
+
+#[test]
+fn a_server_of_many_processes_restarts_too() {
+    restarts_one_of_two("postgres");
+}
+
+fn restarts_one_of_two(engine: &str) {
     let place = Cache::new();
     let rest = "[topology]\ninstances = 2\n[[event]]\nat = \"1s\"\nrestart = 2\n";
-    let done = study("mysql", "10s", rest).cache(&place).run().succeeds();
+    let done = study(engine, "10s", rest).cache(&place).run().succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
     assert_eq!(
