@@ -42,7 +42,7 @@ fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
         !points.iter().any(|p| p.values.values().any(negative)),
         "{points:?}"
     );
-    for name in ["server.cpu", "server.rows.read_per_s"] {
+    for name in ["server.cpu", "server.io.reads_per_s"] {
         let at: Vec<f64> = points
             .iter()
             .filter(|point| point.values.contains_key(name))
