@@ -113,6 +113,32 @@ impl From<ServerError> for EngineError {
     }
 }
 
+/// Asks a server something on a connection of its own, within a limit.
+pub(crate) fn ask<C: Remote, T>(
+    target: &C::Target,
+    limit: Duration,
+    question: impl AsyncFnOnce(&mut C) -> Result<T, ServerError>,
+) -> Result<T, ServerError> {
+    let asked = async {
+        let mut connection = C::open(target).await?;
+        let answer = question(&mut connection).await?;
+        connection.close().await;
+        Ok(answer)
+    };
+    let failed = |message| ServerError {
+        message,
+        remedy: None,
+        is_answer: false,
+    };
+    match Reactor::new().and_then(|reactor| reactor.block_on(timeout(limit, asked))) {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => Err(failed(format!(
+            "the server gave no answer within {limit:?}"
+        ))),
+        Err(error) => Err(failed(format!("cannot ask the server: {error}"))),
+    }
+}
+
 /// Does some work on one connection to a server, unless the user stops or the server hangs
 /// before it is done.
 pub(crate) fn connected<C: Remote, T, E: Into<ServerError>>(

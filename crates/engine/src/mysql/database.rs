@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
 use client::mysql::{Connection, Connector, Error, Target, TargetError, refusal_remedy};
-use client::reactor::{Reactor, timeout};
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::table_name;
@@ -22,7 +21,7 @@ use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
 use crate::database::{Access, Database, Load, Sending, Whereabouts};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
-use crate::remote::{Remote, Rows, ServerError, connected, read};
+use crate::remote::{Remote, Rows, ServerError, ask, connected, read};
 
 /// How long a server may take to say where it is.
 const LOCATE_LIMIT: Duration = Duration::from_secs(3);
@@ -132,12 +131,11 @@ impl Database for MysqlDatabase {
     }
 
     fn changed_settings(&self) -> Result<Vec<(String, String)>, EngineError> {
-        settings::not_default(&self.target)
-            .map_err(|error| EngineError::failed(Cause::Server, error))
+        Ok(settings::not_default(&self.target)?)
     }
 
     fn ask(&self) -> Option<Result<Said, String>> {
-        Some(settings::ask(&self.target))
+        Some(settings::ask(&self.target).map_err(|error| error.to_string()))
     }
 
     fn addresses(&self) -> Vec<SocketAddr> {
@@ -145,18 +143,15 @@ impl Database for MysqlDatabase {
     }
 
     fn locate(&self, look: &mut dyn FnMut(&Whereabouts)) -> Result<(), String> {
-        let reactor = Reactor::new().map_err(|error| error.to_string())?;
-        let located = reactor.block_on(timeout(LOCATE_LIMIT, async {
-            let mut connection = Connection::open(&self.target).await?;
-            look(&whereabouts(&mut connection).await?);
-            connection.close().await;
-            Ok::<_, Error>(())
-        }));
-        match located {
-            Err(error) => Err(error.to_string()),
-            Ok(Err(_)) => Err(format!("the server gave no answer within {LOCATE_LIMIT:?}")),
-            Ok(Ok(answer)) => answer.map_err(|error| error.to_string()),
-        }
+        let located = ask(
+            self.target.as_ref(),
+            LOCATE_LIMIT,
+            async |connection: &mut Connection| {
+                look(&whereabouts(connection).await?);
+                Ok(())
+            },
+        );
+        located.map_err(|error| error.to_string())
     }
 }
 

@@ -12,9 +12,12 @@ use workload::rows::Checksum;
 use workload::schema::table_name;
 use workload::session::{FailureKind, SessionError};
 
-use super::POSTGRES;
+use super::feed::Feed;
+use super::{POSTGRES, changed};
+use crate::checks::Said;
+use crate::counters::Counters;
 use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
-use crate::database::{Access, Database, Load, Sending};
+use crate::database::{Access, Database, Load, Sending, Whereabouts};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
 use crate::remote::{Remote, Rows, ServerError, connected, read};
@@ -130,6 +133,22 @@ impl Database for PostgresDatabase {
 
     fn tls(&self) -> Option<String> {
         self.tls.clone()
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        Some(Counters::new(Feed::new(Arc::clone(&self.target))))
+    }
+
+    fn changed_settings(&self) -> Result<Vec<(String, String)>, EngineError> {
+        Ok(changed::not_default(&self.target)?)
+    }
+
+    fn ask(&self) -> Option<Result<Said, String>> {
+        Some(changed::ask(&self.target).map_err(|error| error.to_string()))
+    }
+
+    fn locate(&self, look: &mut dyn FnMut(&Whereabouts)) -> Result<(), String> {
+        changed::locate(&self.target, look).map_err(|error| error.to_string())
     }
 
     fn addresses(&self) -> Vec<SocketAddr> {
