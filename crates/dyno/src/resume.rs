@@ -243,7 +243,7 @@ fn caution(seen: String) -> Finding {
               those after: a difference between them may come from that."
             .to_owned(),
         source: "environment.json of this result, and the host at --resume".to_owned(),
-        mend: Some("run the whole study anew".to_owned()),
+        remedy: Some("run the whole study anew".to_owned()),
     }
 }
 
