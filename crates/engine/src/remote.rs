@@ -1,6 +1,8 @@
 //! Servers that are reached over the network: one connection to them, whatever its protocol.
 
 use std::future::Future;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -118,8 +120,6 @@ pub(crate) fn connected<C: Remote, T, E: Into<ServerError>>(
     interrupted: &AtomicBool,
     work: impl AsyncFnOnce(&mut C) -> Result<T, E>,
 ) -> Result<T, EngineError> {
-    let internal = |error| EngineError::failed(Cause::Internal, error);
-    let reactor = Reactor::new().map_err(internal)?;
     let whole = async {
         let mut connection = C::open(target).await?;
         let done = work(&mut connection).await.map_err(E::into)?;
@@ -128,10 +128,29 @@ pub(crate) fn connected<C: Remote, T, E: Into<ServerError>>(
     };
     let stopped = || interrupted.load(Ordering::Relaxed);
     let whole = unless_hung::<C, _>(target, STALL_LIMIT, || 0, whole);
-    match reactor.block_on(unless(stopped, whole)).map_err(internal)? {
+    match on_reactor(unless(stopped, whole))? {
         Some(done) => Ok(done??),
         None => Err(EngineError::Interrupted),
     }
+}
+
+/// Runs `work` to its end on an event loop of its own.
+pub(crate) fn on_reactor<T>(work: impl Future<Output = T>) -> Result<T, EngineError> {
+    let reactor = Reactor::new();
+    let done = reactor.and_then(|reactor| reactor.block_on(work));
+    done.map_err(|error| {
+        let message = format!("cannot run an event loop: {error}");
+        EngineError::failed(Cause::Internal, message)
+    })
+}
+
+/// A path as part of a URL.
+pub(crate) fn url_path(path: &Path) -> String {
+    let encoded = |byte: &u8| match byte.is_ascii_alphanumeric() || b"/-_.".contains(byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    path.as_os_str().as_bytes().iter().map(encoded).collect()
 }
 
 /// Reads what these statements select, on one connection, unless the user stops.

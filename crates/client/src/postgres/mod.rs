@@ -6,6 +6,7 @@ mod error;
 mod login;
 mod parameters;
 mod passfile;
+mod password;
 mod session;
 mod target;
 
