@@ -175,7 +175,7 @@ pub(crate) fn bound_word(bound: Bottleneck) -> String {
 fn in_sentence(bound: Bottleneck) -> String {
     let text = bound.to_string();
     match bound {
-        Bottleneck::Generator | Bottleneck::Locks => text.to_lowercase(),
+        Bottleneck::Generator | Bottleneck::Locks | Bottleneck::Latches => text.to_lowercase(),
         _ => text,
     }
 }

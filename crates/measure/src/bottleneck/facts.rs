@@ -62,14 +62,34 @@ impl<'a> Facts<'a> {
 
     /// Waits for row locks as a share of the response time (0 to 1).
     pub(super) fn lock_share(&self) -> Option<f64> {
-        let waited = self.metric("server.locks.wait_ms_per_s")?;
-        Some((waited / self.transaction_ms_per_s()?).min(1.0))
+        self.share_of("server.locks.wait_ms_per_s")
     }
 
-    /// Waits for pages from the disk as a share of the response time (0 to 1). A miss that the
-    /// page cache serves does not read the disk, and a disk read may be for another program: the
-    /// smaller number counts.
+    /// Waits for the server's locks on its own memory as a share of the response time (0 to 1).
+    pub(super) fn latch_share(&self) -> Option<f64> {
+        self.share_of("server.locks.latch_wait_ms_per_s")
+    }
+
+    /// Waits for pages from the disk as a share of the response time (0 to 1).
     pub(super) fn read_share(&self) -> Option<f64> {
+        self.share_of("server.io.read_wait_ms_per_s")
+            .or_else(|| self.read_share_by_disk())
+    }
+
+    /// Waits for the log as a share of the response time (0 to 1).
+    pub(super) fn log_share(&self) -> Option<f64> {
+        self.share_of("server.log.wait_ms_per_s")
+            .or_else(|| self.log_share_by_commits())
+    }
+
+    /// A wait that the server counts or that was sampled, in milliseconds per second.
+    fn share_of(&self, waited: &str) -> Option<f64> {
+        Some((self.metric(waited)? / self.transaction_ms_per_s()?).min(1.0))
+    }
+
+    /// A miss that the page cache serves does not read the disk, and a disk read may be for another
+    /// program: the smaller number counts.
+    fn read_share_by_disk(&self) -> Option<f64> {
         if !self.sees_servers {
             return None;
         }
@@ -82,9 +102,9 @@ impl<'a> Facts<'a> {
         Some((waited / self.transaction_ms_per_s()?).min(1.0))
     }
 
-    /// Waits for the log as a share of the response time (0 to 1). Commits take long for many
-    /// reasons; the disk is blamed for no more than the time in which it was at work.
-    pub(super) fn log_share(&self) -> Option<f64> {
+    /// Commits take long for many reasons; the disk is blamed for no more than the time in which it
+    /// was at work.
+    fn log_share_by_commits(&self) -> Option<f64> {
         let commits = self.commit_ms_per_s()? / self.transaction_ms_per_s()?;
         let at_work = match self.sees_servers {
             true => self.disk_share()?,
