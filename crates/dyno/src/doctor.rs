@@ -95,7 +95,7 @@ mod tests {
             seen: String::new(),
             why: String::new(),
             source: String::new(),
-            mend: None,
+            remedy: None,
         };
         levels.iter().map(finding).collect()
     }

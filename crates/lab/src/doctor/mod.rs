@@ -222,8 +222,8 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in findings {
         let same = |known: &Finding| {
-            (&known.id, known.level, &known.seen, &known.mend)
-                == (&finding.id, finding.level, &finding.seen, &finding.mend)
+            (&known.id, known.level, &known.seen, &known.remedy)
+                == (&finding.id, finding.level, &finding.seen, &finding.remedy)
         };
         match merged.iter_mut().find(|(known, _)| same(known)) {
             Some((_, of)) => of.push(finding.of),
@@ -294,7 +294,7 @@ mod tests {
             seen: "seen".into(),
             why: String::new(),
             source: String::new(),
-            mend: None,
+            remedy: None,
         }
     }
 
