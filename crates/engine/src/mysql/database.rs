@@ -21,7 +21,7 @@ use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
 use crate::database::{Access, Database, Load, Sending, Whereabouts};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
-use crate::remote::{Remote, Rows, ServerError, ask, connected, read};
+use crate::remote::{ask, connected, read};
 
 /// How long a server may take to say where it is.
 const LOCATE_LIMIT: Duration = Duration::from_secs(3);
@@ -86,7 +86,7 @@ impl Database for MysqlDatabase {
         if matches!(error.kind, FailureKind::Lost | FailureKind::Away) && !error.is_from_server() {
             return Some("look into the server's error log for why the connection ended");
         }
-        refusal_remedy(u16::try_from(error.number?).ok()?)
+        refusal_remedy(error.number?)
     }
 
     fn prepare(
@@ -107,19 +107,11 @@ impl Database for MysqlDatabase {
     }
 
     fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
-        let connector = Arc::new(Connector {
+        load.run(Connector {
             target: (*self.target).clone(),
             protocol: sending.protocol,
             stamp_replies: sending.stamp_replies,
-        });
-        ::load::run(
-            load.spec,
-            &connector,
-            load.workload,
-            load.barrier,
-            load.stop,
-            load.tell,
-        )
+        })
     }
 
     fn tls(&self) -> Option<String> {
@@ -155,31 +147,6 @@ impl Database for MysqlDatabase {
     }
 }
 
-impl Remote for Connection {
-    type Target = Target;
-
-    fn shown(target: &Target) -> String {
-        target.shown()
-    }
-
-    async fn open(target: &Target) -> Result<Self, ServerError> {
-        Ok(Self::open(target).await?)
-    }
-
-    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError> {
-        Ok(self.rows(sql).await?)
-    }
-
-    async fn run(&mut self, sql: &str) -> Result<(), ServerError> {
-        self.run(sql).await?;
-        Ok(())
-    }
-
-    async fn close(self) {
-        self.close().await;
-    }
-}
-
 async fn whereabouts(connection: &mut Connection) -> Result<Whereabouts, Error> {
     let rows = connection.rows("SELECT @@datadir, @@pid_file").await?;
     let mut cells = rows.into_iter().flatten().flatten();
@@ -206,7 +173,7 @@ fn reading(options: &Options, table: u32) -> Vec<String> {
 }
 
 /// The server's error number of a database that does not exist.
-const UNKNOWN_DATABASE: u16 = 1049;
+const UNKNOWN_DATABASE: u32 = 1049;
 
 /// Creates the database unless it exists; an account without the right to create one can still
 /// use one that does.
@@ -217,7 +184,7 @@ fn create_if_missing(target: &Target) -> Result<(), EngineError> {
         &target.without_database(),
         &never,
         async |connection: &mut Connection| match connection.run(&format!("USE {name}")).await {
-            Err(error) if error.code() == Some(UNKNOWN_DATABASE) => {
+            Err(error) if error.number() == Some(UNKNOWN_DATABASE) => {
                 let sql = format!("CREATE DATABASE IF NOT EXISTS {name}");
                 connection.run(&sql).await.map(|_| ())
             }

@@ -20,7 +20,7 @@ use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
 use crate::database::{Access, Database, Load, Sending, Whereabouts};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
-use crate::remote::{Remote, Rows, ServerError, connected, read};
+use crate::remote::{connected, read};
 
 /// The database that every server has, unless somebody dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
@@ -116,19 +116,11 @@ impl Database for PostgresDatabase {
     }
 
     fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
-        let connector = Arc::new(Connector {
+        load.run(Connector {
             target: (*self.target).clone(),
             protocol: sending.protocol,
             stamp_replies: sending.stamp_replies,
-        });
-        ::load::run(
-            load.spec,
-            &connector,
-            load.workload,
-            load.barrier,
-            load.stop,
-            load.tell,
-        )
+        })
     }
 
     fn tls(&self) -> Option<String> {
@@ -153,31 +145,6 @@ impl Database for PostgresDatabase {
 
     fn addresses(&self) -> Vec<SocketAddr> {
         self.target.addresses().to_vec()
-    }
-}
-
-impl Remote for Connection {
-    type Target = Target;
-
-    fn shown(target: &Target) -> String {
-        target.shown()
-    }
-
-    async fn open(target: &Target) -> Result<Self, ServerError> {
-        Ok(Self::open(target).await?)
-    }
-
-    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError> {
-        Ok(self.rows(sql).await?)
-    }
-
-    async fn run(&mut self, sql: &str) -> Result<(), ServerError> {
-        self.run(sql).await?;
-        Ok(())
-    }
-
-    async fn close(self) {
-        self.close().await;
     }
 }
 
