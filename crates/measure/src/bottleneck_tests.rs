@@ -426,7 +426,7 @@ fn users_that_wait_for_the_same_rows_are_bound_by_locks() {
     trial.response_ms = trial.response_ms.map(|times| mean(times, 45.97));
     expect(
         &trial,
-        Bound::Locks,
+        Bottleneck::Locks,
         "77 % of the response time waits for row locks",
     );
 }
