@@ -173,9 +173,9 @@ fn a_postgres_with_bad_settings() {
     ] {
         assert_eq!(of(&findings, id).level, Level::Passed, "{id}");
     }
-    let mend = of(&findings, "statement-logging").mend.as_deref();
+    let remedy = of(&findings, "statement-logging").remedy.as_deref();
     let command = "ALTER SYSTEM SET log_min_duration_statement = '-1'; SELECT pg_reload_conf();";
-    assert_eq!(mend, Some(command));
+    assert_eq!(remedy, Some(command));
     // Its data directory is looked at as a place.
     let data = server.data_dir().display().to_string();
     let of_data = findings.iter().any(|finding| finding.of.starts_with(&data));
