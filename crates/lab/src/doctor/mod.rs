@@ -40,9 +40,9 @@ use crate::trial::{Place, Trial};
 use machine::{DataPlace, FAMILIES, Machine};
 
 /// How long to watch the host's activity when a user asks for it.
-pub const LONG_LOOK: Duration = Duration::from_secs(1);
+pub const LONG_SAMPLE: Duration = Duration::from_secs(1);
 /// How long to watch it before a load.
-pub const SHORT_LOOK: Duration = Duration::from_millis(200);
+pub const SHORT_SAMPLE: Duration = Duration::from_millis(200);
 /// Maximum number of places and servers that a finding names.
 const MAX_NAMED: usize = 3;
 /// The host, as a finding calls it.
