@@ -1,5 +1,5 @@
-//! The implicit study of `dyno bench`: the options that were typed as a study of one trial. It
-//! is what runs, and what the result keeps for `dyno run`.
+//! The implicit study of `dyno bench`: the options on the command line, written as a study of one
+//! trial. It is what runs, and the result keeps it for `dyno run`.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::secrets;
 use crate::study_file::Meant;
 
-/// The longest title that a study may have, in characters.
+/// Maximum length of a study's title, in characters.
 const LONGEST_TITLE: usize = 200;
 
 /// The study without its server, to check options before any server is reached.
@@ -38,7 +38,7 @@ pub(crate) fn as_study(
     parse(&text(args, title, &server(args, database)))
 }
 
-/// How to log in, as a command line says.
+/// How to log in according to the command line.
 ///
 /// # Errors
 /// Options that do not fit together.

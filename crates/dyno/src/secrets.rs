@@ -1,4 +1,5 @@
-//! Passwords: where they come from, and where they must not stay.
+//! Passwords: where they come from, and what keeps them out of the process list, core dumps and
+//! results.
 
 use std::collections::BTreeMap;
 use std::env::VarError;
@@ -12,46 +13,44 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::failure::{Exit, Failure};
 
-/// The environment variable that holds the password of all servers that have none.
+/// The environment variable with the password of all servers whose URL has none.
 pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
-/// The one in which dyno hands itself the addresses of its command line that have passwords,
-/// with a space between them.
+/// The variable in which dyno hands the URLs with passwords of its command line to itself,
+/// separated by spaces.
 const ADDRESSES_VARIABLE: &str = "DYNO_ADDRESSES";
-/// The one way to keep what an address is for apart from a password in it.
+/// What may follow in a URL and contain an `@` that ends no password.
 const SOCKET: &str = "?socket=";
-/// How dyno starts itself anew.
+/// The program that dyno re-executes.
 const SELF: &str = "/proc/self/exe";
 /// At this limit Linux writes no core dump, nor hands one to a program: see core(5).
 const NO_CORE_DUMP_BYTES: u64 = 1;
 const ELSEWHERE: &str = "give the password as DYNO_PASSWORD or with --option-file";
-/// Longest option file that is read.
+/// Maximum size of an option file.
 const OPTION_FILE_LIMIT_BYTES: u64 = 1 << 20;
 
-/// Keeps passwords in memory out of core dumps: dyno's, and those of what it starts.
+/// Keeps passwords out of core dumps of dyno and of its child processes.
 pub(crate) fn forbid_core_dumps() {
     let maximum = getrlimit(Resource::Core).maximum;
     let limit = Rlimit {
         current: Some(NO_CORE_DUMP_BYTES.min(maximum.unwrap_or(NO_CORE_DUMP_BYTES))),
         maximum,
     };
-    // A limit may always be lowered.
+    // Lowering a limit always succeeds.
     let _ = setrlimit(Resource::Core, limit);
 }
 
-/// Starts dyno anew when its command line holds a password, with the addresses in
-/// the environment instead: other users can read a command line (`ps`), but not
-/// an environment.
+/// Re-executes dyno if its command line contains a password, with the URLs in the environment
+/// instead: other users can read a command line (`ps`), but not an environment.
 ///
 /// # Errors
-/// When a password cannot be told from the rest of its address, when dyno cannot be
-/// started anew, and when an address is on the command line with two passwords, or with one
-/// and without: what is left of it does not tell which is meant. dyno must end then, and the
-/// command line with it.
+/// When a password cannot be told from the rest of its URL, when dyno cannot be re-executed, and
+/// when a URL is on the command line with two passwords, or with one and without: the remainder is
+/// ambiguous. dyno must exit then, and its command line with it.
 pub(crate) fn leave_argv() -> Result<(), Failure> {
     let mut addresses = Vec::new();
     let mut arguments = Vec::new();
     for argument in std::env::args_os() {
-        // No address is written like what is not Unicode.
+        // A URL is always Unicode.
         let clean = match argument.to_str() {
             Some(text) => {
                 let (clean, found) = without_passwords(text)?;
@@ -80,7 +79,7 @@ pub(crate) fn leave_argv() -> Result<(), Failure> {
     Err(Failure::new(Exit::Usage, message).remedy(Some(ELSEWHERE)))
 }
 
-/// The password that the environment holds.
+/// The password in the environment.
 ///
 /// # Errors
 /// When it is not Unicode.
@@ -95,7 +94,7 @@ pub(crate) fn password_of_environment() -> Result<Option<String>, Failure> {
     }
 }
 
-/// The password that was typed with this address on the command line.
+/// The password that this URL had on the command line.
 pub(crate) fn typed_password(url: &str) -> Option<String> {
     password_among(&std::env::var(ADDRESSES_VARIABLE).ok()?, url)
 }
@@ -106,16 +105,16 @@ fn password_among(addresses: &str, url: &str) -> Option<String> {
     addresses.find(|known| known.clean == wanted)?.password()
 }
 
-/// The addresses that have a password, in a line; `None` where none has.
+/// The URLs with passwords in one line; `None` if there are none.
 fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     for address in addresses {
         let whole = address.whole.to_string();
         let before = known.insert(address.clean, whole.clone());
         if before.is_some_and(|before| before != whole) {
-            let message = "an address is on the command line with different passwords";
-            let remedy = "write it with its passwords into the study file, where each server keeps \
-                          its own and whose copy in the result has none";
+            let message = "a URL is on the command line with different passwords";
+            let remedy = "put the URLs and their passwords into the study file, whose copy in the \
+                          result has no passwords";
             return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
         }
     }
@@ -124,10 +123,10 @@ fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
     Ok((!addresses.is_empty()).then(|| addresses.join(" ")))
 }
 
-/// The argument without the passwords of the addresses in it, and these addresses.
+/// The argument without the passwords of the URLs in it, and these URLs.
 ///
 /// # Errors
-/// When an address may hold a password that is not where one belongs.
+/// When a URL may hold a password in an unexpected place.
 fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> {
     let lower = argument.to_ascii_lowercase();
     // A URL without a server can hold no password.
@@ -143,7 +142,7 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> 
     let mut clean = argument[..starts.first().copied().unwrap_or(argument.len())].to_owned();
     let mut addresses = Vec::new();
     for (start, end) in starts.iter().copied().zip(ends) {
-        // In a list each address ends with the quote before it; alone it takes the rest.
+        // In a list, each URL ends with the quote that it began with; otherwise it takes the rest.
         let quote = argument[..start].chars().next_back();
         let quote = quote.filter(|character| matches!(character, '"' | '\''));
         let piece = &argument[start..end];
@@ -156,7 +155,7 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> 
             Some(address) if address.has_password() => &address.clean,
             _ => url,
         };
-        // What a URL's reader leaves out would not be in the password.
+        // A URL parser drops these characters, also from the password.
         let is_changed = url.contains(['\t', '\n', '\r']);
         if may_hold_password(rest) || (is_changed && may_hold_password(url)) {
             return Err(unreadable_password());
@@ -168,7 +167,7 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> 
     Ok((clean, addresses))
 }
 
-/// Whether there is something like `user:password@` in an address, wherever.
+/// Whether something like `user:password@` is anywhere in a URL.
 fn may_hold_password(url: &str) -> bool {
     let url = url.split_once(SOCKET).map_or(url, |(before, _)| before);
     let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -177,14 +176,14 @@ fn may_hold_password(url: &str) -> bool {
 }
 
 fn unreadable_password() -> Failure {
-    let message = "cannot parse an address on the command line, so its password would remain visible to other users";
+    let message = "cannot parse a URL on the command line, so its password would remain visible to other users";
     let remedy = format!(
         "percent-encode special characters in the password (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {ELSEWHERE}"
     );
     Failure::new(Exit::Usage, message).remedy(Some(&remedy))
 }
 
-/// The address of a server.
+/// The URL of a server.
 struct Address {
     whole: url::Url,
     /// Without the password.
@@ -195,7 +194,7 @@ impl Address {
     fn parse(url: &str) -> Option<Self> {
         let whole = url::Url::parse(url).ok()?;
         let mut clean = whole.clone();
-        // Of an address without a host, which can have none.
+        // Fails only for a URL without a host, which has no password.
         let _ = clean.set_password(None);
         let clean = clean.into();
         Some(Self { whole, clean })
@@ -205,7 +204,7 @@ impl Address {
         self.whole.password().is_some()
     }
 
-    /// Decoded the way the URL's reader would.
+    /// Percent-decoded.
     fn password(&self) -> Option<String> {
         let password = percent_decode_str(self.whole.password()?);
         Some(password.decode_utf8_lossy().into_owned())
@@ -275,8 +274,8 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// A value without the quotes around it and with its escape sequences read, as the programs do
-/// that such files are for.
+/// A value without its quotes and with its escape sequences replaced, as the database's own
+/// programs read it.
 fn option_value(text: &str) -> String {
     let quoted = ['"', '\'']
         .into_iter()
@@ -302,7 +301,7 @@ fn option_value(text: &str) -> String {
     value
 }
 
-/// The command line for the record, without what looks like a secret.
+/// The command line for the record, without secrets.
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1);
     let words = words.map(|word| quoted(&without_secrets(&word.to_string_lossy())));
@@ -310,7 +309,7 @@ pub(crate) fn command_line() -> String {
     words.join(" ")
 }
 
-/// A word of the command line; of `KEY=VALUE` with the key of a secret only the key.
+/// A word of the command line; the value of a secret key is hidden.
 fn without_secrets(word: &str) -> String {
     let names_secret = |key: &str| {
         let pair = format!("{key}=1");
@@ -323,7 +322,7 @@ fn without_secrets(word: &str) -> String {
     }
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain =
         |character: char| character.is_ascii_alphanumeric() || "-_./:=@,%+".contains(character);

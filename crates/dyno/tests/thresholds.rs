@@ -137,7 +137,7 @@ fn a_study_is_judged_against_the_same_points_of_another_result() {
     let other = Program::study(&text)
         .args("--set load.workload=oltp_read_only --set load.threads=2 --baseline")
         .arg(base.out().to_str().unwrap());
-    let said = "the baseline did other work";
+    let said = "the baseline ran a different workload";
     let work = "workload oltp_read_write, here oltp_read_only";
     other.run().fails(
         1,
@@ -148,7 +148,7 @@ fn a_study_is_judged_against_the_same_points_of_another_result() {
     );
     Program::study(&text)
         .run()
-        .fails(2, &["study.toml:", "there is no baseline"]);
+        .fails(2, &["study.toml:", "no baseline given"]);
 }
 
 #[test]
@@ -161,11 +161,13 @@ fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
     let done = other.run().fails(
         1,
         &[
-            &format!("note: the baseline did other work: {said}"),
-            &format!("must be >= 0.000001 * baseline: the baseline did other work: {said}"),
+            &format!("note: the baseline ran a different workload: {said}"),
+            &format!(
+                "must be >= 0.000001 * baseline: the baseline ran a different workload: {said}"
+            ),
         ],
     );
-    let reason = format!("the baseline did other work: {said}");
+    let reason = format!("the baseline ran a different workload: {said}");
     assert_eq!(
         done.result().thresholds[0].judged,
         Judged::NoBaseline { reason }

@@ -1,4 +1,4 @@
-//! A benchmark of one server, as typed.
+//! The arguments of `dyno bench`.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub(crate) struct BenchArgs {
     pub(crate) connection: ConnectionArgs,
 }
 
-/// How to reach a server.
+/// How to log in to a server.
 #[derive(Debug, Args)]
 pub(crate) struct LoginArgs {
     #[command(flatten)]
@@ -118,7 +118,7 @@ fn url_help() -> String {
     let forms = engine::ENGINES.map(|engine| format!("\n  {}", engine.url_syntax()));
     format!(
         "The database, as a URL of one of these forms:{}\n\
-         Without FILE the database is temporary. Give the password as DYNO_PASSWORD or in an option file",
+         Without FILE, the database is temporary. Give passwords in DYNO_PASSWORD or an option file.",
         forms.concat()
     )
 }

@@ -43,7 +43,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Also check this server. Give the password as DYNO_PASSWORD or in an option file.
+    /// Also check this server. Give its password in DYNO_PASSWORD or an option file.
     pub(crate) url: Option<String>,
     /// Check the host against what a study needs: its servers, virtual users, memory and disk.
     #[arg(long, value_name = "FILE", conflicts_with = "url")]

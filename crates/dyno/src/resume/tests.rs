@@ -135,14 +135,14 @@ fn a_disk_is_known_by_its_model_and_bytes_where_both_tell_them() {
         assert_eq!(other(&same), [""; 0]);
     }
     let model = place(&[("sda", Some("A"), Some(100)), ("sdb", Some("C"), Some(200))]);
-    let disks = "/data: disks: A and B when it was begun, A and C here";
+    let disks = "/data: disks: A and B at the start, A and C now";
     assert_eq!(other(&model), [disks]);
     let bytes = place(&[("sda", None, Some(100)), ("sdb", None, Some(300))]);
-    let disks = "/data: bytes of the disks: 100 and 200 when it was begun, 100 and 300 here";
+    let disks = "/data: bytes of the disks: 100 and 200 at the start, 100 and 300 now";
     assert_eq!(other(&bytes), [disks]);
     let mut moved = place(&[]);
     moved.places[0].file_system = Some("xfs".to_owned());
-    let disks = "/data: file system: ext4 when it was begun, xfs here";
+    let disks = "/data: file system: ext4 at the start, xfs now";
     assert_eq!(other(&moved), [disks]);
     moved.places[0].file_system = None;
     assert_eq!(other(&moved), [""; 0]);

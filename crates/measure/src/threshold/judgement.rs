@@ -349,9 +349,8 @@ fn unlike(
         Baseline::Variant(_) => {
             (one.workload != base.workload).then(|| format!("the baseline ran {}", base.workload))
         }
-        Baseline::None | Baseline::Result(_) => {
-            other_work(one, base).map(|other| format!("the baseline did other work: {other}"))
-        }
+        Baseline::None | Baseline::Result(_) => other_work(one, base)
+            .map(|other| format!("the baseline ran a different workload: {other}")),
     }
 }
 

@@ -103,7 +103,7 @@ fn a_baseline_is_the_same_point_of_another_result() {
             "kept",
             "missed",
             "missed: the baseline has no such point",
-            "missed: the baseline did other work: workload oltp_insert, here oltp_read_write",
+            "missed: the baseline ran a different workload: workload oltp_insert, here oltp_read_write",
             "missed: the baseline is of Other",
         ]
     );
@@ -142,7 +142,7 @@ fn a_baseline_of_other_work_is_refused() {
         &[trial(&[], 100.0)],
         Baseline::Result(&base),
     );
-    let reason = "the baseline did other work: options skip_trx=true, here all default; \
+    let reason = "the baseline ran a different workload: options skip_trx=true, here all default; \
                   rows in each table 10,000,000, here 1,000"
         .to_owned();
     assert_eq!(judgement.judged, Judged::NoBaseline { reason });
