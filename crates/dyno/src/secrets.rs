@@ -18,8 +18,8 @@ pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
 /// The variable in which dyno hands the URLs with passwords of its command line to itself,
 /// separated by spaces.
 const ADDRESSES_VARIABLE: &str = "DYNO_ADDRESSES";
-/// What may follow in a URL and contain an `@` that ends no password.
-const SOCKET: &str = "?socket=";
+/// How the path of a Unix socket begins in a URL; it may contain what looks like a password.
+const SOCKETS: [&str; 2] = ["?socket=", "?host=/"];
 /// The program that dyno re-executes.
 const SELF: &str = "/proc/self/exe";
 /// At this limit Linux writes no core dump, nor hands one to a program: see core(5).
@@ -109,9 +109,8 @@ fn password_among(addresses: &str, url: &str) -> Option<String> {
 fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     for address in addresses {
-        let whole = address.whole.to_string();
-        let before = known.insert(address.clean, whole.clone());
-        if before.is_some_and(|before| before != whole) {
+        let before = known.insert(address.clean, address.whole.clone());
+        if before.is_some_and(|before| before != address.whole) {
             let message = "a URL is on the command line with different passwords";
             let remedy = "put the URLs and their passwords into the study file, whose copy in the \
                           result has no passwords";
@@ -152,7 +151,7 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> 
         };
         let address = Address::parse(url);
         let rest = match &address {
-            Some(address) if address.has_password() => &address.clean,
+            Some(address) if address.password.is_some() => &address.clean,
             _ => url,
         };
         // A URL parser drops these characters, also from the password.
@@ -169,7 +168,12 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> 
 
 /// Whether something like `user:password@` is anywhere in a URL.
 fn may_hold_password(url: &str) -> bool {
-    let url = url.split_once(SOCKET).map_or(url, |(before, _)| before);
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    if query.split('&').any(|pair| pair.starts_with("password=")) {
+        return true;
+    }
+    let socket = SOCKETS.iter().find_map(|socket| url.split_once(socket));
+    let url = socket.map_or(url, |(before, _)| before);
     let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
     let before_at = after_scheme.rsplit_once('@').map(|(before, _)| before);
     before_at.is_some_and(|before| before.contains(':'))
@@ -178,35 +182,54 @@ fn may_hold_password(url: &str) -> bool {
 fn unreadable_password() -> Failure {
     let message = "cannot parse a URL on the command line, so its password would remain visible to other users";
     let remedy = format!(
-        "percent-encode special characters in the password (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {ELSEWHERE}"
+        "write it before the host (user:password@host) and percent-encode special characters in it (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {ELSEWHERE}"
     );
     Failure::new(Exit::Usage, message).remedy(Some(&remedy))
 }
 
 /// The URL of a server.
 struct Address {
-    whole: url::Url,
+    whole: String,
     /// Without the password.
     clean: String,
+    /// Percent-encoded.
+    password: Option<String>,
 }
 
 impl Address {
     fn parse(url: &str) -> Option<Self> {
-        let whole = url::Url::parse(url).ok()?;
+        let Ok(whole) = url::Url::parse(url) else {
+            return Self::parse_without_host(url);
+        };
         let mut clean = whole.clone();
         // Fails only for a URL without a host, which has no password.
         let _ = clean.set_password(None);
-        let clean = clean.into();
-        Some(Self { whole, clean })
+        Some(Self {
+            password: whole.password().map(str::to_owned),
+            whole: whole.into(),
+            clean: clean.into(),
+        })
     }
 
-    fn has_password(&self) -> bool {
-        self.whole.password().is_some()
+    /// `scheme://user:password@/database?host=/directory`, as libpq writes a Unix socket.
+    fn parse_without_host(url: &str) -> Option<Self> {
+        let (scheme, rest) = url.split_once("://")?;
+        let (account, place) = rest.split_once("@/")?;
+        let is_unclear = |c: char| c.is_whitespace() || "/?#@".contains(c);
+        if account.contains(is_unclear) || place.contains(char::is_whitespace) {
+            return None;
+        }
+        let (user, password) = account.split_once(':').unwrap_or((account, ""));
+        Some(Self {
+            whole: url.to_owned(),
+            clean: format!("{scheme}://{user}@/{place}"),
+            password: (!password.is_empty()).then(|| password.to_owned()),
+        })
     }
 
     /// Percent-decoded.
     fn password(&self) -> Option<String> {
-        let password = percent_decode_str(self.whole.password()?);
+        let password = percent_decode_str(self.password.as_deref()?);
         Some(password.decode_utf8_lossy().into_owned())
     }
 }

@@ -33,6 +33,12 @@ pub trait Engine: fmt::Debug + Send + Sync {
         format!("{}://USER@HOST:PORT/DATABASE", self.scheme())
     }
 
+    /// The environment variables that its own clients read for what a URL leaves out, and that
+    /// dyno reads, too: names and meaning.
+    fn variables(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// Its dialect of SQL.
     fn dialect(&self) -> &'static Dialect;
 

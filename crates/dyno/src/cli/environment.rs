@@ -40,11 +40,16 @@ pub(crate) const VARIABLES: [(&str, &str); 13] = [
     ("MALLOC_CONF, MALLOC_ARENA_MAX", "passed to private servers"),
 ];
 
+/// The variables of dyno and those of the engines' clients.
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let engines = engine::ENGINES.into_iter();
+    let theirs = engines.flat_map(|engine| engine.variables());
+    VARIABLES.iter().chain(theirs).copied()
+}
+
 /// The end of the help text.
 pub(crate) fn section() -> String {
-    let lines = VARIABLES
-        .iter()
-        .map(|(name, meaning)| format!("\n  {name}\n      {meaning}"));
+    let lines = all().map(|(name, meaning)| format!("\n  {name}\n      {meaning}"));
     let text = format!("Environment:{}", lines.collect::<String>());
     folded(&text, WIDTH)
 }
@@ -62,18 +67,12 @@ mod tests {
     /// Every variable that the program's own code reads by name is in the table.
     #[test]
     fn every_variable_is_documented() {
-        let documented: BTreeSet<&str> = VARIABLES
-            .iter()
-            .flat_map(|(names, _)| names.split(", "))
-            .collect();
+        let documented: BTreeSet<&str> = all().flat_map(|(names, _)| names.split(", ")).collect();
         let mut read = BTreeSet::new();
         collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut read);
         assert!(read.len() > 5, "{read:?}");
-        // Those of libpq are no command's yet.
         let known = |name: &&String| {
-            documented.contains(name.as_str())
-                || INTERNAL.contains(&name.as_str())
-                || name.starts_with("PG")
+            documented.contains(name.as_str()) || INTERNAL.contains(&name.as_str())
         };
         let missing: Vec<_> = read.iter().filter(|name| !known(name)).collect();
         assert!(missing.is_empty(), "not in the table: {missing:?}");

@@ -21,6 +21,11 @@ fn passwords_are_taken_out_of_addresses() {
         ("mariadb://u:p@h/x", "mariadb://u@h/x", &[Some("p")]),
         ("postgres://u:p@h/x", "postgres://u@h/x", &[Some("p")]),
         (
+            "--set=server.url=postgresql://u:p%2F@/x?host=/run/a:b@c&port=7",
+            "--set=server.url=postgresql://u@/x?host=/run/a:b@c&port=7",
+            &[Some("p/")],
+        ),
+        (
             "x=[\"mariadb://u:p@h/x\", \"mysql://v:q@i/y\", \"mariadb://w:r@j/z\"]",
             "x=[\"mariadb://u@h/x\", \"mysql://v@i/y\", \"mariadb://w@j/z\"]",
             &[Some("p"), Some("q"), Some("r")],
@@ -46,6 +51,9 @@ fn what_may_be_a_password_and_is_none_is_refused() {
         "mysql://u:p\tw@h/x",
         "server.url=MariaDB://u:p?w@h/x",
         "sweep.server.url=[\"mysql://u:p@h/x\", \"mysql://v:q#r@i/y\"]",
+        "postgres://u:p/w@/x?host=/run",
+        "postgres://u:p w@/x?host=/run",
+        "postgres://u@h/x?sslmode=require&password=p",
     ] {
         let refused = without_passwords(argument).map(|(clean, _)| clean);
         assert!(refused.is_err(), "{argument}: {refused:?}");
@@ -54,6 +62,8 @@ fn what_may_be_a_password_and_is_none_is_refused() {
         "mysql://u@h:99999/x",
         "mysql://u@h:3306/x?socket=/tmp/a@b.sock",
         "mysql:/u@h:1",
+        "postgres://u@/x?host=/run/a:b@c",
+        "postgres://",
     ] {
         let (clean, _) = without_passwords(argument).unwrap();
         assert_eq!(clean, argument);
@@ -68,13 +78,21 @@ fn a_password_is_of_the_address_that_it_was_typed_with() {
     };
     assert_eq!(of(&[]), Ok(None));
     assert_eq!(of(&["mysql://u@h/x", "mysql://v@h/x"]), Ok(None));
-    let different = ["mysql://u:one@h/x", "mysql://u@h/y", "mysql://v:p%20q@i/x"];
+    let different = [
+        "mysql://u:one@h/x",
+        "mysql://u@h/y",
+        "mysql://v:p%20q@i/x",
+        "postgres://w:r@/x?host=/run",
+        "postgres://w@/y?host=/run",
+    ];
     let handed_on = of(&different).unwrap().unwrap();
     for (url, password) in [
         ("mysql://u@h/x", Some("one")),
         ("MySQL://v@i/x", Some("p q")),
         ("mysql://u@h/y", None),
         ("mysql://u@i/x", None),
+        ("postgres://w@/x?host=/run", Some("r")),
+        ("postgres://w@/y?host=/run", None),
     ] {
         let found = password_among(&handed_on, url);
         assert_eq!(found.as_deref(), password, "{url}");
