@@ -2,6 +2,7 @@
 
 mod configuration;
 mod database;
+mod format;
 mod load;
 mod log;
 mod reserved;
