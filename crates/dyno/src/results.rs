@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lab::{Cause, Observer, Trial};
+use measure::event::NodeEvent;
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
 use measure::metric::MonitorPoint;
@@ -301,6 +302,10 @@ impl Observer for Results {
 
     fn monitored(&mut self, point: &MonitorPoint) {
         self.keep(|files| files.trial.monitored(point));
+    }
+
+    fn event(&mut self, event: &NodeEvent) {
+        self.screen.line(&format!("event: {event}"));
     }
 
     fn draining(&mut self, running: usize) {

@@ -127,10 +127,7 @@ fn assert_is_watched(trial: &TrialSummary, dir: &Path) {
     let mut names = vec!["cpu.user".to_owned(), "generator.cpu".to_owned()];
     for number in 1..=trial.setup.instances {
         names.push(format!("server[{number}].cpu"));
-        // dyno reads no counters of PostgreSQL.
-        if !is_postgres(trial) {
-            names.push(format!("server[{number}].cache.hit_pct"));
-        }
+        names.push(format!("server[{number}].cache.hit_pct"));
     }
     for name in names {
         assert!(

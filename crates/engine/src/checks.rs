@@ -1,6 +1,7 @@
 //! Checks on the settings of servers: the facts, and what is common to engines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use measure::bytes::parse_bytes;
 use measure::finding::check::{self, About, Check, Mend, Seen};
@@ -30,6 +31,10 @@ pub struct Said {
     pub settings: BTreeMap<String, String>,
     /// Its tables and indexes, where the account may see them.
     pub data_bytes: Option<u64>,
+    /// Its data directory, where the account may see it.
+    pub data_dir: Option<PathBuf>,
+    /// The name of its host, from an engine that knows it.
+    pub host_name: Option<String>,
 }
 
 /// What is known of a server.
@@ -49,6 +54,10 @@ pub struct Facts {
     pub varied: BTreeSet<String>,
     /// Whether it is only planned.
     pub planned: bool,
+    /// Its data directory, if it runs on this host.
+    pub data_dir: Option<PathBuf>,
+    /// Why it is not known to run on this host; `None`: it does.
+    pub elsewhere: Option<String>,
     /// Memory of its host; `None` when that is another one.
     pub memory_bytes: Option<u64>,
     /// Servers of the same kind on its host at once.
@@ -73,13 +82,10 @@ pub(crate) const ELSEWHERE: &[Check<Facts>] = &[Check {
 }];
 
 fn elsewhere(server: &Facts) -> Seen {
-    match (&server.settings, server.memory_bytes) {
+    match (&server.settings, &server.elsewhere) {
         (Err(why), _) => Seen::unseen(why),
-        (_, Some(_)) => Seen::passed("hostname: it runs on this host"),
-        (_, None) => Seen::note(format!(
-            "hostname: it runs on {}",
-            server.text("hostname").unwrap_or("another host")
-        )),
+        (Ok(_), None) => Seen::passed("it runs on this host"),
+        (Ok(_), Some(why)) => Seen::note(why),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::trial::Trial;
 /// When a server refuses or dies, or the user stops.
 pub(crate) fn preload(
     trial: &Trial,
-    rig: &mut Rig,
+    rig: &Rig,
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -30,7 +30,8 @@ pub(crate) fn preload(
             return Failure::new(Cause::Interrupted, message);
         }
         // A server that died says more than a connection that broke.
-        rig.death(true).unwrap_or_else(|| error.into())
+        rig.death(true)
+            .map_or_else(|| error.into(), |(_, death)| death)
     })
 }
 

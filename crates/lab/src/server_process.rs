@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use client::net::Peer;
 use engine::{Database, ENGINES, Engine, Server, Whereabouts};
 
-use host::sockets;
+use host::{LOCAL, process, sockets};
 
 /// A process, and where its data lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,8 +70,9 @@ impl Said {
             owner.is_ok_and(|owner| owner == uid) && runs_server(*pid)
         };
         let mut servers: Vec<u32> = sockets::processes().filter(is_servers).collect();
-        let named = fs::read_to_string(&self.0.pid_file).ok();
-        if let Some(pid) = named.and_then(|text| text.trim().parse::<u32>().ok()) {
+        let named = fs::read_to_string(&self.0.pid_file).unwrap_or_default();
+        let number = named.lines().next().unwrap_or_default();
+        if let Ok(pid) = number.trim().parse::<u32>() {
             servers.retain(|server| *server == pid);
         }
         match servers.as_slice() {
@@ -104,10 +105,25 @@ impl Said {
             Err(_) => true,
         };
         Ok(Found {
-            pid,
+            pid: first_of_program(pid),
             data_dir: shares_files.then(|| self.0.data_dir.clone()),
         })
     }
+}
+
+/// The process of a server whose connections are served by its children, which run the same
+/// program in the same directory; otherwise the process itself.
+fn first_of_program(mut pid: u32) -> u32 {
+    let is_same = |one: u32, other: u32| {
+        ["exe", "cwd"].iter().all(|link| {
+            let of = |pid: u32| identity(format!("/proc/{pid}/{link}"));
+            of(one).is_ok_and(|file| of(other) == Ok(file))
+        })
+    };
+    while let Some(parent) = process::parent(&LOCAL, pid).filter(|parent| is_same(pid, *parent)) {
+        pid = parent;
+    }
+    pid
 }
 
 /// What tells one file from all others.
@@ -161,6 +177,30 @@ mod tests {
         let remote = "127.0.0.1:2".parse().unwrap();
         let forwarded = of(Some(Peer::Tcp { local, remote })).unwrap_err();
         assert!(forwarded.contains("container"), "{forwarded}");
+    }
+
+    /// Over TCP a child of the server has the connection, over its socket the server itself.
+    #[test]
+    fn a_connections_process_leads_to_its_server() {
+        let server = testkit::Postgres::start(&[]);
+        let data = server.data_dir();
+        let pid = fs::read_to_string(data.join("postmaster.pid")).unwrap();
+        let pid = pid.lines().next().unwrap().parse().unwrap();
+        let directory = server.socket_directory().display();
+        let socket = format!(
+            "postgres://root@/sbtest?host={directory}&port={}",
+            server.port()
+        );
+        for url in [server.url("sbtest"), socket] {
+            let engine = engine::of_url(&url).unwrap();
+            let opened = engine.open(&url, &engine::Access::default(), None);
+            let found = find(&*opened.unwrap()).unwrap();
+            let expected = Found {
+                pid,
+                data_dir: Some(data.clone()),
+            };
+            assert_eq!(found, expected, "{url}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use client::StatementProtocol;
 use load::{LoadSpec, Pace};
+use measure::event::NodeEvent;
 use measure::find_max::FoundMax;
 use measure::metric::{Metrics, MonitorPoint};
 use measure::setup::{Input, Outcome, ReplyTime, StatementKind, Unfinished};
@@ -129,6 +130,7 @@ impl Observer for Silent {
     fn second(&mut self, _: &Second, _: &[StatementKind]) {}
     fn instance_second(&mut self, _: u32, _: &Second, _: &[StatementKind]) {}
     fn monitored(&mut self, _: &MonitorPoint) {}
+    fn event(&mut self, _: &NodeEvent) {}
     fn draining(&mut self, _: usize) {}
     fn end(&mut self, _: TrialSummary) -> Result<(), Failure> {
         Ok(())

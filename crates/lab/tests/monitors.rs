@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use engine::{Access, Database};
 use lab::monitors::{self, Clock, Monitors, Watched, WatchedServer};
+use lab::servers::ProcessId;
+use lab::site::ThisHost;
 use measure::metric::{Metric, MonitorPoint};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::{MariaDb, MySql, Server};
@@ -28,9 +30,9 @@ fn database(server: &Server) -> Arc<dyn Database> {
 fn watched(number: u32, server: &Server) -> WatchedServer {
     WatchedServer {
         number,
-        pid: server.pid(),
+        site: Arc::new(ThisHost::default()),
+        process: server.process(),
         data_dir: Some(server.data_dir()),
-        group_dir: None,
         database: Some(database(server)),
     }
 }
@@ -39,6 +41,13 @@ fn watched(number: u32, server: &Server) -> WatchedServer {
 fn send(server: &Server, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(server.pid().unwrap()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
+}
+
+fn of(servers: Vec<WatchedServer>) -> Watched {
+    Watched {
+        site: Arc::new(ThisHost::default()),
+        servers,
+    }
 }
 
 /// Monitors whose measure phase begins at once.
@@ -53,7 +62,7 @@ fn watch(servers: Vec<WatchedServer>) -> (Monitors, Receiver<MonitorPoint>) {
     let tell = move |point| {
         let _ = sender.send(point);
     };
-    let monitors = monitors::start(Watched { servers }, clock, Box::new(tell)).unwrap();
+    let monitors = monitors::start(of(servers), clock, Box::new(tell)).unwrap();
     (monitors, points)
 }
 
@@ -182,7 +191,7 @@ fn a_server_that_is_killed_is_absent_and_one_that_comes_back_is_there() {
     );
     server.restart();
     // Its process has another number now; its counters begin anew.
-    let back = until(&points, |point| has(point, reads));
+    let back = until(&points, |point| has(point, cpu) && has(point, reads));
     assert!(back.values.values().all(|value| *value >= 0.0), "{back:?}");
     let metrics = monitors.stop();
     assert!(metrics.contains_key(reads) && metrics.contains_key(cpu));
@@ -194,9 +203,9 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
     let silent = MariaDb::start(&[]);
     let other = WatchedServer {
         number: 2,
-        pid: None,
+        site: Arc::new(ThisHost::default()),
+        process: ProcessId::default(),
         data_dir: None,
-        group_dir: None,
         database: Some(database(&silent)),
     };
     send(&silent, Signal::STOP);
@@ -226,7 +235,7 @@ fn stopped_before_the_measure_phase_there_is_nothing() {
         begin: now,
         measure: now + PATIENCE,
     };
-    let monitors = monitors::start(Watched::default(), clock, Box::new(|_| {})).unwrap();
+    let monitors = monitors::start(of(Vec::new()), clock, Box::new(|_| {})).unwrap();
     assert!(monitors.stop().is_empty());
 }
 

@@ -11,6 +11,7 @@ mod private;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ use engine::{EngineError, MARIADB, MYSQL, POSTGRES, Server};
 use lab::error::LabError;
 use lab::home::Home;
 use lab::servers;
+use lab::site::ThisHost;
 use rustix::process::{Pid, Signal, kill_process};
 
 use private::{
@@ -352,7 +354,7 @@ fn a_server_that_dies_while_it_runs_is_noticed_and_can_start_again() {
         let id = server.pid().unwrap();
         let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
-        let how = server.exited_soon().unwrap();
+        let how = server.died(true).unwrap();
         assert!(how.contains("was killed by signal 9"), "{how}");
         assert!(how.contains("ready"), "{how}");
         assert_eq!(server.exited(), Some(how));
@@ -417,7 +419,7 @@ fn the_user_can_stop_a_start() {
             config: &[],
             port: None,
             connections: 1,
-            cpus: None,
+            site: Arc::new(ThisHost::default()),
             keep: keep.path(),
             interrupted: &std::sync::atomic::AtomicBool::new(true),
         },

@@ -291,7 +291,14 @@ fn a_rebuild_has_the_same_rows_past_the_cache() {
     let (installed, options) = (installed(MARIADB), options(2, 700));
     let template = obtain(&home, &installed, &options).unwrap();
     let (data, took) = quietly(|listener| {
-        template::rebuild(&home, &installed, &wanted(&options), &[], None, listener)
+        template::rebuild(
+            &home,
+            &installed,
+            &wanted(&options),
+            &[],
+            &plan::Volume::default(),
+            listener,
+        )
     })
     .unwrap();
     assert!(!took.is_zero());

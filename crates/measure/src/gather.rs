@@ -182,6 +182,7 @@ impl Gather {
             verdict: None,
             reset: input.reset,
             ended: input.ended,
+            events: Vec::new(),
             outcome: input.outcome,
             warnings: Vec::new(),
         };

@@ -31,7 +31,9 @@ const MOST: f64 = 0.5;
 #[must_use]
 pub fn judge(trial: &TrialSummary) -> Verdict {
     let facts = Facts::of(trial);
-    let rules = [generator, rate, quota, cpu, locks, io_waits, full_disk];
+    let rules = [
+        generator, rate, quota, cpu, locks, latches, io_waits, full_disk,
+    ];
     rules
         .iter()
         .find_map(|rule| rule(&facts))
@@ -159,6 +161,13 @@ fn locks(facts: &Facts<'_>) -> Option<Verdict> {
     verdict(Bound::Locks, evidence)
 }
 
+/// Sessions that stand in each other's way inside the server.
+fn latches(facts: &Facts<'_>) -> Option<Verdict> {
+    let waited = facts.latch_share.filter(|waited| *waited > WAIT_SHARE)?;
+    let evidence = format!("{} of the response time waits for latches", share(waited));
+    verdict(Bound::Latches, evidence)
+}
+
 /// Reads of pages and commits together; the longer of the two gives the name.
 fn io_waits(facts: &Facts<'_>) -> Option<Verdict> {
     let reads = facts.read_share.unwrap_or(0.0);
@@ -270,6 +279,9 @@ fn levels(facts: &Facts<'_>) -> String {
         facts
             .lock_share
             .map(|waited| format!("row locks {} of the response time", share(waited))),
+        facts
+            .latch_share
+            .map(|waited| format!("latches {} of it", share(waited))),
         facts
             .read_share
             .map(|waited| format!("page reads {} of it", share(waited))),

@@ -353,3 +353,44 @@ fn docs_verdicts_md_names_the_thresholds() {
         assert!(page.contains(&format!("**{bound}**")), "{bound}");
     }
 }
+
+/// A server that is asked what its sessions wait for, on a host that is not seen.
+#[test]
+fn sampled_waits_name_the_bound_without_a_look_at_the_disks() {
+    // 400 transactions a second of 10 ms are 4,000 ms.
+    let waits = [
+        ("server.locks.wait_ms_per_s", Bound::Locks),
+        ("server.locks.latch_wait_ms_per_s", Bound::Latches),
+        ("server.io.read_wait_ms_per_s", Bound::IoReads),
+        ("server.log.wait_ms_per_s", Bound::IoLog),
+    ];
+    let sampled = |name: &str, ms_per_s: f64| {
+        let mut trial = trial(&waits.map(|(name, _)| (name, 0.0)));
+        set(&mut trial, name, ms_per_s);
+        trial
+    };
+    for (name, bound) in waits {
+        expect(&sampled(name, 2600.0), bound, "65 % of the response time");
+        expect(&sampled(name, 1600.0), Bound::Nothing, "40 % of");
+    }
+}
+
+#[test]
+fn a_sampled_wait_counts_more_than_an_estimate() {
+    let mut trial = idle_but(&[
+        ("disk.util", 95.0),
+        ("disk.write_await_ms", 8.0),
+        ("disk.read_await_ms", 9.0),
+        ("server.cache.misses_per_s", 900.0),
+        ("disk.read_iops", 900.0),
+        ("server.io.read_wait_ms_per_s", 100.0),
+        ("server.log.wait_ms_per_s", 3400.0),
+        ("server.log.fsyncs_per_s", 118.0),
+    ]);
+    commits(&mut trial, 1.0);
+    expect(
+        &trial,
+        Bound::IoLog,
+        "85 % of the response time waits for commits: 118 fsyncs/s",
+    );
+}

@@ -24,6 +24,8 @@ pub enum Bound {
     IoWrites,
     /// Transactions waited for each other's rows.
     Locks,
+    /// Sessions waited for the server's locks on its own memory.
+    Latches,
     /// No bottleneck was identified.
     Nothing,
 }
@@ -38,6 +40,7 @@ impl fmt::Display for Bound {
             Self::IoLog => "IO-bound by the log",
             Self::IoWrites => "IO-bound by writes",
             Self::Locks => "Lock-bound",
+            Self::Latches => "Latch-bound",
             Self::Nothing => "No bottleneck identified",
         })
     }

@@ -175,7 +175,7 @@ pub(crate) fn bound_word(bound: Bound) -> String {
 fn in_sentence(bound: Bound) -> String {
     let text = bound.to_string();
     match bound {
-        Bound::Generator | Bound::Locks => text.to_lowercase(),
+        Bound::Generator | Bound::Locks | Bound::Latches => text.to_lowercase(),
         _ => text,
     }
 }

@@ -5,9 +5,9 @@ use crate::order;
 use crate::point::{Failure, Point, defaults};
 use plan::key::VARIANT;
 use plan::{
-    Arrivals, Data, EngineSpec, EngineTraits, FindMax, Limited, Load, LoginSpec, Node, Order, Pace,
-    Plan, Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction, Trial, Until,
-    Volume,
+    Arrivals, Data, EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node,
+    Order, Pace, Plan, Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction,
+    Trial, Until, Volume,
 };
 
 /// Name of the only trial of a study.
@@ -23,7 +23,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
     let order = order(&first, repeats)?;
     let values = content.axes.iter().map(|a| a.values.len());
     let combinations = values.product::<usize>();
-    let mut trials = Vec::new();
+    let (events, mut trials) = (events(content), Vec::new());
     let blocks = order::blocks(grounds.len(), combinations, repeats, order);
     for (repeat, block) in (1..).zip(blocks) {
         for index in block {
@@ -33,7 +33,9 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
                 label.push(format!("repeat {repeat}"));
             }
             let number = trials.len() + 1;
-            trials.push(trial(&at, engines, number, repeat, label)?);
+            let mut trial = trial(&at, engines, number, repeat, label)?;
+            trial.topology.events.clone_from(&events);
+            trials.push(trial);
         }
     }
     Ok(Plan {
@@ -164,6 +166,21 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, Failure> {
         node,
         events: Vec::new(),
     })
+}
+
+/// In order of time; those at the same time in the order of the study.
+fn events(content: &Content) -> Vec<Event> {
+    let mut events: Vec<_> = content.events.iter().map(event).collect();
+    events.sort_by_key(|event| event.at);
+    events
+}
+
+fn event(typed: &crate::content::Event) -> Event {
+    Event {
+        at: typed.at.value,
+        action: typed.action,
+        node: typed.node.value,
+    }
 }
 
 fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {

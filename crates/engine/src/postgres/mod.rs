@@ -1,7 +1,11 @@
 //! PostgreSQL.
 
+mod changed;
+mod checks;
 mod configuration;
+mod counters;
 mod database;
+mod feed;
 mod format;
 mod load;
 mod log;

@@ -101,7 +101,7 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[ServerFacts])
 /// Named places, and where servers of this host have their data or will have it.
 fn places(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<(PathBuf, DataPlace)> {
     let named = subject.places.iter().cloned();
-    let running = servers.iter().filter_map(read::server::data_dir_here);
+    let running = servers.iter().filter_map(|server| server.data_dir.clone());
     let mut needed: BTreeMap<PathBuf, u64> = named.chain(running).map(|dir| (dir, 0)).collect();
     for trial in subject.trials {
         if let Some(dir) = data_dir(trial) {

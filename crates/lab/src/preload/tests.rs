@@ -1,13 +1,16 @@
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::sqlite::SqliteTarget;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
+use crate::cluster::Cluster;
 use crate::home::Home;
-use crate::rig::Member;
+use crate::instance::Instance;
 use crate::servers;
+use crate::site::ThisHost;
 use crate::template;
 use crate::testing::{Silent, trial};
 
@@ -30,7 +33,7 @@ fn struck_by(signal: Signal, keep: &Path) -> Rig {
         config: &[],
         port: None,
         connections: 10,
-        cpus: None,
+        site: Arc::new(ThisHost::default()),
         keep,
         interrupted: &NEVER,
     };
@@ -38,22 +41,19 @@ fn struck_by(signal: Signal, keep: &Path) -> Rig {
     let database = server.open(template::DATABASE).unwrap();
     let pid = Pid::from_raw(server.pid().unwrap().cast_signed()).unwrap();
     kill_process(pid, signal).unwrap();
-    of(Member {
-        server: Some(server),
-        ..Member::given(database)
-    })
+    of(Instance::on(Cluster::single(server), database))
 }
 
-fn of(member: Member) -> Rig {
+fn of(instance: Instance) -> Rig {
     Rig {
-        members: vec![member],
+        instances: vec![instance],
         reset: None,
         made_for: None,
     }
 }
 
 /// The failure of a preload that the user ends after a while.
-fn stopped(mut rig: Rig) -> Failure {
+fn stopped(rig: Rig) -> Failure {
     let interrupted = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -61,16 +61,16 @@ fn stopped(mut rig: Rig) -> Failure {
             interrupted.store(true, Ordering::Relaxed);
         });
         let mut observer = Silent { panics: false };
-        preload(&trial(), &mut rig, &mut observer, &interrupted).unwrap_err()
+        preload(&trial(), &rig, &mut observer, &interrupted).unwrap_err()
     })
 }
 
 #[test]
 fn a_server_that_dies_is_told_of_in_its_last_words() {
     let keep = tempfile::tempdir().unwrap();
-    let mut rig = struck_by(Signal::KILL, keep.path());
+    let rig = struck_by(Signal::KILL, keep.path());
     let mut observer = Silent { panics: false };
-    let failure = preload(&trial(), &mut rig, &mut observer, &NEVER).unwrap_err();
+    let failure = preload(&trial(), &rig, &mut observer, &NEVER).unwrap_err();
     let text = failure.message;
     assert!(text.contains("server 1"), "{text}");
     assert!(text.contains("was killed by signal 9"), "{text}");
@@ -94,6 +94,6 @@ fn the_user_need_not_wait_for_a_database_in_process() {
                    (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id, id k, '' pad FROM n";
     target.open().unwrap().execute_batch(endless).unwrap();
     let database = engine::SQLITE.open(&url, &engine::Access::default(), None);
-    let failure = stopped(of(Member::given(database.unwrap())));
+    let failure = stopped(of(Instance::of(database.unwrap())));
     assert_eq!(failure.cause, Cause::Interrupted, "{failure}");
 }

@@ -35,7 +35,7 @@ pub(crate) fn check(
 ) -> Result<(), LabError> {
     let engine = installed.engine;
     engine.check_settings(config)?;
-    let data = DataDir::new(home, "check", None)?;
+    let data = DataDir::new(home, "check", &plan::Volume::default())?;
     data.hand_over()?;
     let asking = Asking {
         installed,

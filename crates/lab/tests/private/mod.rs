@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use engine::{Installed, MARIADB, MYSQL, POSTGRES, Server};
 use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, DataDir, Node};
+use lab::site::ThisHost;
 use lab::template::{self, Template};
 use tempfile::TempDir;
 use workload::name::WorkloadName;
@@ -108,7 +110,7 @@ pub(crate) fn start_on(
             config,
             port,
             connections: 10,
-            cpus: None,
+            site: Arc::new(ThisHost::default()),
             keep,
             interrupted: &NEVER,
         },

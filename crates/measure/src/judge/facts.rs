@@ -17,6 +17,8 @@ pub(super) struct Facts<'a> {
     pub(super) generator_of_cpu: Option<f64>,
     /// Waits for row locks as a share of the response time (0 to 1).
     pub(super) lock_share: Option<f64>,
+    /// Waits for the server's locks on its own memory as a share of the response time (0 to 1).
+    pub(super) latch_share: Option<f64>,
     /// Waits for pages from the disk as a share of the response time (0 to 1).
     pub(super) read_share: Option<f64>,
     /// Waits for the log as a share of the response time (0 to 1).
@@ -35,6 +37,7 @@ impl<'a> Facts<'a> {
             servers_of_cpu: None,
             generator_of_cpu: None,
             lock_share: None,
+            latch_share: None,
             read_share: None,
             log_share: None,
             fsyncs_per_s: None,
@@ -42,9 +45,14 @@ impl<'a> Facts<'a> {
         facts.cpu_busy_pct = facts.cpu_busy_pct();
         facts.servers_of_cpu = facts.of_cpu("server.cpu");
         facts.generator_of_cpu = facts.of_cpu("generator.cpu");
-        facts.lock_share = facts.lock_share();
-        facts.read_share = facts.read_share();
-        facts.log_share = facts.log_share();
+        facts.lock_share = facts.share_of("server.locks.wait_ms_per_s");
+        facts.latch_share = facts.share_of("server.locks.latch_wait_ms_per_s");
+        facts.read_share = facts
+            .share_of("server.io.read_wait_ms_per_s")
+            .or_else(|| facts.read_share());
+        facts.log_share = facts
+            .share_of("server.log.wait_ms_per_s")
+            .or_else(|| facts.log_share());
         facts.fsyncs_per_s = facts
             .metric("server.log.fsyncs_per_s")
             .or_else(|| facts.metric("server.io.fsyncs_per_s"));
@@ -77,9 +85,9 @@ impl<'a> Facts<'a> {
         Some(ms_per_s).filter(|ms_per_s| *ms_per_s > 0.0)
     }
 
-    fn lock_share(&self) -> Option<f64> {
-        let waited = self.metric("server.locks.wait_ms_per_s")?;
-        Some((waited / self.transaction_ms_per_s()?).min(1.0))
+    /// A wait that the server counts or that was sampled, in milliseconds per second.
+    fn share_of(&self, waited: &str) -> Option<f64> {
+        Some((self.metric(waited)? / self.transaction_ms_per_s()?).min(1.0))
     }
 
     /// A miss of the pool that the kernel's cache answers is no read of the disk, and
