@@ -40,7 +40,10 @@ fn run_in(cache: &Cache, name: &str, words: &str) -> Finished {
         assert_eq!(store::read_trial(dir).unwrap().as_ref(), Some(trial));
         look_at(trial, dir);
     }
-    assert_tables_are_the_numbers(&done);
+    // Variants share a table, side by side.
+    if !result.design.axes.contains(&"variant".to_owned()) {
+        assert_tables_are_the_numbers(&done);
+    }
     done
 }
 
@@ -127,7 +130,11 @@ fn assert_is_watched(trial: &TrialSummary, dir: &Path) {
     let mut names = vec!["cpu.user".to_owned(), "generator.cpu".to_owned()];
     for number in 1..=trial.setup.instances {
         names.push(format!("server[{number}].cpu"));
-        names.push(format!("server[{number}].cache.hit_pct"));
+        // PostgreSQL's sessions report their reads once a second, which may be too late.
+        names.push(match is_postgres(trial) {
+            true => format!("server[{number}].transactions.commits_per_s"),
+            false => format!("server[{number}].cache.hit_pct"),
+        });
     }
     for name in names {
         assert!(
@@ -257,7 +264,7 @@ fn p5_baseline_on_mariadb() {
 fn every_study_runs_on_postgresql() {
     let cache = Cache::new();
     for (name, words, buffers) in [
-        ("quickstart", "--set sweep.load.threads=[4]", None),
+        ("quickstart", "--set sweep.load.threads=[2,4]", None),
         ("durability", "--set load.repeats=1", None),
         (
             "p1-two-platforms",
