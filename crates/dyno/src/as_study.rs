@@ -1,8 +1,7 @@
-//! The implicit study of `dyno bench`: the options that were typed as a study of one trial. It
-//! is what runs, and what the result keeps for `dyno run`.
+//! The implicit study of `dyno bench`: the options on the command line, written as a study of one
+//! trial. It is what runs, and the result keeps it for `dyno run`.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use lab::{Database, Lab};
 use plan::key::Kind;
@@ -14,17 +13,15 @@ use crate::failure::{Exit, Failure};
 use crate::secrets;
 use crate::study_file::Meant;
 
-/// The longest title that a study may have, in characters.
+/// Maximum length of a study's title, in characters.
 const LONGEST_TITLE: usize = 200;
-/// A server for a study whose load alone matters.
-const ANY_SERVER: &str = "engine = \"sqlite\"";
 
 /// The study without its server, to check options before any server is reached.
 ///
 /// # Errors
 /// Options that do not fit together.
 pub(crate) fn without_server(args: &BenchArgs) -> Result<Meant, Failure> {
-    let meant = parse(&text(args, "any server", &[ANY_SERVER.to_owned()]))?;
+    let meant = parse(&text(args, "any server", &[any_server()]))?;
     meant.trials(&Lab::default())?;
     Ok(meant)
 }
@@ -41,12 +38,12 @@ pub(crate) fn as_study(
     parse(&text(args, title, &server(args, database)))
 }
 
-/// How to log in, as a command line says.
+/// How to log in according to the command line.
 ///
 /// # Errors
 /// Options that do not fit together.
 pub(crate) fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
-    let lines = url_and_login("mysql://any", login).join("\n");
+    let lines = url_and_login("any://server", login).join("\n");
     let meant = parse(&format!("title = \"login\"\n[server]\n{lines}\n"))?;
     let server = meant
         .plan
@@ -68,7 +65,7 @@ fn parse(text: &str) -> Result<Meant, Failure> {
         let help = help.filter(|help| !help.is_empty());
         Failure::new(Exit::Usage, as_options(&message)).remedy(help)
     };
-    let study = Study::parse("dyno bench", text).map_err(refused)?;
+    let study = Study::parse("dyno bench", text, engine::catalog()).map_err(refused)?;
     let plan = study.plan().map_err(refused)?;
     let text = study.as_run();
     Ok(Meant { study, plan, text })
@@ -129,14 +126,22 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
     said.map(|(name, _)| name).collect()
 }
 
+/// A server that costs nothing to start, for a study whose load alone matters.
+fn any_server() -> String {
+    let name = engine::in_process()
+        .next()
+        .map_or("", |any| any.engine.name());
+    format!("engine = {}", quoted(name))
+}
+
 /// The lines of `[server]`.
 fn server(args: &BenchArgs, database: &Database) -> Vec<String> {
-    if !database.is_in_process() {
+    let Some(in_process) = database.engine().in_process() else {
         return url_and_login(&database.shown(), &args.connection.login);
-    }
-    vec![match sqlite(&args.url) {
+    };
+    vec![match (in_process.absolute_url)(&args.url) {
         Some(url) => format!("url = {}", quoted(&url)),
-        None => ANY_SERVER.to_owned(),
+        None => format!("engine = {}", quoted(in_process.engine.name())),
     }]
 }
 
@@ -163,22 +168,6 @@ fn toml(kind: &Kind, value: &Value) -> String {
     }
 }
 
-/// The URL of a database of SQLite from anywhere; `None` of a temporary one without
-/// settings, which a study has without a URL.
-fn sqlite(url: &str) -> Option<String> {
-    let rest = url.strip_prefix("sqlite:").unwrap_or(url);
-    let rest = rest.strip_prefix("//").unwrap_or(rest);
-    let (path, settings) = match rest.split_once('?') {
-        Some((path, settings)) => (path, format!("?{settings}")),
-        None => (rest, String::new()),
-    };
-    if path.is_empty() {
-        return (!settings.is_empty()).then(|| format!("sqlite://{settings}"));
-    }
-    let whole = std::path::absolute(path).unwrap_or_else(|_| Path::new(path).to_owned());
-    Some(format!("sqlite://{}{settings}", whole.display()))
-}
-
 /// A string of TOML.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
@@ -201,114 +190,4 @@ fn one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use clap::Parser;
-    use plan::{Arrivals, FindMax, Limited, Pace, Protocol, Trial, Until};
-
-    use super::*;
-    use crate::cli::{Cli, Command};
-
-    fn meant(words: &str) -> Result<Meant, Failure> {
-        let words = ["dyno", "bench", "sqlite:"]
-            .into_iter()
-            .chain(words.split_whitespace());
-        let Command::Bench(args) = Cli::try_parse_from(words).unwrap().command else {
-            panic!("it is a benchmark")
-        };
-        without_server(&args)?;
-        let dir = tempfile::tempdir().unwrap();
-        let access = lab::Access::default();
-        let database = engine::SQLITE
-            .open("sqlite:", &access, Some(dir.path()))
-            .unwrap();
-        as_study(&args, &database, "what \"SQLite\\3\"\n gives")
-    }
-
-    fn trial(words: &str) -> Trial {
-        meant(words).unwrap().plan.trials.remove(0)
-    }
-
-    #[test]
-    fn without_options_it_is_a_study_of_defaults() {
-        let study = Study::parse("s.toml", "title = \"t\"\nserver.engine = \"sqlite\"").unwrap();
-        assert_eq!(trial("").load, study.plan().unwrap().trials[0].load);
-        assert_eq!(trial("").data, study.plan().unwrap().trials[0].data);
-    }
-
-    #[test]
-    fn options_are_keys() {
-        let typed = trial(
-            "--rate 0.5 --arrivals constant --think 1ms --protocol text --no-monitors --seed 7 \
-             --tables 2 --auto-inc off --skip-trx --range-selects=false --distribution zipfian:exp=0.99",
-        );
-        let arrivals = Arrivals::Constant;
-        let rate_per_s = 0.5;
-        assert_eq!(
-            typed.load.pace,
-            Pace::Open {
-                rate_per_s,
-                arrivals
-            }
-        );
-        assert_eq!(typed.load.think, Duration::from_millis(1));
-        assert_eq!(typed.load.distribution.value, "zipfian:exp=0.99");
-        assert_eq!(
-            (typed.load.protocol, typed.monitors),
-            (Protocol::Text, false)
-        );
-        assert_eq!(
-            (typed.data.seed, typed.data.tables, typed.data.auto_inc),
-            (7, 2, false)
-        );
-        assert!(typed.transaction.skip_trx && !typed.transaction.range_selects);
-        let (ci, max) = (0.025, Duration::from_secs(3000));
-        let until = trial("--until-ci 2.5 --max-time 50m --time 25").load.until;
-        assert_eq!(until, Some(Until { ci, max }));
-        let (of, limit) = (Limited::P95, Duration::from_millis(20));
-        let find_max = trial("--find-max --p95 20ms").load.find_max;
-        assert_eq!(find_max, Some(FindMax { of, limit }));
-        assert_eq!(trial("--time 0 --events 40").load.longest(), None);
-    }
-
-    #[test]
-    fn options_that_do_not_fit_together_are_named_as_options() {
-        let refused = |words: &str| meant(words).err().unwrap().message().to_owned();
-        assert!(refused("--time 0 --events 0").starts_with("--time 0 is no limit"));
-        assert!(refused("--until-ci 2% --max-time 5s").contains("--time"));
-    }
-
-    #[test]
-    fn what_a_study_cannot_say_is_named() {
-        let text = meant("--workers 2 --ignore-errors 1062 --prepare always")
-            .unwrap()
-            .text;
-        let line = "# No key of a study stands for --prepare, --workers, --ignore-errors.\n";
-        assert!(text.contains(line), "{text}");
-        let text = meant("").unwrap().text;
-        assert!(!text.contains("No key"), "{text}");
-    }
-
-    #[test]
-    fn a_database_is_found_from_anywhere() {
-        for (url, found) in [
-            ("sqlite:", None),
-            ("sqlite://", None),
-            (
-                "sqlite:?journal_mode=off",
-                Some("sqlite://?journal_mode=off"),
-            ),
-            (
-                "sqlite:/a/b?synchronous=full",
-                Some("sqlite:///a/b?synchronous=full"),
-            ),
-            ("sqlite:///a/b", Some("sqlite:///a/b")),
-        ] {
-            assert_eq!(sqlite(url).as_deref(), found, "{url}");
-        }
-        let here = std::env::current_dir().unwrap();
-        let found = format!("sqlite://{}/a.db", here.display());
-        assert_eq!(sqlite("sqlite:a.db"), Some(found));
-    }
-}
+mod tests;

@@ -1,28 +1,29 @@
-//! What a study needs of each disk: of the cache's, and of those that it names.
+//! The disk space that a study needs: on the cache's disk, and on those that it names.
 
 use std::path::Path;
 
+use host::LOCAL;
 use lab::needs::{Disk, Needs, disk};
-use lab::{Cause, Place, Trial, shown_bytes};
-use plan::{Span, Spanned};
+use lab::{Cause, Trial, shown_bytes};
+use plan::Span;
 
-/// What the trials need of a disk at once, at most.
+/// The most space that trials need on a disk at once.
 pub(crate) struct Demand {
     pub(crate) disk: Disk,
     pub(crate) needed_bytes: u64,
-    /// Where the study names it; `None` for the cache's.
+    /// Its place in the study; `None` for the cache's disk.
     span: Option<Span>,
 }
 
-/// For the cache's disk, which comes first, and for each other one. Adds to the needs of
-/// a trial what its data takes of the memory, where its disk is none.
+/// The demand on the cache's disk, which comes first, and on each other one. The data of a trial
+/// on a file system in memory is added to the memory that the trial needs.
 pub(crate) fn demands(
     cache: &Path,
     trials: &[Trial],
     needs: &mut [Needs],
 ) -> Result<Vec<Demand>, lab::Failure> {
     let mut demands = vec![Demand {
-        disk: disk(cache)?,
+        disk: disk(&LOCAL, cache)?,
         needed_bytes: 0,
         span: None,
     }];
@@ -40,12 +41,12 @@ pub(crate) fn demands(
     Ok(demands)
 }
 
-/// Which of the disks has the data of a trial; a new one if none of them.
+/// The index of the disk with the data of a trial; a new one is added to the list.
 fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Failure> {
-    let Some(directory) = directory(trial) else {
+    let Some(directory) = trial.topology.node.volume.directory() else {
         return Ok(0);
     };
-    let disk = disk(&directory.value)?;
+    let disk = disk(&LOCAL, &directory.value)?;
     let known = demands.iter().position(|known| known.disk.is_same(&disk));
     Ok(known.unwrap_or_else(|| {
         demands.push(Demand {
@@ -57,26 +58,18 @@ fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Fail
     }))
 }
 
-/// Where the servers of a trial have their data, if not in the cache.
-pub(crate) fn directory(trial: &Trial) -> Option<&Spanned<std::path::PathBuf>> {
-    match &trial.place {
-        Place::Private(spec) => spec.directory.as_ref(),
-        _ => None,
-    }
-}
-
 impl Demand {
     fn grow(&mut self, bytes: u64) {
         self.needed_bytes = self.needed_bytes.max(bytes);
     }
 
-    /// Refuses it where there is less.
+    /// Fails if less is available.
     pub(crate) fn check(&self) -> Result<(), lab::Failure> {
         if self.needed_bytes <= self.disk.free_bytes {
             return Ok(());
         }
         let there = format!(
-            "{} of disk{}, and {} are there",
+            "{} of disk space{}; only {} is available",
             shown_bytes(self.needed_bytes),
             self.place(),
             shown_bytes(self.disk.free_bytes)
@@ -87,7 +80,7 @@ impl Demand {
         };
         let failure = lab::Failure::new(Cause::Usage, format!("the study needs {there}"));
         let failure = failure.remedy(Some(format!(
-            "ask for fewer rows or instances, free some space, or name another disk with {other}"
+            "use fewer rows or instances, free some disk space, or choose another disk with {other}"
         )));
         Err(match self.span {
             Some(span) => failure.at(span),
@@ -98,7 +91,7 @@ impl Demand {
     /// Its line of the plan.
     pub(crate) fn line(&self) -> String {
         format!(
-            "disk:   {} at most{}, {} are there\n",
+            "disk:   up to {}{}, {} available\n",
             shown_bytes(self.needed_bytes),
             self.place(),
             shown_bytes(self.disk.free_bytes)

@@ -1,4 +1,4 @@
-//! From a study file to the trials that the laboratory runs.
+//! Turns a study file into the trials that the laboratory runs.
 
 use std::time::Duration;
 
@@ -20,33 +20,33 @@ use crate::failure::{Exit, Failure};
 use crate::server;
 use crate::thresholds;
 
-/// Longest study file that is read: one more byte than `study` accepts.
+/// The most bytes of a study file that are read: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
-/// Connections that load data side by side.
+/// Number of connections that load data in parallel.
 pub(crate) const LOAD_CONNECTIONS: u32 = 2;
-/// Connections that are opened at once.
+/// Maximum number of connections being opened at the same time.
 pub(crate) const CONNECT_LIMIT: u32 = 64;
-/// How long running transactions may take to end after the load's end.
+/// How long running transactions may take after the load has ended.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How trials are run, besides what a plan says of them.
+/// How trials are run: what a plan does not say.
 #[derive(Debug, Clone)]
 pub(crate) struct Manner {
-    /// What is done to have the data.
+    /// Whether data is loaded; `None`: tables are used unchecked.
     pub(crate) mode: Option<Mode>,
-    /// Connections that load data side by side.
+    /// Number of connections that load data in parallel.
     pub(crate) load_connections: u32,
-    /// Connections that are opened at once.
+    /// Maximum number of connections being opened at the same time.
     pub(crate) connect_limit: u32,
-    /// Worker threads for each server, if the user named a number.
+    /// Worker threads for each server; `None`: the default.
     pub(crate) workers: Option<u32>,
     /// Error codes that do not stop the load.
-    pub(crate) ignored_errors: Vec<u32>,
+    pub(crate) ignored_errors: Vec<String>,
     /// Whether the workers run under SCHED_BATCH.
     pub(crate) batch_scheduling: bool,
 }
 
-/// As `dyno run` runs them.
+/// Those of `dyno run`.
 impl Default for Manner {
     fn default() -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Default for Manner {
     }
 }
 
-/// A study, and what it means.
+/// A study and its plan.
 pub(crate) struct Meant {
     pub(crate) study: Study,
     pub(crate) plan: Plan,
@@ -77,7 +77,7 @@ impl Meant {
         Ok(Self { study, plan, text })
     }
 
-    /// What is planned, for the record.
+    /// The plan, for the record.
     pub(crate) fn design(&self) -> Design {
         let plan = &self.plan;
         let planned = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
@@ -107,12 +107,12 @@ impl Meant {
         trials.iter().any(|trial| trial.load.find_max.is_some())
     }
 
-    /// The trials, with every server that runs already reached once.
+    /// The trials; connects to every server that is already running.
     pub(crate) fn trials(&self, lab: &Lab) -> Result<Vec<Trial>, Failure> {
         self.placed(|url, login| reach(url, login, lab))
     }
 
-    /// The same, but no file of a database is opened: an engine in process would create it.
+    /// The same without opening database files, which an engine in process would create.
     pub(crate) fn trials_without_files(&self, lab: &Lab) -> Result<Vec<Trial>, Failure> {
         self.placed(|url, login| {
             let engine = engine::of_url(url.expose()).ok();
@@ -145,7 +145,7 @@ impl Meant {
         Ok(trials)
     }
 
-    /// What a trial of the plan means for the laboratory.
+    /// A trial of the plan as the laboratory runs it.
     pub(crate) fn trial(
         &self,
         planned: &plan::Trial,
@@ -165,7 +165,7 @@ impl Meant {
             point: planned.point.clone(),
             repeat: planned.repeat,
             place,
-            instances: planned.instances,
+            topology: planned.topology.clone(),
             workload,
             options: options(planned, distribution),
             seed: planned.data.seed,
@@ -187,7 +187,7 @@ impl Meant {
             find_max: load.find_max,
             load: LoadSpec {
                 users: load.threads,
-                // Known once the engine is.
+                // Set when the engine is known.
                 workers: 1,
                 warmup: load.warmup,
                 time: load.longest(),
@@ -207,7 +207,7 @@ impl Meant {
         Ok(trial)
     }
 
-    /// A failure of the laboratory, at its place in the study where it has one.
+    /// A failure of the laboratory, with the place in the study that caused it.
     pub(crate) fn located(&self, failure: lab::Failure) -> Failure {
         let Some(span) = failure.span else {
             return failure.into();
@@ -226,15 +226,15 @@ impl Meant {
     }
 }
 
-/// What a study has dyno start.
+/// The place of a server that dyno starts.
 fn started(spec: &EngineSpec) -> Place {
-    match engine::by_name(spec.engine.name()).and_then(engine::Engine::in_process) {
+    match engine::by_name(&spec.engine).and_then(engine::Engine::in_process) {
         Some(engine) => Place::Temporary(engine),
         None => Place::Private(Box::new(spec.clone())),
     }
 }
 
-/// Makes sure that a server that is already running answers.
+/// Connects to a server that is already running.
 fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Place, Failure> {
     let access = server::access_of_study(login)?;
     Ok(Place::Given(server::open(url.expose(), &access, lab)?))
@@ -250,7 +250,10 @@ fn options(planned: &plan::Trial, distribution: Distribution) -> Options {
         auto_inc: data.auto_inc,
         create_secondary: data.create_secondary,
         secondary: data.secondary,
-        storage_engine: data.storage_engine.clone(),
+        storage_engine: match &data.storage_engine {
+            Some(name) => name.clone(),
+            None => Options::default().storage_engine,
+        },
         point_selects: transaction.point_selects,
         range_selects: transaction.range_selects,
         simple_ranges: transaction.simple_ranges,
@@ -280,7 +283,7 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
         .and_then(|file| file.take(READ_LIMIT_BYTES).read_to_string(&mut text))
         .map_err(|error| {
             usage(format!("cannot read the study {path}: {error}")).remedy(Some(
-                "give the path of a study file, like studies/quickstart.toml",
+                "give the path of a study file, such as studies/quickstart.toml",
             ))
         })?;
     let overrides: Vec<(&str, &str)> = args
@@ -288,7 +291,8 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
-    let study = Study::parse_with_overrides(&path, &text, &overrides).map_err(usage)?;
+    let study = Study::parse_with_overrides(&path, &text, &overrides, engine::catalog());
+    let study = study.map_err(usage)?;
     let workloads = WorkloadName::ALL.map(WorkloadName::name);
     study
         .check_words(&[("load.workload", &workloads)])
@@ -298,10 +302,13 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
     Ok(study)
 }
 
-/// What to write in place of a column that does not exist.
+/// What to write instead of an unknown column.
 pub(crate) fn unknown_column(column: &str) -> Option<String> {
     if measure::column::is_known(&full_name(column)) {
         return None;
+    }
+    if let Some(present) = engine::renamed_metric(column) {
+        return Some(format!("it is now called `{present}`"));
     }
     let names = measure::column::all_names();
     Some(

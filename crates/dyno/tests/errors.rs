@@ -16,7 +16,7 @@ use measure::setup::Outcome;
 use measure::summary::{ErrorSummary, TrialSummary};
 use testkit::MariaDb;
 
-fn error(trial: &TrialSummary, code: u32) -> &ErrorSummary {
+fn error<'a>(trial: &'a TrialSummary, code: &str) -> &'a ErrorSummary {
     let found = trial.errors.iter().find(|error| error.code == code);
     found.unwrap_or_else(|| panic!("no error {code} in {:?}", trial.errors))
 }
@@ -32,7 +32,7 @@ fn deadlocks_are_done_again_and_counted() {
         .succeeds();
     let trial = done.trial();
     assert_eq!(trial.transactions.count, 1500);
-    let deadlock = error(&trial, 1213);
+    let deadlock = error(&trial, "1213");
     assert!(deadlock.count > 0 && deadlock.action == "restarted");
     // A transaction that was run again did not fail.
     assert_eq!((trial.failures(), trial.restarts()), (0, deadlock.count));
@@ -70,7 +70,7 @@ fn lock_timeouts_are_done_again_and_counted() {
     say("ROLLBACK");
     let trial = running.wait().succeeds().trial();
     assert_eq!(trial.transactions.count, 20);
-    let timeout = error(&trial, 1205);
+    let timeout = error(&trial, "1205");
     assert!(timeout.count >= 1 && timeout.action == "restarted");
     assert!(timeout.example.contains("Lock wait timeout"), "{timeout:?}");
 }
@@ -99,7 +99,7 @@ fn an_error_that_nobody_ignores_stops_the_load_with_its_statement() {
         panic!("{:?}", trial.outcome);
     };
     assert!(told.contains("1146"), "{told}");
-    assert!(error(&trial, 1146).action.contains("stopped"));
+    assert!(error(&trial, "1146").action.contains("stopped"));
     assert!(trial.transactions.count > 0 && done.out().join("report.html").exists());
 }
 
@@ -124,12 +124,19 @@ fn an_error_that_is_ignored_is_counted_and_the_load_goes_on() {
         ],
     );
     assert!(matches!(stopped.trial().outcome, Outcome::Stopped { .. }));
-    let trial = run("--ignore-errors 1317,1062").succeeds().trial();
-    assert_eq!(trial.transactions.count, 20);
-    let duplicate = error(&trial, 1062);
-    assert!(duplicate.count > 0 && duplicate.action == "ignored");
-    let rows = "SELECT COUNT(*) FROM ignored.sbtest1";
-    assert_eq!(server.sql(rows).concat(), ["140"]);
+    let mut rows = 120;
+    for codes in ["1317,1062", "23000"] {
+        let trial = run(&format!("--ignore-errors {codes}")).succeeds().trial();
+        assert_eq!(trial.transactions.count, 20, "{codes}");
+        let duplicate = error(&trial, "1062");
+        assert!(
+            duplicate.count > 0 && duplicate.action == "ignored",
+            "{codes}"
+        );
+        rows += 20;
+        let sql = "SELECT COUNT(*) FROM ignored.sbtest1";
+        assert_eq!(server.sql(sql).concat(), [rows.to_string()], "{codes}");
+    }
 }
 
 #[test]

@@ -194,7 +194,10 @@ fn a_database_that_another_holds_is_busy_and_counted() {
     let [busy] = trial.errors.as_slice() else {
         panic!("{:?}", trial.errors);
     };
-    assert_eq!((busy.code, busy.action.as_str()), (5, "restarted"));
+    assert_eq!(
+        (busy.code.as_str(), busy.action.as_str()),
+        ("5", "restarted")
+    );
     assert!(busy.example.contains("locked"), "{busy:?}");
 }
 

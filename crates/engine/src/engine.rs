@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::ENGINES;
+use plan::EngineTraits;
 use workload::schema::Dialect;
 
 use crate::database::{Access, Database};
@@ -22,8 +23,24 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// The schemes of the URLs that name its databases.
     fn schemes(&self) -> &'static [&'static str];
 
+    /// The first of them, for examples.
+    fn scheme(&self) -> &'static str {
+        self.schemes().first().copied().unwrap_or_default()
+    }
+
+    /// How the URLs of its databases are written, for help and messages.
+    fn url_syntax(&self) -> String {
+        format!("{}://USER@HOST:PORT/DATABASE", self.scheme())
+    }
+
+    /// The environment variables that its own clients read for what a URL leaves out, and that
+    /// dyno reads, too: names and meaning.
+    fn variables(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// Its dialect of SQL.
-    fn dialect(&self) -> Dialect;
+    fn dialect(&self) -> &'static Dialect;
 
     /// Opens the database that a URL names and asks it for its version. `directory` holds the
     /// temporary databases of an engine that runs in process.
@@ -57,12 +74,45 @@ pub struct InProcess {
     pub version: &'static str,
     /// The URL of a temporary database.
     pub temporary_url: &'static str,
+    /// A database's URL that is valid in any working directory; `None`: it names a temporary
+    /// database without settings.
+    pub absolute_url: fn(&str) -> Option<String>,
+}
+
+/// What the reader of studies must know of the engines that dyno can start.
+pub fn catalog() -> &'static [EngineTraits] {
+    static CATALOG: LazyLock<Vec<EngineTraits>> = LazyLock::new(|| {
+        let traits = |engine: &dyn Engine| EngineTraits {
+            name: engine.name(),
+            schemes: engine.schemes(),
+            is_process: engine.in_process().is_none(),
+            reserved_setting: match engine.server() {
+                Some(server) => server.reserved_setting(),
+                None => |_| None,
+            },
+        };
+        let engines = ENGINES.into_iter();
+        let can_start =
+            |engine: &&dyn Engine| engine.in_process().is_some() || engine.server().is_some();
+        engines.filter(can_start).map(traits).collect()
+    });
+    &CATALOG
 }
 
 /// The engine that a study calls `name`.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static dyn Engine> {
     ENGINES.into_iter().find(|engine| engine.name() == name)
+}
+
+/// The engines that have servers.
+pub fn servers() -> impl Iterator<Item = &'static dyn Server> {
+    ENGINES.into_iter().filter_map(Engine::server)
+}
+
+/// The engines that run in this process.
+pub fn in_process() -> impl Iterator<Item = InProcess> {
+    ENGINES.into_iter().filter_map(Engine::in_process)
 }
 
 /// The engine whose databases have such URLs.
@@ -76,10 +126,11 @@ pub fn of_url(url: &str) -> Result<&'static dyn Engine, EngineError> {
         .find(|engine| engine.schemes().contains(&scheme));
     engine.ok_or_else(|| EngineError::Failed {
         cause: Cause::Usage,
-        message: format!("{url:?} names no database that dyno drives"),
-        remedy: Some(
-            "write mysql://user@host:3306/database (or mariadb://…), postgres://user@host:5432/database, or sqlite:file".to_owned(),
-        ),
+        message: format!("{url:?} is not the URL of a supported database"),
+        remedy: Some(format!(
+            "use one of these forms: {}",
+            ENGINES.map(Engine::url_syntax).join(", ")
+        )),
     })
 }
 

@@ -1,12 +1,15 @@
 //! Servers that are reached over the network: one connection to them, whatever its protocol.
 
 use std::future::Future;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::load::STALL_LIMIT;
 use client::reactor::{Reactor, timeout, unless};
+use client::{Connection, Protocol};
 
 use crate::error::{Cause, EngineError};
 
@@ -19,20 +22,51 @@ pub(crate) type Rows = Vec<Vec<Option<String>>>;
 pub(crate) trait Remote: Sized {
     /// Which server, as whom.
     type Target;
-    /// What can go wrong with a connection.
-    type Error: Into<ServerError>;
 
     /// The server and account, without the password.
     fn shown(target: &Self::Target) -> String;
 
     /// Connects and logs in.
-    async fn open(target: &Self::Target) -> Result<Self, Self::Error>;
+    async fn open(target: &Self::Target) -> Result<Self, ServerError>;
 
     /// Runs a statement and gathers its rows.
-    async fn rows(&mut self, sql: &str) -> Result<Rows, Self::Error>;
+    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError>;
+
+    /// Runs a statement for its effect.
+    async fn run(&mut self, sql: &str) -> Result<(), ServerError>;
 
     /// Closes the connection in the way of its protocol.
     async fn close(self);
+}
+
+impl<P: Protocol> Remote for Connection<P> {
+    type Target = P::Target;
+
+    fn shown(target: &P::Target) -> String {
+        P::shown(target)
+    }
+
+    async fn open(target: &P::Target) -> Result<Self, ServerError> {
+        Ok(Self::open(target).await?)
+    }
+
+    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError> {
+        Ok(self.rows(sql).await?)
+    }
+
+    async fn run(&mut self, sql: &str) -> Result<(), ServerError> {
+        self.run(sql).await?;
+        Ok(())
+    }
+
+    async fn close(self) {
+        self.close().await;
+    }
+}
+
+/// The first cell of the first row.
+pub(crate) fn first_cell(rows: Rows) -> Option<String> {
+    rows.into_iter().flatten().next().flatten()
 }
 
 /// A server that failed, or the way to it.
@@ -70,25 +104,10 @@ impl ServerError {
     }
 }
 
-impl From<client::mysql::Error> for ServerError {
-    fn from(error: client::mysql::Error) -> Self {
-        use client::mysql::Error::{Login, Statement, Withheld};
+impl From<client::Error> for ServerError {
+    fn from(error: client::Error) -> Self {
         Self {
-            is_answer: matches!(error, Login(_) | Statement { .. } | Withheld { .. }),
-            remedy: error.remedy(),
-            message: error.to_string(),
-        }
-    }
-}
-
-impl From<client::postgres::Error> for ServerError {
-    fn from(error: client::postgres::Error) -> Self {
-        use client::postgres::Error::{Login, NoPassword, Statement, Withheld};
-        Self {
-            is_answer: matches!(
-                error,
-                Login(_) | Statement { .. } | Withheld { .. } | NoPassword { .. }
-            ),
+            is_answer: error.is_answer(),
             remedy: error.remedy(),
             message: error.to_string(),
         }
@@ -105,6 +124,32 @@ impl From<ServerError> for EngineError {
     }
 }
 
+/// Asks a server something on a connection of its own, within a limit.
+pub(crate) fn ask<C: Remote, T>(
+    target: &C::Target,
+    limit: Duration,
+    question: impl AsyncFnOnce(&mut C) -> Result<T, ServerError>,
+) -> Result<T, ServerError> {
+    let asked = async {
+        let mut connection = C::open(target).await?;
+        let answer = question(&mut connection).await?;
+        connection.close().await;
+        Ok(answer)
+    };
+    let failed = |message| ServerError {
+        message,
+        remedy: None,
+        is_answer: false,
+    };
+    match Reactor::new().and_then(|reactor| reactor.block_on(timeout(limit, asked))) {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => Err(failed(format!(
+            "the server gave no answer within {limit:?}"
+        ))),
+        Err(error) => Err(failed(format!("cannot ask the server: {error}"))),
+    }
+}
+
 /// Does some work on one connection to a server, unless the user stops or the server hangs
 /// before it is done.
 pub(crate) fn connected<C: Remote, T, E: Into<ServerError>>(
@@ -112,20 +157,51 @@ pub(crate) fn connected<C: Remote, T, E: Into<ServerError>>(
     interrupted: &AtomicBool,
     work: impl AsyncFnOnce(&mut C) -> Result<T, E>,
 ) -> Result<T, EngineError> {
-    let internal = |error| EngineError::failed(Cause::Internal, error);
-    let reactor = Reactor::new().map_err(internal)?;
     let whole = async {
-        let mut connection = C::open(target).await.map_err(C::Error::into)?;
+        let mut connection = C::open(target).await?;
         let done = work(&mut connection).await.map_err(E::into)?;
         connection.close().await;
         Ok::<_, ServerError>(done)
     };
     let stopped = || interrupted.load(Ordering::Relaxed);
     let whole = unless_hung::<C, _>(target, STALL_LIMIT, || 0, whole);
-    match reactor.block_on(unless(stopped, whole)).map_err(internal)? {
+    match on_reactor(unless(stopped, whole))? {
         Some(done) => Ok(done??),
         None => Err(EngineError::Interrupted),
     }
+}
+
+/// Runs `work` to its end on an event loop of its own.
+pub(crate) fn on_reactor<T>(work: impl Future<Output = T>) -> Result<T, EngineError> {
+    let reactor = Reactor::new();
+    let done = reactor.and_then(|reactor| reactor.block_on(work));
+    done.map_err(|error| {
+        let message = format!("cannot run an event loop: {error}");
+        EngineError::failed(Cause::Internal, message)
+    })
+}
+
+/// A path as part of a URL.
+pub(crate) fn url_path(path: &Path) -> String {
+    let encoded = |byte: &u8| match byte.is_ascii_alphanumeric() || b"/-_.".contains(byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    path.as_os_str().as_bytes().iter().map(encoded).collect()
+}
+
+/// Reads what these statements select, on one connection, unless the user stops.
+pub(crate) fn read<C: Remote>(
+    target: &C::Target,
+    statements: impl Iterator<Item = String>,
+    interrupted: &AtomicBool,
+) -> Result<(), EngineError> {
+    connected(target, interrupted, async |connection: &mut C| {
+        for sql in statements {
+            connection.rows(&sql).await?;
+        }
+        Ok::<_, ServerError>(())
+    })
 }
 
 /// Runs `work` on a server for as long as it takes, unless the server hangs: `progress` has
@@ -160,11 +236,11 @@ async fn is_alive<C: Remote>(target: &C::Target) -> bool {
         let mut connection = C::open(target).await?;
         connection.rows("SELECT 1").await?;
         connection.close().await;
-        Ok(())
+        Ok::<_, ServerError>(())
     };
     match timeout(ANSWER_LIMIT, asked).await {
         Ok(Ok(())) => true,
-        Ok(Err(error)) => C::Error::into(error).is_answer(),
+        Ok(Err(error)) => error.is_answer(),
         Err(_) => false,
     }
 }

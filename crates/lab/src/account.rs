@@ -1,15 +1,15 @@
-//! Whom servers run as: dyno's own user, or an unprivileged one when that is root.
+//! The user that servers run as: dyno's own, or an unprivileged one if that is root.
 
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use engine::{ENGINES, Engine, Server};
+use engine::Server;
 use rustix::fs::{Gid, Mode, Uid};
 
 use crate::error::LabError;
 
-/// Who is left to run servers when dyno is root and no engine's package made a user.
+/// The user for servers if dyno is root and no engine's package has created one.
 const UNPRIVILEGED: &str = "nobody";
 
 /// The user of the servers.
@@ -37,8 +37,7 @@ impl Account {
         }
         let passwd = Path::new("/etc/passwd");
         let text = fs::read_to_string(passwd).map_err(LabError::at("read", passwd))?;
-        let servers = ENGINES.into_iter().filter_map(Engine::server);
-        let names = servers.map(Server::user).chain([UNPRIVILEGED]);
+        let names = engine::servers().map(Server::user).chain([UNPRIVILEGED]);
         let mut found = names.filter_map(|name| other(&text, name));
         match found.next() {
             Some(other) => Ok(Self { other: Some(other) }),
@@ -55,7 +54,7 @@ impl Account {
             return Ok(());
         };
         std::os::unix::fs::lchown(path, Some(other.uid), Some(other.gid))
-            .map_err(LabError::at("give the server", path))
+            .map_err(LabError::at("change the owner of", path))
     }
 
     /// Makes the account the owner of an open file.
@@ -67,7 +66,7 @@ impl Account {
         rustix::fs::fchown(file, Some(uid), Some(gid))
     }
 
-    /// Lets the account read an open file that is dyno's own, and nobody else.
+    /// Lets the account, and nobody else, read an open file of dyno's.
     pub(crate) fn let_read(&self, file: impl AsFd) -> rustix::io::Result<()> {
         let Some(other) = &self.other else {
             return rustix::fs::fchmod(file, Mode::RUSR | Mode::WUSR);
@@ -89,7 +88,7 @@ impl Account {
         self.other.as_ref().map(|other| other.name.as_str())
     }
 
-    /// What `setpriv` needs to become it.
+    /// The options with which `setpriv` changes to it.
     pub(crate) fn setpriv_options(&self) -> Vec<String> {
         let Some(other) = &self.other else {
             return Vec::new();
@@ -102,7 +101,7 @@ impl Account {
     }
 }
 
-/// The user `name` of a file like /etc/passwd; never one that is root by another name.
+/// The user `name` in the text of /etc/passwd; never one with root's user or group number.
 fn other(passwd: &str, name: &str) -> Option<Other> {
     let mut lines = passwd
         .lines()
@@ -120,12 +119,12 @@ fn other(passwd: &str, name: &str) -> Option<Other> {
 mod tests {
     use super::*;
 
-    const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nmysqlx:x:9:9::/:/bin/false\n\
-                          mysql:x:102:105:MySQL:/nonexistent:/bin/false\nbad:x:0:0::/:/bin/sh\nshort:x\n";
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\ndbmsx:x:9:9::/:/bin/false\n\
+                          dbms:x:102:105:DBMS:/nonexistent:/bin/false\nbad:x:0:0::/:/bin/sh\nshort:x\n";
 
     #[test]
     fn a_user_is_found_by_its_whole_name() {
-        let found = other(PASSWD, "mysql").unwrap();
+        let found = other(PASSWD, "dbms").unwrap();
         assert_eq!((found.uid, found.gid), (102, 105));
         assert!(other(PASSWD, "nobody").is_none());
     }

@@ -1,6 +1,6 @@
-//! From an installed program to running servers, each on data of its own.
+//! From an installed program to instances, each with data and a node of its own.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -9,25 +9,27 @@ use engine::data::{Listener, Mode};
 use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
+use crate::cluster::Cluster;
+use crate::error::LabError;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::keeper::Keeper;
-use crate::rig::{Member, reset};
-use crate::servers::{self, DataDir};
+use crate::instance::Instance;
+use crate::observer::Observer;
+use crate::rig::reset;
+use crate::servers::{self, DataDir, Node};
 use crate::settle::settle;
+use crate::site::{self, Site};
 use crate::spec::{placed, port};
-use crate::template::{self, DATABASE, Template};
+use crate::template::{self, Template};
 use crate::trial::Trial;
 
-/// What is given to every step on the way to a running server.
+/// What every step on the way to running nodes needs.
 pub(crate) struct Building<'a> {
     pub(crate) spec: &'a EngineSpec,
     pub(crate) trial: &'a Trial,
-    /// Where the servers' data lies; `None`: in the cache.
-    pub(crate) directory: Option<PathBuf>,
     pub(crate) installed: Installed,
     pub(crate) config: Vec<(String, String)>,
-    pub(crate) keeper: &'a mut dyn Keeper,
+    pub(crate) observer: &'a mut dyn Observer,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
@@ -38,21 +40,21 @@ impl Building<'_> {
         let wanted = self.trial.wanted(Mode::Missing);
         let mut data = Vec::new();
         let mut each = Duration::ZERO;
-        for _ in 0..self.trial.instances {
+        for _ in 0..self.trial.topology.instances {
             let listener = Listener {
-                tell: &mut |news| self.keeper.preparing(&news),
+                tell: &mut |news| self.observer.preparing(&news),
                 interrupted: self.interrupted,
             };
-            let directory = self.directory.as_deref();
+            let volume = &self.trial.topology.node.volume;
             let built = template::rebuild(
                 home,
                 &self.installed,
                 &wanted,
                 &self.config,
-                directory,
+                volume,
                 listener,
             );
-            let (built, took) = built.map_err(|error| placed(self.spec, error))?;
+            let (built, took) = built.map_err(|error| self.placed(error))?;
             each = took;
             data.push(built);
         }
@@ -69,17 +71,17 @@ impl Building<'_> {
     ) -> Result<(Vec<DataDir>, Reset), Failure> {
         let wanted = self.trial.wanted(Mode::Missing);
         let listener = Listener {
-            tell: &mut |news| self.keeper.preparing(&news),
+            tell: &mut |news| self.observer.preparing(&news),
             interrupted: self.interrupted,
         };
         let template = template::obtain(home, &self.installed, &wanted, &self.config, listener)
-            .map_err(|error| placed(self.spec, error))?;
-        self.keeper.stage("copying the data");
+            .map_err(|error| self.placed(error))?;
+        self.observer.stage("copying the data");
         let began = Instant::now();
-        let directory = self.directory.as_deref();
-        let copies = (1..=self.trial.instances).map(|number| {
-            let copy = template.copy_to(number, directory);
-            Ok(copy.map_err(|error| placed(self.spec, error))?.0)
+        let volume = &self.trial.topology.node.volume;
+        let copies = (1..=self.trial.topology.instances).map(|number| {
+            let copy = template.copy_to(number, volume);
+            Ok(copy.map_err(|error| self.placed(error))?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
         let how = match template.was_built {
@@ -97,13 +99,17 @@ impl Building<'_> {
         Ok((copies, reset))
     }
 
-    /// Lets no server start while its data is still being written, unless the study wants
-    /// that; gives the seconds that it took.
+    fn placed(&self, error: LabError) -> Failure {
+        placed(self.spec, &self.trial.topology.node, error)
+    }
+
+    /// Waits until new data is on disk and out of the page cache, unless the study wants it
+    /// warm; returns the seconds that it took.
     fn settle(&mut self, data: &[DataDir]) -> Result<Option<f64>, Failure> {
         if !self.spec.cold_data {
             return Ok(None);
         }
-        self.keeper.stage("writing the data to disk");
+        self.observer.stage("writing the data to disk");
         let began = Instant::now();
         for one in data {
             settle(&one.data(), self.interrupted)?;
@@ -111,34 +117,50 @@ impl Building<'_> {
         Ok(Some(began.elapsed().as_secs_f64()))
     }
 
-    /// Starts a server on each directory.
-    pub(crate) fn start(&mut self, data: Vec<DataDir>) -> Result<Vec<Member>, Failure> {
-        self.keeper.stage("starting the servers");
-        let mut members = Vec::new();
-        for (number, data) in (1..).zip(data) {
-            let keep = self.keeper.server_dir(number)?;
+    /// From data to instances, each with a node on a site of its own. A step that fails ends
+    /// what the steps before it made, the last first.
+    pub(crate) fn instances(&mut self, data: Vec<DataDir>) -> Result<Vec<Instance>, Failure> {
+        let sites = self.sites(&data)?;
+        let nodes = self.nodes(sites, data)?;
+        let clusters = nodes.into_iter().map(Cluster::single);
+        let instances = clusters.map(|cluster| Ok(Instance::on(cluster)?));
+        instances.collect()
+    }
+
+    fn sites(&self, data: &[DataDir]) -> Result<Vec<Arc<dyn Site>>, Failure> {
+        let set_up = |data: &DataDir| {
+            let site = site::set_up(data.home(), &self.trial.topology.node.site);
+            site.map_err(|error| self.placed(error))
+        };
+        data.iter().map(set_up).collect()
+    }
+
+    fn nodes(
+        &mut self,
+        sites: Vec<Arc<dyn Site>>,
+        data: Vec<DataDir>,
+    ) -> Result<Vec<Node>, Failure> {
+        self.observer.stage("starting the servers");
+        let mut nodes = Vec::new();
+        for (number, (site, data)) in (1..).zip(sites.into_iter().zip(data)) {
+            let keep = self.observer.server_dir(number)?;
             let wanted = servers::Wanted {
                 number,
                 data,
                 config: &self.config,
                 port: port(self.spec, number),
                 connections: self.trial.load.users,
-                cpus: self.spec.cpus.as_ref().map(|cpus| cpus.value),
+                site,
                 keep: &keep,
                 interrupted: self.interrupted,
             };
-            let server = servers::start(&self.installed, wanted)
-                .map_err(|error| placed(self.spec, error))?;
-            for note in server.notes() {
-                self.keeper.note(note);
+            let node = servers::start(&self.installed, wanted);
+            let node = node.map_err(|error| self.placed(error))?;
+            for note in node.notes() {
+                self.observer.note(note);
             }
-            members.push(Member {
-                database: server.open(DATABASE)?,
-                server: Some(server),
-                found: None,
-                settings: Vec::new(),
-            });
+            nodes.push(node);
         }
-        Ok(members)
+        Ok(nodes)
     }
 }

@@ -1,7 +1,7 @@
 //! Drives all servers of a trial at the same time, each with a load of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
@@ -11,12 +11,13 @@ use measure::setup::ReplyTime;
 use workload::built_in::BuiltIn;
 
 use crate::Database;
+use crate::events;
 use crate::failure::{Cause, Failure};
 use crate::files;
-use crate::hear::{Driven, Hearing, LoadNews, News};
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
+use crate::trial_monitor::{Driven, LoadMessage, Message, TrialMonitor};
 
 /// Drives every server of the rig with a load of its own; all begin together.
 ///
@@ -24,17 +25,17 @@ use crate::trial::Trial;
 /// When a load could not begin.
 pub(crate) fn drive(
     trial: &Trial,
-    rig: &mut Rig,
-    keeper: &mut dyn Keeper,
+    rig: &Rig,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<Driven, Failure> {
     raise_file_limit(trial)?;
-    let barrier = Barrier::new(trial.instances);
-    let stop = Stop::default();
-    let (tell, news) = channel();
+    let barrier = Barrier::new(trial.topology.instances);
+    let (stop, over) = (Stop::default(), AtomicBool::new(false));
+    let (sender, messages) = channel();
     let databases: Vec<Database> = rig.databases().cloned().collect();
     std::thread::scope(|scope| {
-        let _end = EndLoads(&stop);
+        let end = EndTrial(&stop, &over);
         for (place, database) in databases.iter().enumerate() {
             let load = Load {
                 trial,
@@ -42,23 +43,34 @@ pub(crate) fn drive(
                 database,
                 barrier: &barrier,
                 stop: &stop,
-                tell: tell.clone(),
+                sender: sender.clone(),
             };
             load.spawn(scope)?;
         }
-        let mut hearing = Hearing::new(trial, rig, &barrier, &stop, keeper);
-        hearing.listen(&news, &tell, interrupted);
-        hearing.conclude()
+        let stage = events::Stage {
+            trial,
+            barrier: &barrier,
+            over: &over,
+        };
+        let events = events::spawn(scope, stage, rig, &sender)?;
+        let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
+        monitor.run(&messages, &sender, interrupted);
+        drop(end);
+        // A panic of theirs is the scope's.
+        events.into_iter().for_each(|thread| drop(thread.join()));
+        monitor.receive_rest(&messages);
+        monitor.conclude()
     })
 }
 
-/// Ends the loads when nobody listens to them any more, for whatever reason: the scope
-/// of their threads waits for them.
-struct EndLoads<'a>(&'a Stop);
+/// Ends loads and events when their monitor returns, for whatever reason: the scope of their
+/// threads waits for them.
+struct EndTrial<'a>(&'a Stop, &'a AtomicBool);
 
-impl Drop for EndLoads<'_> {
+impl Drop for EndTrial<'_> {
     fn drop(&mut self) {
         self.0.interrupt();
+        self.1.store(true, Ordering::Relaxed);
     }
 }
 
@@ -69,7 +81,7 @@ struct Load<'a> {
     database: &'a Database,
     barrier: &'a Barrier,
     stop: &'a Stop,
-    tell: Sender<News>,
+    sender: Sender<Message>,
 }
 
 impl<'a> Load<'a> {
@@ -78,7 +90,7 @@ impl<'a> Load<'a> {
         'a: 'scope,
     {
         let trial = self.trial;
-        // Users of different servers are different users.
+        // Users of different instances are different users.
         let spec = LoadSpec {
             workers: trial.workers(self.database),
             seed: trial.load.seed.wrapping_add(self.place as u64),
@@ -96,7 +108,7 @@ impl<'a> Load<'a> {
             .name(format!("dyno-load-{}", self.place + 1))
             .spawn_scoped(scope, move || {
                 let ended = to_its_end(|| self.run(&spec, &workload));
-                self.tell(LoadNews::Ended(ended));
+                self.send(LoadMessage::Ended(ended));
             })
             .map(drop)
             .map_err(|error| Failure::new(Cause::Internal, error))
@@ -104,10 +116,10 @@ impl<'a> Load<'a> {
 
     fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
         let mut tell = |event: Event<'_>| {
-            self.tell(match event {
-                Event::Connecting { open, .. } => LoadNews::Connecting(open),
-                Event::Second(second) => LoadNews::Second(Box::new(second.clone())),
-                Event::Draining { running } => LoadNews::Draining(running),
+            self.send(match event {
+                Event::Connecting { open, .. } => LoadMessage::Connecting(open),
+                Event::Second(second) => LoadMessage::Second(Box::new(second.clone())),
+                Event::Draining { running } => LoadMessage::Draining(running),
             });
         };
         let sending = Sending {
@@ -124,13 +136,13 @@ impl<'a> Load<'a> {
         self.database.drive(sending, load)
     }
 
-    fn tell(&self, news: LoadNews) {
-        // Nobody listens any more only when the trial is over.
-        let _ = self.tell.send(News::Load(self.place, news));
+    fn send(&self, message: LoadMessage) {
+        // The receiver is gone only when the trial is over.
+        let _ = self.sender.send(Message::Load(self.place, message));
     }
 }
 
-/// A load that panics has ended, too: its trial waits to hear of it.
+/// A load that panics has ended, too: its trial waits for that message.
 fn to_its_end(
     run: impl FnOnce() -> Result<LoadOutcome, LoadError>,
 ) -> Result<LoadOutcome, LoadError> {
@@ -140,7 +152,7 @@ fn to_its_end(
 
 /// Most systems allow a process fewer open files by default than at most.
 fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
-    let users = u64::from(trial.load.users) * u64::from(trial.instances);
+    let users = u64::from(trial.load.users) * u64::from(trial.topology.instances);
     let needed = files::of_loads(trial) + files::OWN_FILES;
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
@@ -164,18 +176,16 @@ fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use engine::Access;
     use engine::data::{Listener, Mode};
 
     use super::*;
-    use crate::rig::Member;
+    use crate::instance::Instance;
     use crate::testing::{Silent, trial};
 
     #[test]
     fn loads_end_when_nobody_listens_any_more() {
         let dir = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", dir.path().join("data").display());
-        let database = engine::SQLITE.open(&url, &Access::default(), None).unwrap();
+        let database = crate::testing::database(dir.path());
         let (trial, never) = (trial(), AtomicBool::new(false));
         let listener = Listener {
             tell: &mut |_| {},
@@ -183,15 +193,15 @@ mod tests {
         };
         let wanted = trial.wanted(Mode::Missing);
         database.prepare(&wanted, listener).unwrap();
-        let mut rig = Rig {
-            members: vec![Member::given(database)],
+        let rig = Rig {
+            instances: vec![Instance::of(database)],
             reset: None,
             made_for: None,
         };
-        let mut keeper = Silent { panics: true };
+        let mut observer = Silent { panics: true };
         let begun = Instant::now();
         let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(&trial, &mut rig, &mut keeper, &never).map(drop)
+            drive(&trial, &rig, &mut observer, &never).map(drop)
         }));
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();

@@ -1,4 +1,4 @@
-//! Ends a trial before its time when nothing more is to be learnt from it.
+//! Ends a trial early when more time would not change its result.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::trial::Trial;
 /// When a trial may end before its time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EarlyEnd {
-    /// When the mean throughput is known well enough.
+    /// When the mean throughput is precise enough.
     Sure(Until),
-    /// When it is clear that more arrives than is done.
+    /// When arrivals clearly exceed completions.
     Overloaded {
-        /// A wait that is longer than this is too long.
+        /// The longest acceptable wait.
         longest: Duration,
     },
 }
 
-/// Seconds in a row in which a backlog grows, before it is more than a stall.
+/// Seconds in a row in which a backlog must grow to be more than a stall.
 const GROWING: usize = 3;
 
-/// Listens to the seconds of a trial.
+/// Follows the seconds of a trial.
 #[derive(Debug)]
 pub(crate) struct Early {
     rule: Option<EarlyEnd>,
@@ -42,7 +42,7 @@ impl Early {
         Self {
             rule: trial.early,
             at_most_s: trial.load.time.map_or(f64::INFINITY, |t| t.as_secs_f64()),
-            users: u64::from(trial.load.users) * u64::from(trial.instances),
+            users: u64::from(trial.load.users) * u64::from(trial.topology.instances),
             warmup: Vec::new(),
             seconds: Vec::new(),
             backlogs: Vec::new(),
@@ -50,13 +50,13 @@ impl Early {
         }
     }
 
-    /// Why the trial ended before its time.
+    /// Why the trial ended early.
     pub(crate) fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
-    /// A second of all loads together is over; says whether the trial may end.
-    pub(crate) fn hear(&mut self, second: &Second) -> bool {
+    /// Adds a second of all loads together; returns whether the trial may end.
+    pub(crate) fn observe(&mut self, second: &Second) -> bool {
         let Some(rule) = self.rule else {
             return false;
         };
@@ -83,7 +83,7 @@ impl Early {
         self.seconds.iter().map(|second| second.weight).sum()
     }
 
-    /// What is sure only in the last second is not sure before its time.
+    /// Precision that is reached only in the last second is no reason to end early.
     fn sure(&self, until: &Until) -> Option<Ended> {
         let after_s = self.after_s();
         let reached = sure(until, &self.warmup, &self.seconds)?;
@@ -94,8 +94,8 @@ impl Early {
         })
     }
 
-    /// A backlog that grows and grows, that the users cannot be what holds, and through
-    /// which nothing comes in time.
+    /// A backlog that keeps growing, is not explained by the number of users, and delays every
+    /// transaction beyond the limit.
     fn overloaded(&self, longest: Duration) -> Option<Ended> {
         let last = self.backlogs.len().checked_sub(GROWING + 1)?;
         let (backlogs, seconds) = (self.backlogs.get(last..)?, self.seconds.get(last + 1..)?);
@@ -152,7 +152,7 @@ mod tests {
     fn ends(mut early: Early, seconds: impl IntoIterator<Item = Second>) -> Option<usize> {
         let mut seconds = seconds.into_iter();
         seconds
-            .position(|second| early.hear(&second))
+            .position(|second| early.observe(&second))
             .map(|place| place + 1)
     }
 
@@ -182,12 +182,12 @@ mod tests {
         };
         let warmup = (0..90).map(|n| of(Phase::Warmup, n));
         assert_eq!(ends(early(sure), warmup), None);
-        let mut heard = early(sure);
+        let mut early = early(sure);
         for n in 0..40 {
-            assert!(!heard.hear(&of(Phase::Warmup, n)));
+            assert!(!early.observe(&of(Phase::Warmup, n)));
         }
         let measured = (0..30).map(|n| of(Phase::Measure, n));
-        assert!(ends(heard, measured).is_some_and(|second| second >= FIRST_LOOK));
+        assert!(ends(early, measured).is_some_and(|second| second >= FIRST_LOOK));
     }
 
     #[test]

@@ -1,25 +1,24 @@
-//! What can be said of a study's servers without running a program or changing a file.
+//! What is known of a study's servers without running a program or changing a file.
 
 use std::path::{Path, PathBuf};
 
 use engine::Server;
 use engine::data::Wanted;
-use plan::EngineSpec;
+use plan::{EngineSpec, Node};
 
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home;
-use crate::platform;
-use crate::spec::{config, directory_of, engine_of, placed};
+use crate::spec::{config, engine_of, placed};
 use crate::template;
+use crate::volume;
 
-/// What a study's servers are, as far as files tell.
+/// A study's servers, as far as files show.
 #[derive(Debug, Clone, Copy)]
 pub struct Glance {
     /// Their engine.
     pub engine: &'static dyn Server,
-    /// What their data takes in the cache, if it is there for a version that the study
-    /// takes.
+    /// Size of their data in the cache, if it exists for a version that the study accepts.
     pub template_bytes: Option<u64>,
 }
 
@@ -27,15 +26,13 @@ pub struct Glance {
 ///
 /// # Errors
 /// When there is no program, or the directory cannot be used, at its place in the study.
-pub fn glance(spec: &EngineSpec, wanted: &Wanted<'_>) -> Result<Glance, Failure> {
-    let failed = |error| placed(spec, error);
+pub fn glance(spec: &EngineSpec, node: &Node, wanted: &Wanted<'_>) -> Result<Glance, Failure> {
+    let failed = |error| placed(spec, node, error);
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     engine::exists(engine, basedir).map_err(|error| failed(error.into()))?;
-    if let Some(directory) = directory_of(spec) {
-        let account = Account::for_servers().map_err(failed)?;
-        platform::directory::check(directory, &account).map_err(failed)?;
-    }
+    let account = Account::for_servers().map_err(failed)?;
+    volume::check(&node.volume, &account).map_err(failed)?;
     let cache = home::place().map_err(failed)?;
     let takes = |version: &str| spec.has_version(version);
     Ok(Glance {
@@ -44,10 +41,10 @@ pub fn glance(spec: &EngineSpec, wanted: &Wanted<'_>) -> Result<Glance, Failure>
     })
 }
 
-/// The cache's directory, or the one above it that there is.
+/// The cache's directory, or the nearest existing one above it.
 ///
 /// # Errors
-/// When the environment names no place.
+/// When the environment names no directory.
 pub fn disk_of_cache() -> Result<PathBuf, Failure> {
     let cache = home::place()?;
     let there = cache.ancestors().find(|path| path.is_dir());

@@ -1,29 +1,30 @@
 //! Builds the servers of a trial: theirs, or our own from templates.
 
 use std::cell::OnceCell;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::data::Mode;
 use engine::{Access, InProcess};
 use measure::instance::{Reset, ResetHow};
-use plan::EngineSpec;
+use plan::{EngineSpec, Node};
 
 use crate::Database;
 use crate::build::Building;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::home::Home;
-use crate::keeper::Keeper;
-use crate::platform;
+use crate::instance::Instance;
+use crate::observer::Observer;
 use crate::prepare::prepare_for;
-use crate::rig::{DataFor, MadeFor, Member, Rig, reset};
+use crate::rig::{DataFor, MadeFor, Rig, reset};
 use crate::server_process;
 use crate::servers;
-use crate::spec::{config, directory_of, installed, placed};
+use crate::site;
+use crate::spec::{config, installed, placed};
 use crate::template::{Recipe, Template};
 use crate::trial::{Place, Trial};
+use crate::volume;
 
 /// Where trials are run: dyno's place on this host, and what lasts from one trial to
 /// the next.
@@ -58,16 +59,11 @@ impl Lab {
     ///
     /// # Errors
     /// What is missing, at its place in the study.
-    pub fn check_platform(&self, spec: &EngineSpec) -> Result<(), Failure> {
+    pub fn check_platform(&self, spec: &EngineSpec, node: &Node) -> Result<(), Failure> {
         let home = self.home()?;
-        if let Some(cpus) = &spec.cpus {
-            platform::cgroup::check(home, cpus.value).map_err(|error| placed(spec, error))?;
-        }
-        if let Some(directory) = directory_of(spec) {
-            platform::directory::check(directory, home.account())
-                .map_err(|error| placed(spec, error))?;
-        }
-        Ok(())
+        let failed = |error| placed(spec, node, error);
+        site::set_up(home, &node.site).map_err(failed)?;
+        volume::check(&node.volume, home.account()).map_err(failed)
     }
 
     /// Makes sure that the programs of the private servers take the settings of every trial;
@@ -86,7 +82,12 @@ impl Lab {
             let Place::Private(spec) = &trial.place else {
                 continue;
             };
-            let asked = (&spec.engine, &spec.basedir, &spec.version, config(spec));
+            let asked = (
+                &spec.engine.value,
+                &spec.basedir,
+                &spec.version,
+                config(spec),
+            );
             if asked.3.is_empty() || checked.contains(&asked) {
                 continue;
             }
@@ -94,9 +95,9 @@ impl Lab {
             taken.map_err(|error| match error {
                 LabError::RejectedSetting { .. } => Failure {
                     cause: Cause::Usage,
-                    ..placed(spec, error)
+                    ..placed(spec, &trial.topology.node, error)
                 },
-                other => placed(spec, other),
+                other => placed(spec, &trial.topology.node, other),
             })?;
             checked.push(asked);
         }
@@ -117,25 +118,26 @@ impl Lab {
         Ok(engine.open(url, access, directory)?)
     }
 
-    /// Has the servers of a trial run, with their data in them.
-    pub(crate) fn build(
+    /// Starts a trial's servers with their data.
+    pub(crate) fn set_up(
         &mut self,
         trial: &Trial,
-        keeper: &mut dyn Keeper,
+        observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
         let mut rig = match &trial.place {
-            Place::Given(database) => found(trial, database, keeper, interrupted),
-            Place::Temporary(engine) => self.files(*engine, trial, keeper, interrupted),
-            Place::Private(spec) => self.private(spec, trial, keeper, interrupted),
+            Place::Given(database) => found(trial, database, observer, interrupted),
+            Place::Temporary(engine) => self.files(*engine, trial, observer, interrupted),
+            Place::Private(spec) => self.private(spec, trial, observer, interrupted),
         }?;
-        self.report_leftovers(keeper);
-        for member in &mut rig.members {
-            if trial.monitors && !member.database.is_in_process() {
-                // A server that does not tell is driven all the same.
-                member.settings = member.database.changed_settings().unwrap_or_default();
-                if member.server.is_none() {
-                    member.found = Some(server_process::find(&*member.database));
+        self.report_leftovers(observer);
+        for instance in &mut rig.instances {
+            let endpoint = &mut instance.endpoint;
+            if trial.monitors && !endpoint.database.is_in_process() {
+                // A server that does not list them is driven all the same.
+                instance.settings = endpoint.database.changed_settings().unwrap_or_default();
+                if instance.cluster.is_none() {
+                    endpoint.process = Some(server_process::find(&*endpoint.database));
                 }
             }
         }
@@ -143,12 +145,12 @@ impl Lab {
     }
 
     /// Names what earlier dynos left and this one could not remove, once.
-    fn report_leftovers(&mut self, keeper: &mut dyn Keeper) {
+    fn report_leftovers(&mut self, observer: &mut dyn Observer) {
         let Some(home) = self.home.get().filter(|_| !self.is_sweep_reported) else {
             return;
         };
         for leftover in &home.swept().left {
-            keeper.note(&format!("an earlier dyno left something: {leftover}"));
+            observer.note(&format!("an earlier dyno left something: {leftover}"));
         }
         self.is_sweep_reported = true;
     }
@@ -167,24 +169,27 @@ impl Lab {
         &self,
         engine: InProcess,
         trial: &Trial,
-        keeper: &mut dyn Keeper,
+        observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
         let began = Instant::now();
-        let mut members = Vec::new();
-        for _ in 0..trial.instances {
+        let mut instances = Vec::new();
+        for _ in 0..trial.topology.instances {
             let database = self.open(engine.temporary_url, &Access::default())?;
-            prepare_for(keeper, trial, &database, Mode::Missing, interrupted)?;
-            members.push(Member::given(database));
+            prepare_for(observer, trial, &database, Mode::Missing, interrupted)?;
+            instances.push(Instance::of(database));
         }
-        let file = members.first().and_then(|member| member.database.file());
+        let first = instances
+            .first()
+            .map(|instance: &Instance| &instance.endpoint);
+        let file = first.and_then(|endpoint| endpoint.database.file());
         let bytes = file.and_then(|file| std::fs::metadata(file).ok());
         Ok(Rig {
             reset: Some(Reset {
                 bytes: bytes.map_or(0, |file| file.len()),
                 ..reset(ResetHow::Rebuilt, began.elapsed(), began.elapsed())
             }),
-            members,
+            instances,
             made_for: None,
         })
     }
@@ -194,42 +199,39 @@ impl Lab {
         &mut self,
         spec: &EngineSpec,
         trial: &Trial,
-        keeper: &mut dyn Keeper,
+        observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
         let (installed, config) = (installed(spec)?, config(spec));
+        let node = &trial.topology.node;
         let made_for = MadeFor {
             spec: spec.clone(),
+            site: node.site.clone(),
             data: DataFor {
                 recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
-                instances: trial.instances,
-                directory: directory_of(spec).map(Path::to_owned),
+                instances: trial.topology.instances,
+                volume: node.volume.clone(),
             },
         };
         let kept = self.kept.take();
         let kept = kept.filter(|kept| goes_on_from(kept, &made_for));
-        let kept = kept.and_then(|kept| living(kept, trial, keeper));
+        let kept = kept.and_then(|kept| living(kept, trial, observer));
         let (data, reset) = match kept {
             Some(kept) if kept.made_for.as_ref() == Some(&made_for) => return Ok(still(kept)),
             Some(kept) => {
-                keeper.stage("stopping the servers to start them with other settings");
+                observer.stage("stopping the servers to start them with other settings");
                 let reset = still_reset(kept.reset.as_ref());
                 (Some(kept.into_data(interrupted)?), reset)
             }
             None => (None, None),
         };
         let home = self.home()?.clone();
-        let directory = directory_of(spec).map(|directory| {
-            let checked = platform::directory::check(directory, home.account());
-            checked.map_err(|error| placed(spec, error))
-        });
         let mut building = Building {
             spec,
-            directory: directory.transpose()?,
             trial,
             installed,
             config,
-            keeper,
+            observer,
             interrupted,
         };
         let (data, reset) = match (data, reset) {
@@ -238,7 +240,7 @@ impl Lab {
             _ => building.copied(&home, &mut self.template)?,
         };
         Ok(Rig {
-            members: building.start(data)?,
+            instances: building.instances(data)?,
             reset: Some(reset),
             made_for: Some(made_for),
         })
@@ -253,11 +255,11 @@ fn goes_on_from(kept: &Rig, next: &MadeFor) -> bool {
 
 /// The servers that were kept, if all of them live. What a dead one left is nothing that
 /// a trial can go on with.
-fn living(mut kept: Rig, trial: &Trial, keeper: &mut dyn Keeper) -> Option<Rig> {
-    if kept.dead_server(false).is_none() {
+fn living(kept: Rig, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
+    if kept.is_alive() {
         return Some(kept);
     }
-    keeper.note(&format!(
+    observer.note(&format!(
         "trial {} begins with a copy of the data: a server that it was to go on with died",
         trial.number
     ));
@@ -284,15 +286,15 @@ fn still_reset(before: Option<&Reset>) -> Option<Reset> {
 fn found(
     trial: &Trial,
     database: &Database,
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<Rig, Failure> {
     let began = Instant::now();
     if let Some(mode) = trial.mode {
-        prepare_for(keeper, trial, database, mode, interrupted)?;
+        prepare_for(observer, trial, database, mode, interrupted)?;
     }
     Ok(Rig {
-        members: vec![Member::given(database.clone())],
+        instances: vec![Instance::of(database.clone())],
         reset: Some(reset(ResetHow::Found, began.elapsed(), Duration::ZERO)),
         made_for: None,
     })

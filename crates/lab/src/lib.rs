@@ -2,28 +2,29 @@
 //! of them at the same time, watches host and servers on the load's clock.
 //!
 //! [`run`] is the story: for each trial `lab` builds the servers, `drive` loads all of
-//! them at once, `hear` listens to loads, monitors and servers, and a [`Keeper`] is
-//! told everything as it happens.
+//! them at once, `trial_monitor` follows loads, monitors and servers, and reports
+//! everything to an [`Observer`] as it happens.
 
 pub mod account;
 mod build;
+mod cluster;
 mod copy;
 pub mod doctor;
 mod drive;
 mod early;
 pub mod error;
+mod events;
 mod failure;
 mod files;
 mod find_max;
 mod glance;
-mod hear;
 pub mod home;
-mod keeper;
+mod instance;
 mod lab;
 mod merge;
 pub mod monitors;
 pub mod needs;
-mod platform;
+mod observer;
 mod preload;
 mod prepare;
 mod process;
@@ -31,6 +32,7 @@ mod rig;
 mod server_process;
 pub mod servers;
 mod settle;
+pub mod site;
 mod spec;
 mod study;
 pub mod template;
@@ -38,6 +40,8 @@ pub mod template;
 mod testing;
 mod tree;
 mod trial;
+mod trial_monitor;
+mod volume;
 
 /// A database that answers.
 pub type Database = std::sync::Arc<dyn engine::Database>;
@@ -49,9 +53,9 @@ pub use failure::{Cause, Failure};
 pub use find_max::{find_max, most_trials};
 pub use glance::{Glance, disk_of_cache, glance};
 pub use home::{Cleaned, Leftover, clean};
-pub use keeper::Keeper;
 pub use lab::Lab;
 pub use measure::bytes::shown_bytes;
+pub use observer::Observer;
 pub use prepare::prepare;
 pub use spec::{config, installed};
 pub use study::run;

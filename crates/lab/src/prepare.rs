@@ -1,4 +1,4 @@
-//! Has the rows of a trial in its databases.
+//! Loads the rows of a trial into its databases.
 
 use std::sync::atomic::AtomicBool;
 
@@ -6,26 +6,26 @@ use engine::data::{Listener, Mode};
 
 use crate::Database;
 use crate::failure::{Cause, Failure};
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::trial::Trial;
 
 pub(crate) fn prepare_for(
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     trial: &Trial,
     database: &Database,
     mode: Mode,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mut tell = |news| keeper.preparing(&news);
+    let mut tell = |news| observer.preparing(&news);
     let prepared = prepare(trial, database, mode, &mut tell, interrupted)?;
-    keeper.prepared(&prepared);
+    observer.prepared(&prepared);
     Ok(())
 }
 
-/// Has the rows of a trial in a database.
+/// Loads the rows of a trial into a database.
 ///
 /// # Errors
-/// When what is there does not fit, or the rows cannot be loaded.
+/// When existing tables do not fit, or the rows cannot be loaded.
 pub fn prepare(
     trial: &Trial,
     database: &Database,

@@ -1,16 +1,14 @@
-//! What a study asks of its private servers, as the laboratory needs it, and where in the
-//! study a failure comes from.
-
-use std::path::Path;
+//! A study's description of its private servers as the laboratory needs it, and the place in the
+//! study that caused a failure.
 
 use engine::{Engine, EngineError, Installed, Server};
-use plan::{EngineSpec, Span};
+use plan::{EngineSpec, Node, Span};
 
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::servers;
 
-/// The server program that a study asks for.
+/// The server program of a study.
 ///
 /// # Errors
 /// When it is not installed, at its place in the study.
@@ -18,23 +16,17 @@ pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     let version = spec.version.as_ref().map(|version| version.as_str());
-    servers::find(engine, basedir, version).map_err(|error| placed(spec, error))
+    servers::find(engine, basedir, version).map_err(|error| placed(spec, &Node::default(), error))
 }
 
 /// How the servers of a study are started.
 pub(crate) fn engine_of(spec: &EngineSpec) -> Result<&'static dyn Server, Failure> {
-    let name = spec.engine.name();
+    let name = spec.engine.as_str();
     let engine = engine::by_name(name).and_then(Engine::server);
     engine.ok_or_else(|| Failure::new(Cause::Internal, format!("{name} has no servers")))
 }
 
-/// Where the servers of a study have their data; `None`: in the cache.
-pub(crate) fn directory_of(spec: &EngineSpec) -> Option<&Path> {
-    let directory = spec.directory.as_ref();
-    directory.map(|directory| directory.value.as_path())
-}
-
-/// The settings of a study as the server's option file has them.
+/// The settings of a study, as written to the server's configuration file.
 #[must_use]
 pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
     let settings = spec.config.iter();
@@ -43,14 +35,15 @@ pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The port of a server, where the study names one.
+/// The port of a server, if the study names one.
 pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
     let first = spec.port.as_ref()?.value;
     first.checked_add(u16::try_from(number - 1).ok()?)
 }
 
-/// A failure at the place of the study that it is about.
-pub(crate) fn placed(spec: &EngineSpec, error: LabError) -> Failure {
+/// A failure with the place in the study that caused it.
+pub(crate) fn placed(spec: &EngineSpec, node: &Node, error: LabError) -> Failure {
+    let directory = node.volume.directory();
     let span = match &error {
         LabError::RejectedSetting { name, .. }
         | LabError::Engine(
@@ -59,18 +52,15 @@ pub(crate) fn placed(spec: &EngineSpec, error: LabError) -> Failure {
         LabError::Engine(EngineError::WrongVersion { .. }) => {
             spec.version.as_ref().map(|version| version.span)
         }
-        LabError::NoCpuQuota { .. } => spec.cpus.as_ref().map(|cpus| cpus.span),
-        LabError::UnfitDirectory { .. } => spec.directory.as_ref().map(|dir| dir.span),
-        LabError::DiskFull { path, .. } => {
-            let directory = spec.directory.as_ref();
-            directory
-                .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
-                .map(|dir| dir.span)
-        }
+        LabError::NoCpuQuota { .. } => node.site.cpus().map(|cpus| cpus.span),
+        LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
+        LabError::DiskFull { path, .. } => directory
+            .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
+            .map(|dir| dir.span),
         LabError::PortTaken { .. } => spec.port.as_ref().map(|port| port.span),
         LabError::Engine(EngineError::NoServer { .. }) => match &spec.basedir {
             Some(basedir) => Some(basedir.span),
-            None => Some(spec.span),
+            None => Some(spec.engine.span),
         },
         _ => None,
     };

@@ -6,21 +6,21 @@ use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
 use crate::failure::{Cause, Failure};
-use crate::keeper::Keeper;
 use crate::lab::Lab;
+use crate::observer::Observer;
 use crate::trial::{self, Place, Trial};
 
-/// Runs trials in their order. One that fails is kept as failed with its reason, and
-/// the next one is run. Where servers did not start, the repeats with the same servers are
-/// skipped, since they would fail in the same way.
+/// Runs trials in their order. A failed trial is stored with its reason, and the next one runs. If
+/// servers did not start, further trials with the same servers are skipped: they would fail in the
+/// same way.
 ///
 /// # Errors
-/// The first failure of a trial, told once all are over; at once when the user asked
-/// to stop or the results cannot be kept.
+/// The first failure of a trial, after all trials; at once if the user interrupts or the results
+/// cannot be stored.
 pub fn run(
     lab: &mut Lab,
     trials: &[Trial],
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut first = None;
@@ -32,14 +32,14 @@ pub fn run(
         }
         if let Some(failed) = dead.iter().find(|failed| have_same_servers(failed, trial)) {
             let (trial, failed) = (trial.number, failed.number);
-            keeper.note(&format!(
-                "trial {trial} is skipped: its servers are those of trial {failed}, which did not start"
+            observer.note(&format!(
+                "trial {trial} is skipped: it has the servers of trial {failed}, which did not start"
             ));
             continue;
         }
-        if let (_, Some(failure)) = attempt(lab, trial, keeper, interrupted)? {
+        if let (_, Some(failure)) = attempt(lab, trial, observer, interrupted)? {
             let mut before = trials[..at].iter();
-            // What started once fails for another reason, which may pass.
+            // Servers that started before may do so again.
             if failure.recurs && !before.any(|earlier| have_same_servers(earlier, trial)) {
                 dead.push(trial);
             }
@@ -51,36 +51,35 @@ pub fn run(
 
 /// Whether the servers of two trials are started in the same way.
 fn have_same_servers(one: &Trial, other: &Trial) -> bool {
-    let servers = |trial: &Trial| match &trial.place {
-        // The number of users decides `max_connections`.
-        Place::Private(spec) => Some((spec.clone(), trial.instances, trial.load.users)),
-        Place::Given(_) | Place::Temporary(_) => None,
+    let (Place::Private(spec), Place::Private(other_spec)) = (&one.place, &other.place) else {
+        return false;
     };
-    servers(one).is_some_and(|servers_of_one| Some(servers_of_one) == servers(other))
+    // The number of users decides `max_connections`.
+    spec == other_spec && one.topology == other.topology && one.load.users == other.load.users
 }
 
-/// Runs one trial; gives what came of it, and why it failed, if the study can go on.
+/// Runs one trial; returns its failure, if the study can continue.
 pub(crate) fn attempt(
     lab: &mut Lab,
     trial: &Trial,
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<(TrialSummary, Option<Failure>), Failure> {
-    match trial::run(lab, trial, keeper, interrupted) {
+    match trial::run(lab, trial, observer, interrupted) {
         Ok(ran) => match ran.failure {
             Some(failure) if ends_study(&failure, &ran.summary.outcome) => Err(failure),
             failure => Ok((ran.summary, failure)),
         },
         Err(failure) if failure.cause == Cause::Server => {
             let summary = trial::failed(trial, &failure);
-            keeper.end(summary.clone())?;
+            observer.end(summary.clone())?;
             Ok((summary, Some(failure)))
         }
         Err(failure) => Err(failure),
     }
 }
 
-/// A server that died or refused a statement may be another in the next trial.
+/// Whether the next trial may succeed: a server that died or refused a statement is replaced.
 fn ends_study(failure: &Failure, outcome: &Outcome) -> bool {
     let is_servers = matches!(
         outcome,

@@ -1,11 +1,13 @@
-//! A small trial, and a keeper that keeps nothing, for tests.
+//! A small trial, and an observer that ignores everything, for tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client::StatementProtocol;
 use load::{LoadSpec, Pace};
+use measure::event::NodeEvent;
 use measure::find_max::FoundMax;
 use measure::metric::{Metrics, MonitorPoint};
 use measure::setup::{Input, Outcome, ReplyTime, StatementKind, Unfinished};
@@ -15,7 +17,7 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::failure::Failure;
-use crate::keeper::Keeper;
+use crate::observer::Observer;
 use crate::trial::{Place, Trial};
 
 /// Of a trial of which nothing is known but its seconds.
@@ -62,8 +64,8 @@ pub(crate) fn trial() -> Trial {
         label: "test".to_owned(),
         point: Vec::new(),
         repeat: 1,
-        place: Place::Temporary(engine::SQLITE.in_process().unwrap()),
-        instances: 1,
+        place: Place::Temporary(engine::in_process().next().unwrap()),
+        topology: plan::Topology::default(),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
             tables: 1,
@@ -98,13 +100,20 @@ pub(crate) fn trial() -> Trial {
     }
 }
 
-/// Hears everything and does nothing about it.
+/// A database in a file of this directory.
+pub(crate) fn database(dir: &Path) -> Arc<dyn engine::Database> {
+    let engine = engine::in_process().next().unwrap().engine;
+    let url = format!("{}:{}", engine.scheme(), dir.join("data").display());
+    engine.open(&url, &engine::Access::default(), None).unwrap()
+}
+
+/// Ignores everything.
 pub(crate) struct Silent {
-    /// But for the first connections, of which it does not want to hear.
+    /// Whether the first connection makes it panic.
     pub(crate) panics: bool,
 }
 
-impl Keeper for Silent {
+impl Observer for Silent {
     fn begin(&mut self, _: &Trial) -> Result<(), Failure> {
         Ok(())
     }
@@ -121,6 +130,7 @@ impl Keeper for Silent {
     fn second(&mut self, _: &Second, _: &[StatementKind]) {}
     fn instance_second(&mut self, _: u32, _: &Second, _: &[StatementKind]) {}
     fn monitored(&mut self, _: &MonitorPoint) {}
+    fn event(&mut self, _: &NodeEvent) {}
     fn draining(&mut self, _: usize) {}
     fn end(&mut self, _: TrialSummary) -> Result<(), Failure> {
         Ok(())

@@ -11,8 +11,7 @@ use measure::setup::{
     CLOSED_LOOP, Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished,
 };
 use measure::summary::TrialSummary;
-use plan::EngineSpec;
-use plan::FindMax;
+use plan::{EngineSpec, FindMax, Topology};
 use workload::label;
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -22,11 +21,11 @@ use crate::drive;
 use crate::early::EarlyEnd;
 use crate::failure::{Cause, Failure};
 use crate::find_max;
-use crate::hear::Driven;
-use crate::keeper::Keeper;
 use crate::lab::Lab;
+use crate::observer::Observer;
 use crate::preload::preload;
 use crate::rig::Rig;
+use crate::trial_monitor::Driven;
 
 /// Everything that one trial needs to know.
 #[derive(Debug, Clone)]
@@ -41,8 +40,8 @@ pub struct Trial {
     pub repeat: u32,
     /// What is driven.
     pub place: Place,
-    /// Servers that are driven at once.
-    pub instances: u32,
+    /// What it runs on, and what happens to that under load.
+    pub topology: Topology,
     /// What virtual users do.
     pub workload: WorkloadName,
     /// With which tables, rows and shares.
@@ -98,12 +97,12 @@ pub struct Ran {
 pub fn run(
     lab: &mut Lab,
     trial: &Trial,
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<Ran, Failure> {
-    keeper.begin(trial)?;
-    let ran = phases(lab, trial, keeper, interrupted)?;
-    let kept = keeper.end(ran.summary.clone());
+    observer.begin(trial)?;
+    let ran = phases(lab, trial, observer, interrupted)?;
+    let kept = observer.end(ran.summary.clone());
     // What was measured is told even where it could not be kept.
     Ok(Ran {
         failure: ran.failure.or(kept.err()),
@@ -111,23 +110,25 @@ pub fn run(
     })
 }
 
-/// Every phase of a trial by its name.
+/// The way of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
+/// monitors and events on one clock (`drive.rs`). Each is a scope: whatever fails below it, it takes
+/// itself down, the last first.
 fn phases(
     lab: &mut Lab,
     trial: &Trial,
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<Ran, Failure> {
-    let mut rig = lab.build(trial, keeper, interrupted)?;
-    let ready = preload(trial, &mut rig, keeper, interrupted);
-    let driven = ready.and_then(|()| drive::drive(trial, &mut rig, keeper, interrupted));
-    let ran = driven.map(|driven| summarize(trial, &rig, driven));
+    let rig = lab.set_up(trial, observer, interrupted)?;
+    let ran = preload(trial, &rig, observer, interrupted)
+        .and_then(|()| drive::drive(trial, &rig, observer, interrupted))
+        .map(|driven| summarize(trial, &rig, driven));
     lab.take_down(rig);
     ran
 }
 
 fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
-    let summary = driven.gather.finish(Input {
+    let mut summary = driven.gather.finish(Input {
         number: trial.number,
         repeat: trial.repeat,
         started_at: Some(driven.started_at),
@@ -141,6 +142,7 @@ fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
         ended: driven.ended,
         outcome: driven.outcome,
     });
+    summary.events = driven.events;
     Ran {
         summary,
         failure: driven.failure,
@@ -236,7 +238,7 @@ impl Trial {
             engine: engine.to_owned(),
             server: server.to_owned(),
             tls,
-            instances: self.instances,
+            instances: self.topology.instances,
             threads: self.load.users,
             workers,
             tables: self.workload.tables(&self.options, self.load.users),
@@ -265,10 +267,18 @@ impl Trial {
                 Some(EarlyEnd::Sure(until)) => Some(until),
                 Some(EarlyEnd::Overloaded { .. }) | None => None,
             },
-            cpus: self.spec().and_then(|spec| Some(spec.cpus.as_ref()?.value)),
-            directory: self.spec().and_then(data_place),
+            cpus: self.topology.node.site.cpus().map(|cpus| cpus.value),
+            directory: self.spec().and_then(|_| self.data_place()),
             in_process: self.is_in_process(),
         }
+    }
+
+    /// Below which directory private servers have their data.
+    fn data_place(&self) -> Option<String> {
+        let named = self.topology.node.volume.directory();
+        let place = named.map(|directory| directory.value.clone());
+        let place = place.or_else(|| crate::home::place().ok());
+        place.map(|place| place.display().to_string())
     }
 
     fn spec(&self) -> Option<&EngineSpec> {
@@ -283,7 +293,7 @@ impl Trial {
         match &self.place {
             Place::Given(database) => Some(database.engine()),
             Place::Temporary(built_in) => Some(built_in.engine),
-            Place::Private(spec) => engine::by_name(spec.engine.name()),
+            Place::Private(spec) => engine::by_name(&spec.engine),
         }
     }
 
@@ -299,7 +309,7 @@ impl Trial {
             return self.load.users;
         }
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let share = || default_workers(cpus, self.instances);
+        let share = || default_workers(cpus, self.topology.instances);
         self.workers.unwrap_or_else(share).min(self.load.users)
     }
 }
@@ -310,14 +320,6 @@ impl Trial {
 fn default_workers(cpus: usize, instances: u32) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
     cpus.div_ceil(instances.max(1)).max(1)
-}
-
-/// Below which directory private servers have their data.
-fn data_place(spec: &EngineSpec) -> Option<String> {
-    let named = spec.directory.as_ref();
-    let place = named.map(|directory| directory.value.clone());
-    let place = place.or_else(|| crate::home::place().ok());
-    place.map(|place| place.display().to_string())
 }
 
 /// What transactions and tables have that is not the default.

@@ -35,15 +35,15 @@ impl Progress {
 
 /// Whether an error means that the server cannot be reached, rather than being its answer.
 pub(crate) fn is_unreachable(error: &SessionError) -> bool {
-    error.code == 0 || error.kind == FailureKind::Away
+    !error.is_from_server() || error.kind == FailureKind::Away
 }
 
 /// The error for a server that sent no reply within the load's limit.
 pub(crate) fn stalled_error(spec: &LoadSpec) -> SessionError {
     SessionError {
         kind: FailureKind::Lost,
-        code: 0,
         sqlstate: None,
+        number: None,
         message: format!("no reply for {} s", spec.stall_limit.as_secs_f64()),
         statement: None,
     }

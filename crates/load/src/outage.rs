@@ -82,7 +82,7 @@ mod tests {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let error = |kind| SessionError {
             kind,
-            code: 0,
+            number: None,
             sqlstate: None,
             message: String::new(),
             statement: None,
@@ -129,7 +129,7 @@ mod tests {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let error = SessionError {
             kind: FailureKind::Lost,
-            code: 0,
+            number: None,
             sqlstate: None,
             message: "gone".to_owned(),
             statement: None,

@@ -90,7 +90,7 @@ impl Recorder {
         let mut slice = lock(&self.slice);
         let entry = slice
             .errors
-            .entry(error.code)
+            .entry(error.code())
             .or_insert_with(|| ErrorCount {
                 count: 0,
                 example: error.message.clone(),

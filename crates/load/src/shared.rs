@@ -8,6 +8,7 @@ use std::time::Duration;
 use client::reactor::Semaphore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
+use workload::session::SessionError;
 
 use crate::control::Control;
 use crate::record::Recorder;
@@ -29,11 +30,18 @@ pub(crate) struct Worker<C, K> {
     pub(crate) connector: Arc<C>,
     /// Limits how many connections are opened at once.
     pub(crate) connecting: Semaphore,
-    pub(crate) ignored_errors: Arc<[u32]>,
+    pub(crate) ignored_errors: Arc<[String]>,
     /// Pause after each transaction.
     pub(crate) think: Duration,
     /// For the jitter of reconnects; the order in which users draw from it varies.
     pub(crate) rng: RefCell<Xoshiro256PlusPlus>,
+}
+
+impl<C, K> Worker<C, K> {
+    pub(crate) fn ignores(&self, error: &SessionError) -> bool {
+        let mut ignored = self.ignored_errors.iter();
+        ignored.any(|code| error.has_code(code))
+    }
 }
 
 impl<K> Shared<K> {

@@ -25,8 +25,8 @@ pub struct LoadSpec {
     pub think: Duration,
     /// Seed of everything random.
     pub seed: u64,
-    /// Error codes that do not stop the load.
-    pub ignored_errors: Vec<u32>,
+    /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers.
+    pub ignored_errors: Vec<String>,
     /// Run the workers under SCHED_BATCH, so that they do not preempt a server on the same
     /// host for each reply.
     pub batch_scheduling: bool,

@@ -210,7 +210,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
                     return self.reconnect(error).await;
                 }
                 FailureKind::Restart => recorder.error(&error, "restarted"),
-                FailureKind::Refused if self.worker.ignored_errors.contains(&error.code) => {
+                FailureKind::Refused if self.worker.ignores(&error) => {
                     recorder.error(&error, "ignored");
                 }
                 FailureKind::Refused => {

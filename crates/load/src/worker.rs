@@ -28,7 +28,7 @@ pub(crate) struct WorkerSetup<C, U> {
     pub(crate) connector: Arc<C>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) users: Vec<U>,
-    pub(crate) ignored_errors: Arc<[u32]>,
+    pub(crate) ignored_errors: Arc<[String]>,
     pub(crate) think: Duration,
     pub(crate) seed: u64,
     pub(crate) connect_limit: u32,

@@ -55,8 +55,8 @@ pub struct Slice<C: Counter = u32> {
     pub refused_stamps: u64,
     /// Times of statements by kind, in the order of the load's list of kinds.
     pub statements: Vec<Latency<C>>,
-    /// Errors by code (0: network errors).
-    pub errors: BTreeMap<u32, ErrorCount>,
+    /// Errors by the engine's code, or `network`.
+    pub errors: BTreeMap<String, ErrorCount>,
     /// Connections that were lost and reopened.
     pub reconnects: u64,
     /// Statements that look up one row by its key.
@@ -121,10 +121,13 @@ impl<C: Counter> Slice<C> {
             add(mine, theirs);
         }
         for (code, error) in &other.errors {
-            let mine = self.errors.entry(*code).or_insert_with(|| ErrorCount {
-                count: 0,
-                ..error.clone()
-            });
+            let mine = self
+                .errors
+                .entry(code.clone())
+                .or_insert_with(|| ErrorCount {
+                    count: 0,
+                    ..error.clone()
+                });
             mine.count += error.count;
         }
         self.reconnects += other.reconnects;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::curve::CurvePoint;
 use crate::ended::Ended;
+use crate::event::NodeEvent;
 use crate::instance::{InstanceSummary, Reset, ServerProcess};
 use crate::interval::{Estimate, Part, estimate};
 use crate::latency::Latency;
@@ -97,6 +98,9 @@ pub struct TrialSummary {
     /// Why it ended before its time, where it was meant to.
     #[serde(default)]
     pub ended: Option<Ended>,
+    /// What happened to nodes, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<NodeEvent>,
     /// How it ended.
     pub outcome: Outcome,
     /// What to know before these numbers are believed.
@@ -246,14 +250,30 @@ pub struct StatementSummary {
 /// Errors of one code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorSummary {
-    /// The engine's number; 0 for an error of the network.
-    pub code: u32,
+    /// The engine's own error number, else the SQLSTATE; `network` if the connection failed.
+    #[serde(deserialize_with = "text_or_number")]
+    pub code: String,
     /// How often.
     pub count: u64,
     /// What the load did: `restarted`, `reconnected` or `ignored`.
     pub action: String,
     /// The first one's message, in the server's words.
     pub example: String,
+}
+
+/// Reads a code that older results have as a number, with 0 for `network`.
+fn text_or_number<'de, D: serde::Deserializer<'de>>(code: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Code {
+        Text(String),
+        Number(u32),
+    }
+    Ok(match Code::deserialize(code)? {
+        Code::Text(text) => text,
+        Code::Number(0) => "network".to_owned(),
+        Code::Number(number) => number.to_string(),
+    })
 }
 
 impl ErrorSummary {

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use crate::{Arrivals, Engine, Protocol, ReplyTime, Reset, TlsMode, format_duration, range_words};
+use crate::{
+    Arrivals, Protocol, ReplyTime, Reset, TlsMode, alternatives, format_duration, range_words,
+};
 
 /// One option of a trial: a key of a study file, and often an option of `dyno bench`.
 #[derive(Debug)]
@@ -70,6 +72,8 @@ pub enum Kind {
     Name { max_chars: usize },
     /// One of a few words.
     Choice(&'static [&'static str]),
+    /// The name of an engine that dyno can start.
+    Engine,
     /// The address of a server.
     Url,
     /// An absolute path.
@@ -111,7 +115,7 @@ pub enum Needs {
 pub static SECTIONS: &[(&str, &str)] = &[
     (
         "server",
-        "What is measured: `engine` or `url`, exactly one of the two. `basedir`, `version`, `port`, `cpus`, `directory`, `reset` and `config` are for a `mariadb` or `mysql` that dyno starts, the others for a server that is already running.",
+        "What is measured: `engine` or `url`, exactly one of the two. `basedir`, `version`, `port`, `cpus`, `directory`, `reset` and `config` apply to a server process that dyno starts, the others to a server that is already running.",
     ),
     ("data", "What each server holds before each trial."),
     ("load", "What virtual users do to it, and how often."),
@@ -135,6 +139,8 @@ pub const SIZES: &str = "sizes";
 pub const THRESHOLDS: &str = "thresholds";
 /// …and its one key that is none.
 pub const BASELINE: &str = "baseline";
+/// The list of what happens to servers during the measurement.
+pub const EVENT: &str = "event";
 /// The list of named alternatives; also the name of their axis.
 pub const VARIANT: &str = "variant";
 
@@ -152,8 +158,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const MILLISECOND: Duration = Duration::from_millis(1);
 const MICROSECOND: Duration = Duration::from_micros(1);
 const NAME: Kind = Kind::Text { max_chars: 100 };
-/// The most rows, and the most that one statement may span: ids are 32-bit signed integers
-/// in MySQL.
+/// The most rows, and the most that one statement may span: ids are 32-bit signed integers.
 const MAX_ROWS: u64 = i32::MAX as u64;
 /// How often a transaction may repeat a statement.
 const TIMES: Kind = count(0, 10_000);
@@ -237,12 +242,12 @@ pub static KEYS: &[Key] = &[
     fixed(optional("description", Kind::Text { max_chars: 10_000 },
         "Why the study was made and how to read it.")),
 
-    optional("server.engine", Kind::Choice(Engine::WORDS),
-        "The engine that is started for the study and stopped after it; `sqlite` runs in process on a temporary database."),
+    optional("server.engine", Kind::Engine,
+        "The engine to start for the study and stop afterward; one that runs in process gets a temporary database."),
     optional("server.url", Kind::Url,
-        "Address of a server that is already running, such as `mysql://user:password@host:3306/database` (`mariadb://` means the same); a password is never stored or shown."),
+        "Address of a server that is already running: `scheme://user:password@host:port/database`; a password is never stored or shown."),
     started(optional("server.basedir", Kind::Path,
-        "Directory that contains the server's programs, such as `/opt/mysql-9.7`. Default: PATH and the usual places.")),
+        "Directory that contains the server's programs, such as `/opt/server-9.7`. Default: PATH and the usual places.")),
     started(optional("server.version", Kind::Version,
         "Version that the server must have, as far as it is written: `\"10.11\"` accepts 10.11.14, but not 10.1 or 10.12.")),
     started(optional("server.port", count(1024, 65_535),
@@ -256,7 +261,7 @@ pub static KEYS: &[Key] = &[
     started(key("server.cold_data", Kind::Boolean, "true",
         "Whether a trial's new data is written to disk and dropped from the page cache before the servers start on it, so that no trial begins while the kernel is still writing it. With `false` the servers start at once, on what the copy left in memory.")),
     started(optional("server.config", Kind::Settings,
-        "Settings of the server's own option file: `config = { innodb_buffer_pool_size = \"256M\" }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.innodb_buffer_pool_size`.")),
+        "Settings of the server's own option file: `config = { max_connections = 500 }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.max_connections`. Settings under an engine's name (`[server.config.ENGINE]`) are for that engine only, in place of the others.")),
 
     running(bench_as("tls-mode", "How much TLS. One of disable; preferred (if the server offers it; not verified); required (or no connection; not verified); verify-ca (from a trusted authority); verify-full (and made out to the server's name). [default: preferred; verify-full with --tls-ca]",
         optional("server.tls.mode", Kind::Choice(TlsMode::WORDS),
@@ -267,14 +272,14 @@ pub static KEYS: &[Key] = &[
         "The client's certificate (PEM), as `--tls-cert`; with `tls.key`."))),
     running(bench_as("", "The key of the client's certificate (PEM).", optional("server.tls.key", Kind::Path,
         "The key of the client's certificate (PEM), as `--tls-key`."))),
-    running(bench_as("", "Accept any public key that the server presents, to send it the password. caching_sha2_password (MySQL's default) and sha256_password require the password itself at an account's first login. Without this option, it is sent only over a Unix socket, over TLS with a verified certificate, or encrypted with the key in --server-public-key-path. Unlike MySQL's own client, dyno does not consider unverified TLS safe.",
+    running(bench_as("", "Accept any public key that the server presents, to send it the password. caching_sha2_password and sha256_password require the password itself at an account's first login. Without this option, it is sent only over a Unix socket, over TLS with a verified certificate, or encrypted with the key in --server-public-key-path. Unlike the server's own client, dyno does not consider unverified TLS safe.",
         key("server.get_server_public_key", Kind::Boolean, "false",
         "As `--get-server-public-key`: accepts any public key that the server presents, to send it the password for `caching_sha2_password` or `sha256_password`."))),
     running(bench_as("", "File with the server's RSA public key (PEM), to encrypt the password without TLS.", optional("server.server_public_key_path", Kind::Path,
         "File with the server's RSA public key (PEM), as `--server-public-key-path`: encrypts the password for those plugins without TLS."))),
-    running(bench_as("", "Send the password in clear text (mysql_clear_password) without verifying the server.",
+    running(bench_as("", "Send the password in clear text without verifying the server.",
         key("server.enable_cleartext_plugin", Kind::Boolean, "false",
-        "As `--enable-cleartext-plugin`: sends the password in clear text (`mysql_clear_password`) without verifying the server."))),
+        "As `--enable-cleartext-plugin`: sends the password in clear text without verifying the server."))),
 
     work(&[Work::Tables], bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…"))),
     work(&[Work::Rows, Work::KeysDrawn], bench(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."))),
@@ -282,7 +287,7 @@ pub static KEYS: &[Key] = &[
     option(key("data.auto_inc", Kind::Boolean, "true", "Whether the server numbers new rows; otherwise virtual users do.")),
     option(key("data.create_secondary", Kind::Boolean, "true", "Whether column `k` is indexed.")),
     option(key("data.secondary", Kind::Boolean, "false", "A secondary index on `id` in place of the primary key.")),
-    option(key("data.storage_engine", Kind::Name { max_chars: 64 }, "\"innodb\"", "Storage engine of new tables; not for SQLite.")),
+    option(optional("data.storage_engine", Kind::Name { max_chars: 64 }, "Storage engine of new tables, on a server that has several. Default: its transactional one.")),
 
     work(&[Work::Workload], bench(key("load.workload", NAME, "\"oltp_read_write\"", "What one transaction does."))),
     bench_as("", "Virtual users, each with one connection; several numbers (1,4,16) run one after the other.",
@@ -327,7 +332,7 @@ pub static KEYS: &[Key] = &[
         "How statements are sent: `prepared` (once for each connection, then by number) or as `text` each time."))),
     bench_as("", "When a reply counts as received: when it arrived, as the kernel stamped it (over TCP), or when dyno has read it.",
         key("load.reply_time", Kind::Choice(ReplyTime::WORDS), "\"kernel\"",
-        "When a reply counts as received: `kernel` (when its last bytes reached this host, as the kernel stamped them; over TCP, with or without TLS) or `program` (when dyno has read them, as other load generators do; always so over a Unix socket and with SQLite).")),
+        "When a reply counts as received: `kernel` (when its last bytes reached this host, as the kernel stamped them; over TCP, with or without TLS) or `program` (when dyno has read them, as other load generators do; always so over a Unix socket and for an engine in process).")),
     work(&[Work::ThinkTime], bench(key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."))),
     fixed(key("load.repeats", count(1, 1000), "1",
         "How many trials each point of the study has. Every point runs once before any runs again.")),
@@ -399,7 +404,7 @@ impl Key {
     pub fn takes(&self) -> &'static str {
         match self.kind {
             Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
-            Kind::Url | Kind::Path | Kind::Version => "a string",
+            Kind::Engine | Kind::Url | Kind::Path | Kind::Version => "a string",
             Kind::Boolean => "`true` or `false`",
             Kind::Integer { .. } => "a whole number",
             Kind::Number { .. } => "a number",
@@ -415,11 +420,8 @@ impl Key {
         let what = self.takes();
         match &self.kind {
             Kind::Text { max_chars } => format!("{what}, at most {max_chars} characters"),
-            Kind::Choice(words) => words
-                .iter()
-                .map(|w| format!("`\"{w}\"`"))
-                .collect::<Vec<_>>()
-                .join(" or "),
+            Kind::Choice(words) => alternatives(words),
+            Kind::Engine => "the name of an engine".into(),
             Kind::Name { max_chars } => {
                 format!("{what} on one line, at most {max_chars} characters")
             }

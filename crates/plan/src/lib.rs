@@ -7,6 +7,8 @@
 
 mod choice;
 mod duration;
+mod engine;
+mod event;
 pub mod key;
 mod load;
 mod percent;
@@ -15,18 +17,22 @@ mod redact;
 mod server;
 mod span;
 mod suggest;
+mod topology;
 mod trial;
 mod value;
 
 pub use duration::{DurationError, format_duration, parse_duration};
+pub use engine::EngineTraits;
+pub use event::{Action, Event};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Transaction, Until,
 };
 pub use percent::{format_percent, parse_percent};
-pub use range::{grouped, range_words};
+pub use range::{alternatives, grouped, range_words};
 pub use redact::{Redacted, redact, redact_url};
-pub use server::{Engine, EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
+pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use span::{Origin, Span, Spanned};
 pub use suggest::{nearest, shown};
+pub use topology::{Node, Site, Topology, Volume};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};

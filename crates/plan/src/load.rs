@@ -23,8 +23,9 @@ pub struct Data {
     pub create_secondary: bool,
     /// A secondary index on `id` in place of the primary key.
     pub secondary: bool,
-    /// Storage engine of the tables; the caller knows which names are safe.
-    pub storage_engine: String,
+    /// Storage engine of the tables; the caller knows which names are safe. `None`: the
+    /// database's transactional one.
+    pub storage_engine: Option<String>,
 }
 
 /// What one transaction holds.

@@ -5,6 +5,12 @@ pub fn range_words(min: u64, max: u64) -> String {
     format!("from {} to {}", grouped(min), grouped(max))
 }
 
+/// Words to choose from, as TOML has them, in Markdown.
+pub fn alternatives(words: &[&str]) -> String {
+    let quoted: Vec<_> = words.iter().map(|w| format!("`\"{w}\"`")).collect();
+    quoted.join(" or ")
+}
+
 /// Digits in groups of three, as TOML allows them to be typed.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::{Span, Spanned, redact_url};
+use crate::{Spanned, redact_url};
 
 /// The server under load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,11 +57,8 @@ choice! {
 /// `engine` has its default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EngineSpec {
-    /// Which engine.
-    pub engine: Engine,
-    /// Where the engine was typed.
-    #[serde(skip)]
-    pub span: Span,
+    /// Name of the engine, one of the [`crate::EngineTraits`] that the study was read with.
+    pub engine: Spanned<String>,
     /// Absolute path of the directory that its programs are in; `None`: the usual places.
     pub basedir: Option<Spanned<PathBuf>>,
     /// Leading components of the version it must have, such as `10.11`: numbers
@@ -70,10 +67,6 @@ pub struct EngineSpec {
     /// Port of the first instance, from 1024; the others take the ports that
     /// follow, all of which exist. `None`: any free ports.
     pub port: Option<Spanned<u16>>,
-    /// CPUs that each server may use, from 0.01; `None`: all.
-    pub cpus: Option<Spanned<f64>>,
-    /// Absolute path of the directory for the servers' data; `None`: dyno's cache.
-    pub directory: Option<Spanned<PathBuf>>,
     /// Settings for its option file in order of name, names with `_` for `-` and
     /// without duplicates. Values have no control characters and at most 1,000 bytes,
     /// but are not yet quoted for the file.
@@ -91,25 +84,6 @@ impl EngineSpec {
             let rest = actual.strip_prefix(wanted.as_str());
             rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
         })
-    }
-}
-
-choice! {
-    /// An engine that dyno can start.
-    Engine {
-        /// SQLite, in process, on a temporary database.
-        Sqlite = "sqlite",
-        /// MariaDB.
-        MariaDb = "mariadb",
-        /// MySQL.
-        MySql = "mysql",
-    }
-}
-
-impl Engine {
-    /// Whether it runs as a process of its own.
-    pub fn is_process(self) -> bool {
-        self != Self::Sqlite
     }
 }
 
@@ -170,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_stored_address_has_no_password() {
-        let url = ServerUrl::from("mysql://u:hidden@h/db".to_owned());
+        let url = ServerUrl::from("any://u:hidden@h/db".to_owned());
         let stored = serde_json::to_string(&url).unwrap();
-        assert_eq!(stored, "\"mysql://u:***@h/db\"");
+        assert_eq!(stored, "\"any://u:***@h/db\"");
         assert!(!format!("{url:?}").contains("hidden"));
     }
 }

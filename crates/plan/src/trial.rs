@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Data, Load, ServerSpec, Spanned, Transaction};
+use crate::{Data, Load, ServerSpec, Spanned, Topology, Transaction};
 
 /// An ordered list of trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,8 +96,8 @@ pub struct Trial {
     pub load: Load,
     /// What one transaction of theirs holds.
     pub transaction: Transaction,
-    /// Servers at once, at least 1; exactly 1 for a server that runs already.
-    pub instances: u32,
+    /// What it runs on, and what happens to that during the measurement.
+    pub topology: Topology,
     /// Whether host and servers are watched.
     pub monitors: bool,
     /// Its value on each axis: (dotted name, value as text), in the order of [`Plan::axes`].

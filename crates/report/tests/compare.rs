@@ -402,8 +402,6 @@ fn what_else_differs_is_listed() {
             instance.settings = vec![
                 ("innodb_buffer_pool_size".into(), pool.into()),
                 ("innodb_io_capacity".into(), port.into()),
-                ("tmpdir".into(), format!("/run/{port}")),
-                ("port".into(), port.into()),
             ];
             trial.instances = vec![instance];
         }
@@ -447,9 +445,7 @@ fn what_else_differs_is_listed() {
     ] {
         assert!(besides.contains(word), "{word}\n{text}");
     }
-    for word in ["Started", "port ", "tmpdir"] {
-        assert!(!besides.contains(word), "{word}\n{text}");
-    }
+    assert!(!besides.contains("Started"), "{text}");
 }
 
 #[test]
@@ -588,7 +584,7 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
         seen: String::new(),
         why: String::new(),
         source: String::new(),
-        mend: None,
+        remedy: None,
     }];
     machine.trials[3].setup.arrivals = "120/s, Poisson".into();
     let text = unwrapped(&compare(&hardware, &machine));

@@ -14,7 +14,7 @@ use measure::series::SeriesPoint;
 use report::text::Layout;
 use report::{Answer, Report};
 
-fn finding(id: &str, of: &str, level: Level, seen: &str, mend: Option<&str>) -> Finding {
+fn finding(id: &str, of: &str, level: Level, seen: &str, remedy: Option<&str>) -> Finding {
     Finding {
         id: id.into(),
         of: of.into(),
@@ -23,8 +23,8 @@ fn finding(id: &str, of: &str, level: Level, seen: &str, mend: Option<&str>) -> 
         why: "It matters to the numbers, and for so long a reason that the line must be broken \
               where a terminal ends."
             .into(),
-        source: "MySQL on VMware ESX (Sun, VMware); kernel docs, admin-guide".into(),
-        mend: mend.map(str::to_owned),
+        source: "Sun and VMware paper; kernel docs, admin-guide".into(),
+        remedy: remedy.map(str::to_owned),
     }
 }
 

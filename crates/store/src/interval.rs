@@ -30,7 +30,7 @@ pub struct IntervalRecord {
     /// Each kind of statement that was sent, by name.
     pub statements: BTreeMap<String, Histogram>,
     /// Errors by code.
-    pub errors: BTreeMap<u32, ErrorCount>,
+    pub errors: BTreeMap<String, ErrorCount>,
 }
 
 /// A histogram of nanoseconds.

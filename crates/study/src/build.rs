@@ -5,14 +5,15 @@ use crate::order;
 use crate::point::{Failure, Point, defaults};
 use plan::key::VARIANT;
 use plan::{
-    Arrivals, Data, Engine, EngineSpec, FindMax, Limited, Load, LoginSpec, Order, Pace, Plan,
-    Reset, ServerSpec, TableSpec, ThresholdSpec, Transaction, Trial, Until,
+    Arrivals, Data, EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node,
+    Order, Pace, Plan, Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction,
+    Trial, Until, Volume,
 };
 
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
-pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
+pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, Failure> {
     let defaults = defaults()?;
     let grounds = content.grounds();
     let point = |index| Point::at(index, content, &grounds, &defaults);
@@ -22,7 +23,7 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
     let order = order(&first, repeats)?;
     let values = content.axes.iter().map(|a| a.values.len());
     let combinations = values.product::<usize>();
-    let mut trials = Vec::new();
+    let (events, mut trials) = (events(content), Vec::new());
     let blocks = order::blocks(grounds.len(), combinations, repeats, order);
     for (repeat, block) in (1..).zip(blocks) {
         for index in block {
@@ -32,7 +33,9 @@ pub(crate) fn plan(content: &Content) -> Result<Plan, Failure> {
                 label.push(format!("repeat {repeat}"));
             }
             let number = trials.len() + 1;
-            trials.push(trial(&at, number, repeat, label)?);
+            let mut trial = trial(&at, engines, number, repeat, label)?;
+            trial.topology.events.clone_from(&events);
+            trials.push(trial);
         }
     }
     Ok(Plan {
@@ -82,7 +85,14 @@ fn thresholds(content: &Content) -> Vec<ThresholdSpec> {
     content.thresholds.iter().map(spec).collect()
 }
 
-fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Result<Trial, Failure> {
+fn trial(
+    at: &Point<'_>,
+    engines: &[EngineTraits],
+    number: usize,
+    repeat: u32,
+    label: Vec<String>,
+) -> Result<Trial, Failure> {
+    let is_process = is_process(at, engines)?;
     Ok(Trial {
         number,
         label: if label.is_empty() {
@@ -92,45 +102,85 @@ fn trial(at: &Point<'_>, number: usize, repeat: u32, label: Vec<String>) -> Resu
         },
         repeat,
         variant: at.variant().map(str::to_owned),
-        server: server(at)?,
+        server: server(at, engines, is_process)?,
         data: data(at)?,
         load: load(at)?,
         transaction: transaction(at)?,
-        instances: at.get("topology.instances")?,
+        topology: topology(at, is_process)?,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
     })
 }
 
-fn server(at: &Point<'_>) -> Result<ServerSpec, Failure> {
+/// Whether dyno starts the servers as processes of their own.
+fn is_process(at: &Point<'_>, engines: &[EngineTraits]) -> Result<bool, Failure> {
+    let name: Option<String> = at.maybe("server.engine")?;
+    let is_process = |name: String| {
+        let mut engines = engines.iter().filter(|engine| engine.is_process);
+        engines.any(|engine| engine.name == name)
+    };
+    Ok(name.is_some_and(is_process))
+}
+
+fn server(
+    at: &Point<'_>,
+    engines: &[EngineTraits],
+    is_process: bool,
+) -> Result<ServerSpec, Failure> {
     if let Some(url) = at.maybe_spanned("server.url")? {
         return Ok(ServerSpec::Url(url, Box::new(login(at)?)));
     }
-    let engine = at.spanned::<Engine>("server.engine")?;
     let mut spec = EngineSpec {
-        engine: engine.value,
-        span: engine.span,
+        engine: at.spanned("server.engine")?,
         basedir: None,
         version: None,
         port: None,
-        cpus: None,
-        directory: None,
         config: Vec::new(),
         reset: Reset::default(),
         cold_data: true,
     };
     // In a study of several engines the keys below are for the others.
-    if spec.engine.is_process() {
+    if is_process {
         spec.basedir = at.maybe_spanned("server.basedir")?;
         spec.version = at.maybe_spanned("server.version")?;
         spec.port = at.maybe_spanned("server.port")?;
-        spec.cpus = at.maybe_spanned("server.cpus")?;
-        spec.directory = at.maybe_spanned("server.directory")?;
-        spec.config = at.settings();
+        spec.config = at.settings(&spec.engine.value, engines);
         spec.reset = at.get("server.reset")?;
         spec.cold_data = at.get("server.cold_data")?;
     }
     Ok(ServerSpec::Engine(Box::new(spec)))
+}
+
+fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, Failure> {
+    let node = match is_process {
+        true => Node {
+            site: Site::Host {
+                cpus: at.maybe_spanned("server.cpus")?,
+            },
+            volume: Volume::Directory(at.maybe_spanned("server.directory")?),
+        },
+        false => Node::default(),
+    };
+    Ok(Topology {
+        instances: at.get("topology.instances")?,
+        node,
+        events: Vec::new(),
+    })
+}
+
+/// In order of time; those at the same time in the order of the study.
+fn events(content: &Content) -> Vec<Event> {
+    let mut events: Vec<_> = content.events.iter().map(event).collect();
+    events.sort_by_key(|event| event.at);
+    events
+}
+
+fn event(typed: &crate::content::Event) -> Event {
+    Event {
+        at: typed.at.value,
+        action: typed.action,
+        node: typed.node.value,
+    }
 }
 
 fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {
@@ -153,7 +203,7 @@ fn data(at: &Point<'_>) -> Result<Data, Failure> {
         auto_inc: at.get("data.auto_inc")?,
         create_secondary: at.get("data.create_secondary")?,
         secondary: at.get("data.secondary")?,
-        storage_engine: at.get("data.storage_engine")?,
+        storage_engine: at.maybe("data.storage_engine")?,
     })
 }
 

@@ -7,17 +7,22 @@ use crate::content::{Content, EITHER, Ground};
 use crate::error::{Fault, Faults};
 use crate::study::MAX_TRIALS;
 use plan::key::{KEYS, SWEEP, VARIANT};
-use plan::{FromValue, Limited, Span, Spanned, Value, format_duration, grouped, nearest, shown};
+use plan::{
+    EngineTraits, FromValue, Limited, Span, Spanned, Value, format_duration, grouped, nearest,
+    shown,
+};
 
 /// What a search decides by itself.
 const NOT_IN_A_SEARCH: [&str; 4] = ["load.rate", "load.arrivals", "load.events", "load.until.ci"];
 const MAX_PORT: u64 = u16::MAX as u64;
 
-pub(crate) fn whole(content: &Content, faults: &mut Faults) {
+pub(crate) fn whole(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
     required(content, faults);
-    either_engine_or_url(content, faults);
+    either_engine_or_url(content, engines, faults);
+    crate::engines::check(content, engines, faults);
     swept_or_in_a_variant(content, faults);
-    crate::effect::check(content, faults);
+    crate::effect::check(content, engines, faults);
+    crate::events::check(content, faults);
     until(content, faults);
     find_max(content, faults);
     for ground in content.grounds() {
@@ -47,10 +52,10 @@ fn required(content: &Content, faults: &mut Faults) {
     }
 }
 
-fn either_engine_or_url(content: &Content, faults: &mut Faults) {
+fn either_engine_or_url(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
     match EITHER.map(|name| content.place(name)) {
         [Some(engine), Some(url)] => faults.add_of_two(engine, url, both()),
-        [None, None] => missing_server(content, faults),
+        [None, None] => missing_server(content, engines, faults),
         _ => {}
     }
     for variant in &content.variants {
@@ -78,7 +83,7 @@ fn both() -> Fault {
 }
 
 /// Also a study whose variants all say it has no server but theirs.
-fn missing_server(content: &Content, faults: &mut Faults) {
+fn missing_server(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
     let has_one = |v: &&crate::content::Variant| EITHER.iter().any(|n| v.entries.contains_key(*n));
     if content.variants.iter().any(|v| has_one(&v)) {
         for variant in content.variants.iter().filter(|v| !has_one(v)) {
@@ -92,7 +97,10 @@ fn missing_server(content: &Content, faults: &mut Faults) {
     }
     let fault = Fault::new(
         "missing key `server.engine` or `server.url`",
-        "write engine = \"sqlite\" under [server], or url = \"mysql://…\" for a server that runs already",
+        format!(
+            "under [server], write engine = {}, or the url of a server that is already running",
+            EngineTraits::quoted(engines, |_| true)
+        ),
     );
     faults.add(Span::NOWHERE, fault);
 }

@@ -9,14 +9,15 @@ use std::collections::BTreeSet;
 use crate::content::{Content, Entry, Ground};
 use crate::error::{Fault, Faults};
 use crate::name::Name;
+use plan::EngineTraits;
 use plan::key::Needs;
-use plan::{Engine, FromValue};
 
 /// The trials on a ground in which a need is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trials {
     All,
-    Some,
+    /// All but those of an engine that runs in process.
+    Some(&'static str),
     None(Why),
 }
 
@@ -24,14 +25,14 @@ enum Trials {
 enum Why {
     Url,
     NoUrl,
-    Sqlite,
+    InProcess(&'static str),
     NoRate,
     NotUntil,
 }
 
-pub(crate) fn check(content: &Content, faults: &mut Faults) {
+pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
     let grounds = content.grounds();
-    let on_each = |needs| grounds.iter().map(move |g| met(content, g, needs));
+    let on_each = |needs| grounds.iter().map(move |g| met(content, engines, g, needs));
     for axis in &content.axes {
         let gap = on_each(axis.name.key.needs).find(|met| *met != Trials::All);
         if let Some(gap) = gap {
@@ -41,10 +42,16 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
     for ground in &grounds {
         let own = ground.variant.iter().flat_map(|v| v.entries.values());
         for entry in first_of_each_key(own) {
-            let met = met(content, ground, entry.name.key.needs);
+            let met = met(content, engines, ground, entry.name.key.needs);
             if met != Trials::All {
                 faults.add(entry.at, no_effect(&entry.name, met));
             }
+        }
+    }
+    for event in &content.events {
+        let gap = on_each(event.name.key.needs).find(|met| *met != Trials::All);
+        if let Some(gap) = gap {
+            faults.add(event.node.span, no_effect(&event.name, gap));
         }
     }
     for entry in first_of_each_key(content.base.values()) {
@@ -67,7 +74,7 @@ fn first_of_each_key<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<&'a En
     entries
 }
 
-fn met(content: &Content, ground: &Ground<'_>, needs: Needs) -> Trials {
+fn met(content: &Content, engines: &[EngineTraits], ground: &Ground<'_>, needs: Needs) -> Trials {
     let stands = |name: &str| ground.entries.contains_key(name) || content.axis(name).is_some();
     match needs {
         Needs::Nothing => Trials::All,
@@ -79,15 +86,18 @@ fn met(content: &Content, ground: &Ground<'_>, needs: Needs) -> Trials {
         Needs::RunningServer => Trials::None(Why::NoUrl),
         Needs::StartedServer if stands("server.url") => Trials::None(Why::Url),
         Needs::StartedServer => {
-            let engines = content.values_on(ground, "server.engine");
-            let started = engines
-                .iter()
-                .filter(|v| Engine::from_value(&v.value).is_some_and(Engine::is_process))
-                .count();
-            match started {
-                n if n == engines.len() => Trials::All,
-                0 => Trials::None(Why::Sqlite),
-                _ => Trials::Some,
+            let typed = content.values_on(ground, "server.engine");
+            let in_process = EngineTraits::names(engines, |engine| !engine.is_process);
+            let names = typed.iter().map(|typed| typed.to_string());
+            let without: Vec<&str> = names
+                .filter_map(|name| in_process.iter().find(|known| **known == name).copied())
+                .collect();
+            match without.first() {
+                None => Trials::All,
+                Some(engine) if without.len() == typed.len() => {
+                    Trials::None(Why::InProcess(engine))
+                }
+                Some(engine) => Trials::Some(engine),
             }
         }
     }
@@ -98,7 +108,7 @@ fn no_effect(name: &Name, met: Trials) -> Fault {
     match met {
         Trials::None(Why::NoRate) => Fault::new(
             format!("`{name}` has no effect without `load.rate`"),
-            "write rate = … (transactions per second) too, or take `arrivals` out",
+            "write rate = … (transactions per second) too, or remove `arrivals`",
         ),
         Trials::None(Why::NotUntil) => Fault::new(
             format!("`{name}` has no effect without `load.until.ci`"),
@@ -106,21 +116,24 @@ fn no_effect(name: &Name, met: Trials) -> Fault {
         ),
         Trials::None(Why::Url) => Fault::new(
             format!("`{name}` has no effect with `server.url`: dyno does not start that server"),
-            "take it out, or have a server started with `server.engine`",
+            "remove it, or have a server started with `server.engine`",
         ),
         Trials::None(Why::NoUrl) => Fault::new(
             format!(
-                "`{name}` has no effect without `server.url`: it applies to servers that run already"
+                "`{name}` has no effect without `server.url`: it applies to servers that are already running"
             ),
-            "take it out, or name a server that runs already with `server.url`",
+            "remove it, or name a running server with `server.url`",
         ),
-        Trials::None(Why::Sqlite) => Fault::new(
-            format!("`{name}` has no effect on `sqlite`, which runs inside dyno"),
-            "take it out, or write engine = \"mariadb\" or \"mysql\" under [server]",
+        Trials::None(Why::InProcess(engine)) => Fault::new(
+            format!("`{name}` has no effect on `{engine}`, which runs inside dyno"),
+            "remove it, or choose an engine that runs as a server",
         ),
-        Trials::Some | Trials::All => Fault::new(
-            format!("`{name}` has no effect on `sqlite`, so some trials would differ in name only"),
+        Trials::Some(engine) => Fault::new(
+            format!(
+                "`{name}` has no effect on `{engine}`, so some trials would differ in name only"
+            ),
             "make each engine a [[variant]] with the keys that belong to it",
         ),
+        Trials::All => Fault::new(format!("`{name}` has no effect"), "remove it"),
     }
 }

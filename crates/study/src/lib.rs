@@ -14,7 +14,9 @@ mod build;
 mod check;
 mod content;
 mod effect;
+mod engines;
 mod error;
+mod events;
 mod likely;
 mod name;
 mod nesting;
@@ -31,6 +33,5 @@ mod walk;
 
 pub use error::{Location, Problem, StudyError};
 pub use reference::reference_markdown;
-pub use setting::reserved_setting;
 pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study};
 pub use walk::overrides::read_option;

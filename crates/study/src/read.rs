@@ -11,6 +11,7 @@ use plan::key::{Key, Kind};
 use plan::{Value, format_duration, nearest, parse_duration, parse_percent, range_words, shown};
 
 const MAX_PATH_BYTES: usize = 4000;
+const MAX_ENGINE_CHARS: usize = 60;
 const MAX_VERSION_PARTS: usize = 4;
 /// How a table of the report is written.
 pub(crate) const TABLES_EXAMPLE: &str =
@@ -21,6 +22,8 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
     match &key.key.kind {
         Kind::Text { max_chars } => text(key, string(key, value)?, *max_chars),
         Kind::Name { max_chars } => name(key, string(key, value)?, *max_chars),
+        // Which engines there are, only the whole study's check knows.
+        Kind::Engine => name(key, string(key, value)?, MAX_ENGINE_CHARS),
         Kind::Choice(words) => choice(key, string(key, value)?, words),
         Kind::Url => url(key, string(key, value)?),
         Kind::Path => path(key, string(key, value)?),
@@ -56,7 +59,7 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Fault {
     let message = format!("`{}` takes {takes}, not {found}", name.full());
     let numeric = |text: &str| text.replace('_', "").parse::<f64>().is_ok();
     let help = match (value, &key.kind) {
-        (_, Kind::Settings) => format!("write {short} = {{ innodb_buffer_pool_size = \"256M\" }}"),
+        (_, Kind::Settings) => format!("write {short} = {{ max_connections = 500 }}"),
         (_, Kind::Tables) => TABLES_EXAMPLE.into(),
         (DeValue::Array(_), _) if key.axis => format!(
             "for one trial for each value, put the list under [sweep]: \"{}\" = […]",
@@ -203,7 +206,7 @@ fn url(key: &Name, text: &str) -> Result<Value, Fault> {
         // The text is not quoted: it may hold a password in no known place.
         _ => Err(Fault::new(
             format!("`{}` is not an address", key.full()),
-            "write for example \"mysql://user@host:3306/database\"",
+            "write scheme://user@host:port/database",
         )),
     }
 }

@@ -1,19 +1,20 @@
 //! The reference page, written from the table of keys.
 
-use plan::key::{KEYS, Key, SECTIONS};
+use plan::key::{KEYS, Key, Kind, SECTIONS};
+use plan::{EngineTraits, alternatives};
 
 const INTRO: &str = include_str!("reference_intro.md");
 const OUTRO: &str = include_str!("reference_outro.md");
 
 /// The page that explains every key of a study file, in Markdown.
-pub fn reference_markdown() -> String {
+pub fn reference_markdown(engines: &[EngineTraits]) -> String {
     let mut page = INTRO.to_owned();
     page.push_str("\n## At the top\n\n");
-    page.push_str(&table(""));
+    page.push_str(&table("", engines));
     for (section, doc) in SECTIONS {
         page.push_str(&format!(
             "\n## `[{section}]`\n\n{doc}\n\n{}",
-            table(section)
+            table(section, engines)
         ));
     }
     page.push('\n');
@@ -21,18 +22,30 @@ pub fn reference_markdown() -> String {
     page
 }
 
-fn table(section: &str) -> String {
+fn table(section: &str, engines: &[EngineTraits]) -> String {
     let mut text = String::from("| key | takes | default | meaning |\n|---|---|---|---|\n");
     for key in KEYS.iter().filter(|k| k.section() == section) {
         text.push_str(&format!(
             "| `{}` | {} | {} | {} |\n",
             key.last(),
-            key.range(),
+            takes(key, engines),
             default(key),
             key.doc
         ));
     }
     text
+}
+
+fn takes(key: &Key, engines: &[EngineTraits]) -> String {
+    match key.kind {
+        Kind::Engine => alternatives(&EngineTraits::names(engines, |_| true)),
+        Kind::Url => {
+            let schemes = engines.iter().flat_map(|engine| engine.schemes);
+            let schemes: Vec<_> = schemes.map(|scheme| format!("`{scheme}://`")).collect();
+            format!("an address: {}", schemes.join(", "))
+        }
+        _ => key.range(),
+    }
 }
 
 fn default(key: &Key) -> String {

@@ -5,7 +5,7 @@ use crate::content::Content;
 use crate::error::{Fault, Faults, StudyError};
 use crate::source::Source;
 use crate::walk::{Walk, overrides as set};
-use plan::{Plan, Redacted, Span, Value, redact, shown};
+use plan::{EngineTraits, Plan, Redacted, Span, Value, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -20,12 +20,18 @@ const OVERRIDE: &str = "# --set ";
 pub struct Study {
     source: Source,
     content: Content,
+    engines: &'static [EngineTraits],
 }
 
 impl Study {
-    /// Reads a study; `label` names the text in messages (its path).
-    pub fn parse(label: &str, text: &str) -> Result<Self, StudyError> {
-        Self::parse_with_overrides(label, text, &[])
+    /// Reads a study; `label` names the text in messages (its path), and
+    /// `engines` are those that it can start.
+    pub fn parse(
+        label: &str,
+        text: &str,
+        engines: &'static [EngineTraits],
+    ) -> Result<Self, StudyError> {
+        Self::parse_with_overrides(label, text, &[], engines)
     }
 
     /// Reads a study, then puts `(key, value)` in place of what it says, in
@@ -36,6 +42,7 @@ impl Study {
         label: &str,
         text: &str,
         overrides: &[(&str, &str)],
+        engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
         let mut source = Source {
             label: shown(label),
@@ -53,18 +60,26 @@ impl Study {
         let mut walk = Walk::default();
         walk.file(root.get_ref());
         set::apply(&mut walk, overrides);
-        check::whole(&walk.content, &mut walk.faults);
+        check::whole(&walk.content, engines, &mut walk.faults);
         source.file = Redacted::new(text, &walk.secrets_in_file());
         set::hide(&mut source, &walk, overrides);
         if !walk.faults.is_empty() {
             return Err(walk.faults.into_error(&source));
         }
         let content = walk.content;
-        Ok(Self { source, content })
+        Ok(Self {
+            source,
+            content,
+            engines,
+        })
     }
 
     /// Reads back what [`Study::as_run`] wrote, the overrides included.
-    pub fn parse_as_run(label: &str, text: &str) -> Result<Self, StudyError> {
+    pub fn parse_as_run(
+        label: &str,
+        text: &str,
+        engines: &'static [EngineTraits],
+    ) -> Result<Self, StudyError> {
         let (mut overrides, mut file) = (Vec::new(), text);
         while let Some((change, rest)) = file
             .strip_prefix(OVERRIDE)
@@ -73,12 +88,13 @@ impl Study {
             overrides.extend(change.split_once('='));
             file = rest;
         }
-        Self::parse_with_overrides(label, file, &overrides)
+        Self::parse_with_overrides(label, file, &overrides, engines)
     }
 
     /// What the study means.
     pub fn plan(&self) -> Result<Plan, StudyError> {
-        crate::build::plan(&self.content).map_err(|(span, fault)| self.error(span, fault))
+        crate::build::plan(&self.content, self.engines)
+            .map_err(|(span, fault)| self.error(span, fault))
     }
 
     /// The text of the file with every password replaced by `***`.

@@ -22,7 +22,10 @@ fn bad_studies() {
         }
         let name = path.file_name().unwrap().to_str().unwrap();
         let text = fs::read_to_string(&path).unwrap();
-        let said = format!("{}\n", Study::parse(name, &text).unwrap_err());
+        let said = format!(
+            "{}\n",
+            Study::parse(name, &text, engine::catalog()).unwrap_err()
+        );
         assert!(!said.contains("hunter2"), "{said}");
         let golden = path.with_extension("txt");
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -74,7 +77,12 @@ fn overrides_name_themselves() {
 
 #[test]
 fn a_large_file_is_refused() {
-    let error = Study::parse("big.toml", &"#".repeat(MAX_FILE_BYTES + 1)).unwrap_err();
+    let error = Study::parse(
+        "big.toml",
+        &"#".repeat(MAX_FILE_BYTES + 1),
+        engine::catalog(),
+    )
+    .unwrap_err();
     assert_eq!(
         error.to_string(),
         "error: the file is too large: 1048577 bytes\n --> big.toml\n  = help: the limit is 1048576 bytes (1 MiB)"
@@ -84,7 +92,7 @@ fn a_large_file_is_refused() {
 #[test]
 fn the_list_of_problems_has_an_end() {
     let text: String = (0..500).map(|i| format!("k{i} = 1\n")).collect();
-    let error = Study::parse("s.toml", &text).unwrap_err();
+    let error = Study::parse("s.toml", &text, engine::catalog()).unwrap_err();
     assert_eq!(error.problems().len(), 50);
     assert!(error.to_string().ends_with("… and 452 more"), "{error}");
 }
@@ -92,7 +100,7 @@ fn the_list_of_problems_has_an_end() {
 #[test]
 fn the_caller_checks_words() {
     let text = GOOD.replace("oltp_read_write", "oltp_readwrite");
-    let study = Study::parse("s.toml", &text).unwrap();
+    let study = Study::parse("s.toml", &text, engine::catalog()).unwrap();
     let words: &[&str] = &["oltp_read_write", "oltp_read_only"];
     let error = study.check_words(&[("load.workload", words)]).unwrap_err();
     assert_eq!(error.problems()[0].help, "did you mean `oltp_read_write`?");

@@ -33,7 +33,7 @@ fn overrides_are_read_as_the_key_wants() {
     assert_eq!(engine(trial).version.as_deref().unwrap(), "10.11");
     assert_eq!((trial.monitors, trial.load.preload), (false, true));
     for (key, value, said) in [
-        ("server.config.datadir", "/x", "not the study's to make"),
+        ("server.config.datadir", "/x", "reserved"),
         ("server.config", "x", "takes a table of settings"),
         ("server.confg.x", "1", "did you mean"),
         ("variant", "a", "variants stand in the file"),
@@ -67,5 +67,5 @@ fn the_text_as_run_tells_studies_apart() {
     ]);
     assert!(hostile.starts_with("# --set title=a\\nload.time = 5\n# --set server.url="));
     assert!(!hostile.contains("hunter2"));
-    assert!(Study::parse("s.toml", &hostile).is_ok());
+    assert!(Study::parse("s.toml", &hostile, engine::catalog()).is_ok());
 }

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, engine, labels, plan};
-use plan::{Arrivals, Data, Engine, Order, Pace, Protocol, Reset, ServerSpec, Transaction};
+use plan::{Arrivals, Data, Order, Pace, Protocol, Reset, ServerSpec, Transaction};
 
 const QUICKSTART: &str = include_str!("../../../studies/quickstart.toml");
 
@@ -21,7 +21,7 @@ fn quickstart() {
     let last = &plan.trials[3];
     assert_eq!((last.number, last.load.threads), (4, 8));
     assert_eq!(last.point, [("load.threads".to_owned(), "8".to_owned())]);
-    assert_eq!(engine(last).engine, Engine::Sqlite);
+    assert_eq!(engine(last).engine.value, "sqlite");
     assert_eq!(
         (last.data.tables, last.data.rows, last.data.seed),
         (4, 10_000, 42)
@@ -46,7 +46,7 @@ fn the_smallest_study_has_defaults() {
     assert_eq!(trial.load.think, Duration::ZERO);
     assert_eq!((trial.load.preload, trial.load.key_range), (false, None));
     assert_eq!(
-        (trial.instances, trial.repeat, trial.monitors),
+        (trial.topology.instances, trial.repeat, trial.monitors),
         (1, 1, true)
     );
     assert_eq!((&trial.variant, engine(trial).reset), (&None, Reset::Copy));
@@ -112,7 +112,7 @@ fn every_key_arrives() {
         auto_inc: false,
         create_secondary: false,
         secondary: true,
-        storage_engine: "e".into(),
+        storage_engine: Some("e".into()),
     };
     assert_eq!(trial.data, data);
     let transaction = Transaction {

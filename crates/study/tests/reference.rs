@@ -8,7 +8,7 @@ use std::path::Path;
 #[test]
 fn docs_study_md_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/study.md");
-    let page = study::reference_markdown();
+    let page = study::reference_markdown(engine::catalog());
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, &page).unwrap();
@@ -23,7 +23,7 @@ fn docs_study_md_is_up_to_date() {
 /// The examples on the page are studies, or become one with what they leave out.
 #[test]
 fn every_example_is_a_study() {
-    let page = study::reference_markdown();
+    let page = study::reference_markdown(engine::catalog());
     let trials: Vec<_> = page
         .split("```")
         .skip(1)
@@ -37,11 +37,16 @@ fn every_example_is_a_study() {
             } else {
                 &whole[..]
             };
-            let study = study::Study::parse_with_overrides("docs/study.md", text, overrides);
+            let study = study::Study::parse_with_overrides(
+                "docs/study.md",
+                text,
+                overrides,
+                engine::catalog(),
+            );
             let study = study.map_err(|error| error.to_string()).unwrap();
             study.plan().unwrap().trials.len()
         })
         .collect();
     // As the comments in them say.
-    assert_eq!(trials, [4, 3, 4, 4, 8, 6, 3, 10, 4, 1, 2, 2, 2]);
+    assert_eq!(trials, [4, 3, 1, 4, 4, 8, 6, 1, 3, 10, 4, 1, 2, 2, 2]);
 }

@@ -37,7 +37,7 @@ baseline = "a"
 "#;
 
 fn try_all(text: &str, overrides: &[(&str, &str)]) {
-    match Study::parse_with_overrides("study.toml", text, overrides) {
+    match Study::parse_with_overrides("study.toml", text, overrides, engine::catalog()) {
         Ok(study) => {
             whole(&study.plan().unwrap());
             // The stored text is the study again, but for its passwords.
@@ -128,7 +128,7 @@ proptest! {
     fn any_setting(name in "\\PC{0,8}|[a-z_.-]{0,12}|.{0,5}", value in any::<String>()) {
         let key = format!("server.config.{name}");
         let base = "title = \"t\"\nserver.engine = \"mysql\"";
-        let Ok(study) = Study::parse_with_overrides("s.toml", base, &[(&key, &value)]) else { return Ok(()) };
+        let Ok(study) = Study::parse_with_overrides("s.toml", base, &[(&key, &value)], engine::catalog()) else { return Ok(()) };
         let plan::ServerSpec::Engine(spec) = &study.plan().unwrap().trials[0].server else { panic!() };
         for (name, value) in &spec.config {
             prop_assert!(name.starts_with(|c: char| c.is_ascii_alphabetic()));
@@ -147,9 +147,12 @@ proptest! {
 
 #[test]
 fn the_full_study_is_one() {
-    let plan = Study::parse("s.toml", FULL).unwrap().plan().unwrap();
+    let plan = Study::parse("s.toml", FULL, engine::catalog())
+        .unwrap()
+        .plan()
+        .unwrap();
     assert_eq!(plan.trials.len(), 2 * 4 * 3);
-    let largest = Study::parse("s.toml", &largest_plan()).unwrap();
+    let largest = Study::parse("s.toml", &largest_plan(), engine::catalog()).unwrap();
     assert_eq!(largest.plan().unwrap().trials.len(), study::MAX_TRIALS);
 }
 

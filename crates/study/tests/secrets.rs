@@ -7,7 +7,7 @@ use study::Study;
 
 fn check(server: &str, overrides: &[(&str, &str)], secret: &str) {
     let text = format!("title = \"t\"\n{server}\n[load]\nthreads = 4 # end\n");
-    let study = Study::parse_with_overrides("s.toml", &text, overrides).unwrap();
+    let study = Study::parse_with_overrides("s.toml", &text, overrides, engine::catalog()).unwrap();
     let plan = study.plan().unwrap();
     let shown = format!(
         "{study:?} {plan:?} {} {:?}",
@@ -20,7 +20,7 @@ fn check(server: &str, overrides: &[(&str, &str)], secret: &str) {
         panic!("no address")
     };
     assert!(url.expose().contains(secret));
-    let again = Study::parse("s.toml", study.source_redacted());
+    let again = Study::parse("s.toml", study.source_redacted(), engine::catalog());
     assert!(again.is_ok() || !overrides.is_empty(), "{again:?}");
     let error = study.error_at(url.span, "m", "h").to_string();
     assert!(!error.contains(secret), "{error}");
@@ -78,6 +78,6 @@ fn in_an_override() {
 #[test]
 fn the_redacted_text_keeps_the_rest() {
     let text = "title = \"t\"\n[server]\nurl = \"mysql://root:secret@host:3306/db\" # live\n";
-    let study = Study::parse("s.toml", text).unwrap();
+    let study = Study::parse("s.toml", text, engine::catalog()).unwrap();
     assert_eq!(study.source_redacted(), text.replace("secret", "***"));
 }

@@ -5,7 +5,15 @@ mod common;
 use std::path::Path;
 
 use common::{SMALLEST, config, engine, fails, labels, plan};
-use plan::{Engine, Reset};
+use plan::{Reset, Trial};
+
+/// The CPUs and the directory of a trial's nodes.
+fn placed(trial: &Trial) -> (Option<f64>, Option<&Path>) {
+    let node = &trial.topology.node;
+    let cpus = node.site.cpus().map(|cpus| cpus.value);
+    let directory = node.volume.directory();
+    (cpus, directory.map(|directory| directory.as_path()))
+}
 
 #[test]
 fn every_key_of_a_server_arrives() {
@@ -17,13 +25,18 @@ fn every_key_of_a_server_arrives() {
         [topology]\ninstances = 8";
     let plan = plan(text, &[]);
     let spec = engine(&plan.trials[0]);
-    assert_eq!((spec.engine, spec.reset), (Engine::MySql, Reset::Rebuild));
+    assert_eq!(
+        (spec.engine.as_str(), spec.reset),
+        ("mysql", Reset::Rebuild)
+    );
     assert_eq!(spec.basedir.as_deref().unwrap(), Path::new("/opt/mysql"));
     assert_eq!(spec.version.as_deref().unwrap(), "9.7");
     assert_eq!(spec.port.as_deref(), Some(&3501));
-    assert_eq!(spec.cpus.as_deref(), Some(&1.5));
-    assert_eq!(spec.directory.as_deref().unwrap(), Path::new("/mnt/a b"));
-    assert_eq!(plan.trials[0].instances, 8);
+    assert_eq!(
+        placed(&plan.trials[0]),
+        (Some(1.5), Some(Path::new("/mnt/a b")))
+    );
+    assert_eq!(plan.trials[0].topology.instances, 8);
     assert_eq!(
         config(&plan.trials[0]),
         [
@@ -95,26 +108,21 @@ fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
          [sweep]\nserver.directory = [\"/mnt/a\", \"/mnt/b\"]\n"
     );
     let plan = plan(&text, &[]);
-    let specs = plan.trials.iter().map(engine);
-    let seen: Vec<_> = specs
-        .map(|spec| {
-            let directory = spec.directory.as_deref().unwrap();
-            (spec.cpus.as_deref().copied(), directory.as_path())
-        })
-        .collect();
+    let seen: Vec<_> = plan.trials.iter().map(placed).collect();
     let wanted = [
         (None, "/mnt/a"),
         (None, "/mnt/b"),
         (Some(0.5), "/mnt/a"),
         (Some(0.5), "/mnt/b"),
     ];
-    assert_eq!(seen, wanted.map(|(cpus, path)| (cpus, Path::new(path))));
+    assert_eq!(
+        seen,
+        wanted.map(|(cpus, path)| (cpus, Some(Path::new(path))))
+    );
     assert_eq!(labels(&plan)[3], "half, directory=/mnt/b");
     let both = [("server.cpus", "2"), ("sweep.server.directory", "[\"/c\"]")];
     for trial in self::plan(&text, &both).trials {
-        let spec = engine(&trial);
-        assert_eq!(spec.cpus.as_deref(), Some(&2.0));
-        assert_eq!(spec.directory.as_deref().unwrap(), Path::new("/c"));
+        assert_eq!(placed(&trial), (Some(2.0), Some(Path::new("/c"))));
     }
     for (key, value, said) in [
         ("server.cpus", "0", "goes from 0.01 to 10000"),
@@ -141,4 +149,53 @@ fn engines_are_an_axis_and_keys_of_the_one_leave_the_other_alone() {
     };
     assert!(config(sqlite).is_empty() && engine(sqlite).reset == Reset::Copy);
     assert!(config(mariadb).len() == 1 && engine(mariadb).reset == Reset::None);
+}
+
+#[test]
+fn settings_under_an_engines_name_replace_the_others() {
+    let text = "title = \"t\"\n[server]\nengine = \"mariadb\"\n[server.config]\nport_open = 1\n\
+                x.y = 2\n[server.config.postgres]\nwork-mem = \"8MB\"\nx.y = 3\n\
+                [[variant]]\nname = \"a\"\nserver.config.z = 4\nserver.config.postgres.w = 5\n\
+                [sizes.large]\nserver.config.postgres.work_mem = \"1GB\"\n";
+    let of = |overrides: &[(&str, &str)]| {
+        let plan = plan(text, overrides);
+        let settings = config(&plan.trials[0]).into_iter();
+        settings
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(&[]), ["port_open=1", "x.y=2", "z=4"]);
+    assert_eq!(of(&[("server.engine", "mysql")]), of(&[]));
+    let postgres = ("server.engine", "postgres");
+    assert_eq!(of(&[postgres]), ["w=5", "work_mem=8MB", "x.y=3"]);
+    assert_eq!(
+        of(&[postgres, ("sizes", "large")]),
+        ["w=5", "work_mem=1GB", "x.y=3"]
+    );
+    // What one engine reserves is another's to set, or nobody's.
+    let reserved = ("server.config.postgres.hba_file", "x");
+    assert!(fails(text, &[postgres, reserved]).contains("`hba_file` is reserved"));
+    of(&[reserved]);
+}
+
+#[test]
+fn trials_do_not_differ_only_in_settings_of_another_engine() {
+    let sweep = format!("{SMALLEST}[sweep]\n\"server.config.a\" = [1, 2]\n");
+    let own = ("server.config.postgres.b", "1");
+    plan(&sweep, &[own]);
+    let message = fails(&sweep, &[own, ("server.engine", "postgres")]);
+    assert!(
+        message.contains("`server.config.a` has no effect on `postgres`"),
+        "{message}"
+    );
+    let variants = format!(
+        "{SMALLEST}[[variant]]\nname = \"a\"\nserver.config.postgres.b = 1\n\
+         [[variant]]\nname = \"b\"\nserver.config.postgres.b = 2\n"
+    );
+    plan(&variants, &[("server.engine", "postgres")]);
+    let message = fails(&variants, &[]);
+    assert!(
+        message.contains("`server.config.postgres.b` has no effect on `mariadb`"),
+        "{message}"
+    );
 }

@@ -122,7 +122,7 @@ fn a_chosen_size_is_checked_with_the_rest() {
     let text = STUDY.replace("server.engine = \"mysql\"", "server.engine = \"sqlite\"");
     let error = fails(&text, &[("sizes", "paper")]);
     assert!(error.contains("s.toml:19:"), "{error}");
-    assert!(Study::parse("s.toml", &text).is_ok());
+    assert!(Study::parse("s.toml", &text, engine::catalog()).is_ok());
 }
 
 #[test]

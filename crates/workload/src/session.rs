@@ -3,6 +3,7 @@
 //! Workloads are generic over [`Session`], which the `client` crate implements for each
 //! protocol.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -18,18 +19,18 @@ pub enum Param<'a> {
     Text(&'a str),
 }
 
-/// What the server said to one statement.
+/// The reply to one statement.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
-    /// Rows of the result set; 0 for a statement without one.
+    /// Rows in the result set; 0 for a statement without one.
     pub rows: u64,
-    /// Rows that the statement matched (not only those it changed).
+    /// Rows that the statement matched, whether or not it changed them.
     pub affected: u64,
 }
 
 /// One open connection that waits for each reply before the next statement.
 pub trait Session {
-    /// Runs the statement with that number in the catalog that the connection was
+    /// Executes the statement with this number in the catalog that the connection was
     /// opened with.
     fn execute(
         &mut self,
@@ -37,8 +38,8 @@ pub trait Session {
         params: &[Param<'_>],
     ) -> impl Future<Output = Result<Reply, SessionError>>;
 
-    /// Runs a text that is not in the catalog (bulk inserts, whose text grows).
-    /// Results call it `label`.
+    /// Executes SQL that is not in the catalog, such as bulk inserts of varying length;
+    /// results count it under `label`.
     fn query(
         &mut self,
         label: Label,
@@ -48,15 +49,15 @@ pub trait Session {
     /// Rolls back the open transaction, if there is one.
     fn rollback(&mut self) -> impl Future<Output = Result<(), SessionError>>;
 
-    /// When the last bytes of the last reply reached this host, in nanoseconds of the
-    /// system's monotonic clock, where the kernel noted it (for a TCP socket). Not checked: a
-    /// clock that was set can make it earlier than the statement, or later than now.
+    /// When the last byte of the last reply reached this host, in nanoseconds on the system's
+    /// monotonic clock, if the kernel stamped it (TCP only). The stamp is not validated: if the
+    /// clock was set, it can be earlier than the statement or later than now.
     fn reply_arrived_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Closes the connection in the way of its protocol: a server counts connections
-    /// that just end as aborted.
+    /// Closes the connection as its protocol requires, so that the server does not count it
+    /// as aborted.
     fn close(self) -> impl Future<Output = ()>
     where
         Self: Sized,
@@ -70,7 +71,7 @@ pub trait Connect {
     /// The type of its connections.
     type Session: Session;
 
-    /// Opens a connection that can run every statement of `catalog`.
+    /// Opens a connection that can execute every statement of `catalog`.
     fn connect(
         &self,
         catalog: &Arc<Catalog>,
@@ -82,47 +83,70 @@ pub trait Connect {
 pub enum FailureKind {
     /// A deadlock or lock timeout: roll back, count, run the transaction again.
     Restart,
-    /// The connection is gone: reconnect with backoff, count.
+    /// The connection was lost: reconnect with backoff, count.
     Lost,
-    /// The server is restarting, as far as its host tells: nothing listens there, or it
-    /// says that it shuts down. As [`FailureKind::Lost`], with shorter waits.
+    /// The server appears to be restarting: nothing listens on its port, or it reports that
+    /// it is shutting down. Like [`FailureKind::Lost`], with shorter waits.
     Away,
-    /// The server refused the statement: stop the load, unless the code is
-    /// listed as ignorable.
+    /// The server refused the statement: stop the load, unless its code is to be ignored.
     Refused,
 }
 
-/// A failed statement or connection, in the server's own words.
+/// A failed statement or connection, as the server reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionError {
     /// What the load does about it.
     pub kind: FailureKind,
-    /// The engine's error number (MySQL's errno, SQLite's primary code, PostgreSQL's
-    /// SQLSTATE in 30 bits); 0 for an error of the network.
-    pub code: u32,
-    /// SQLSTATE, where the engine has one.
+    /// The SQLSTATE, if the engine has them and the server reported the error.
     pub sqlstate: Option<[u8; 5]>,
+    /// The engine's own error number, if it has them and reported the error.
+    pub number: Option<u32>,
     /// The server's message.
     pub message: String,
-    /// The statement that failed, where one was running.
+    /// The statement that failed, if one was running.
     pub statement: Option<String>,
 }
 
-/// Above the numbers that users know: MySQL's have 16 bits.
-const MAX_NUMBER: u32 = 1 << 16;
+impl SessionError {
+    /// Whether the server reported the error; otherwise the connection failed.
+    #[must_use]
+    pub fn is_from_server(&self) -> bool {
+        self.number.is_some() || self.sqlstate.is_some()
+    }
+
+    /// The code under which results count the error: the engine's own number, else the
+    /// SQLSTATE, else `network`.
+    #[must_use]
+    pub fn code(&self) -> String {
+        match (self.number, self.sqlstate_text()) {
+            (Some(number), _) => number.to_string(),
+            (None, Some(sqlstate)) => sqlstate.into_owned(),
+            (None, None) => "network".to_owned(),
+        }
+    }
+
+    /// Whether `code` is the error's number or SQLSTATE.
+    #[must_use]
+    pub fn has_code(&self, code: &str) -> bool {
+        let is_sqlstate = |sqlstate: [u8; 5]| sqlstate == code.as_bytes();
+        self.sqlstate.is_some_and(is_sqlstate)
+            || self.number.is_some_and(|number| number.to_string() == code)
+    }
+
+    fn sqlstate_text(&self) -> Option<Cow<'_, str>> {
+        self.sqlstate
+            .as_ref()
+            .map(|state| String::from_utf8_lossy(state))
+    }
+}
 
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sqlstate = self
-            .sqlstate
-            .as_ref()
-            .map(|state| String::from_utf8_lossy(state));
-        match (self.code, sqlstate) {
-            (0, _) => {}
-            // Its number is the SQLSTATE's.
-            (MAX_NUMBER.., Some(state)) => write!(f, "SQLSTATE {state}: ")?,
-            (code, Some(state)) => write!(f, "error {code} ({state}): ")?,
-            (code, None) => write!(f, "error {code}: ")?,
+        match (self.number, self.sqlstate_text()) {
+            (None, None) => {}
+            (None, Some(state)) => write!(f, "SQLSTATE {state}: ")?,
+            (Some(number), Some(state)) => write!(f, "error {number} ({state}): ")?,
+            (Some(number), None) => write!(f, "error {number}: ")?,
         }
         f.write_str(&self.message)?;
         if let Some(statement) = &self.statement {
@@ -133,3 +157,41 @@ impl fmt::Display for SessionError {
 }
 
 impl std::error::Error for SessionError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(sqlstate: Option<&[u8; 5]>, number: Option<u32>) -> SessionError {
+        SessionError {
+            kind: FailureKind::Refused,
+            sqlstate: sqlstate.copied(),
+            number,
+            message: "no".to_owned(),
+            statement: None,
+        }
+    }
+
+    #[test]
+    fn an_error_is_known_by_its_number_and_its_sqlstate() {
+        for (sqlstate, number, code, text) in [
+            (Some(b"40001"), Some(1213), "1213", "error 1213 (40001): no"),
+            (Some(b"40P01"), None, "40P01", "SQLSTATE 40P01: no"),
+            (None, Some(5), "5", "error 5: no"),
+        ] {
+            let error = error(sqlstate, number);
+            assert_eq!(
+                (error.code().as_str(), error.to_string().as_str()),
+                (code, text)
+            );
+            assert!(error.has_code(code) && error.is_from_server());
+            assert_eq!(error.has_code("40001"), sqlstate == Some(b"40001"));
+        }
+        let network = error(None, None);
+        assert_eq!(
+            (network.code().as_str(), network.to_string().as_str()),
+            ("network", "no")
+        );
+        assert!(!network.has_code("network") && !network.is_from_server());
+    }
+}

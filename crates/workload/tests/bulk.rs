@@ -17,7 +17,7 @@ const PACKET_BYTES: usize = 512 * 1024;
 /// The third user.
 fn user() -> (BuiltInUser, Recorder) {
     let options = Options::default();
-    recorder::user(WorkloadName::BulkInsert, &options, Dialect::Mysql, 2)
+    recorder::user(WorkloadName::BulkInsert, &options, &Dialect::STANDARD, 2)
 }
 
 fn rows(text: &str) -> Vec<u64> {
@@ -60,8 +60,8 @@ fn rows_are_sent_again_only_after_a_restart() {
             0,
             SessionError {
                 kind,
-                code: 1205,
                 sqlstate: None,
+                number: Some(1205),
                 message: "Lock wait timeout".to_owned(),
                 statement: None,
             },

@@ -87,8 +87,8 @@ impl<F: FnMut(u32, &[Param<'_>])> Session for Memory<F> {
     async fn query(&mut self, _label: Label, sql: &str) -> Result<Reply, SessionError> {
         Err(SessionError {
             kind: FailureKind::Refused,
-            code: 0,
             sqlstate: None,
+            number: None,
             message: "only prepared statements can be kept".to_owned(),
             statement: Some(sql.to_owned()),
         })

@@ -111,8 +111,8 @@ pub fn session_error(error: &rusqlite::Error, statement: Option<&str>) -> Sessio
     SessionError {
         kind,
         // The low byte is the primary code of SQLite's documentation.
-        code: code.map_or(0, |error| (error.extended_code & 0xff).unsigned_abs()),
         sqlstate: None,
+        number: code.map(|error| (error.extended_code & 0xff).unsigned_abs()),
         message: error.to_string(),
         statement: statement.map(str::to_owned),
     }

@@ -6,18 +6,18 @@ mod database;
 mod feed;
 mod flavor;
 mod load;
-mod lock;
 mod log;
 mod option_file;
 mod programs;
+mod reserved;
 mod root;
 mod server;
 mod sessions;
 mod settings;
 
+pub use counters::renamed_metric;
 pub(crate) use flavor::Flavor;
 pub use flavor::{MARIADB, MYSQL};
-pub use load::prepare_mysql as prepare;
 
 use client::mysql::Connection;
 

@@ -2,6 +2,7 @@
 
 use super::flavor::Flavor;
 use super::programs::place_options;
+use super::reserved::reserved_setting;
 use super::root;
 use crate::error::EngineError;
 use crate::program::Installed;
@@ -15,7 +16,7 @@ const MIN_CONNECTIONS: u32 = 1000;
 /// For monitors, and for somebody who looks.
 const SPARE_CONNECTIONS: u32 = 50;
 
-/// Refuses settings that cannot be written or are not the study's to make.
+/// Refuses settings that cannot be written or are reserved.
 ///
 /// # Errors
 /// The first of them, with the reason.
@@ -35,7 +36,7 @@ pub(super) fn check_settings(config: &Settings) -> Result<(), EngineError> {
                 "its value has a line break or another control character",
             ));
         }
-        if let Some(why) = study::reserved_setting(name) {
+        if let Some(why) = reserved_setting(name) {
             let name = name.clone();
             return Err(EngineError::ReservedSetting { name, why });
         }

@@ -50,7 +50,7 @@ impl Database for SqliteDatabase {
     }
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
-        sqlite::error_remedy(error.code)
+        sqlite::error_remedy(error.number?)
     }
 
     fn prepare(
@@ -90,17 +90,9 @@ impl Database for SqliteDatabase {
     }
 
     fn drive(&self, _: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
-        let connector = Arc::new(SqliteConnector {
+        load.run(SqliteConnector {
             target: Arc::clone(&self.target),
-        });
-        ::load::run(
-            load.spec,
-            &connector,
-            load.workload,
-            load.barrier,
-            load.stop,
-            load.tell,
-        )
+        })
     }
 
     fn file(&self) -> Option<&Path> {

@@ -6,7 +6,7 @@ mod load;
 use std::path::Path;
 use std::sync::Arc;
 
-use client::sqlite::{SqliteTarget, error_remedy, session_error};
+use client::sqlite::{DIALECT, SqliteTarget, error_remedy, session_error};
 use workload::schema::Dialect;
 
 use crate::database::{Access, Database};
@@ -33,8 +33,12 @@ impl Engine for Sqlite {
         &["sqlite"]
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::Sqlite
+    fn url_syntax(&self) -> String {
+        "sqlite:[FILE]".to_owned()
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
     }
 
     fn open(
@@ -56,7 +60,7 @@ impl Engine for Sqlite {
                 Err(EngineError::Failed {
                     cause: Cause::Server,
                     message: format!("cannot open {path}: {}", failure.message),
-                    remedy: error_remedy(failure.code).map(str::to_owned),
+                    remedy: failure.number.and_then(error_remedy).map(str::to_owned),
                 })
             }
         }
@@ -67,6 +71,48 @@ impl Engine for Sqlite {
             engine: SQLITE,
             version: client::sqlite::version(),
             temporary_url: "sqlite:",
+            absolute_url,
         })
+    }
+}
+
+fn absolute_url(url: &str) -> Option<String> {
+    let rest = url.strip_prefix("sqlite:").unwrap_or(url);
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
+    let (path, settings) = match rest.split_once('?') {
+        Some((path, settings)) => (path, format!("?{settings}")),
+        None => (rest, String::new()),
+    };
+    if path.is_empty() {
+        return (!settings.is_empty()).then(|| format!("sqlite://{settings}"));
+    }
+    let whole = std::path::absolute(path).unwrap_or_else(|_| Path::new(path).to_owned());
+    Some(format!("sqlite://{}{settings}", whole.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_made_absolute() {
+        for (url, found) in [
+            ("sqlite:", None),
+            ("sqlite://", None),
+            (
+                "sqlite:?journal_mode=off",
+                Some("sqlite://?journal_mode=off"),
+            ),
+            (
+                "sqlite:/a/b?synchronous=full",
+                Some("sqlite:///a/b?synchronous=full"),
+            ),
+            ("sqlite:///a/b", Some("sqlite:///a/b")),
+        ] {
+            assert_eq!(absolute_url(url).as_deref(), found, "{url}");
+        }
+        let here = std::env::current_dir().unwrap();
+        let found = format!("sqlite://{}/a.db", here.display());
+        assert_eq!(absolute_url("sqlite:a.db"), Some(found));
     }
 }

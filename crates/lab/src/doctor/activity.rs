@@ -3,7 +3,7 @@
 use host::Activity;
 use measure::finding::Level::{Careful, Note, Spoils};
 
-use super::check::{About, Check, Mend};
+use super::check::{About, Check, Remedy};
 use super::machine::Machine;
 use super::rule::at_least;
 
@@ -16,8 +16,8 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "other-load",
             worst: Spoils,
             why: "Other processes take CPU time from the server and the generator, and how much differs from trial to trial.",
-            source: "MySQL on VMware ESX (Sun, VMware) (both platforms set up alike); proc_stat(5)",
-            mend: Mend::Words("stop them, or measure when they are done: top -o %CPU"),
+            source: "Sun and VMware paper (both platforms set up alike); proc_stat(5)",
+            remedy: Remedy::Words("stop them, or measure when they are done: top -o %CPU"),
         },
         judge: |machine| {
             let activity = &machine.activity;
@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Note,
             why: "A machine that was busy a minute ago may become busy again, and its caches and temperature have not settled.",
             source: "proc_loadavg(5)",
-            mend: Mend::Words("wait a minute, then check again: uptime"),
+            remedy: Remedy::Words("wait a minute, then check again: uptime"),
         },
         judge: |machine| {
             let cpus = machine.activity.cpus.max(1) as f64;
@@ -48,8 +48,8 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "steal",
             worst: Spoils,
             why: "The hypervisor gives this machine's CPU time to other machines, so results depend on their load.",
-            source: "MySQL on VMware ESX (Sun, VMware), best practices (no more vCPUs than needed); proc_stat(5)",
-            mend: Mend::Words("use dedicated CPUs: a dedicated host, or pinned vCPUs"),
+            source: "Sun and VMware paper, best practices (no more vCPUs than needed); proc_stat(5)",
+            remedy: Remedy::Words("use dedicated CPUs: a dedicated host, or pinned vCPUs"),
         },
         judge: |machine| {
             let thresholds = [(5.0, Spoils), (1.0, Careful)];
@@ -64,8 +64,8 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "swapping",
             worst: Spoils,
             why: "On a machine that swaps, the swap device determines the results.",
-            source: "MySQL on vSAN 6.7 (VMware) (memory left to the operating system)",
-            mend: Mend::Words("stop what uses the memory: ps -eo rss,comm --sort=-rss | head"),
+            source: "VMware vSAN paper (memory left to the operating system)",
+            remedy: Remedy::Words("stop what uses the memory: ps -eo rss,comm --sort=-rss | head"),
         },
         judge: |machine| {
             let activity = &machine.activity;
@@ -80,8 +80,8 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "disk-busy",
             worst: Spoils,
             why: "IO of other processes waits in the same queue as the database's.",
-            source: "papers P1 and P4 (dedicated disks for the data)",
-            mend: Mend::Words("stop what reads and writes there: iotop -o"),
+            source: "Sun and VMware paper, AnandTech article (dedicated disks for the data)",
+            remedy: Remedy::Words("stop what reads and writes there: iotop -o"),
         },
         judge: |machine| {
             let disks = machine.activity.disks.iter();

@@ -36,7 +36,7 @@ impl Asked {
     #[must_use]
     pub fn of(trial: &Trial) -> Self {
         let users = u64::from(trial.load.users);
-        let servers = u64::from(trial.instances.max(1));
+        let servers = u64::from(trial.topology.instances.max(1));
         let tables = u64::from(trial.workload.tables(&trial.options, trial.load.users));
         let statements = match trial.protocol {
             client::StatementProtocol::Prepared => trial.workload.statement_count(&trial.options),
@@ -56,7 +56,7 @@ impl Asked {
         match &trial.place {
             Place::Private(spec) => Self {
                 private_servers: servers,
-                cpu_thousandths: spec.cpus.as_ref().map_or(0, thousandths),
+                cpu_thousandths: trial.topology.node.site.cpus().map_or(0, thousandths),
                 pool_bytes: servers.saturating_mul(pool_bytes(spec)),
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked

@@ -2,7 +2,7 @@
 
 use measure::finding::Level::Spoils;
 
-use super::check::{About, Check, Mend, Seen};
+use super::check::{About, Check, Remedy, Seen};
 use super::machine::Machine;
 use super::rule::is_enough;
 use crate::files::OWN_FILES;
@@ -20,8 +20,8 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "open-files",
             worst: Spoils,
             why: "Each connection is an open file in dyno and in the server, and each table is one more in the server; beyond the limit connections are refused, or tables are closed and reopened.",
-            source: "MySQL manual, File Not Found and Similar Errors; getrlimit(2)",
-            mend: Mend::Words("ulimit -n NEEDED"),
+            source: "getrlimit(2) (RLIMIT_NOFILE)",
+            remedy: Remedy::Words("ulimit -n NEEDED"),
         },
         judge: files,
     },
@@ -29,9 +29,9 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "processes",
             worst: Spoils,
-            why: "A server has a thread for each connection, and refuses the connection if it cannot create one.",
-            source: "MySQL manual, Connection Interfaces; getrlimit(2)",
-            mend: Mend::Words("ulimit -u NEEDED, and the group's pids.max"),
+            why: "A server has a thread or a process for each connection, and refuses the connection if it cannot create one.",
+            source: "getrlimit(2) (RLIMIT_NPROC); kernel docs, admin-guide/cgroup-v2 (pids.max)",
+            remedy: Remedy::Words("ulimit -u NEEDED, and the group's pids.max"),
         },
         judge: processes,
     },
@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "Each TCP connection takes a port of this machine, and the ports for connections to one server are limited.",
             source: "kernel docs, networking/ip-sysctl (ip_local_port_range)",
-            mend: Mend::Words("sysctl net.ipv4.ip_local_port_range='1024 65535'"),
+            remedy: Remedy::Words("sysctl net.ipv4.ip_local_port_range='1024 65535'"),
         },
         judge: local_ports,
     },

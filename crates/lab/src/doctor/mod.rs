@@ -27,8 +27,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::checks::{self, Facts as ServerFacts};
-use engine::{ENGINES, Engine, Installed, Server};
-use host::{Activity, Facts, LOCAL};
+use engine::{Installed, Server};
+use host::{Activity, Facts, Files};
 use measure::finding::{Finding, check};
 use plan::EngineSpec;
 
@@ -36,20 +36,21 @@ pub use asked::Asked;
 pub use reference::doctor_markdown;
 
 use crate::Database;
+use crate::home;
 use crate::trial::{Place, Trial};
 use machine::{DataPlace, FAMILIES, Machine};
 
 /// How long to watch the host's activity when a user asks for it.
-pub const LONG_LOOK: Duration = Duration::from_secs(1);
+pub const LONG_SAMPLE: Duration = Duration::from_secs(1);
 /// How long to watch it before a load.
-pub const SHORT_LOOK: Duration = Duration::from_millis(200);
+pub const SHORT_SAMPLE: Duration = Duration::from_millis(200);
 /// Maximum number of places and servers that a finding names.
 const MAX_NAMED: usize = 3;
 /// The host, as a finding calls it.
 const HOST: &str = "host";
 
 /// What to examine, besides the host.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy)]
 pub struct Subject<'a> {
     /// The trials that are about to run.
     pub trials: &'a [Trial],
@@ -57,8 +58,23 @@ pub struct Subject<'a> {
     pub servers: &'a [Database],
     /// Directories that hold data, besides those of servers and trials.
     pub places: &'a [PathBuf],
+    /// The files of this host.
+    pub files: &'a dyn Files,
     /// How long to watch the host's activity.
     pub look: Duration,
+}
+
+/// Nothing but this host, watched for no time.
+impl Default for Subject<'_> {
+    fn default() -> Self {
+        Self {
+            trials: &[],
+            servers: &[],
+            places: &[],
+            files: home::FILES,
+            look: Duration::ZERO,
+        }
+    }
 }
 
 /// Examines host and servers while dyno puts no load on them. The worst findings come first;
@@ -80,8 +96,8 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[ServerFacts])
     let devices: Vec<String> = devices.cloned().collect();
     let machine = Machine {
         // First: reading facts is activity, too.
-        activity: Activity::watch(&LOCAL, subject.look, &devices),
-        facts: Facts::read(&LOCAL),
+        activity: Activity::watch(subject.files, subject.look, &devices),
+        facts: Facts::read(subject.files),
         asked,
     };
     let checks = FAMILIES.iter().flat_map(|(_, checks)| *checks);
@@ -101,7 +117,7 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[ServerFacts])
 /// Named places, and where servers of this host have their data or will have it.
 fn places(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<(PathBuf, DataPlace)> {
     let named = subject.places.iter().cloned();
-    let running = servers.iter().filter_map(read::server::data_dir_here);
+    let running = servers.iter().filter_map(|server| server.data_dir.clone());
     let mut needed: BTreeMap<PathBuf, u64> = named.chain(running).map(|dir| (dir, 0)).collect();
     for trial in subject.trials {
         if let Some(dir) = data_dir(trial) {
@@ -111,7 +127,7 @@ fn places(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<(PathBuf, DataP
     }
     let places = needed.into_iter().map(|(path, needed_bytes)| {
         let data = DataPlace {
-            place: host::Place::read(&LOCAL, &path),
+            place: host::Place::read(subject.files, &path),
             needed_bytes,
             ..DataPlace::default()
         };
@@ -126,7 +142,7 @@ fn data_dir(trial: &Trial) -> Option<PathBuf> {
     match &trial.place {
         Place::Given(database) => database.file().map(ToOwned::to_owned),
         Place::Temporary(_) => cache(),
-        Place::Private(spec) => match &spec.directory {
+        Place::Private(_) => match trial.topology.node.volume.directory() {
             Some(directory) => Some(directory.value.clone()),
             None => cache(),
         },
@@ -151,7 +167,11 @@ fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
             }
             Place::Private(spec) => {
                 let spec: &EngineSpec = spec;
-                match planned.iter_mut().find(|known| known.0 == spec) {
+                let node = &trial.topology.node;
+                let is_same = |known: &&mut (&EngineSpec, &Trial, Asked)| {
+                    known.0 == spec && known.1.topology.node == *node
+                };
+                match planned.iter_mut().find(is_same) {
                     Some((_, _, known)) => *known = known.most(asked),
                     None => planned.push((spec, trial, asked)),
                 }
@@ -161,20 +181,25 @@ fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
     }
     let running = given
         .into_values()
-        .filter_map(|(database, asked)| read::server::running(database, asked));
-    running.chain(planned_servers(&planned)).collect()
+        .filter_map(|(database, asked)| read::server::running(subject.files, database, asked));
+    running
+        .chain(planned_servers(subject.files, &planned))
+        .collect()
 }
 
 /// The servers that trials are going to start, named by the first trial of each.
-fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<ServerFacts> {
+fn planned_servers(
+    files: &dyn Files,
+    planned: &[(&EngineSpec, &Trial, Asked)],
+) -> Vec<ServerFacts> {
     let mut programs: Vec<(&EngineSpec, Result<Installed, String>)> = Vec::new();
     let specs = planned.iter().map(|(spec, ..)| *spec);
     let varied = varied(&specs.collect::<Vec<_>>());
     let mut servers = Vec::new();
     for (spec, trial, asked) in planned {
         let same = |known: &EngineSpec| {
-            (known.engine, &known.basedir, &known.version)
-                == (spec.engine, &spec.basedir, &spec.version)
+            (&known.engine.value, &known.basedir, &known.version)
+                == (&spec.engine.value, &spec.basedir, &spec.version)
         };
         let found = match programs.iter().find(|(known, _)| same(known)) {
             Some((_, found)) => found.clone(),
@@ -185,15 +210,15 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<ServerFacts>
             }
         };
         let name = match planned.len() {
-            1 => spec.engine.name().to_owned(),
-            _ => format!("{} of {}", spec.engine.name(), trial.label),
+            1 => spec.engine.value.clone(),
+            _ => format!("{} of {}", spec.engine.value, trial.label),
         };
         let Ok(engine) = crate::spec::engine_of(spec) else {
             continue;
         };
         let config = crate::spec::config(spec);
         let disk = data_dir(trial);
-        let mut server = read::server::planned(name, engine, &config, &found, *asked, disk);
+        let mut server = read::server::planned(files, name, engine, &config, &found, *asked, disk);
         server.varied.clone_from(&varied);
         servers.push(server);
     }
@@ -222,8 +247,8 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in findings {
         let same = |known: &Finding| {
-            (&known.id, known.level, &known.seen, &known.mend)
-                == (&finding.id, finding.level, &finding.seen, &finding.mend)
+            (&known.id, known.level, &known.seen, &known.remedy)
+                == (&finding.id, finding.level, &finding.seen, &finding.remedy)
         };
         match merged.iter_mut().find(|(known, _)| same(known)) {
             Some((_, of)) => of.push(finding.of),
@@ -272,8 +297,7 @@ fn families() -> Vec<(&'static str, Vec<check::About>)> {
 /// The checks of all engines, each once.
 fn of_servers() -> Vec<check::About> {
     let mut abouts: Vec<check::About> = Vec::new();
-    let servers = ENGINES.into_iter().filter_map(Engine::server);
-    for check in servers.flat_map(Server::checks) {
+    for check in engine::servers().flat_map(Server::checks) {
         if abouts.iter().all(|known| known.id != check.about.id) {
             abouts.push(check.about);
         }
@@ -295,7 +319,7 @@ mod tests {
             seen: "seen".into(),
             why: String::new(),
             source: String::new(),
-            mend: None,
+            remedy: None,
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use load::{Arrivals, Pace};
 use measure::column;
 use measure::ended::Ended;
-use measure::find_max::{Doubt, FoundMax, LONG, SearchEnd, Step, StepJudged};
+use measure::find_max::{Doubt, FoundMax, LONG, SearchEnd, SearchStep, StepVerdict};
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
@@ -18,8 +18,8 @@ use plan::{FindMax, Limited};
 
 use crate::early::EarlyEnd;
 use crate::failure::{Cause, Failure};
-use crate::keeper::Keeper;
 use crate::lab::Lab;
+use crate::observer::Observer;
 use crate::study::attempt;
 use crate::trial::{Place, Trial};
 use search::{MOST_LENGTHS, MOST_TRIALS, Next, Search, Seen};
@@ -57,7 +57,7 @@ pub fn find_max(
     lab: &mut Lab,
     trials: &[Trial],
     known: &[TrialSummary],
-    keeper: &mut dyn Keeper,
+    observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut ran = Vec::new();
@@ -70,7 +70,7 @@ pub fn find_max(
             trial,
             wanted,
             known,
-            keeper,
+            observer,
             interrupted,
             ran,
             search: None,
@@ -94,7 +94,7 @@ pub fn find_max(
         }
         let found = driving.found;
         ran = driving.ran;
-        keeper.found(found)?;
+        observer.found(found)?;
         match halt {
             Some(Halt::All(failure)) => return Err(failure),
             Some(Halt::Search(failure)) => drop(first.get_or_insert(failure)),
@@ -127,7 +127,7 @@ struct Driving<'a> {
     trial: &'a Trial,
     wanted: FindMax,
     known: &'a [TrialSummary],
-    keeper: &'a mut dyn Keeper,
+    observer: &'a mut dyn Observer,
     interrupted: &'a AtomicBool,
     /// What this search and those before it ran, or took from `known`.
     ran: Vec<TrialSummary>,
@@ -159,8 +159,8 @@ impl Driving<'_> {
             };
             let summary = self.run(self.step(rate, long))?;
             let step = judged(&summary, &self.found, rate, long);
-            search.heard(rate, long, seen(&step));
-            self.keeper.searching(&told(&step, &self.found, &search));
+            search.observe(rate, long, seen(&step));
+            self.observer.searching(&told(&step, &self.found, &search));
             self.found.steps.push(step);
             self.search = Some(search.clone());
         }
@@ -201,7 +201,7 @@ impl Driving<'_> {
             let message = "interrupted between two trials";
             return Err(Halt::All(Failure::new(Cause::Interrupted, message)));
         }
-        let ran = attempt(self.lab, &trial, self.keeper, self.interrupted);
+        let ran = attempt(self.lab, &trial, self.observer, self.interrupted);
         match ran.map_err(Halt::All)? {
             (summary, Some(failure)) => {
                 self.ran.push(summary);
@@ -235,7 +235,7 @@ impl Driving<'_> {
 
     /// An open loop with so many arrivals in a second, over all servers.
     fn step(&self, rate: f64, long: bool) -> Trial {
-        let each = rate / f64::from(self.trial.instances);
+        let each = rate / f64::from(self.trial.topology.instances);
         let (number, point) = (self.free_number(), self.point(&rate.to_string()));
         let repeats = self.there().filter(|trial| trial.point == point);
         let latest = repeats.map(|trial| trial.repeat).max();
@@ -282,17 +282,17 @@ fn labelled(label: &str, step: &str) -> String {
     }
 }
 
-fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> Step {
+fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> SearchStep {
     let number = |column| column::value(summary, column).map(|estimate| estimate.value);
     let value = number(&found.column);
     let judged = match value {
-        _ if is_overloaded(summary, rate) => StepJudged::Overloaded,
-        None => StepJudged::Nothing,
-        Some(value) if value >= found.limit_ms => StepJudged::TooSlow,
-        Some(_) if matches!(summary.steady, Some(Steady::Never { .. })) => StepJudged::Unsteady,
-        Some(_) => StepJudged::Held,
+        _ if is_overloaded(summary, rate) => StepVerdict::Overloaded,
+        None => StepVerdict::Nothing,
+        Some(value) if value >= found.limit_ms => StepVerdict::TooSlow,
+        Some(_) if matches!(summary.steady, Some(Steady::Never { .. })) => StepVerdict::Unsteady,
+        Some(_) => StepVerdict::Held,
     };
-    Step {
+    SearchStep {
         trial: summary.number,
         rate_per_s: rate,
         achieved_per_s: number("tps"),
@@ -302,7 +302,7 @@ fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> St
         judged,
         doubts: match judged {
             // Neither hangs on the limited number.
-            StepJudged::Overloaded | StepJudged::Nothing => Vec::new(),
+            StepVerdict::Overloaded | StepVerdict::Nothing => Vec::new(),
             _ => Doubt::all_of(summary, &found.column),
         },
     }
@@ -318,16 +318,16 @@ fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
         || (summary.transactions.count as f64) < least
 }
 
-fn seen(step: &Step) -> Seen {
+fn seen(step: &SearchStep) -> Seen {
     match (step.judged, step.value_ms) {
-        (StepJudged::Held | StepJudged::TooSlow, Some(value)) => Seen::Value(value),
-        (StepJudged::Unsteady, Some(value)) => Seen::Unsteady(value),
+        (StepVerdict::Held | StepVerdict::TooSlow, Some(value)) => Seen::Value(value),
+        (StepVerdict::Unsteady, Some(value)) => Seen::Unsteady(value),
         _ => Seen::Failed,
     }
 }
 
 /// `766.8/s: response_ms.p99 18.3 of 20 ms, held; the highest rate is between …`
-fn told(step: &Step, found: &FoundMax, search: &Search) -> String {
+fn told(step: &SearchStep, found: &FoundMax, search: &Search) -> String {
     let rate = step.rate_per_s;
     let value = step
         .value_ms

@@ -88,7 +88,7 @@ impl Search {
     }
 
     /// A step is over.
-    pub(crate) fn heard(&mut self, rate: f64, long: bool, seen: Seen) {
+    pub(crate) fn observe(&mut self, rate: f64, long: bool, seen: Seen) {
         self.tried.push(Tried { rate, seen, long });
     }
 

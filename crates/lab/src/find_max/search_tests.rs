@@ -90,7 +90,7 @@ fn find(seed: u64, servers: usize, per_s: f64, limit_s: f64) -> (SearchEnd, Sear
         } else {
             Seen::Value(p99)
         };
-        search.heard(rate, long, seen);
+        search.observe(rate, long, seen);
     }
     panic!("the search never ends: {search:?}")
 }
@@ -140,7 +140,7 @@ fn path(limit: f64, of: impl Fn(f64, usize) -> Seen) -> (Vec<(f64, bool)>, Searc
             Next::Confirm(rate) => (rate, true),
             Next::End(end) => return (path, end),
         };
-        search.heard(rate, long, of(rate, path.len()));
+        search.observe(rate, long, of(rate, path.len()));
         path.push((rate, long));
         assert!(path.len() < MOST_TRIALS);
     }
@@ -206,13 +206,13 @@ fn a_rate_that_cannot_be_confirmed_does_not_hold() {
                 } else {
                     Seen::Failed
                 };
-                search.heard(rate, false, seen);
+                search.observe(rate, false, seen);
             }
             Next::Confirm(rate) => {
                 // The first time the longer trial shows more.
                 let value = if confirmed.is_empty() { 30.0 } else { 10.0 };
                 confirmed.push(rate);
-                search.heard(rate, true, Seen::Value(value));
+                search.observe(rate, true, Seen::Value(value));
             }
             Next::End(end) => break end,
         }

@@ -1,27 +1,28 @@
-//! Where the file system that holds a path is mounted, and whether it is mounted again.
+//! Where the file system of a path is mounted, and whether it is mounted now.
 //!
 //! A mount point is identified by its depth: of `/mnt/nvme/a`, `/` has depth 0 and `/mnt/nvme`
 //! depth 2. Device numbers do not help: many file systems get a new one with each mount.
 
 use std::path::Path;
 
-use host::LOCAL;
 use host::mounts::{self, Mount};
 
-/// They lose their content when they are unmounted.
+use super::FILES;
+
+/// File systems that lose their content when they are unmounted.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 /// Stands for a file system that is mounted on first access.
 const PLACEHOLDER: &str = "autofs";
 
 /// The depth of the mount point above `path`, which is absolute and without symbolic links;
-/// `None` if nothing there outlives the mount, or the mount is unknown.
+/// `None` for a file system in memory, or if the mount is unknown.
 pub(super) fn depth(path: &Path) -> Option<usize> {
-    depth_in(&mounts::all(&LOCAL), path)
+    depth_in(&mounts::all(FILES), path)
 }
 
 /// Whether a file system is mounted at this depth above `path` and not covered by another.
 pub(super) fn is_at(depth: usize, path: &Path) -> bool {
-    is_at_in(&mounts::all(&LOCAL), depth, path)
+    is_at_in(&mounts::all(FILES), depth, path)
 }
 
 fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {

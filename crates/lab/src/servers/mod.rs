@@ -2,20 +2,22 @@
 //! directory, socket, port, configuration and password, that die with dyno.
 //!
 //! [`find`] looks for the program, [`start`] runs it on a [`DataDir`], and a
-//! [`Private`] server ends when it is dropped, whatever happens before.
+//! [`Node`] server ends when it is dropped, whatever happens before.
 
 mod check;
 mod data_dir;
 mod find;
 mod log;
+mod node;
 mod password;
 mod port;
-mod private;
+mod running;
 mod start;
 
 pub use data_dir::DataDir;
 pub use find::find;
-pub use private::Private;
+pub use node::Node;
+pub use running::ProcessId;
 pub use start::{Wanted, start};
 
 pub(crate) use check::check;

@@ -3,27 +3,34 @@
 
 pub(crate) mod killed;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connection, Error, Target, TlsMode, TlsOptions};
+use client::mysql::{Connection, Target};
 use client::reactor::Reactor;
+use client::{TlsMode, TlsOptions};
 use engine::data::{Listener, Mode, Wanted};
-use engine::{Installed, MARIADB, MYSQL, Server};
+use engine::{Installed, MARIADB, MYSQL, POSTGRES, Server};
 use lab::error::LabError;
 use lab::home::Home;
-use lab::servers::{self, DataDir, Private};
+use lab::servers::{self, DataDir, Node};
+use lab::site::ThisHost;
 use lab::template::{self, Template};
 use tempfile::TempDir;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
+/// The engines of MySQL's protocol.
 pub(crate) const BOTH: [&dyn Server; 2] = [MARIADB, MYSQL];
+pub(crate) const ALL: [&dyn Server; 3] = [MARIADB, MYSQL, POSTGRES];
 
 /// A directory that servers can reach, gone with it.
 pub(crate) fn open_dir() -> TempDir {
@@ -94,7 +101,7 @@ pub(crate) fn start_on(
     config: &[(String, String)],
     port: Option<u16>,
     keep: &Path,
-) -> Result<Private, LabError> {
+) -> Result<Node, LabError> {
     servers::start(
         installed,
         servers::Wanted {
@@ -103,7 +110,7 @@ pub(crate) fn start_on(
             config,
             port,
             connections: 10,
-            cpus: None,
+            site: Arc::new(ThisHost::default()),
             keep,
             interrupted: &NEVER,
         },
@@ -116,14 +123,14 @@ pub(crate) fn start(
     engine: &'static dyn Server,
     settings: &[(&str, &str)],
     keep: &Path,
-) -> Result<Private, LabError> {
+) -> Result<Node, LabError> {
     let installed = installed(engine);
     let data = empty_data(home, &installed);
     start_on(data, &installed, &config(settings), None, keep)
 }
 
 /// How to reach a server of the laboratory as `root`.
-pub(crate) fn target(server: &Private) -> Target {
+pub(crate) fn target(server: &Node) -> Target {
     let tls = TlsOptions {
         mode: Some(TlsMode::Disable),
         ..TlsOptions::default()
@@ -136,23 +143,71 @@ pub(crate) fn target(server: &Private) -> Target {
     }
 }
 
-/// The rows of a statement.
-pub(crate) fn sql(server: &Private, statement: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
-    let target = target(server);
-    Reactor::new()
-        .unwrap()
-        .block_on(async {
-            let mut connection = Connection::open(&target).await?;
-            let rows = connection.rows(statement).await?;
+/// The rows of a statement, or why the server refused it.
+pub(crate) fn sql(server: &Node, statement: &str) -> Result<Vec<Vec<Option<String>>>, String> {
+    let url = server.url("sbtest");
+    let asked = Reactor::new().unwrap().block_on(async {
+        if url.starts_with("postgres:") {
+            let mut connection = postgres(&url, server.password()).await?;
+            let rows = connection.rows(statement).await;
             connection.close().await;
-            Ok(rows)
-        })
-        .unwrap()
+            return rows.map_err(|error| error.to_string());
+        }
+        let opened = Connection::open(&target(server)).await;
+        let mut connection = opened.map_err(|error| error.to_string())?;
+        let rows = connection.rows(statement).await;
+        connection.close().await;
+        rows.map_err(|error| error.to_string())
+    });
+    asked.unwrap()
+}
+
+/// A client that stays as long as this value.
+pub(crate) async fn client(server: &Node) -> Box<dyn Any> {
+    let url = server.url("sbtest");
+    match url.starts_with("postgres:") {
+        true => Box::new(postgres(&url, server.password()).await.unwrap()),
+        false => Box::new(Connection::open(&target(server)).await.unwrap()),
+    }
+}
+
+/// A connection to a PostgreSQL server.
+pub(crate) async fn postgres(
+    url: &str,
+    password: &str,
+) -> Result<client::postgres::Connection, String> {
+    let tls = TlsOptions::default();
+    let target = client::postgres::Target::parse_with(url, Some(password), "me", &tls, &|_| None);
+    let opened = client::postgres::Connection::open(&target.unwrap()).await;
+    opened.map_err(|error| error.to_string())
+}
+
+/// A statement of a PostgreSQL server that never ends by itself, nor with its server.
+pub(crate) fn keep_busy(server: &Node) -> JoinHandle<()> {
+    let (url, password) = (server.url("sbtest"), server.password().to_owned());
+    let (running, runs) = std::sync::mpsc::channel();
+    let busy = std::thread::spawn(move || {
+        let ended = Reactor::new().unwrap().block_on(async {
+            let mut connection = postgres(&url, &password).await.unwrap();
+            running.send(()).unwrap();
+            connection.run("DO 'BEGIN LOOP END LOOP; END'").await
+        });
+        assert!(ended.unwrap().is_err());
+    });
+    runs.recv().unwrap();
+    busy
+}
+
+/// How many segments of shared memory there are that a process made.
+pub(crate) fn shared_memory(pid: u32) -> usize {
+    let list = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let creator = |line: &&str| line.split_whitespace().nth(4) == Some(&pid.to_string());
+    list.lines().filter(creator).count()
 }
 
 /// The first value of a statement.
-pub(crate) fn value(server: &Private, statement: &str) -> String {
-    let rows = sql(server, statement).unwrap();
+pub(crate) fn value(server: &Node, statement: &str) -> String {
+    let rows = sql(server, statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
     rows[0][0].clone().unwrap_or_default()
 }
 

@@ -146,7 +146,7 @@ fn a_server_that_only_refuses_is_not_lost() {
         _ => done(SERVICE),
     });
     let spec = LoadSpec {
-        ignored_errors: vec![1290],
+        ignored_errors: vec!["1290".to_owned()],
         events: Some(50),
         ..limited_by_events()
     };

@@ -74,7 +74,7 @@ prop_compose! {
             events,
             pace,
             seed,
-            ignored_errors: vec![IGNORED],
+            ignored_errors: vec![IGNORED.to_string()],
             ..spec()
         }
     }

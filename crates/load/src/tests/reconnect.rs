@@ -43,7 +43,7 @@ fn waits(kind: FailureKind, seed: u64) -> Vec<u64> {
     let first = attempts[1];
     // The first attempt to reconnect does not wait.
     assert!((SECOND..SECOND + SERVICE).contains(&first), "{first}");
-    let errors = &driven.measured().errors[&0];
+    let errors = &driven.measured().errors["network"];
     assert_eq!(errors.count, attempts.len() as u64);
     assert_eq!(errors.action, "reconnected");
     gaps(&attempts[1..])
@@ -140,7 +140,7 @@ fn after_a_success_the_next_outage_starts_with_no_wait() {
     let lost: Vec<u64> = lost.map(|entry| entry.request.at_ns).collect();
     assert!(lost.len() > 50, "{lost:?}");
     assert_eq!(times(&server, Asked::Connection)[1..], lost);
-    assert_eq!(driven.measured().errors[&2013].count, lost.len() as u64);
+    assert_eq!(driven.measured().errors["2013"].count, lost.len() as u64);
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn a_rollback_that_loses_the_connection_reconnects() {
     });
     let driven = drive(&one_user(1), &server);
     let total = driven.measured();
-    assert_eq!(total.errors[&1213].action, "restarted");
-    assert_eq!(total.errors[&2013].action, "reconnected");
+    assert_eq!(total.errors["1213"].action, "restarted");
+    assert_eq!(total.errors["2013"].action, "reconnected");
     assert_eq!((total.reconnects, total.error_count()), (1, 2));
     assert_eq!(driven.outcome().end, End::Completed);
 }

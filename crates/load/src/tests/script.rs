@@ -44,7 +44,7 @@ pub(crate) fn done(after_ns: u64) -> Answer {
     Answer::After(after_ns, Ok(Reply::default()))
 }
 
-/// An error at once.
+/// An error at once; code 0 means that the connection failed.
 pub(crate) fn fails(kind: FailureKind, code: u32) -> Answer {
     Answer::After(0, Err(error(kind, code)))
 }
@@ -52,8 +52,8 @@ pub(crate) fn fails(kind: FailureKind, code: u32) -> Answer {
 pub(crate) fn error(kind: FailureKind, code: u32) -> SessionError {
     SessionError {
         kind,
-        code,
         sqlstate: None,
+        number: (code > 0).then_some(code),
         message: format!("{kind:?} {code}"),
         statement: None,
     }

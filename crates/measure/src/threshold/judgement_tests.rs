@@ -81,7 +81,7 @@ fn a_baseline_is_the_same_point_of_another_result() {
     let mut other_load = trial(&[("threads", "4")], 300.0);
     other_load.setup.workload = "oltp_insert".into();
     let mut other_engine = trial(&[("threads", "8")], 300.0);
-    other_engine.setup.engine = "SQLite 3".into();
+    other_engine.setup.engine = "Other 3".into();
     let base = result(vec![
         trial(&[("threads", "1"), ("rows", "9")], 100.0),
         trial(&[("threads", "2")], 200.0),
@@ -103,8 +103,8 @@ fn a_baseline_is_the_same_point_of_another_result() {
             "kept",
             "missed",
             "missed: the baseline has no such point",
-            "missed: the baseline did other work: workload oltp_insert, here oltp_read_write",
-            "missed: the baseline is of SQLite",
+            "missed: the baseline ran a different workload: workload oltp_insert, here oltp_read_write",
+            "missed: the baseline is of Other",
         ]
     );
     assert_eq!(judgements[1].limit, Some(190.0));
@@ -142,7 +142,7 @@ fn a_baseline_of_other_work_is_refused() {
         &[trial(&[], 100.0)],
         Baseline::Result(&base),
     );
-    let reason = "the baseline did other work: options skip_trx=true, here all default; \
+    let reason = "the baseline ran a different workload: options skip_trx=true, here all default; \
                   rows in each table 10,000,000, here 1,000"
         .to_owned();
     assert_eq!(judgement.judged, Judged::NoBaseline { reason });
@@ -157,7 +157,7 @@ fn a_baseline_of_other_work_is_refused() {
 fn a_limit_within_the_interval_is_undecided() {
     let found = |threshold: &str, trials: &[TrialSummary]| {
         let judgement = only(threshold, trials, Baseline::None);
-        let is_close = judgement.doubts == [Doubt::WithinInterval];
+        let is_close = judgement.doubts == [Caveat::WithinInterval];
         assert_eq!(is_close, judgement.is_undecided(), "{judgement:?}");
         (judgement.judged, judgement.half_width)
     };
@@ -282,7 +282,7 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
     // The range reaches further up than down.
     assert_eq!(
         found("response_ms.p99 < 23", 1000),
-        (Judged::Undecided, vec![Doubt::WithinInterval])
+        (Judged::Undecided, vec![Caveat::WithinInterval])
     );
     assert_eq!(
         found("response_ms.p99 < 18", 1000),
@@ -290,7 +290,7 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
     );
     assert_eq!(
         found("response_ms.p99 < 30", 999),
-        (Judged::Kept, vec![Doubt::FewSlower])
+        (Judged::Kept, vec![Caveat::FewSlower])
     );
     let base = result(vec![p99(900)]);
     let relative = only(
@@ -298,7 +298,7 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
         &[p99(1000)],
         Baseline::Result(&base),
     );
-    assert_eq!(relative.doubts, [Doubt::FewSlowerInBaseline]);
+    assert_eq!(relative.doubts, [Caveat::FewSlowerInBaseline]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A study over time, as it is shown.
 
-use measure::change::Change;
+use measure::change_point::ChangePoint;
 
 use super::{Course, FEWEST, History};
 use crate::cell::RANGES;
@@ -49,7 +49,7 @@ fn lead(history: &History) -> String {
     }
 }
 
-fn sentence(course: &Course, number: &str, change: &Change, unit: &str) -> Option<String> {
+fn sentence(course: &Course, number: &str, change: &ChangePoint, unit: &str) -> Option<String> {
     let entry = course.entries.get(change.at)?;
     let at = match course.point.as_str() {
         "" => String::new(),
@@ -64,7 +64,7 @@ fn sentence(course: &Course, number: &str, change: &Change, unit: &str) -> Optio
 }
 
 /// `fell by 4.1 %, from 812 to 779`, without a unit.
-fn in_words(change: &Change) -> String {
+fn in_words(change: &ChangePoint) -> String {
     let way = if change.share() > 0.0 { "rose" } else { "fell" };
     format!(
         "{way} by {}, from {} to {}",
@@ -117,27 +117,24 @@ fn level(course: &Course, place: usize) -> String {
 }
 
 /// The share by which a level that begins at this place differs from the one before.
-fn began(changes: &[Change], place: usize) -> Option<f64> {
+fn began(changes: &[ChangePoint], place: usize) -> Option<f64> {
     let change = changes.iter().find(|change| change.at == place)?;
     Some(change.share())
 }
 
 pub(super) fn csv(history: &History) -> String {
     let mut csv = Csv::default();
-    let before = ["point", "started", "result", "engine"];
-    let after = [
-        "n",
-        "tps.level_change_pct",
-        "response_ms.mean.level_change_pct",
-    ];
-    csv.heads(before.into_iter().chain(Csv::POINT).chain(after));
+    csv.names("point started result engine");
+    csv.names(Csv::POINT);
+    csv.names("n tps.level_change_pct response_ms.mean.level_change_pct");
+    csv.end_line();
     for course in &history.courses {
         for (place, entry) in course.entries.iter().enumerate() {
             for text in [&course.point, &entry.started, &entry.name, &entry.engine] {
                 csv.text(text);
             }
             csv.point(Some(entry.tps), entry.mean_ms, &entry.p99_ms);
-            csv.number(Some(entry.n as f64));
+            csv.count(entry.n);
             for changes in [&course.changes, &course.response_changes] {
                 csv.number(began(changes, place).map(|share| share * 100.0));
             }

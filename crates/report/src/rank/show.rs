@@ -1,7 +1,7 @@
 //! The boards as they are shown.
 
 use super::Ranking;
-use super::board::{Board, Place};
+use super::board::{Board, Standing};
 use crate::cell::RANGES;
 use crate::csv::Csv;
 use crate::grid::{Grid, heads};
@@ -109,7 +109,7 @@ fn grid(board: &Board) -> Grid {
 }
 
 /// `2=` where it is shared.
-fn shown_rank(place: &Place) -> String {
+fn shown_rank(place: &Standing) -> String {
     let shared = if place.tied { "=" } else { "" };
     format!("{}{shared}", place.rank)
 }
@@ -117,7 +117,7 @@ fn shown_rank(place: &Place) -> String {
 /// What single trials cannot say.
 fn repeats(boards: &[Board]) -> Vec<String> {
     let places = || boards.iter().flat_map(|board| &board.places);
-    let named = |holds: fn(&Place) -> bool| {
+    let named = |holds: fn(&Standing) -> bool| {
         let names = places().filter(|place| holds(place));
         let names: Vec<&str> = names
             .map(|place| place.entry.description.as_str())
@@ -144,17 +144,10 @@ fn repeats(boards: &[Board]) -> Vec<String> {
 
 pub(super) fn csv(ranking: &Ranking) -> String {
     let mut csv = Csv::default();
-    let before = [
-        "category",
-        "instances",
-        "rank",
-        "tied",
-        "description",
-        "result",
-        "at",
-    ];
-    let after = ["response_ms.max", "n"];
-    csv.heads(before.into_iter().chain(Csv::POINT).chain(after));
+    csv.names("category instances rank tied description result at");
+    csv.names(Csv::POINT);
+    csv.names("response_ms.max n");
+    csv.end_line();
     for board in &ranking.boards {
         for place in &board.places {
             line(&mut csv, place);
@@ -163,17 +156,17 @@ pub(super) fn csv(ranking: &Ranking) -> String {
     csv.text
 }
 
-fn line(csv: &mut Csv, place: &Place) {
+fn line(csv: &mut Csv, place: &Standing) {
     let entry = &place.entry;
     csv.text(&entry.category);
-    csv.number(Some(f64::from(entry.instances)));
-    csv.number(Some(place.rank as f64));
+    csv.count(entry.instances);
+    csv.count(place.rank);
     csv.text(if place.tied { "true" } else { "false" });
     csv.text(&entry.description);
     csv.text(&entry.name);
     csv.text(&entry.at);
     csv.point(entry.tps.estimate, entry.mean.estimate, &entry.p99);
     csv.number(entry.peak_ms);
-    csv.number(Some(entry.tps.n as f64));
+    csv.count(entry.tps.n);
     csv.end_line();
 }

@@ -13,17 +13,9 @@ use crate::csv::Csv;
 pub fn csv(result: &RunResult) -> Option<String> {
     let scale = Scale::of(result)?;
     let mut csv = Csv::default();
-    for name in [
-        "of",
-        "law",
-        "number",
-        scale.key.as_str(),
-        "value",
-        "half_width",
-        "reason",
-    ] {
-        csv.text(name);
-    }
+    csv.names("of law number");
+    csv.text(&scale.key);
+    csv.names("value half_width reason");
     csv.end_line();
     for ladder in &scale.ladders {
         let mut lines = Lines { csv, ladder };
@@ -74,7 +66,7 @@ impl Lines<'_> {
         self.number("usl", "alone_per_s", law.alone_per_s);
         self.number("usl", "contention", law.contention);
         self.number("usl", "coherency", law.coherency);
-        self.number("usl", "r_squared", exact(law.r_squared));
+        self.number("usl", "r_squared", Estimate::exact(law.r_squared));
         if let Some(peak) = law.peak {
             self.number("usl", "peak_at", peak.size);
             self.number("usl", "peak_per_s", peak.per_s);
@@ -83,7 +75,7 @@ impl Lines<'_> {
             if let Some(serial) = serial {
                 self.number(name, "alone_per_s", serial.alone_per_s);
                 self.number(name, "serial", serial.share);
-                self.number(name, "r_squared", exact(serial.r_squared));
+                self.number(name, "r_squared", Estimate::exact(serial.r_squared));
             }
         }
         for rung in &self.ladder.rungs {
@@ -94,15 +86,8 @@ impl Lines<'_> {
                 ("gustafson", law.gustafson_per_s(size)),
             ];
             for (name, per_s) in fitted {
-                self.line(name, "tps", Some(size), per_s.map(exact), "");
+                self.line(name, "tps", Some(size), per_s.map(Estimate::exact), "");
             }
         }
-    }
-}
-
-fn exact(value: f64) -> Estimate {
-    Estimate {
-        value,
-        half_width: None,
     }
 }

@@ -7,12 +7,8 @@ use crate::number;
 
 pub(super) fn grid(trial: &TrialSummary) -> Grid {
     let rows = trial.errors.iter().map(|error| {
-        let code = match error.code {
-            0 => "network".to_owned(),
-            code => code.to_string(),
-        };
         vec![
-            code,
+            error.code.clone(),
             number::count(error.count),
             error.action.clone(),
             error.example.clone(),

@@ -78,7 +78,7 @@ fn second(threads: u64, number: u64, phase: Phase) -> Second {
             example: "Deadlock found when trying to get lock; try restarting transaction".into(),
             action: "restarted".into(),
         };
-        slice.errors.insert(1213, error);
+        slice.errors.insert("1213".to_owned(), error);
     }
     Second {
         start_ns: number * 1_000_000_000,

@@ -14,7 +14,7 @@ use study::Study;
 pub const SMALLEST: &str = "title = \"t\"\nserver.engine = \"mariadb\"\n";
 
 pub fn study(text: &str, overrides: &[(&str, &str)]) -> Study {
-    let study = Study::parse_with_overrides("s.toml", text, overrides);
+    let study = Study::parse_with_overrides("s.toml", text, overrides, engine::catalog());
     study.map_err(|e| e.to_string()).unwrap()
 }
 
@@ -24,7 +24,7 @@ pub fn plan(text: &str, overrides: &[(&str, &str)]) -> Plan {
 
 /// What is said of a study that is none.
 pub fn fails(text: &str, overrides: &[(&str, &str)]) -> String {
-    let study = Study::parse_with_overrides("s.toml", text, overrides);
+    let study = Study::parse_with_overrides("s.toml", text, overrides, engine::catalog());
     study.unwrap_err().to_string()
 }
 

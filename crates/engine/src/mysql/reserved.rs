@@ -1,0 +1,167 @@
+//! Settings that a study cannot make, because dyno makes them or because they hold secrets.
+
+/// Prefixes that the servers strip from a name before they look it up.
+const MODIFIERS: [&str; 6] = [
+    "loose_", "skip_", "enable_", "disable_", "maximum_", "autoset_",
+];
+
+const OWN_FILES: &str = "each server has a directory of its own, for all its files";
+const OWN_ADDRESS: &str = "each server listens on this host only, on a port and socket of its own";
+const OWN_PROCESS: &str = "dyno starts the server on a prepared directory, and ends it";
+const OWN_ACCOUNT: &str = "each server has a single account, whose password dyno sets at startup";
+const OWN_LOG: &str = "the error log is kept with the result";
+const SECRET: &str =
+    "everything in a study is kept with its result, so a password does not belong in it";
+
+/// Settings that only dyno may make, with the reason; `*` stands for any ending.
+const RESERVED: [(&str, &str); 28] = [
+    ("basedir", "write it as `server.basedir`"),
+    ("port", "write it as `server.port`"),
+    ("datadir", OWN_FILES),
+    ("pid_file", OWN_FILES),
+    ("tmpdir", OWN_FILES),
+    ("innodb_data_home_dir", OWN_FILES),
+    ("innodb_log_group_home_dir", OWN_FILES),
+    ("innodb_undo_directory", OWN_FILES),
+    ("socket", OWN_ADDRESS),
+    ("bind_address", OWN_ADDRESS),
+    ("networking", OWN_ADDRESS),
+    ("extra_port", OWN_ADDRESS),
+    ("mysqlx*", OWN_ADDRESS),
+    ("admin_address", OWN_ADDRESS),
+    ("admin_port", OWN_ADDRESS),
+    ("create_admin_listener_thread", OWN_ADDRESS),
+    (
+        "user",
+        "servers run as an unprivileged user that dyno chooses",
+    ),
+    ("init_file", OWN_ACCOUNT),
+    ("grant_tables", OWN_ACCOUNT),
+    ("log_error", OWN_LOG),
+    ("syslog", OWN_LOG),
+    ("daemonize", OWN_PROCESS),
+    ("bootstrap", OWN_PROCESS),
+    ("initialize", OWN_PROCESS),
+    ("initialize_insecure", OWN_PROCESS),
+    ("chroot", OWN_PROCESS),
+    ("wsrep_sst_auth", SECRET),
+    ("ssl_passphrase", SECRET),
+];
+/// Names that look like an abbreviation of a reserved setting or like a password, and are
+/// neither: a server prefers an exact match.
+const HARMLESS: [&str; 4] = [
+    "ssl",
+    "innodb",
+    "mysql_native_password",
+    "disconnect_on_expired_password",
+];
+/// A single letter is ambiguous, so servers reject it.
+const MIN_ABBREVIATION: usize = 2;
+/// How the names of passwords end, and how far that may be abbreviated.
+const PASSWORD: &str = "password";
+const MIN_PASSWORD: usize = 2;
+
+/// Why a study cannot make the setting of this name; `None` if it can. The servers treat `-` as
+/// `_`, accept unambiguous abbreviations, and ignore some prefixes as well as what precedes a
+/// dot.
+pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    let after_dot = name.split_once('.').map(|(_, rest)| rest);
+    let readings = [Some(name.as_str()), after_dot];
+    readings
+        .into_iter()
+        .flatten()
+        .find_map(|name| reserved(bare(name)))
+}
+
+/// A name without the prefixes that servers strip.
+fn bare(mut name: &str) -> &str {
+    while let Some(rest) = MODIFIERS.iter().find_map(|word| name.strip_prefix(word)) {
+        name = rest;
+    }
+    name
+}
+
+fn reserved(bare: &str) -> Option<&'static str> {
+    if HARMLESS.contains(&bare) {
+        return None;
+    }
+    let last = bare.rsplit('_').next().unwrap_or(bare);
+    if last.len() >= MIN_PASSWORD && PASSWORD.starts_with(last) {
+        return Some(SECRET);
+    }
+    let is_beginning_of = |own: &str| bare.len() >= MIN_ABBREVIATION && own.starts_with(bare);
+    let is_meant = |own: &str| match own.strip_suffix('*') {
+        Some(family) => bare.starts_with(family) || is_beginning_of(family),
+        None => is_beginning_of(own),
+    };
+    let mut known = RESERVED.iter();
+    known.find(|(own, _)| is_meant(own)).map(|(_, why)| *why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_studies_are_free() {
+        for fine in [
+            "log_error_verbosity",
+            "skip_name_resolve",
+            "port_open_timeout",
+            "log_bin",
+            "innodb_log_file_size",
+            "validate_password.policy",
+            "hot_cache.key_buffer_size",
+            "innodb_data_file_path",
+            "default_password_lifetime",
+        ] {
+            assert_eq!(reserved_setting(fine), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn a_whole_name_is_no_abbreviation_of_another() {
+        for whole in HARMLESS {
+            for fine in [
+                whole.to_uppercase(),
+                format!("skip_{whole}"),
+                format!("loose_skip_{whole}"),
+            ] {
+                assert_eq!(reserved_setting(&fine), None, "{fine}");
+            }
+        }
+        for beginning in ["ss", "ssl_p", "innodb_d", "mysql_native_passwor"] {
+            assert!(reserved_setting(beginning).is_some(), "{beginning}");
+        }
+    }
+
+    #[test]
+    fn a_reserved_setting_is_refused_in_every_spelling() {
+        for (typed, _) in RESERVED {
+            let typed = typed.trim_end_matches('*');
+            assert!(reserved_setting(typed).is_some(), "{typed}");
+            let shouted = typed.replace('_', "-").to_uppercase();
+            assert!(reserved_setting(&shouted).is_some(), "{shouted}");
+        }
+        for typed in [
+            "loose-datadir",
+            "skip_networking",
+            "skip-loose-log_error",
+            "datad",
+            "pi",
+            "bind-addr",
+            "loose_skip_Bind-Addr",
+            "autoset_port",
+            "any.bind_address",
+            "any.skip-netw",
+            "mysqlx",
+            "mysqlx-max-connections",
+            "admin_addr",
+            "report_password",
+            "report_pass",
+        ] {
+            assert!(reserved_setting(typed).is_some(), "{typed}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The interface between the laboratory and whoever stores and shows its results.
+
+use std::path::PathBuf;
+
+use measure::event::NodeEvent;
+use measure::find_max::FoundMax;
+use measure::metric::MonitorPoint;
+use measure::setup::StatementKind;
+use measure::slice::Second;
+use measure::summary::TrialSummary;
+
+use crate::failure::Failure;
+use crate::trial::Trial;
+
+/// Stores the results of trials as they arrive, and shows their progress.
+pub trait Observer {
+    /// A trial begins; its results are to be stored from now on.
+    ///
+    /// # Errors
+    /// When they cannot be stored.
+    fn begin(&mut self, trial: &Trial) -> Result<(), Failure>;
+
+    /// The directory for the option file and the error log of a server of the trial.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure>;
+
+    /// Something that takes a while begins.
+    fn stage(&mut self, what: &str);
+
+    /// Something that the user should know.
+    fn note(&mut self, text: &str);
+
+    /// Progress of loading data.
+    fn preparing(&mut self, progress: &engine::data::Progress);
+
+    /// The data is ready.
+    fn prepared(&mut self, prepared: &engine::data::Prepared);
+
+    /// The number of open connections, of all `users` of the trial.
+    fn connecting(&mut self, open: u32, users: u32);
+
+    /// A second of all loads together has ended.
+    fn second(&mut self, second: &Second, kinds: &[StatementKind]);
+
+    /// A second of one of several instances' loads has ended.
+    fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]);
+
+    /// The metrics of an interval.
+    fn monitored(&mut self, point: &MonitorPoint);
+
+    /// Something happened to a node.
+    fn event(&mut self, event: &NodeEvent);
+
+    /// The load has ended, and waits for running transactions.
+    fn draining(&mut self, running: usize);
+
+    /// The trial has ended.
+    ///
+    /// # Errors
+    /// When something of it could not be stored.
+    fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
+
+    /// Progress of a search for the highest rate, in a line.
+    fn searching(&mut self, line: &str);
+
+    /// A search has ended.
+    ///
+    /// # Errors
+    /// When its result could not be stored.
+    fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
+}

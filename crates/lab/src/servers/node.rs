@@ -1,0 +1,239 @@
+//! A node: one server process on a site with its data on a volume.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::{Database, Login};
+
+use crate::error::LabError;
+use crate::process;
+use crate::servers::password::Password;
+use crate::servers::running::{ProcessId, Running};
+use crate::servers::start::{Recipe, Started};
+use crate::servers::{DataDir, log};
+use crate::site::Site;
+
+/// How long a server may take to write what it holds when it is asked to end.
+const STOP_LIMIT: Duration = Duration::from_secs(300);
+/// A server process on a site. Dropping it kills it, reaps it, and removes its directory.
+#[derive(Debug)]
+pub struct Node {
+    /// Comes first: the process ends before its site and its directory are removed.
+    running: Option<Running>,
+    recipe: Recipe,
+    port: u16,
+    notes: Vec<String>,
+    public_key: Option<Vec<u8>>,
+    data: DataDir,
+}
+
+impl Node {
+    pub(super) fn new(recipe: Recipe, started: Started, data: DataDir) -> Self {
+        Self {
+            running: Some(started.running),
+            recipe,
+            port: started.port,
+            notes: started.notes,
+            public_key: started.public_key,
+            data,
+        }
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub fn site(&self) -> &Arc<dyn Site> {
+        &self.recipe.site
+    }
+
+    /// Its place among the servers of the trial.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.recipe.number
+    }
+
+    /// Its number, engine and version.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.recipe.name()
+    }
+
+    /// Its process; `None` after [`Node::kill`].
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.recipe.process.get()
+    }
+
+    /// The same, for whoever follows it through restarts.
+    #[must_use]
+    pub fn process(&self) -> &ProcessId {
+        &self.recipe.process
+    }
+
+    /// Whether dyno has not stopped it.
+    pub(crate) fn is_up(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Its port on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its Unix socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        let engine = self.recipe.installed.engine;
+        engine.socket(&self.data.own(), self.port)
+    }
+
+    /// Its data directory.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        self.data.data()
+    }
+
+    /// Its error log, which stays when it is gone.
+    #[must_use]
+    pub fn log_path(&self) -> PathBuf {
+        self.recipe.log_path()
+    }
+
+    /// The address of a database as `root`, without the password.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        self.recipe.installed.engine.url(self.port, database)
+    }
+
+    /// The password of `root`: for this run of the server's data.
+    #[must_use]
+    pub fn password(&self) -> &str {
+        self.recipe.password.text()
+    }
+
+    /// Opens a database as `root` over TCP, without TLS.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses.
+    pub fn open(&self, database: &str) -> Result<Arc<dyn Database>, LabError> {
+        let (password, key) = (self.password(), self.public_key.as_deref());
+        let engine = self.recipe.installed.engine;
+        Ok(engine.connect(self.port, database, password, key)?)
+    }
+
+    /// The key with which the server takes passwords over TCP (PEM), where it has one.
+    #[must_use]
+    pub fn public_key(&self) -> Option<&[u8]> {
+        self.public_key.as_deref()
+    }
+
+    /// The settings of the study that the server corrected or warned about, in its words.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Takes the password of `root` away, now and at restarts: for tests, whose clients are
+    /// not all dyno's.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses.
+    pub fn remove_password(&mut self) -> Result<(), LabError> {
+        let none = Password::default();
+        let login = Login {
+            server: &self.name(),
+            socket: &self.socket(),
+            password: self.password(),
+        };
+        let engine = self.recipe.installed.engine;
+        engine.set_password(&login, none.text())?;
+        self.recipe.password = none;
+        Ok(())
+    }
+
+    /// `None` while it runs; else how it ended, with the last lines of its log.
+    pub fn exited(&mut self) -> Option<String> {
+        match self.is_up() {
+            true => self.died(false),
+            false => Some(self.obituary("was killed by dyno")),
+        }
+    }
+
+    /// How it ended, unless it runs or dyno ended it. With `is_likely` it has a moment to end,
+    /// because a connection to it has just broken.
+    pub fn died(&mut self, is_likely: bool) -> Option<String> {
+        let running = self.running.as_mut()?;
+        let how = match is_likely {
+            true => running.ended_soon(),
+            false => running.ended(),
+        };
+        how.map(|how| self.obituary(&how))
+    }
+
+    /// Kills it as `kill -9` does, and reaps it. Its directory stays until it is dropped.
+    pub fn kill(&mut self) {
+        self.running = None;
+    }
+
+    /// Stops it unless it is dead, and starts it with the same data, port and password.
+    ///
+    /// # Errors
+    /// As [`Node::stop`]'s and [`crate::servers::start`]'s.
+    pub fn restart(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        if self.died(false).is_some() {
+            self.kill();
+        }
+        self.end(interrupted)?;
+        let started = self
+            .recipe
+            .start(&self.data, Some(self.port), interrupted)?;
+        self.running = Some(started.running);
+        self.notes = started.notes;
+        self.public_key = started.public_key;
+        Ok(())
+    }
+
+    /// Asks it to end, waits until it has, at most 300 s, and removes its directory.
+    ///
+    /// # Errors
+    /// When it does not end in time or the user interrupts, for which it is killed, or ends with
+    /// a failure.
+    pub fn stop(self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        self.stop_and_keep_data(interrupted).map(drop)
+    }
+
+    /// The same, but its data stays.
+    pub(crate) fn stop_and_keep_data(
+        mut self,
+        interrupted: &AtomicBool,
+    ) -> Result<DataDir, LabError> {
+        self.end(interrupted)?;
+        Ok(self.data)
+    }
+
+    fn end(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        let Some(mut running) = self.running.take() else {
+            return Ok(());
+        };
+        let signal = self.recipe.installed.engine.stop_signal();
+        match running.stop(signal, STOP_LIMIT, interrupted)? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => {
+                let how = process::how_it_ended(status);
+                Err(LabError::Ended(self.obituary(&how)))
+            }
+            None => Err(self.recipe.too_slow("stop", STOP_LIMIT, &self.log())),
+        }
+    }
+
+    fn obituary(&self, how: &str) -> String {
+        let lines = log::last_lines(&self.log());
+        format!("{} {how}; its log ends:\n{lines}", self.name())
+    }
+
+    fn log(&self) -> String {
+        log::read_tail(&self.log_path(), 0)
+    }
+}

@@ -1,0 +1,149 @@
+//! The results of a trial's loads, once all of them have ended.
+
+use load::{End, LoadOutcome};
+use measure::ended::Ended;
+use measure::event::NodeEvent;
+use measure::gather::Gather;
+use measure::instance::InstanceSummary;
+use measure::metric::Metrics;
+use measure::setup::{Input, Outcome, Unfinished};
+
+use super::{LoadState, Monitoring, TrialMonitor};
+use crate::Database;
+use crate::failure::{Cause, Failure};
+
+/// The results of a trial's loads.
+pub(crate) struct Driven {
+    pub(crate) gather: Gather,
+    /// Wall-clock time at the zero of the loads' clock.
+    pub(crate) started_at: String,
+    pub(crate) instances: Vec<InstanceSummary>,
+    pub(crate) metrics: Metrics,
+    pub(crate) unfinished: Unfinished,
+    /// Why the trial ended before its time, where it was meant to.
+    pub(crate) ended: Option<Ended>,
+    pub(crate) outcome: Outcome,
+    pub(crate) failure: Option<Failure>,
+    /// What happened to nodes.
+    pub(crate) events: Vec<NodeEvent>,
+}
+
+impl TrialMonitor<'_> {
+    /// The results of the loads.
+    ///
+    /// # Errors
+    /// When they could not begin, or the user stopped them before anything was measured.
+    pub(crate) fn conclude(mut self) -> Result<Driven, Failure> {
+        let has_begun = self.barrier.begun().is_some();
+        let (outcome, failure) = match self.ended_by.take() {
+            Some((_, failure)) if !has_begun => return Err(failure),
+            Some((outcome, failure)) => (outcome, Some(failure)),
+            None if !has_begun => {
+                let message = "interrupted before the load began";
+                return Err(Failure::new(Cause::Interrupted, message));
+            }
+            None if self.is_interrupted() && !self.has_measured => {
+                let message = "interrupted in the warm-up; nothing was measured yet";
+                return Err(Failure::new(Cause::Interrupted, message));
+            }
+            None if self.is_interrupted() => {
+                let message = "interrupted; what was measured until then is kept";
+                let failure = Failure::new(Cause::Interrupted, message);
+                (Outcome::Interrupted, Some(failure))
+            }
+            None => (Outcome::Completed, None),
+        };
+        let metrics = match std::mem::replace(&mut self.monitoring, Monitoring::Waiting) {
+            Monitoring::Over(metrics) => metrics,
+            Monitoring::Waiting | Monitoring::Running(_) => Metrics::new(),
+        };
+        Ok(Driven {
+            instances: self.instances(&outcome),
+            unfinished: self.unfinished(),
+            ended: self.early.ended().filter(|_| outcome == Outcome::Completed),
+            gather: self.gather,
+            started_at: self.started_at,
+            events: self.events,
+            metrics,
+            outcome,
+            failure,
+        })
+    }
+
+    fn outcomes(&self) -> impl Iterator<Item = &LoadOutcome> {
+        let ended = self.loads.iter().filter_map(|load| load.ended.as_ref());
+        ended.filter_map(|ended| ended.as_ref().ok())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.outcomes().any(|load| load.end == End::Interrupted)
+    }
+
+    fn unfinished(&self) -> Unfinished {
+        let all = || self.outcomes().map(|load| load.unfinished);
+        Unfinished {
+            count: all().map(|load| load.count).sum(),
+            oldest_ms: all().filter_map(|load| load.oldest_ms).reduce(f64::max),
+            cancelled: all().map(|load| load.cancelled).sum(),
+        }
+    }
+
+    fn instances(&self, outcome: &Outcome) -> Vec<InstanceSummary> {
+        let gathers = self.loads.iter().map(|load| match self.loads.len() {
+            1 => &self.gather,
+            _ => &load.gather,
+        });
+        (1..)
+            .zip(self.loads.iter().zip(gathers))
+            .zip(&self.rig.instances)
+            .map(|((number, (load, gather)), instance)| {
+                let database = &instance.endpoint.database;
+                let part = gather.finish(self.part(outcome.clone(), database));
+                InstanceSummary {
+                    number,
+                    server: database.shown(),
+                    transactions: part.transactions,
+                    response_ms: part.response_ms,
+                    errors: part.failures() + part.restarts(),
+                    restarts: part.restarts(),
+                    outcome: own_outcome(load).unwrap_or_else(|| outcome.clone()),
+                    settings: instance.settings.clone(),
+                    process: instance.process(),
+                }
+            })
+            .collect()
+    }
+
+    fn part(&self, outcome: Outcome, database: &Database) -> Input {
+        let trial = self.trial;
+        Input {
+            number: trial.number,
+            label: trial.label.clone(),
+            point: Vec::new(),
+            repeat: trial.repeat,
+            started_at: None,
+            setup: trial.setup_of(&database.product(), &database.shown(), None, 0),
+            unfinished: Unfinished::default(),
+            instances: Vec::new(),
+            metrics: Metrics::new(),
+            reset: None,
+            ended: None,
+            outcome,
+        }
+    }
+}
+
+/// How a load ended by itself.
+fn own_outcome(load: &LoadState) -> Option<Outcome> {
+    match &load.ended.as_ref()?.as_ref().ok()?.end {
+        End::Completed => Some(Outcome::Completed),
+        End::Failed(error) => Some(Outcome::Stopped {
+            error: error.to_string(),
+        }),
+        End::ServerLost { at_ns, error } => Some(Outcome::ServerLost {
+            at_ms: at_ns / 1_000_000,
+            error: error.to_string(),
+        }),
+        End::Interrupted => None,
+    }
+}

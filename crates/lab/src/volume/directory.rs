@@ -1,0 +1,160 @@
+//! `server.directory`: a new directory for each node on the disk to be tested.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use crate::account::Account;
+use crate::error::LabError;
+use crate::home::outside::{Kind, Outside};
+use crate::home::{self, Home, trust};
+use crate::volume::Volume;
+
+/// A new directory below one that the study names.
+#[derive(Debug)]
+pub(super) struct Directory(Outside);
+
+impl Directory {
+    pub(super) fn new(home: &Home, below: &Path) -> Result<Self, LabError> {
+        let below = check(below, home.account())?;
+        Outside::make(home, Kind::Directory, &below).map(Self)
+    }
+}
+
+impl Volume for Directory {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// Checks that nodes of this account can store their data below a directory; returns its path
+/// without symbolic links.
+pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabError> {
+    let unfit = |why: String, remedy: &str| LabError::UnfitDirectory {
+        path: directory.to_owned(),
+        why,
+        remedy: remedy.to_owned(),
+    };
+    let path = fs::canonicalize(directory).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => unfit(
+            "is not there".to_owned(),
+            "make it, mount its disk, or name another one",
+        ),
+        _ => unfit(
+            format!("cannot be entered: {error}"),
+            "run as a user who may, or name another one",
+        ),
+    })?;
+    let meta = fs::metadata(&path).map_err(LabError::at("inspect", &path))?;
+    if !meta.is_dir() {
+        return Err(unfit(
+            "is no directory".to_owned(),
+            "name a directory, or the place where the device is mounted",
+        ));
+    }
+    if path == Path::new("/") {
+        return Err(unfit(
+            "is the root of the file system".to_owned(),
+            "name a directory on the disk to be tested",
+        ));
+    }
+    trust::check(&path).map_err(|error| match error {
+        LabError::Exposed {
+            why, dir, remedy, ..
+        } => LabError::UnfitDirectory {
+            path: directory.to_owned(),
+            why: format!("cannot be used safely: {} {why}", dir.display()),
+            remedy,
+        },
+        error => error,
+    })?;
+    accessat(
+        CWD,
+        &path,
+        Access::WRITE_OK | Access::EXEC_OK,
+        AtFlags::EACCESS,
+    )
+    .map_err(|error| {
+        unfit(
+            format!("may not be written by dyno: {}", io::Error::from(error)),
+            "run as a user who may, or name another one",
+        )
+    })?;
+    if let Some(user) = account.other_name() {
+        home::check_reachable(&path, user).map_err(|error| match error {
+            LabError::Unreachable { .. } => unfit(
+                format!("cannot be used: {error}"),
+                "let other users pass through it (chmod o+x), or name another one",
+            ),
+            error => error,
+        })?;
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn checked(path: &Path) -> Result<PathBuf, String> {
+        let account = Account::for_servers().unwrap();
+        check(path, &account).map_err(|error| format!("{error}; {}", error.remedy().unwrap()))
+    }
+
+    #[test]
+    fn a_directory_is_used_under_its_real_name() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let (real, link) = (dir.path().join("a b"), dir.path().join("link"));
+        fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        assert_eq!(checked(&link).unwrap(), fs::canonicalize(&real).unwrap());
+        for usual in ["/tmp", "/var/tmp", "/dev/shm"] {
+            checked(Path::new(usual)).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_one_is_said_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let with_mode = |name: &str, mode| {
+            let path = dir.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        let (open, closed) = (with_mode("open", 0o777), with_mode("closed", 0o700));
+        let below_open = open.join("below");
+        fs::create_dir(&below_open).unwrap();
+        for (path, said) in [
+            (dir.path().join("none"), "is not there; make it"),
+            (file.clone(), "is no directory; name a directory"),
+            (file.join("below"), "cannot be entered: Not a directory"),
+            (open, "can be changed by other users"),
+            (below_open, "can be changed by other users"),
+            (PathBuf::from("/"), "is the root of the file system; name"),
+            (PathBuf::from("/proc/self"), "may not be written by dyno"),
+        ] {
+            let error = checked(&path).unwrap_err();
+            assert!(error.contains(said), "{}: {error}", path.display());
+        }
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&closed, Some(65534), None).unwrap();
+            let error = checked(&closed).unwrap_err();
+            assert!(error.contains("belongs to user 65534"), "{error}");
+            std::os::unix::fs::chown(&closed, Some(0), None).unwrap();
+        }
+        let closed = checked(&closed);
+        if Account::for_servers().unwrap().other_name().is_some() {
+            assert!(closed.unwrap_err().contains("chmod o+x"));
+        } else {
+            closed.unwrap();
+        }
+    }
+}

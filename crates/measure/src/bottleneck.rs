@@ -1,0 +1,323 @@
+//! The rules of the verdict, first to last; `docs/verdicts.md` says why.
+
+mod facts;
+
+use crate::check::SATURATED;
+use crate::summary::TrialSummary;
+use crate::verdict::{Bottleneck, Verdict};
+use crate::warning::Warning;
+use facts::Facts;
+
+/// CPUs that are busy for more of the time (in %) have nothing left to give.
+const CPU_FULL_PCT: f64 = 90.0;
+/// A quota of CPU time that is used up in more of its periods (in %) holds a server back.
+const QUOTA_USED_PCT: f64 = 50.0;
+/// A wait that takes more of the response time (0 to 1) is what the trial was bound by.
+const WAIT_SHARE: f64 = 0.5;
+/// A device with requests for more of the time (in %) may be full…
+const DISK_FULL_PCT: f64 = 90.0;
+/// …and is, when something waits for IO for more of the time (in %).
+const IO_PRESSURE_PCT: f64 = 50.0;
+/// When all that could run waits for IO for more of the time (in %), IO is the bound
+/// however idle the device: its limit may be set outside of it.
+const IO_STALL_PCT: f64 = 50.0;
+/// CPU time that neither servers nor generator used is told from this share (0 to 1) on.
+const OTHERS_SHARE: f64 = 0.1;
+/// From this share (0 to 1) on, they are what the trial was held back by.
+const MOST: f64 = 0.5;
+
+/// What held the trial back: the first rule that applies. It is told with the numbers
+/// it rests on, and rests on nothing that was not measured.
+#[must_use]
+pub fn find(trial: &TrialSummary) -> Verdict {
+    let facts = Facts::of(trial);
+    let rules = [
+        generator, rate, quota, cpu, locks, latches, io_waits, full_disk,
+    ];
+    rules
+        .iter()
+        .find_map(|rule| rule(&facts))
+        .unwrap_or_else(|| nothing(&facts))
+}
+
+fn verdict(bound: Bottleneck, evidence: String) -> Option<Verdict> {
+    Some(Verdict { bound, evidence })
+}
+
+/// A worker without a pause, or CPUs that are full of anything but the servers.
+fn generator(facts: &Facts<'_>) -> Option<Verdict> {
+    if facts.trial.setup.in_process {
+        return None;
+    }
+    let workers = facts.trial.generator.workers.iter().enumerate();
+    let busiest = workers.max_by(|a, b| a.1.running.total_cmp(&b.1.running));
+    if let Some((worker, busy)) = busiest.filter(|(_, busy)| busy.running > SATURATED) {
+        let evidence = format!(
+            "worker {worker} ran for {} of the time",
+            share(busy.running)
+        );
+        return verdict(Bottleneck::Generator, evidence);
+    }
+    let busy = facts.cpu_busy_pct().filter(|busy| *busy > CPU_FULL_PCT)?;
+    if !facts.sees_servers {
+        // What others fill may be the server itself, behind an address that hides it.
+        let others = facts.generator_of_cpu().is_some_and(|ours| ours < MOST);
+        let evidence = format!("its host's CPUs {busy:.0} % busy, and no server is on it");
+        return verdict(Bottleneck::Generator, evidence).filter(|_| !others);
+    }
+    let more = facts.generator_of_cpu()? > facts.servers_of_cpu()?;
+    more.then(|| Verdict {
+        bound: Bottleneck::Generator,
+        evidence: cpu_evidence(facts, busy),
+    })
+}
+
+/// An open loop whose servers keep up is held back by its own rate.
+fn rate(facts: &Facts<'_>) -> Option<Verdict> {
+    let trial = facts.trial;
+    let users = u64::from(trial.setup.threads) * u64::from(trial.setup.instances);
+    let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
+    let kept_up =
+        trial.generator.backlog_end? <= users.max(1) && !trial.warnings.iter().any(overloaded);
+    let evidence = || format!("the servers kept up with the rate; {}", levels(facts));
+    kept_up.then(|| Verdict {
+        bound: Bottleneck::Nothing,
+        evidence: evidence(),
+    })
+}
+
+/// CPU time that the servers were not allowed to use, however much of it is left.
+fn quota(facts: &Facts<'_>) -> Option<Verdict> {
+    let throttled = facts.metric("server.throttled");
+    let throttled = throttled.filter(|percent| *percent > QUOTA_USED_PCT)?;
+    let mut text = format!("the servers' CPU time was used up in {throttled:.0} % of its periods");
+    if let Some(cpus) = facts.trial.setup.cpus {
+        text += &format!(", at {cpus} CPUs each");
+    }
+    if let Some(busy) = facts.cpu_busy_pct() {
+        text += &format!("; the host's CPUs {busy:.0} % busy");
+    }
+    verdict(Bottleneck::CpuQuota, text)
+}
+
+fn cpu(facts: &Facts<'_>) -> Option<Verdict> {
+    let busy = facts.cpu_busy_pct().filter(|busy| *busy > CPU_FULL_PCT)?;
+    verdict(Bottleneck::Cpu, cpu_evidence(facts, busy))
+}
+
+fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
+    let mut text = format!("CPUs {busy:.0} % busy");
+    if facts.trial.setup.in_process {
+        if let Some(ours) = facts.generator_of_cpu() {
+            text += &format!(", {} of it dyno's with the engine inside", share(ours));
+        }
+        return text;
+    }
+    let (servers, generator) = (facts.servers_of_cpu(), facts.generator_of_cpu());
+    if let (None, Some(generator)) = (servers, generator) {
+        let others = share(1.0 - generator);
+        let unseen = facts
+            .trial
+            .unseen_server()
+            .map(|reason| format!(" ({reason})"));
+        text += &format!(
+            ", {} of it the generator's, {others} others': a server whose process is not seen{}, or \
+             something else that runs on this host",
+            share(generator),
+            unseen.unwrap_or_default()
+        );
+        return text;
+    }
+    if let Some(servers) = servers {
+        text += &format!(", {} of it the servers'", share(servers));
+    }
+    if let Some(generator) = generator {
+        text += &format!(", {} the generator's", share(generator));
+    }
+    let others = servers
+        .zip(generator)
+        .map(|(servers, generator)| 1.0 - servers - generator);
+    match others {
+        Some(others) if others > MOST => {
+            text += &format!(
+                ", {} others': something else runs on this host",
+                share(others)
+            );
+        }
+        Some(others) if others > OTHERS_SHARE => {
+            text += &format!(", {} others' and the kernel's", share(others));
+        }
+        _ => {}
+    }
+    text
+}
+
+/// Time that passed in waits for rows, as a share of all transactions' time.
+fn locks(facts: &Facts<'_>) -> Option<Verdict> {
+    let waited = facts.lock_share().filter(|waited| *waited > WAIT_SHARE)?;
+    let waits = facts.metric("server.locks.waits_per_s");
+    let waits = waits.map_or_else(String::new, |waits| format!(" ({} waits/s)", number(waits)));
+    let evidence = format!(
+        "{} of the response time waits for row locks{waits}",
+        share(waited)
+    );
+    verdict(Bottleneck::Locks, evidence)
+}
+
+/// Sessions that stand in each other's way inside the server.
+fn latches(facts: &Facts<'_>) -> Option<Verdict> {
+    let waited = facts.latch_share().filter(|waited| *waited > WAIT_SHARE)?;
+    let evidence = format!("{} of the response time waits for latches", share(waited));
+    verdict(Bottleneck::Latches, evidence)
+}
+
+/// Reads of pages and commits together; the longer of the two gives the name.
+fn io_waits(facts: &Facts<'_>) -> Option<Verdict> {
+    let reads = facts.read_share().unwrap_or(0.0);
+    let log = facts.log_share().unwrap_or(0.0);
+    if reads + log <= WAIT_SHARE {
+        return None;
+    }
+    if reads >= log {
+        verdict(Bottleneck::IoReads, reads_evidence(facts, reads))
+    } else {
+        verdict(Bottleneck::IoLog, log_evidence(facts, log))
+    }
+}
+
+fn reads_evidence(facts: &Facts<'_>, reads: f64) -> String {
+    let mut text = format!(
+        "{} of the response time waits for pages from the disk",
+        share(reads)
+    );
+    let known = (
+        facts.metric("server.cache.misses_per_s"),
+        facts.metric("disk.read_await_ms"),
+    );
+    if let (Some(reads_per_s), Some(await_ms)) = known {
+        text += &format!(
+            ": {} reads/s of {} ms",
+            number(reads_per_s),
+            number(await_ms)
+        );
+    }
+    if let Some(rate) = facts.metric("server.cache.hit_pct") {
+        text += &format!(", hit rate {rate:.1} %");
+    }
+    text + &busy_disks(facts)
+}
+
+fn log_evidence(facts: &Facts<'_>, log: f64) -> String {
+    let mut text = format!("{} of the response time waits for commits", share(log));
+    if let Some(fsyncs) = facts.fsyncs_per_s() {
+        text += &format!(": {} fsyncs/s", number(fsyncs));
+    }
+    if let Some(flush_ms) = facts.metric("disk.flush_await_ms") {
+        text += &format!(", {} ms a flush", number(flush_ms));
+    }
+    text + &busy_disks(facts)
+}
+
+/// IO that stands in the way, though transactions wait for it in places that no counter
+/// names: for free pages, for room in the log, for a limit that is set on their IO.
+fn full_disk(facts: &Facts<'_>) -> Option<Verdict> {
+    if !facts.sees_servers {
+        return None;
+    }
+    let more = |name: &str, limit: f64| facts.metric(name).is_some_and(|percent| percent > limit);
+    let full = more("disk.util", DISK_FULL_PCT) && more("psi.io.some", IO_PRESSURE_PCT);
+    if !full && !more("psi.io.full", IO_STALL_PCT) {
+        return None;
+    }
+    let time = |what: &str| {
+        let count = facts.metric(&format!("disk.{what}_iops"))?;
+        let await_ms = facts.metric(&format!("disk.{what}_await_ms"));
+        Some((count, count * await_ms.unwrap_or(0.0)))
+    };
+    let ((reads, read_ms), (writes, write_ms)) = (time("read")?, time("write")?);
+    let bound = match read_ms > write_ms {
+        true => Bottleneck::IoReads,
+        false => Bottleneck::IoWrites,
+    };
+    let waits = |name: &str, who: &str| {
+        let percent = facts.metric(name);
+        percent.map_or_else(String::new, |percent| {
+            format!(", {who} for IO {percent:.0} % of the time")
+        })
+    };
+    let evidence = format!(
+        "{} reads/s and {} writes/s{}{}{}",
+        number(reads),
+        number(writes),
+        busy_disks(facts),
+        waits("psi.io.some", "something waits"),
+        waits("psi.io.full", "everything waits"),
+    );
+    verdict(bound, evidence)
+}
+
+fn nothing(facts: &Facts<'_>) -> Verdict {
+    let setup = &facts.trial.setup;
+    let levels = levels(facts);
+    let evidence = match setup.threads == 1 && setup.instances == 1 {
+        true => format!("one user waits for one reply after the other; {levels}"),
+        false => levels,
+    };
+    Verdict {
+        bound: Bottleneck::Nothing,
+        evidence,
+    }
+}
+
+/// How full everything is that could have been.
+fn levels(facts: &Facts<'_>) -> String {
+    let known = [
+        facts.cpu_busy_pct().map(|busy| match facts.sees_servers {
+            true => format!("CPUs {busy:.0} % busy"),
+            false => format!("the generator's CPUs {busy:.0} % busy"),
+        }),
+        facts
+            .metric("disk.util")
+            .map(|util| format!("disks {util:.0} % busy")),
+        facts
+            .lock_share()
+            .map(|waited| format!("row locks {} of the response time", share(waited))),
+        facts
+            .latch_share()
+            .map(|waited| format!("latches {} of it", share(waited))),
+        facts
+            .read_share()
+            .map(|waited| format!("page reads {} of it", share(waited))),
+        facts
+            .log_share()
+            .map(|waited| format!("commits {} of it", share(waited))),
+    ];
+    let known: Vec<String> = known.into_iter().flatten().collect();
+    match known.is_empty() {
+        true => "the monitors see neither the servers' host nor their counters".to_owned(),
+        false => known.join(", "),
+    }
+}
+
+fn busy_disks(facts: &Facts<'_>) -> String {
+    let util = facts.metric("disk.util");
+    util.map_or_else(String::new, |util| format!(", disk {util:.0} % busy"))
+}
+
+/// A share from 0 to 1 as percent.
+fn share(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// Two significant digits, and all before the point.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 10.0 || size == 0.0 => format!("{value:.0}"),
+        size if size >= 1.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "bottleneck_tests.rs"]
+mod tests;

@@ -1,0 +1,432 @@
+use crate::check::tests::trial as plain_trial;
+use crate::metric::MetricSummary;
+use crate::setup::Class;
+use crate::summary::{LatencySummary, StatementSummary};
+use crate::warning::Warning;
+
+use super::*;
+
+/// 400 transactions a second of 10 ms: four users without a pause.
+fn trial(metrics: &[(&str, f64)]) -> TrialSummary {
+    let mut trial = plain_trial();
+    trial.measured_s = 30.0;
+    let per_s = |value| {
+        Some(crate::interval::Estimate {
+            value,
+            half_width: None,
+        })
+    };
+    trial.transactions.count = 12_000;
+    trial.transactions.per_s = per_s(400.0);
+    trial.response_ms = trial.response_ms.map(|times| mean(times, 10.0));
+    for (name, value) in metrics {
+        set(&mut trial, name, *value);
+    }
+    trial
+}
+
+fn mean(mut times: LatencySummary, mean_ms: f64) -> LatencySummary {
+    times.mean.value = mean_ms;
+    times
+}
+
+fn set(trial: &mut TrialSummary, name: &str, value: f64) {
+    let summary = MetricSummary {
+        mean: value,
+        min: value,
+        max: value,
+    };
+    assert!(crate::column::is_known(name), "{name}");
+    trial.metrics.insert(name.to_owned(), summary);
+}
+
+/// A host of four cores that is all but idle, with the server on it.
+const IDLE: [(&str, f64); 14] = [
+    ("cpu.idle", 80.0),
+    ("cpu.iowait", 0.0),
+    ("cpu[0].idle", 80.0),
+    ("cpu[1].idle", 80.0),
+    ("cpu[2].idle", 80.0),
+    ("cpu[3].idle", 80.0),
+    ("server.cpu", 60.0),
+    ("generator.cpu", 10.0),
+    ("disk.util", 3.0),
+    ("disk.read_iops", 0.0),
+    ("psi.io.some", 1.0),
+    ("server.locks.wait_ms_per_s", 0.0),
+    ("server.locks.waits_per_s", 0.0),
+    ("server.cache.misses_per_s", 0.0),
+];
+
+fn idle_but(metrics: &[(&str, f64)]) -> TrialSummary {
+    let mut idle = trial(&IDLE);
+    for (name, value) in metrics {
+        set(&mut idle, name, *value);
+    }
+    idle
+}
+
+fn commits(trial: &mut TrialSummary, mean_ms: f64) {
+    let times = trial.response_ms.map(|times| mean(times, mean_ms));
+    trial.by_statement.push(StatementSummary {
+        name: "commit".into(),
+        class: Class::Other,
+        count: 12_000,
+        per_s: Some(400.0),
+        latency_ms: times,
+    });
+}
+
+fn expect(trial: &TrialSummary, bound: Bottleneck, evidence: &str) {
+    let verdict = find(trial);
+    assert_eq!(verdict.bound, bound, "{verdict}");
+    assert!(verdict.evidence.contains(evidence), "{verdict}");
+    assert!(!verdict.to_string().contains("NaN"), "{verdict}");
+}
+
+#[test]
+fn a_worker_without_a_pause_is_the_bound_whatever_else_is_full() {
+    let mut trial = idle_but(&[("cpu.idle", 1.0)]);
+    trial.generator.workers[0].running = 0.97;
+    expect(
+        &trial,
+        Bottleneck::Generator,
+        "worker 0 ran for 97 % of the time",
+    );
+    trial.setup.in_process = true;
+    expect(&trial, Bottleneck::Cpu, "dyno's with the engine inside");
+}
+
+#[test]
+fn full_cpus_are_the_servers_or_the_generators() {
+    let full = [
+        ("cpu.idle", 2.0),
+        ("server.cpu", 240.0),
+        ("generator.cpu", 100.0),
+    ];
+    let trial = idle_but(&full);
+    expect(
+        &trial,
+        Bottleneck::Cpu,
+        "CPUs 98 % busy, 61 % of it the servers', 26 % the generator's, 13 % others'",
+    );
+    assert!(
+        find(&trial)
+            .to_string()
+            .starts_with("CPU-bound: CPUs 98 % busy")
+    );
+    let trial = idle_but(&[
+        ("cpu.idle", 2.0),
+        ("server.cpu", 100.0),
+        ("generator.cpu", 240.0),
+    ]);
+    expect(&trial, Bottleneck::Generator, "61 % the generator's");
+}
+
+#[test]
+fn cpus_that_are_full_of_others_say_so() {
+    let trial = idle_but(&[("cpu.idle", 0.0), ("server.cpu", 40.0)]);
+    let evidence = "10 % of it the servers', 2 % the generator's, 88 % others': something else \
+                    runs on this host";
+    expect(&trial, Bottleneck::Cpu, evidence);
+}
+
+#[test]
+fn waiting_for_a_disk_is_not_being_busy() {
+    let trial = idle_but(&[("cpu.idle", 2.0), ("cpu.iowait", 60.0)]);
+    expect(&trial, Bottleneck::Nothing, "CPUs 38 % busy");
+}
+
+#[test]
+fn full_cpus_of_a_host_without_servers_are_the_generators() {
+    let remote = trial(&[("cpu.idle", 1.0), ("generator.cpu", 50.0)]);
+    expect(&remote, Bottleneck::Generator, "no server is on it");
+    let remote = trial(&[("cpu.idle", 60.0), ("generator.cpu", 50.0)]);
+    expect(
+        &remote,
+        Bottleneck::Nothing,
+        "the generator's CPUs 40 % busy",
+    );
+    expect(&trial(&[]), Bottleneck::Nothing, "the monitors see neither");
+    let hidden = trial(&[
+        ("cpu.idle", 0.0),
+        ("cpu[0].idle", 0.0),
+        ("cpu[1].idle", 0.0),
+        ("generator.cpu", 6.0),
+    ]);
+    let evidence = "3 % of it the generator's, 97 % others': a server whose process is not seen";
+    expect(&hidden, Bottleneck::Cpu, evidence);
+}
+
+#[test]
+fn waits_for_rows() {
+    // 2,400 of 4,000 ms in each second.
+    let trial = idle_but(&[
+        ("server.locks.wait_ms_per_s", 2400.0),
+        ("server.locks.waits_per_s", 300.0),
+    ]);
+    expect(
+        &trial,
+        Bottleneck::Locks,
+        "60 % of the response time waits for row locks (300 waits/s)",
+    );
+}
+
+#[test]
+fn reads_of_pages() {
+    let misses = [
+        ("server.cache.misses_per_s", 3000.0),
+        ("server.cache.hit_pct", 96.2),
+        ("disk.read_iops", 3200.0),
+        ("disk.read_await_ms", 1.0),
+        ("disk.util", 99.0),
+    ];
+    let mut trial = idle_but(&misses);
+    let evidence = "75 % of the response time waits for pages from the disk: 3000 reads/s of \
+                    1.0 ms, hit rate 96.2 %, disk 99 % busy";
+    expect(&trial, Bottleneck::IoReads, evidence);
+    // The kernel's cache had them.
+    set(&mut trial, "disk.read_iops", 0.0);
+    expect(&trial, Bottleneck::Nothing, "page reads 0 % of it");
+}
+
+#[test]
+fn commits_that_wait_for_a_flush() {
+    let flushes = [
+        ("server.log.fsyncs_per_s", 200.0),
+        ("disk.flushes_per_s", 200.0),
+        ("disk.flush_await_ms", 4.5),
+    ];
+    let mut trial = idle_but(&flushes);
+    commits(&mut trial, 8.0);
+    let evidence = "80 % of the response time waits for commits: 200 fsyncs/s, 4.5 ms a flush";
+    expect(&trial, Bottleneck::IoLog, evidence);
+    // Nothing is flushed: commits take their time for another reason.
+    set(&mut trial, "disk.flushes_per_s", 1.0);
+    expect(&trial, Bottleneck::Nothing, "commits 3 % of it");
+}
+
+#[test]
+fn writes_that_commit_by_themselves() {
+    let mut trial = idle_but(&[
+        ("server.io.fsyncs_per_s", 395.0),
+        ("disk.flushes_per_s", 395.0),
+        ("disk.flush_await_ms", 5.0),
+        ("disk.write_await_ms", 3.0),
+        ("disk.util", 95.0),
+    ]);
+    trial.writes = trial.transactions.count;
+    expect(
+        &trial,
+        Bottleneck::IoLog,
+        "80 % of the response time waits for commits: 395 fsyncs/s",
+    );
+}
+
+#[test]
+fn reads_and_commits_together_by_the_longer() {
+    let mut trial = idle_but(&[
+        ("server.cache.misses_per_s", 1200.0),
+        ("disk.read_iops", 1200.0),
+        ("disk.read_await_ms", 1.0),
+        ("psi.io.some", 60.0),
+    ]);
+    commits(&mut trial, 2.5);
+    expect(&trial, Bottleneck::IoReads, "30 % of the response time");
+    set(&mut trial, "disk.read_await_ms", 0.1);
+    expect(&trial, Bottleneck::Nothing, "commits 25 % of it");
+}
+
+#[test]
+fn a_disk_full_of_writes() {
+    let mut trial = idle_but(&[
+        ("disk.util", 100.0),
+        ("disk.write_iops", 900.0),
+        ("disk.write_await_ms", 20.0),
+        ("psi.io.some", 85.0),
+    ]);
+    expect(
+        &trial,
+        Bottleneck::IoWrites,
+        "0 reads/s and 900 writes/s, disk 100 % busy, something waits for IO 85 %",
+    );
+    // Busy without a pause, but nobody waits: a device that serves many at once.
+    set(&mut trial, "psi.io.some", 5.0);
+    expect(&trial, Bottleneck::Nothing, "disks 100 % busy");
+    // Hardly busy, and all wait: the limit is elsewhere.
+    set(&mut trial, "disk.util", 4.0);
+    set(&mut trial, "psi.io.full", 80.0);
+    expect(
+        &trial,
+        Bottleneck::IoWrites,
+        "everything waits for IO 80 % of the time",
+    );
+}
+
+#[test]
+fn an_open_loop_that_keeps_up_is_bound_by_its_rate() {
+    let mut trial = idle_but(&[("server.locks.wait_ms_per_s", 2400.0)]);
+    trial.generator.backlog_end = Some(0);
+    expect(
+        &trial,
+        Bottleneck::Nothing,
+        "kept up with the rate; CPUs 20 % busy",
+    );
+    trial.warnings.push(Warning::Overloaded {
+        backlog_end: 900,
+        growth: 800,
+    });
+    expect(&trial, Bottleneck::Locks, "60 %");
+}
+
+#[test]
+fn one_user_of_an_idle_host() {
+    let mut trial = idle_but(&[]);
+    trial.setup.threads = 1;
+    expect(
+        &trial,
+        Bottleneck::Nothing,
+        "one user waits for one reply after the other; CPUs 20 %",
+    );
+}
+
+#[test]
+fn a_trial_without_transactions_has_no_shares() {
+    let mut trial = idle_but(&[]);
+    (trial.transactions.per_s, trial.response_ms) = (None, None);
+    expect(
+        &trial,
+        Bottleneck::Nothing,
+        "CPUs 20 % busy, disks 3 % busy",
+    );
+}
+
+/// Who is stopped at a quota could use more, on an idle host as on a full one.
+#[test]
+fn a_quota_that_is_used_up_holds_back() {
+    for (idle, busy) in [(80.0, 20), (1.0, 99)] {
+        let mut trial = trial(&IDLE);
+        trial.setup.cpus = Some(0.5);
+        set(&mut trial, "cpu.idle", idle);
+        set(&mut trial, "server.throttled", 97.0);
+        let said = format!(
+            "used up in 97 % of its periods, at 0.5 CPUs each; the host's CPUs {busy} % busy"
+        );
+        expect(&trial, Bottleneck::CpuQuota, &said);
+        set(&mut trial, "server.throttled", 40.0);
+        assert_ne!(find(&trial).bound, Bottleneck::CpuQuota);
+    }
+}
+
+/// The page and the rules name the same thresholds.
+#[test]
+fn docs_verdicts_md_names_the_thresholds() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verdicts.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let rows = [
+        ("a worker ran", SATURATED * 100.0),
+        ("CPUs busy", CPU_FULL_PCT),
+        ("periods in which a CPU quota is used up", QUOTA_USED_PCT),
+        ("waits, as a share of the response time", WAIT_SHARE * 100.0),
+        ("disk busy", DISK_FULL_PCT),
+        ("some task waits for IO", IO_PRESSURE_PCT),
+        ("all tasks wait for IO", IO_STALL_PCT),
+        (
+            "CPU share of other processes that is reported",
+            OTHERS_SHARE * 100.0,
+        ),
+        (
+            "CPU share of other processes that is most of it",
+            MOST * 100.0,
+        ),
+    ];
+    let table: Vec<&str> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| threshold |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .collect();
+    let expected = rows.map(|(name, percent)| format!("| {name} | {percent:.0} % |"));
+    assert_eq!(table, expected);
+    for bound in [
+        Bottleneck::Generator,
+        Bottleneck::Cpu,
+        Bottleneck::CpuQuota,
+        Bottleneck::IoReads,
+        Bottleneck::IoLog,
+        Bottleneck::IoWrites,
+        Bottleneck::Locks,
+        Bottleneck::Nothing,
+    ] {
+        assert!(page.contains(&format!("**{bound}**")), "{bound}");
+    }
+}
+
+/// A server that is asked what its sessions wait for, on a host that is not seen.
+#[test]
+fn sampled_waits_name_the_bound_without_a_look_at_the_disks() {
+    // 400 transactions a second of 10 ms are 4,000 ms.
+    let waits = [
+        ("server.locks.wait_ms_per_s", Bottleneck::Locks),
+        ("server.locks.latch_wait_ms_per_s", Bottleneck::Latches),
+        ("server.io.read_wait_ms_per_s", Bottleneck::IoReads),
+        ("server.log.wait_ms_per_s", Bottleneck::IoLog),
+    ];
+    let sampled = |name: &str, ms_per_s: f64| {
+        let mut trial = trial(&waits.map(|(name, _)| (name, 0.0)));
+        set(&mut trial, name, ms_per_s);
+        trial
+    };
+    for (name, bound) in waits {
+        expect(&sampled(name, 2600.0), bound, "65 % of the response time");
+        expect(&sampled(name, 1600.0), Bottleneck::Nothing, "40 % of");
+    }
+}
+
+#[test]
+fn a_sampled_wait_counts_more_than_an_estimate() {
+    let mut trial = idle_but(&[
+        ("disk.util", 95.0),
+        ("disk.write_await_ms", 8.0),
+        ("disk.read_await_ms", 9.0),
+        ("server.cache.misses_per_s", 900.0),
+        ("disk.read_iops", 900.0),
+        ("server.io.read_wait_ms_per_s", 100.0),
+        ("server.log.wait_ms_per_s", 3400.0),
+        ("server.log.fsyncs_per_s", 118.0),
+    ]);
+    commits(&mut trial, 1.0);
+    expect(
+        &trial,
+        Bottleneck::IoLog,
+        "85 % of the response time waits for commits: 118 fsyncs/s",
+    );
+}
+
+/// Of PostgreSQL 15 under `oltp_write_only` with 64 users on 20,000 rows, as the monitors of
+/// another host would have them: 1,281 transactions a second of 45.97 ms.
+#[test]
+fn users_that_wait_for_the_same_rows_are_bound_by_locks() {
+    let mut trial = trial(&[
+        ("server.cache.hit_pct", 99.94),
+        ("server.cache.misses_per_s", 29.44),
+        ("server.io.read_wait_ms_per_s", 0.0),
+        ("server.log.fsyncs_per_s", 383.5),
+        ("server.log.wait_ms_per_s", 5600.0),
+        ("server.locks.deadlocks_per_s", 1.132),
+        ("server.locks.latch_wait_ms_per_s", 67.8),
+        ("server.locks.wait_ms_per_s", 45_122.0),
+    ]);
+    trial.measured_s = 15.0;
+    trial.transactions.count = 19_221;
+    trial.transactions.per_s = Some(crate::interval::Estimate {
+        value: 1281.0,
+        half_width: Some(282.0),
+    });
+    trial.response_ms = trial.response_ms.map(|times| mean(times, 45.97));
+    expect(
+        &trial,
+        Bottleneck::Locks,
+        "77 % of the response time waits for row locks",
+    );
+}

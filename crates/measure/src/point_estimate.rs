@@ -1,0 +1,65 @@
+//! What the trials of a point have in a column, and how sure that is.
+
+use crate::column;
+use crate::interval::{Estimate, of_repeats};
+use crate::quantile::{Range, is_known};
+use crate::summary::{TrialSummary, counted};
+
+/// A number of a point.
+#[derive(Debug)]
+pub struct PointEstimate {
+    /// The mean over the trials whose numbers count, with Student's interval; of one trial
+    /// its own number, with the interval of its seconds.
+    pub mean: Option<Estimate>,
+    /// Between which values a percentile of one trial lies.
+    pub range: Option<Range>,
+    /// Trials that have the number.
+    pub trials: usize,
+    /// Whether it is a percentile that in some trial only a few transactions exceed.
+    pub few_slower: bool,
+}
+
+impl PointEstimate {
+    /// Of the trials of one point; what failed does not count.
+    #[must_use]
+    pub fn of(trials: &[&TrialSummary], column: &str) -> Self {
+        let having = counted(trials).into_iter().filter_map(|trial| {
+            let estimate = column::value(trial, column)?;
+            estimate.value.is_finite().then_some((trial, estimate))
+        });
+        let having: Vec<(&TrialSummary, Estimate)> = having.collect();
+        let (mean, range) = match having.as_slice() {
+            [(trial, one)] => (Some(*one), column::range(trial, column)),
+            several => {
+                let values: Vec<f64> = several.iter().map(|(_, one)| one.value).collect();
+                (of_repeats(&values), None)
+            }
+        };
+        let few_slower = column::percentile(column).is_some_and(|percentile| {
+            let mut trials = having.iter().map(|(trial, _)| trial);
+            trials.any(|trial| !is_known(trial.transactions.count, percentile))
+        });
+        Self {
+            mean,
+            range,
+            trials: having.len(),
+            few_slower,
+        }
+    }
+
+    /// How far the interval reaches from the value towards another one.
+    pub(crate) fn reach(&self, towards: f64) -> Option<f64> {
+        let mean = self.mean?;
+        let side = |range: Range| match towards < mean.value {
+            true => mean.value - range.low,
+            false => range.high - mean.value,
+        };
+        mean.half_width.or(self.range.map(side))
+    }
+
+    /// The longer side of the interval.
+    pub(crate) fn longer_side(&self) -> Option<f64> {
+        let down = self.reach(f64::NEG_INFINITY)?;
+        Some(down.max(self.reach(f64::INFINITY)?))
+    }
+}

@@ -1,0 +1,90 @@
+//! What a trial runs on: its instances, and the site and volume of each node.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Event, Spanned};
+
+/// What a trial runs on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Topology {
+    /// Instances at once, at least 1, each with its own data and load; exactly 1 for a server
+    /// that is already running.
+    pub instances: u32,
+    /// What each node runs on; the default unless dyno starts the servers as processes.
+    #[serde(flatten)]
+    pub node: Node,
+    /// What happens to nodes during the measurement, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
+}
+
+/// One instance on this host.
+impl Default for Topology {
+    fn default() -> Self {
+        Self {
+            instances: 1,
+            node: Node::default(),
+            events: Vec::new(),
+        }
+    }
+}
+
+/// One server process: where it runs, and where its data is stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Where it runs.
+    pub site: Site,
+    /// Where its data is stored.
+    pub volume: Volume,
+}
+
+/// Where nodes run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Site {
+    /// This host.
+    Host {
+        /// CPUs that each node may use, from 0.01; `None`: all.
+        cpus: Option<Spanned<f64>>,
+    },
+}
+
+/// This host without limits.
+impl Default for Site {
+    fn default() -> Self {
+        Self::Host { cpus: None }
+    }
+}
+
+impl Site {
+    /// CPUs that each node may use; `None`: all.
+    pub fn cpus(&self) -> Option<&Spanned<f64>> {
+        let Self::Host { cpus } = self;
+        cpus.as_ref()
+    }
+}
+
+/// Where a node's data is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Volume {
+    /// A new directory below this absolute path; `None`: below dyno's cache.
+    Directory(Option<Spanned<PathBuf>>),
+}
+
+/// A directory below dyno's cache.
+impl Default for Volume {
+    fn default() -> Self {
+        Self::Directory(None)
+    }
+}
+
+impl Volume {
+    /// The directory that the study names; `None`: dyno's cache.
+    pub fn directory(&self) -> Option<&Spanned<PathBuf>> {
+        let Self::Directory(directory) = self;
+        directory.as_ref()
+    }
+}
