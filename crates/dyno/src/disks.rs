@@ -42,7 +42,7 @@ pub(crate) fn demands(
 
 /// Which of the disks has the data of a trial; a new one if none of them.
 fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Failure> {
-    let Some(directory) = trial.topology.node.volume.directory() else {
+    let Some(directory) = trial.planned.topology.node.volume.directory() else {
         return Ok(0);
     };
     let disk = disk(&directory.value)?;

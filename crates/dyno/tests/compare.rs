@@ -45,7 +45,7 @@ fn platform(side: usize, repeats: u32) -> RunResult {
     let threads = PAPER.iter().map(|(threads, ..)| *threads).cycle();
     for (trial, threads) in result.trials.iter_mut().zip(threads) {
         trial.point = vec![("load.threads".into(), threads.into())];
-        trial.setup.threads = threads.parse().unwrap();
+        trial.setup.load.threads = threads.parse().unwrap();
     }
     result.design.axes = vec!["load.threads".into()];
     result

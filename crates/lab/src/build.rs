@@ -39,7 +39,7 @@ impl Building<'_> {
         let wanted = self.trial.wanted(Mode::Missing);
         let mut data = Vec::new();
         let mut each = Duration::ZERO;
-        for _ in 0..self.trial.topology.instances {
+        for _ in 0..self.trial.planned.topology.instances {
             let listener = Listener {
                 tell: &mut |news| self.observer.preparing(&news),
                 interrupted: self.interrupted,
@@ -78,7 +78,7 @@ impl Building<'_> {
         self.observer.stage("copying the data");
         let began = Instant::now();
         let directory = self.directory.as_deref();
-        let copies = (1..=self.trial.topology.instances).map(|number| {
+        let copies = (1..=self.trial.planned.topology.instances).map(|number| {
             let copy = template.copy_to(number, directory);
             Ok(copy.map_err(|error| self.placed(error))?.0)
         });
@@ -99,7 +99,7 @@ impl Building<'_> {
     }
 
     fn placed(&self, error: LabError) -> Failure {
-        placed(self.spec, &self.trial.topology.node, error)
+        placed(self.spec, &self.trial.planned.topology.node, error)
     }
 
     /// Lets no server start while its data is still being written, unless the study wants
@@ -127,8 +127,15 @@ impl Building<'_> {
                 data,
                 config: &self.config,
                 port: port(self.spec, number),
-                connections: self.trial.load.users,
-                cpus: self.trial.topology.node.site.cpus().map(|cpus| cpus.value),
+                connections: self.trial.planned.load.threads,
+                cpus: self
+                    .trial
+                    .planned
+                    .topology
+                    .node
+                    .site
+                    .cpus()
+                    .map(|cpus| cpus.value),
                 keep: &keep,
                 interrupted: self.interrupted,
             };

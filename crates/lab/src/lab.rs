@@ -98,9 +98,9 @@ impl Lab {
             taken.map_err(|error| match error {
                 LabError::RejectedSetting { .. } => Failure {
                     cause: Cause::Usage,
-                    ..placed(spec, &trial.topology.node, error)
+                    ..placed(spec, &trial.planned.topology.node, error)
                 },
-                other => placed(spec, &trial.topology.node, other),
+                other => placed(spec, &trial.planned.topology.node, other),
             })?;
             checked.push(asked);
         }
@@ -135,7 +135,7 @@ impl Lab {
         }?;
         self.report_leftovers(observer);
         for member in &mut rig.members {
-            if trial.monitors && !member.database.is_in_process() {
+            if trial.planned.monitors && !member.database.is_in_process() {
                 // A server that does not tell is driven all the same.
                 member.settings = member.database.changed_settings().unwrap_or_default();
                 if member.server.is_none() {
@@ -176,7 +176,7 @@ impl Lab {
     ) -> Result<Rig, Failure> {
         let began = Instant::now();
         let mut members = Vec::new();
-        for _ in 0..trial.topology.instances {
+        for _ in 0..trial.planned.topology.instances {
             let database = self.open(engine.temporary_url, &Access::default())?;
             prepare_for(observer, trial, &database, Mode::Missing, interrupted)?;
             members.push(Member::given(database));
@@ -206,8 +206,8 @@ impl Lab {
             spec: spec.clone(),
             data: DataFor {
                 recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
-                instances: trial.topology.instances,
-                node: trial.topology.node.clone(),
+                instances: trial.planned.topology.instances,
+                node: trial.planned.topology.node.clone(),
             },
         };
         let kept = self.kept.take();
@@ -223,7 +223,7 @@ impl Lab {
             None => (None, None),
         };
         let home = self.home()?.clone();
-        let node = &trial.topology.node;
+        let node = &trial.planned.topology.node;
         let directory = node.volume.directory().map(|directory| {
             let checked = platform::directory::check(directory, home.account());
             checked.map_err(|error| placed(spec, node, error))
@@ -264,7 +264,7 @@ fn living(mut kept: Rig, trial: &Trial, observer: &mut dyn Observer) -> Option<R
     }
     observer.note(&format!(
         "trial {} begins with a copy of the data: a server that it was to go on with died",
-        trial.number
+        trial.planned.number
     ));
     None
 }
@@ -293,7 +293,7 @@ fn found(
     interrupted: &AtomicBool,
 ) -> Result<Rig, Failure> {
     let began = Instant::now();
-    if let Some(mode) = trial.mode {
+    if let Some(mode) = trial.manner.mode {
         prepare_for(observer, trial, database, mode, interrupted)?;
     }
     Ok(Rig {

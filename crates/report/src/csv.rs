@@ -112,7 +112,7 @@ fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&
     }
     csv.number(Some(f64::from(trial.repeat)));
     csv.text(trial.started_at.as_deref().unwrap_or_default());
-    csv.number(Some(f64::from(trial.setup.instances)));
+    csv.number(Some(f64::from(trial.setup.topology.instances)));
     csv.text(ended(&trial.outcome));
     csv.text(&reason(trial));
     csv.number(Some(trial.measured_s));

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use lab::Manner;
 use measure::threshold::Threshold;
 
 use super::OutputArgs;
 use super::habits;
 use super::options::{LoginOptions, TrialOptions};
 use super::value::UndecidedArg;
-use crate::study_file::{CONNECT_LIMIT, LOAD_CONNECTIONS};
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -69,10 +69,10 @@ pub(crate) struct ConnectionArgs {
     #[command(flatten)]
     pub(crate) login: LoginArgs,
     /// Connections that are opened at once.
-    #[arg(long, default_value_t = CONNECT_LIMIT, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = Manner::default().connect_limit, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connect_limit: u32,
     /// Connections that load data side by side.
-    #[arg(long, default_value_t = LOAD_CONNECTIONS, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, default_value_t = Manner::default().load_connections, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) load_connections: u32,
     /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers, like 23505,1062.
     #[arg(long, value_delimiter = ',', value_name = "CODES", value_parser = error_code)]

@@ -126,7 +126,7 @@ fn data_dir(trial: &Trial) -> Option<PathBuf> {
     match &trial.place {
         Place::Given(database) => database.file().map(ToOwned::to_owned),
         Place::Temporary(_) => cache(),
-        Place::Private(_) => match trial.topology.node.volume.directory() {
+        Place::Private(_) => match trial.planned.topology.node.volume.directory() {
             Some(directory) => Some(directory.value.clone()),
             None => cache(),
         },
@@ -144,7 +144,7 @@ fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
         let asked = Asked::of(trial);
         match &trial.place {
             // Without monitors nothing is asked of the server but the load.
-            Place::Given(_) if !trial.monitors => {}
+            Place::Given(_) if !trial.planned.monitors => {}
             Place::Given(database) => {
                 let (_, known) = given.entry(database.shown()).or_insert((database, None));
                 *known = Some(known.map_or(asked, |known| known.most(asked)));
@@ -186,7 +186,7 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<ServerFacts>
         };
         let name = match planned.len() {
             1 => spec.engine.value.clone(),
-            _ => format!("{} of {}", spec.engine.value, trial.label),
+            _ => format!("{} of {}", spec.engine.value, trial.planned.label),
         };
         let Ok(engine) = crate::spec::engine_of(spec) else {
             continue;

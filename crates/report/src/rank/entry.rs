@@ -1,7 +1,7 @@
 //! What a result enters into the boards.
 
 use measure::summary::{TrialSummary, counted};
-use measure::work::MUST;
+use measure::work;
 use serde::Serialize;
 
 use super::{Entrant, RankError};
@@ -55,7 +55,9 @@ pub(super) fn entries(
     let mut entries = Vec::new();
     for instances in numbers_of_servers(&trials) {
         let such = trials.iter().copied();
-        let such: Vec<_> = such.filter(|t| t.setup.instances == instances).collect();
+        let such: Vec<_> = such
+            .filter(|t| t.setup.topology.instances == instances)
+            .collect();
         for group in keys::groups(&such, variant(&axes)) {
             let others: Vec<&str> = axes
                 .iter()
@@ -98,7 +100,10 @@ fn variant(axes: &[&str]) -> &'static [&'static str] {
 }
 
 fn numbers_of_servers(trials: &[&TrialSummary]) -> Vec<u32> {
-    let mut numbers: Vec<u32> = trials.iter().map(|trial| trial.setup.instances).collect();
+    let mut numbers: Vec<u32> = trials
+        .iter()
+        .map(|trial| trial.setup.topology.instances)
+        .collect();
     numbers.sort_unstable();
     numbers.dedup();
     numbers
@@ -134,12 +139,12 @@ pub(super) fn other_work(entries: &[Entry]) -> Option<RankError> {
     });
     pairs.find_map(|(one, other)| {
         let (ours, theirs) = (&one.trials.first()?.setup, &other.trials.first()?.setup);
-        let pairs = MUST
-            .iter()
-            .map(|must| (must, must.of(ours), must.of(theirs)));
-        let unlike = pairs.filter(|(_, ours, theirs)| ours != theirs);
+        let pairs = work::values(ours).into_iter().zip(work::values(theirs));
+        let unlike = work::keys()
+            .zip(pairs)
+            .filter(|(_, (ours, theirs))| ours != theirs);
         let unlike: Vec<String> = unlike
-            .map(|(must, ours, theirs)| format!("{}: {ours} / {theirs}", must.name))
+            .map(|(key, (ours, theirs))| format!("{}: {ours} / {theirs}", key.name))
             .collect();
         (!unlike.is_empty()).then(|| RankError::OtherWork {
             one: one.name.clone(),

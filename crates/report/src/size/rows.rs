@@ -2,7 +2,6 @@
 
 use measure::interval::Estimate;
 use measure::result::RunResult;
-use measure::setup::CLOSED_LOOP;
 use measure::size::Choice;
 use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
@@ -45,12 +44,17 @@ pub(super) fn rows(result: &RunResult, wanted: &[(String, String)]) -> Vec<Row> 
     let axes = keys::axes(result);
     let all: Vec<&TrialSummary> = result.trials.iter().collect();
     let trials = point::having(&all, &axes, wanted);
-    let mut numbers: Vec<u32> = trials.iter().map(|trial| trial.setup.instances).collect();
+    let mut numbers: Vec<u32> = trials
+        .iter()
+        .map(|trial| trial.setup.topology.instances)
+        .collect();
     numbers.sort_unstable();
     numbers.dedup();
     let rows = numbers.into_iter().filter_map(|instances| {
         let such = trials.iter().copied();
-        let such: Vec<_> = such.filter(|t| t.setup.instances == instances).collect();
+        let such: Vec<_> = such
+            .filter(|t| t.setup.topology.instances == instances)
+            .collect();
         let varied = axes.iter().copied();
         let varied: Vec<&str> = varied
             .filter(|key| keys::values(&such, key).len() > 1)
@@ -100,7 +104,7 @@ pub(super) fn cautions(rows: &[Row]) -> Vec<String> {
              their number of servers is unknown. Measure longer, or repeat."
         )
     });
-    let given = |trial: &TrialSummary| trial.setup.arrivals != CLOSED_LOOP;
+    let given = |trial: &TrialSummary| trial.setup.load.rate.is_some();
     let open = named(&|row| row.trials.iter().any(given)).map(|instances| {
         format!(
             "With {instances} at once the load was open: its throughput is the arrival rate, and \
