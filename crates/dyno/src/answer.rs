@@ -1,4 +1,4 @@
-//! Shows what results answer: on the screen, and as files where that is asked for.
+//! Shows answers about results: on the terminal, and as files if the user wants them.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::console::{layout, print, print_json};
 use crate::failure::{Exit, Failure};
 use crate::progress::Screen;
 
-/// Prints an answer, and writes it in every format to files of this name.
+/// Prints an answer, and writes it in every format to files with this name.
 pub(crate) fn tell(
     answer: &impl Answer,
     name: &str,

@@ -1,5 +1,5 @@
-//! The implicit study of `dyno bench`: the options that were typed as a study of one trial. It
-//! is what runs, and what the result keeps for `dyno run`.
+//! The implicit study of `dyno bench`: the options on the command line, written as a study of one
+//! trial. It is what runs, and the result keeps it for `dyno run`.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::secrets;
 use crate::study_file::Meant;
 
-/// The longest title that a study may have, in characters.
+/// Maximum length of a study's title, in characters.
 const LONGEST_TITLE: usize = 200;
 
 /// The study without its server, to check options before any server is reached.
@@ -38,7 +38,7 @@ pub(crate) fn as_study(
     parse(&text(args, title, &server(args, database)))
 }
 
-/// How to log in, as a command line says.
+/// How to log in according to the command line.
 ///
 /// # Errors
 /// Options that do not fit together.
@@ -128,9 +128,9 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
 
 /// A server that costs nothing to start, for a study whose load alone matters.
 fn any_server() -> String {
-    let engines = engine::ENGINES.iter();
-    let mut in_process = engines.filter(|engine| engine.in_process().is_some());
-    let name = in_process.next().map_or("", |engine| engine.name());
+    let name = engine::in_process()
+        .next()
+        .map_or("", |any| any.engine.name());
     format!("engine = {}", quoted(name))
 }
 
@@ -190,91 +190,4 @@ fn one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use clap::Parser;
-    use plan::{Arrivals, FindMax, Limited, Pace, Protocol, Trial, Until};
-
-    use super::*;
-    use crate::cli::{Cli, Command};
-
-    fn meant(words: &str) -> Result<Meant, Failure> {
-        let words = ["dyno", "bench", "sqlite:"]
-            .into_iter()
-            .chain(words.split_whitespace());
-        let Command::Bench(args) = Cli::try_parse_from(words).unwrap().command else {
-            panic!("it is a benchmark")
-        };
-        without_server(&args)?;
-        let dir = tempfile::tempdir().unwrap();
-        let access = lab::Access::default();
-        let database = engine::SQLITE
-            .open("sqlite:", &access, Some(dir.path()))
-            .unwrap();
-        as_study(&args, &database, "what \"SQLite\\3\"\n gives")
-    }
-
-    fn trial(words: &str) -> Trial {
-        meant(words).unwrap().plan.trials.remove(0)
-    }
-
-    #[test]
-    fn without_options_it_is_a_study_of_defaults() {
-        let study = Study::parse(
-            "s.toml",
-            "title = \"t\"\nserver.engine = \"sqlite\"",
-            engine::catalog(),
-        )
-        .unwrap();
-        assert_eq!(trial("").load, study.plan().unwrap().trials[0].load);
-        assert_eq!(trial("").data, study.plan().unwrap().trials[0].data);
-    }
-
-    #[test]
-    fn options_are_keys() {
-        let typed = trial(
-            "--rate 0.5 --arrivals constant --think 1ms --protocol text --no-monitors --seed 7 \
-             --tables 2 --auto-inc off --skip-trx --range-selects=false --distribution zipfian:exp=0.99",
-        );
-        let arrivals = Arrivals::Constant;
-        let per_s = 0.5;
-        assert_eq!(typed.load.pace(), Pace::Open { per_s, arrivals });
-        assert_eq!(typed.load.think, Duration::from_millis(1));
-        assert_eq!(typed.load.distribution.value, "zipfian:exp=0.99");
-        assert_eq!(
-            (typed.load.protocol, typed.monitors),
-            (Protocol::Text, false)
-        );
-        assert_eq!(
-            (typed.data.seed, typed.data.tables, typed.data.auto_inc),
-            (7, 2, false)
-        );
-        assert!(typed.transaction.skip_trx && !typed.transaction.range_selects);
-        let (ci, max) = (0.025, Duration::from_secs(3000));
-        let until = trial("--until-ci 2.5 --max-time 50m --time 25").load.until;
-        assert_eq!(until, Some(Until { ci, max }));
-        let (of, limit) = (Limited::P95, Duration::from_millis(20));
-        let find_max = trial("--find-max --p95 20ms").load.find_max;
-        assert_eq!(find_max, Some(FindMax { of, limit }));
-        assert_eq!(trial("--time 0 --events 40").load.longest(), None);
-    }
-
-    #[test]
-    fn options_that_do_not_fit_together_are_named_as_options() {
-        let refused = |words: &str| meant(words).err().unwrap().message().to_owned();
-        assert!(refused("--time 0 --events 0").starts_with("--time 0 is no limit"));
-        assert!(refused("--until-ci 2% --max-time 5s").contains("--time"));
-    }
-
-    #[test]
-    fn what_a_study_cannot_say_is_named() {
-        let text = meant("--workers 2 --ignore-errors 1062 --prepare always")
-            .unwrap()
-            .text;
-        let line = "# No key of a study stands for --prepare, --workers, --ignore-errors.\n";
-        assert!(text.contains(line), "{text}");
-        let text = meant("").unwrap().text;
-        assert!(!text.contains("No key"), "{text}");
-    }
-}
+mod tests;

@@ -46,7 +46,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     if args.prepare == PrepareArg::Only {
         return prepare(&trials[0], &database, &mut screen, &interrupted);
     }
-    // Made before the data is, so that a place that cannot be used shows at once.
+    // Created before data is loaded, so that an unusable directory is reported at once.
     let about = About {
         title: &title,
         description: None,
@@ -74,7 +74,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     let judged = results.judge(&thresholds);
     let concluded = results.conclude(&results.as_text(true), args.json);
-    // What ended the load says more than what that led to.
+    // The first error is the cause of the others.
     let ended = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
     ended
         .and(judged)
@@ -104,7 +104,7 @@ fn trials(args: &BenchArgs, meant: &Meant, database: &Database) -> Result<Vec<Tr
         .collect()
 }
 
-/// Runs the trials one after the other, as a study does, and tells what was found.
+/// Runs the trials one after the other, as a study does, and shows the results.
 fn sweep(
     lab: &mut Lab,
     trials: &[Trial],
@@ -121,14 +121,14 @@ fn sweep(
     }
     let judged = results.judge(thresholds);
     let concluded = results.conclude(&results.as_text(args.output.verbose), args.json);
-    // What ended the run says more than what that led to.
+    // The first error is the cause of the others.
     Ok(ran?)
         .and(judged)
         .and(concluded)
         .and(results.outcome(args.undecided))
 }
 
-/// Searches the highest rate, and tells what was found.
+/// Searches for the highest rate, and shows the results.
 fn search(
     lab: &mut Lab,
     trials: &[Trial],
@@ -138,7 +138,7 @@ fn search(
 ) -> Result<(), Failure> {
     let time: Duration = trials.iter().map(Trial::load_time).sum();
     results.screen.line(&format!(
-        "searching the highest rate: at most {} trials, {} under load",
+        "searching for the highest rate: at most {} trials, {} under load",
         trials.len() * lab::most_trials() as usize,
         format_duration(time)
     ));
@@ -150,11 +150,11 @@ fn search(
     }
     let searched = results.searched();
     let concluded = results.conclude(&results.as_text(args.output.verbose), args.json);
-    // What ended the search says more than what that led to.
+    // The first error is the cause of the others.
     Ok(ran?).and(searched).and(concluded)
 }
 
-/// Has the data in the database, and no more.
+/// Only loads the data.
 fn prepare(
     trial: &Trial,
     database: &Database,
@@ -171,7 +171,10 @@ fn prepare(
     )?;
     screen.prepared(&prepared);
     if prepared.loaded == 0 {
-        screen.line(&format!("data: all {} tables were there", prepared.found));
+        screen.line(&format!(
+            "data: all {} tables already exist",
+            prepared.found
+        ));
     }
     Ok(())
 }

@@ -4,13 +4,13 @@ use crate::cli::CleanArgs;
 use crate::console::print;
 use crate::failure::{Exit, Failure};
 
-/// Ends processes and removes directories of dynos that are dead.
+/// Kills the processes and removes the directories of dead runs.
 pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
     let cleaned = lab::clean(args.templates)?;
     let mut parts = Vec::new();
     for (count, what) in [
-        (cleaned.processes, "processes ended"),
-        (cleaned.run_dirs, "directories of dead runs removed"),
+        (cleaned.processes, "processes killed"),
+        (cleaned.run_dirs, "run directories removed"),
         (cleaned.templates, "templates removed"),
     ] {
         if count > 0 {
@@ -24,7 +24,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
     }
     lines.extend(cleaned.unseen.iter().map(not_looked_for));
     if lines.is_empty() && cleaned.left.is_empty() {
-        lines.push("nothing was left behind".to_owned());
+        lines.push("nothing to clean up".to_owned());
     }
     if !lines.is_empty() {
         print(&lines.join("\n"))?;
@@ -32,7 +32,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
     not_removed(&cleaned.left)
 }
 
-/// What stays is a failure here, though the next run passes over it.
+/// Leftovers are a failure here, although the next run ignores them.
 fn not_removed(left: &[lab::Leftover]) -> Result<(), Failure> {
     let names: Vec<String> = left.iter().map(ToString::to_string).collect();
     match left {
@@ -43,8 +43,8 @@ fn not_removed(left: &[lab::Leftover]) -> Result<(), Failure> {
 
 fn not_looked_for(unseen: &lab::home::Unseen) -> String {
     format!(
-        "not looked for: {}, because its disk is not mounted where it was; mount it there and run \
-         dyno clean again, or, if it is gone for good, remove {}",
+        "skipped: {}, whose disk is not mounted; mount it and run dyno clean again, or, if the disk \
+         is gone for good, remove {}",
         unseen.path.display(),
         unseen.link.display()
     )

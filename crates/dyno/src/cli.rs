@@ -24,7 +24,7 @@ pub(crate) use value::UndecidedArg;
 #[derive(Debug, Parser)]
 #[command(
     version,
-    about = "A dynamometer for OLTP databases: drives a load, measures what the database gives, says how sure it is.",
+    about = "A dynamometer for OLTP databases: drives a load, measures throughput and response times, and reports how certain the results are.",
     after_help = after_help()
 )]
 pub(crate) struct Cli {
@@ -34,55 +34,51 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Benchmark one server: prepare its data, warm up, run, report.
-    #[command(
-        after_help = "Examples:\n  dyno bench mysql://root@127.0.0.1:3306/sbtest --threads 64 --time 60s\n  dyno bench 'mysql://root@localhost/sbtest?socket=/run/mysqld/mysqld.sock' --workload oltp_point_select\n  dyno bench sqlite: --threads 4 --time 10s\n  dyno bench mysql://bench@db1/sbtest --find-max --p99 20ms\n  dyno bench mysql://bench@db1/sbtest --rate 500 --option-file ~/.my.cnf"
-    )]
+    /// Benchmark one database: prepare its data, warm up, run, report.
+    #[command(after_help = bench::examples())]
     Bench(Box<BenchArgs>),
     /// Run a study: one file that describes an experiment.
     #[command(
         after_help = "Example:\n  dyno run studies/quickstart.toml --set load.time=5s\n\nEvery key of a study file is explained in docs/study.md."
     )]
     Run(RunArgs),
-    /// Show what a study would do: its trials with the time, disk and memory they need.
+    /// Show what a study would do: its trials, and the time, disk space and memory they need.
     #[command(
-        after_help = "Starts nothing and writes nothing.\n\nExample:\n  dyno plan studies/p2-scale-up.toml"
+        after_help = "Starts no server and writes nothing.\n\nExample:\n  dyno plan studies/p2-scale-up.toml"
     )]
     Plan(StudyArgs),
-    /// Look for what will spoil a measurement, on this host and in a server.
-    #[command(
-        after_help = "Changes nothing. docs/doctor.md explains every check, with its source.\n\nExamples:\n  dyno doctor\n  dyno doctor mysql://root@127.0.0.1:3306/sbtest\n  dyno doctor --study studies/p2-scale-up.toml"
-    )]
+    /// Check this host, and a server, for conditions that distort measurements.
+    #[command(after_help = study::doctor_examples())]
     Doctor(DoctorArgs),
-    /// Write the report of a result again.
+    /// Regenerate the report of a result.
     #[command(after_help = "Example:\n  dyno report results/20260101T120000Z-scale-up")]
     Report(ReportArgs),
-    /// Compare two variants of a study, or two results (which have no verdict).
+    /// Compare two variants of a study, or two results (without a verdict).
     #[command(
-        after_help = "Variants of one study ran interleaved, so their differences have verdicts. Two results ran at\ndifferent times, so theirs may be a change of the host; make both variants of one study.\n\nExamples:\n  dyno compare results/pool-sizes --base 1G --new 4G\n  dyno compare results/hardware results/vm --out vm-against-hardware"
+        after_help = "Variants of one study run interleaved, so their differences get verdicts. Two results were\nmeasured at different times, and the host may have changed in between: for a verdict, make them\nvariants of one study.\n\nExamples:\n  dyno compare results/pool-sizes --base 1G --new 4G\n  dyno compare results/hardware results/vm --out vm-against-hardware"
     )]
     Compare(CompareArgs),
     /// Rank results: leader boards by category and number of servers.
     #[command(
-        after_help = "Each variant of each result stands at its best point in throughput, or at the one that --point\nchooses. The category of a result is the directory that it lies in.\n\nExample:\n  dyno rank results/pcie/* results/sata/* --out boards"
+        after_help = "Each variant of each result is ranked at its point of highest throughput, or at the one that\n--point selects. The category of a result is the directory that contains it.\n\nExample:\n  dyno rank results/pcie/* results/sata/* --out boards"
     )]
     Rank(ResultsArgs),
-    /// Show the same study over time, and where throughput or response time changed.
+    /// Show results of the same study over time, and when throughput or response times changed.
     #[command(
-        after_help = "Results may be given in any order; they are shown by the time at which they began. A change of\nlevel takes six results: three before it and three after.\n\nExample:\n  dyno history results/nightly/* --point load.threads=16"
+        after_help = "Results may be given in any order; they are sorted by start time. Detecting a change takes at\nleast three results before it and three after.\n\nExample:\n  dyno history results/nightly/* --point load.threads=16"
     )]
     History(ResultsArgs),
-    /// How many servers a load needs, from what one gave with one instance and more.
+    /// Calculate how many servers a load needs, from a result with several numbers of instances.
     #[command(
-        after_help = "Servers = need / (throughput of one x efficiency), rounded up, for every number of instances\nthat was measured, each at its best point. Without --efficiency it is 1 - contention of the\nscalability law that fits the result, which takes six numbers of instances.\n\nExample:\n  dyno size results/scale-up --need 17000 --efficiency 0.9 --price 12000"
+        after_help = "Servers = need / (throughput of one server x efficiency), rounded up, for every measured number\nof instances, each at its point of highest throughput. Without --efficiency, the efficiency is\n1 - contention of the scalability law fitted to the result, which takes at least six numbers of\ninstances.\n\nExample:\n  dyno size results/scale-up --need 17000 --efficiency 0.9 --price 12000"
     )]
     Size(SizeArgs),
-    /// Remove what a killed run left behind: its servers and their directories.
+    /// Remove what a killed run left behind: servers and their directories.
     #[command(
-        after_help = "Leaves alone what belongs to a dyno that runs. Every run does the same when it begins."
+        after_help = "Leaves everything of running dyno processes alone. Every run begins with the same cleanup."
     )]
     Clean(CleanArgs),
-    /// Print the completions of a shell.
+    /// Print shell completions.
     #[command(
         after_help = "Example:\n  dyno completions bash > ~/.local/share/bash-completion/completions/dyno"
     )]
@@ -92,15 +88,15 @@ pub(crate) enum Command {
     Man,
 }
 
-/// The command line with the words of other tools that mean the same.
+/// The command line, which also takes the options of other tools that mean the same.
 pub(crate) fn command() -> clap::Command {
     Cli::command().mut_subcommand("bench", habits::with_aliases)
 }
 
-/// Reads the command line. Help, the version and clap's own errors are printed, and end dyno.
+/// Reads the command line. Help, the version and clap's own errors are printed and end the process.
 ///
 /// # Errors
-/// A word of another tool that means something else here.
+/// An option of another tool that means something else here.
 pub(crate) fn parse() -> Result<Cli, Failure> {
     let mut arguments: Vec<_> = std::env::args_os().collect();
     if arguments.get(1).is_some_and(|command| command == "bench") {
@@ -123,15 +119,29 @@ pub(crate) fn parse() -> Result<Cli, Failure> {
     }
 }
 
-const START: &str = "Start here:
-  dyno run studies/quickstart.toml         a first study, without any server
-  dyno bench mysql://root@127.0.0.1/sbtest  one benchmark of a server that runs";
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 a threshold failed, 2 bad usage or bad study,
 3 a server could not be started or reached, 4 interrupted (partial results kept),
 5 internal error.";
 
 fn after_help() -> String {
-    format!("{START}\n\n{EXIT_CODES}\n\n{}", environment::section())
+    let url = example_url("root@127.0.0.1");
+    format!(
+        "Start here:
+  dyno run studies/quickstart.toml  run a first study; needs no server
+  dyno bench {url}
+                                    benchmark a server that is already running
+
+{EXIT_CODES}
+
+{}",
+        environment::section()
+    )
+}
+
+/// The URL of a server's database, for examples.
+fn example_url(host: &str) -> String {
+    let scheme = engine::servers().next().map_or("", |any| any.scheme());
+    format!("{scheme}://{host}/sbtest")
 }
 
 #[derive(Debug, Args)]
@@ -143,7 +153,7 @@ pub(crate) struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// Also remove all prepared data that no running dyno uses.
+    /// Also remove all prepared data that no running dyno process uses.
     #[arg(long)]
     pub(crate) templates: bool,
 }

@@ -1,4 +1,4 @@
-//! `dyno compare BASE NEW`: what one costs against the other.
+//! `dyno compare BASE NEW`: the differences between two results or variants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::kept::{self, Kept};
 use crate::progress::{Detail, Screen};
 
-/// Holds two results against each other, or two variants of one.
+/// Compares two results, or two variants of one.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let base = Kept::read(&args.base_result, &screen)?;
@@ -26,8 +26,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         let remedy = match args.new_result.is_some() && (args.base.is_none() || args.new.is_none())
         {
             true => {
-                "compare results of studies that vary the same keys; if one has variants, name \
-                     the one that is meant with --base or --new"
+                "compare results of studies that vary the same keys; if one has variants, choose \
+                     one with --base or --new"
             }
             false => "compare results of the same study, or of studies that vary the same keys",
         };
@@ -78,7 +78,7 @@ fn two_results(
     ))
 }
 
-/// Both named, or the two that there are.
+/// The variants that the user named; by default, the only two.
 fn two_variants(args: &CompareArgs, kept: &Kept) -> Result<SideBySide, Failure> {
     let there = variants(&kept.result);
     let (base, new) = match (&args.base, &args.new, there.as_slice()) {
@@ -130,7 +130,7 @@ fn known(kept: &Kept, variant: &str) -> Result<(), Failure> {
     Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
 }
 
-/// The servers' settings that the studies of two sides set differently.
+/// The server settings in which the studies of the two sides differ.
 fn meant(base: (&Kept, Option<&str>), new: (&Kept, Option<&str>)) -> Vec<Meant> {
     let side = |(kept, variant): (&Kept, Option<&str>)| {
         let study = kept.study.as_deref().unwrap_or_default();
@@ -139,7 +139,7 @@ fn meant(base: (&Kept, Option<&str>), new: (&Kept, Option<&str>)) -> Vec<Meant> 
     differing(&side(base), &side(new))
 }
 
-/// Each setting with the values that it has in the trials of a variant.
+/// Each setting with its values in the trials of a variant.
 type Settings = BTreeMap<String, Vec<String>>;
 
 fn differing(base: &Settings, new: &Settings) -> Vec<Meant> {
@@ -156,7 +156,7 @@ fn differing(base: &Settings, new: &Settings) -> Vec<Meant> {
     meant.collect()
 }
 
-/// Of a study that cannot be read, such as that of a benchmark, nothing is known.
+/// Empty for a study that cannot be read, such as that of a benchmark.
 fn settings(text: &str, variant: Option<&str>) -> Settings {
     let plan = Study::parse_as_run("study.toml", text, engine::catalog());
     let plan = plan.and_then(|study| study.plan());

@@ -1,4 +1,4 @@
-//! `dyno completions` and `dyno man`: what shells and `man` know of the command line.
+//! `dyno completions` and `dyno man`.
 
 use crate::cli::{self, CompletionsArgs};
 use crate::console::print;

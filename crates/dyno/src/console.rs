@@ -1,5 +1,5 @@
-//! The boundary to the terminal: every line that dyno prints passes here, so that no word of a
-//! server, a result or a study can steer the terminal, and none is shown that it cannot show.
+//! All output passes through here: control sequences from servers, results and studies must not
+//! reach the terminal, nor characters that it cannot show.
 
 use std::io::{IsTerminal, Write};
 use std::sync::LazyLock;
@@ -9,13 +9,12 @@ use rustix::termios::tcgetwinsize;
 
 use crate::failure::{Exit, Failure};
 
-/// The narrowest terminal that text is wrapped for, and the widest: longer lines are hard to read.
+/// The narrowest and the widest terminal that text is wrapped for: longer lines are hard to read.
 const WIDTHS: std::ops::RangeInclusive<usize> = 30..=100;
 
 static ASCII: LazyLock<bool> = LazyLock::new(|| is_ascii(|name| std::env::var(name).ok()));
 
-/// Prints a line on stderr. That may be a full disk, or a terminal that has gone: then nobody
-/// reads it, which is no reason to lose what is measured.
+/// Prints a line on stderr. A failure to print is ignored: it must not end a measurement.
 pub(crate) fn tell(text: &str) {
     let stderr = std::io::stderr();
     let text = shown(text);
@@ -26,18 +25,17 @@ pub(crate) fn tell(text: &str) {
     let _ = writeln!(stderr.lock(), "{text}");
 }
 
-/// Prints to stdout; a reader that has gone away is no error.
+/// Prints to stdout; a closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write_out(&shown(text))
 }
 
-/// Prints JSON to stdout. What a terminal would obey is escaped as JSON itself has it, so that a
-/// program reads the same.
+/// Prints JSON to stdout, with control characters as JSON escapes, so that its meaning is unchanged.
 pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
     write_out(&escaped(json, *ASCII))
 }
 
-/// A text as it may be shown.
+/// A text without characters that the terminal would obey or cannot show.
 pub(crate) fn shown(text: &str) -> String {
     let text = visible(text);
     match *ASCII {
@@ -73,7 +71,7 @@ fn write_out(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The columns of a terminal; one that does not say has the usual number.
+/// The columns of a terminal, or the usual number if it is unknown.
 fn width(terminal: impl std::os::fd::AsFd) -> usize {
     match tcgetwinsize(terminal) {
         Ok(size) if size.ws_col > 0 => {
@@ -83,8 +81,8 @@ fn width(terminal: impl std::os::fd::AsFd) -> usize {
     }
 }
 
-/// Whether the locale is C, POSIX, or of another character set than UTF-8. Without a locale,
-/// as in a container, the terminal is taken to know UTF-8.
+/// Whether the locale is C, POSIX, or has another character set than UTF-8. Without a locale, as
+/// in a container, UTF-8 is assumed.
 fn is_ascii(variable: impl Fn(&str) -> Option<String>) -> bool {
     let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
     let Some(locale) = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set) else {
@@ -99,8 +97,8 @@ fn is_ascii(variable: impl Fn(&str) -> Option<String>) -> bool {
     }
 }
 
-/// Breaks lines that are too long between words; the rest stands under the beginning.
-fn folded(text: &str, width: usize) -> String {
+/// Breaks lines that are too long between words; further lines are indented.
+pub(crate) fn folded(text: &str, width: usize) -> String {
     let mut folded = String::with_capacity(text.len());
     for line in text.split('\n') {
         if !folded.is_empty() {
@@ -136,7 +134,7 @@ fn fold(folded: &mut String, line: &str, width: usize) {
     }
 }
 
-/// JSON with the characters that steer a terminal as escapes; where `only_ascii`, all others too.
+/// JSON with control characters as escapes; with `only_ascii`, all other characters, too.
 fn escaped(json: &str, only_ascii: bool) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {

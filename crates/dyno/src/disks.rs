@@ -1,4 +1,4 @@
-//! What a study needs of each disk: of the cache's, and of those that it names.
+//! The disk space that a study needs: on the cache's disk, and on those that it names.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use lab::needs::{Disk, Needs, disk};
 use lab::{Cause, Trial, shown_bytes};
 use plan::Span;
 
-/// What the trials need of a disk at once, at most.
+/// The most space that trials need on a disk at once.
 pub(crate) struct Demand {
     pub(crate) disk: Disk,
     pub(crate) needed_bytes: u64,
-    /// Where the study names it; `None` for the cache's.
+    /// Its place in the study; `None` for the cache's disk.
     span: Option<Span>,
 }
 
-/// For the cache's disk, which comes first, and for each other one. Adds to the needs of
-/// a trial what its data takes of the memory, where its disk is none.
+/// The demand on the cache's disk, which comes first, and on each other one. The data of a trial
+/// on a file system in memory is added to the memory that the trial needs.
 pub(crate) fn demands(
     cache: &Path,
     trials: &[Trial],
@@ -40,7 +40,7 @@ pub(crate) fn demands(
     Ok(demands)
 }
 
-/// Which of the disks has the data of a trial; a new one if none of them.
+/// The index of the disk with the data of a trial; a new one is added to the list.
 fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Failure> {
     let Some(directory) = trial.planned.topology.node.volume.directory() else {
         return Ok(0);
@@ -62,13 +62,13 @@ impl Demand {
         self.needed_bytes = self.needed_bytes.max(bytes);
     }
 
-    /// Refuses it where there is less.
+    /// Fails if less is available.
     pub(crate) fn check(&self) -> Result<(), lab::Failure> {
         if self.needed_bytes <= self.disk.free_bytes {
             return Ok(());
         }
         let there = format!(
-            "{} of disk{}, and {} are there",
+            "{} of disk space{}; only {} is available",
             shown_bytes(self.needed_bytes),
             self.place(),
             shown_bytes(self.disk.free_bytes)
@@ -79,7 +79,7 @@ impl Demand {
         };
         let failure = lab::Failure::new(Cause::Usage, format!("the study needs {there}"));
         let failure = failure.remedy(Some(format!(
-            "ask for fewer rows or instances, free some space, or name another disk with {other}"
+            "use fewer rows or instances, free some disk space, or choose another disk with {other}"
         )));
         Err(match self.span {
             Some(span) => failure.at(span),
@@ -90,7 +90,7 @@ impl Demand {
     /// Its line of the plan.
     pub(crate) fn line(&self) -> String {
         format!(
-            "disk:   {} at most{}, {} are there\n",
+            "disk:   up to {}{}, {} available\n",
             shown_bytes(self.needed_bytes),
             self.place(),
             shown_bytes(self.disk.free_bytes)

@@ -1,4 +1,4 @@
-//! `dyno doctor [URL]`: what on this host and in a server will spoil a measurement.
+//! `dyno doctor [URL]`: conditions on this host and in a server that distort measurements.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::secrets::quoted;
 use crate::server;
 use crate::study_file::Meant;
 
-/// Looks, and prints what it saw. Whatever that is, the look went well.
+/// Checks, and prints the findings. Findings are no failure of the command.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let lab = Lab::default();
     let trials = match &args.study {
@@ -40,7 +40,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     }
 }
 
-/// Where data lies that is in no server, or where it would when nothing is named.
+/// Directories with data that belong to no server; the default one if nothing was named.
 fn places(servers: &[lab::Database], trials: &[Trial]) -> Vec<PathBuf> {
     let files = servers.iter().filter_map(|server| server.file());
     let nothing_named = servers.is_empty() && trials.is_empty();
@@ -52,7 +52,7 @@ fn json(findings: &[Finding]) -> Result<String, Failure> {
     serde_json::to_string_pretty(findings).map_err(|error| Failure::new(Exit::Internal, error))
 }
 
-/// A short look before anything is under load; what passed is left out.
+/// A short check before the load starts, without the checks that passed.
 pub(crate) fn before(trials: &[Trial]) -> Vec<Finding> {
     let mut findings = examine(&Subject {
         trials,
@@ -63,37 +63,24 @@ pub(crate) fn before(trials: &[Trial]) -> Vec<Finding> {
     findings
 }
 
-/// How many things may spoil what is measured, in a line; `None` of nothing. `of` are the
-/// words that have `dyno doctor` look at the same.
+/// The number of severe findings and warnings in one line; `None` without any. `of` are the
+/// arguments with which `dyno doctor` shows the same findings.
 pub(crate) fn in_a_line(findings: &[Finding], of: &[&str]) -> Option<String> {
     let spoils = finding::count(findings, Level::Spoils);
     let careful = finding::count(findings, Level::Careful);
-    let words = match (spoils, careful) {
-        (0, 0) => return None,
-        (0, _) => counted(careful, "thing calls for care", "things call for care"),
-        (_, 0) => spoil(spoils),
-        (_, 1) => format!("{}, 1 more calls for care", spoil(spoils)),
-        _ => format!("{}, {careful} more call for care", spoil(spoils)),
-    };
-    let them = if spoils + careful == 1 { "it" } else { "them" };
+    let counts = [(spoils, "severe"), (careful, "to consider")];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(n, what)| format!("{n} {what}")).collect();
+    if counts.is_empty() {
+        return None;
+    }
     let command = ["dyno", "doctor"].iter().chain(of);
     let command: Vec<String> = command.map(|word| quoted(word)).collect();
-    Some(format!("{words}; to see {them}: {}", command.join(" ")))
-}
-
-fn spoil(count: usize) -> String {
-    counted(
-        count,
-        "thing may spoil this measurement",
-        "things may spoil this measurement",
-    )
-}
-
-fn counted(count: usize, one: &str, several: &str) -> String {
-    match count {
-        1 => format!("1 {one}"),
-        _ => format!("{count} {several}"),
-    }
+    Some(format!(
+        "conditions that may distort the results: {}; for details: {}",
+        counts.join(", "),
+        command.join(" ")
+    ))
 }
 
 #[cfg(test)]
@@ -119,11 +106,13 @@ mod tests {
         assert_eq!(line(&[Level::Note, Level::Unseen]), None);
         assert_eq!(
             line(&[Level::Careful]).unwrap(),
-            "1 thing calls for care; to see it: dyno doctor --study 'a b.toml'"
+            "conditions that may distort the results: 1 to consider; \
+             for details: dyno doctor --study 'a b.toml'"
         );
         assert_eq!(
             line(&[Level::Spoils, Level::Spoils, Level::Careful]).unwrap(),
-            "2 things may spoil this measurement, 1 more calls for care; to see them: dyno doctor --study 'a b.toml'"
+            "conditions that may distort the results: 2 severe, 1 to consider; \
+             for details: dyno doctor --study 'a b.toml'"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What can end dyno, and the exit code of each.
+//! Failures that end dyno, and their exit codes.
 
 use std::process::ExitCode;
 
@@ -7,19 +7,19 @@ use crate::console::tell;
 /// The exit codes, as the README lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// A threshold was missed.
+    /// A threshold was not met.
     Threshold = 1,
     /// Bad usage or a bad study.
     Usage = 2,
-    /// A server could not be started or reached, or refused the work.
+    /// A server could not be started or reached, or refused the load.
     Server = 3,
     /// The run was interrupted; partial results are kept.
     Interrupted = 4,
-    /// dyno's own fault.
+    /// A fault in dyno.
     Internal = 5,
 }
 
-/// Why dyno ends early: what failed and why, and what to do.
+/// Why dyno ends: what failed and why, and what to do.
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
@@ -46,14 +46,14 @@ impl Failure {
         &self.message
     }
 
-    /// Prints it and gives its exit code.
+    /// Prints it and returns its exit code.
     pub(crate) fn report(&self) -> ExitCode {
         let kind = match self.exit {
             Exit::Threshold => "missed",
             Exit::Interrupted => "stopped",
             Exit::Usage | Exit::Server | Exit::Internal => "error",
         };
-        // The errors of a study name each fault for themselves.
+        // Errors in a study bring their own prefix.
         let message = self.message.trim_end();
         if message.starts_with("error: ") {
             tell(message);
@@ -87,8 +87,7 @@ impl From<lab::LabError> for Failure {
 
 impl From<store::StoreError> for Failure {
     fn from(error: store::StoreError) -> Self {
-        // Before the load it is the place that was given; later, what was measured
-        // is kept as far as it could be written.
+        // Before the load, the given directory is the problem; later, partial results are kept.
         let exit = match error {
             store::StoreError::Exists { .. }
             | store::StoreError::Foreign { .. }

@@ -1,4 +1,4 @@
-//! `dyno history RESULT…`: the same study again and again.
+//! `dyno history RESULT…`: results of the same study over time.
 
 use ::report::history::{History, Run};
 
@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
 
-/// Shows results of the same work in the order of time, and where their level changed.
+/// Shows results of the same workload in order of time, and where their level changed.
 pub(crate) fn history(args: &ResultsArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let all = Kept::read_all(args, &screen)?;

@@ -1,4 +1,4 @@
-//! Results that were written before, as far as they can be read.
+//! Stored results, as far as they are readable.
 
 use std::path::{Path, PathBuf};
 
@@ -12,30 +12,30 @@ use crate::progress::Screen;
 /// A result with at least one trial.
 pub(crate) struct Kept {
     pub(crate) result: RunResult,
-    /// Where it lies.
+    /// Its directory.
     pub(crate) path: PathBuf,
-    /// The study as it was run; `None` where it is not there.
+    /// The study as it was run; `None` if it is missing.
     pub(crate) study: Option<String>,
 }
 
 impl Kept {
-    /// Reads what is whole of a result; says what is not.
+    /// Reads the complete trials of a result, and warns of damaged files.
     pub(crate) fn read(path: &Path, screen: &Screen) -> Result<Self, Failure> {
         let kept = store::read_kept(path)?;
         damaged(&kept.damaged, screen);
         if kept.result.trials.is_empty() {
-            let message = format!("{} holds no whole trial", path.display());
+            let message = format!("{} has no complete trial", path.display());
             return Err(Failure::new(Exit::Usage, message)
-                .remedy(Some("run its study to the end: dyno run STUDY --resume")));
+                .remedy(Some("complete its study: dyno run STUDY --resume")));
         }
         if !kept.result.searches.is_empty() {
             let message = format!(
-                "{} is of a search for the highest rate: its trials are the steps of the search, \
-                 and no points of a study",
+                "{} is the result of a search for the highest rate: its trials are steps of the \
+                 search, not points of a study",
                 path.display()
             );
             return Err(Failure::new(Exit::Usage, message)
-                .remedy(Some("what it found is in its report: dyno report RESULT")));
+                .remedy(Some("dyno report RESULT shows what it found")));
         }
         Ok(Self {
             result: kept.result,
@@ -49,21 +49,21 @@ impl Kept {
         self.last(1)
     }
 
-    /// The name of the directory that it lies in.
+    /// The name of the parent directory.
     pub(crate) fn parent(&self) -> String {
         let name = self.path.parent().and_then(Path::file_name);
         name.unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// So many of the last names of its path.
+    /// The last `count` names of its path.
     fn last(&self, count: usize) -> String {
         let names: Vec<_> = self.path.iter().collect();
         let last = &names[names.len().saturating_sub(count)..];
         PathBuf::from_iter(last).display().to_string()
     }
 
-    /// What tells each from the others: the name of its directory, with as many of those
-    /// that it lies in as that takes.
+    /// A unique name for each: the name of its directory, with as many parent directories as
+    /// necessary.
     pub(crate) fn names(all: &[Self]) -> Vec<String> {
         let name = |kept: &Self| {
             let is_unique = |count: &usize| {
@@ -76,8 +76,8 @@ impl Kept {
         all.iter().map(name).collect()
     }
 
-    /// Reads several of the same work, none of them twice. Those that cannot be read are
-    /// named and left out; it fails when none can.
+    /// Reads several results of the same workload. Unreadable ones are reported and skipped; it
+    /// fails if none is readable, or one is given twice.
     pub(crate) fn read_all(args: &ResultsArgs, screen: &Screen) -> Result<Vec<Self>, Failure> {
         let mut all: Vec<Self> = Vec::new();
         let mut unread = None;
@@ -86,7 +86,7 @@ impl Kept {
                 Ok(kept) => kept,
                 Err(failure) => {
                     if args.results.len() > 1 {
-                        screen.line(&format!("warning: left out: {}", failure.message()));
+                        screen.line(&format!("warning: skipped: {}", failure.message()));
                     }
                     unread = Some(failure);
                     continue;
@@ -109,14 +109,14 @@ impl Kept {
     }
 }
 
-/// Names each file that could not be read; what goes on is without it.
+/// Warns of each file that could not be read.
 pub(crate) fn damaged(errors: &[StoreError], screen: &Screen) {
     for error in errors {
-        screen.line(&format!("warning: left out: {error}"));
+        screen.line(&format!("warning: skipped: {error}"));
     }
 }
 
-/// Refuses two results of different work, or warns when that is meant.
+/// Fails for two results of different workloads, or only warns with `force`.
 pub(crate) fn same_work(
     one: &Kept,
     other: &Kept,
@@ -128,7 +128,7 @@ pub(crate) fn same_work(
         return Ok(());
     }
     let message = format!(
-        "{} and {} are not of the same work: {}",
+        "{} and {} ran different workloads: {}",
         one.path.display(),
         other.path.display(),
         unlike.join("; ")
@@ -138,6 +138,6 @@ pub(crate) fn same_work(
         return Ok(());
     }
     Err(Failure::new(Exit::Usage, message).remedy(Some(
-        "their numbers say nothing of each other; --force shows them all the same",
+        "their numbers cannot be compared; --force shows them anyway",
     )))
 }

@@ -1,8 +1,8 @@
 //! dyno: a dynamometer for OLTP databases.
 //!
-//! The only place that prints and exits. A command line or a study file
-//! ([`study_file`]) becomes trials, the laboratory runs them ([`bench`], [`run`]), and
-//! what they give is stored, shown ([`results`]) and reported ([`report`]).
+//! The only crate that prints and exits. A command line or a study file ([`study_file`]) becomes
+//! trials, the laboratory runs them ([`bench`], [`run`]), and their results are stored, shown
+//! ([`results`]) and reported ([`report`]).
 
 mod answer;
 mod as_study;

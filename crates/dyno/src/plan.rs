@@ -15,11 +15,11 @@ use crate::disks::{self, Demand};
 use crate::failure::{Exit, Failure};
 use crate::study_file::Meant;
 
-/// What a plan leaves to `dyno run`, which looks before its first trial.
+/// What only `dyno run` checks, before its first trial.
 const NOT_LOOKED_AT: &str =
     "\nnot checked: server versions and settings, CPU quotas, ports (a plan starts nothing)";
 
-/// Lists the trials with what they need; starts nothing, and changes no file.
+/// Lists the trials and what they need. Starts nothing and changes no file.
 pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let meant = Meant::read(args)?;
     let trials = meant.trials_without_files(&Lab::default())?;
@@ -33,9 +33,8 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     budget.refuse(&meant)
 }
 
-/// Refuses a study for which this host has too little disk or memory. Also makes sure that
-/// every server that is asked for is installed, and that there are the CPUs that are asked
-/// for.
+/// Fails if this host has too little disk space, memory or CPUs for a study, or if one of its
+/// servers is not installed.
 pub(crate) fn refuse_what_cannot_be(
     meant: &Meant,
     lab: &Lab,
@@ -45,7 +44,7 @@ pub(crate) fn refuse_what_cannot_be(
     Budget::of(meant, cache, trials, &|trial| needs(lab, trial))?.refuse(meant)
 }
 
-/// What the trials need, and what is there.
+/// What the trials need, and what is available.
 struct Budget {
     /// Of each trial.
     needs: Vec<Needs>,
@@ -55,7 +54,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Of trials on this host, whose cache is here; `needs` looks at each.
+    /// Of trials on this host with this cache; `needs` estimates each.
     fn of(
         meant: &Meant,
         cache: &Path,
@@ -65,7 +64,7 @@ impl Budget {
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
             let needs = needs(trial).map_err(|failure| meant.located(failure))?;
-            // Of trials on the same data only the first builds it.
+            // Only the first of the trials with the same data builds it.
             let data = format!(
                 "{:?} {:?} {}",
                 trial.workload, trial.options, trial.planned.data.seed
@@ -102,11 +101,11 @@ impl Budget {
             return Ok(());
         }
         let message = format!(
-            "the study needs {} of memory, and {} are there",
+            "the study needs {} of memory; only {} is available",
             shown_bytes(needed),
             shown_bytes(there)
         );
-        let remedy = "ask for fewer instances or smaller buffer pools";
+        let remedy = "use fewer instances or smaller buffer pools";
         Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
     }
 
@@ -130,7 +129,7 @@ impl Budget {
             ));
         }
         text.push_str(&format!(
-            "\n{} {} in all, {}\n",
+            "\n{} {} in total, {}\n",
             work(trials.len(), meant),
             shown_time(self.time()),
             plan.order
@@ -138,7 +137,7 @@ impl Budget {
         text.push_str(&shown_sizes(plan));
         text.extend(self.disks.iter().map(Demand::line));
         text.push_str(&format!(
-            "memory: {} at most, {} are there",
+            "memory: up to {}, {} available",
             shown_bytes(self.memory_bytes()),
             shown_bytes(self.available_memory_bytes)
         ));
@@ -149,7 +148,7 @@ impl Budget {
     }
 }
 
-/// `4 trials, about`, or how many searches, at most; a time is to follow.
+/// `4 trials, about`, or the number of searches; a duration follows.
 pub(crate) fn work(count: usize, meant: &Meant) -> String {
     let most = lab::most_trials();
     match (meant.searches(), count) {
@@ -160,7 +159,7 @@ pub(crate) fn work(count: usize, meant: &Meant) -> String {
     }
 }
 
-/// Which sizes the study can have, and which it has; nothing for one without sizes.
+/// The study's size and its other sizes; empty for a study without sizes.
 fn shown_sizes(plan: &plan::Plan) -> String {
     let others = plan
         .sizes
@@ -175,7 +174,7 @@ fn shown_sizes(plan: &plan::Plan) -> String {
     }
 }
 
-/// What one trial needs of this host.
+/// The needs of one trial.
 fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
     let Place::Private(spec) = &trial.place else {
         return Ok(only_load(trial));
@@ -193,7 +192,7 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
     Ok(of_servers(trial, spec, installed.engine, template_bytes))
 }
 
-/// The same, as far as it can be told without starting anything.
+/// The same without starting anything.
 fn glance_needs(trial: &Trial) -> Result<Needs, lab::Failure> {
     let Place::Private(spec) = &trial.place else {
         return Ok(only_load(trial));
@@ -211,7 +210,7 @@ fn glance_needs(trial: &Trial) -> Result<Needs, lab::Failure> {
     ))
 }
 
-/// Of a trial without servers of dyno's.
+/// The needs of a trial without private servers.
 fn only_load(trial: &Trial) -> Needs {
     Needs {
         time: trial.load_time(),
@@ -239,7 +238,7 @@ fn of_servers(
     })
 }
 
-/// Whether the study has settings for the servers of a trial.
+/// Whether the study configures the servers of a trial.
 fn has_settings(trial: &Trial) -> bool {
     matches!(&trial.place, Place::Private(spec) if !spec.config.is_empty())
 }
@@ -254,7 +253,7 @@ fn without_build(needs: Needs) -> Needs {
     }
 }
 
-/// To whole seconds: it is an estimate.
+/// In whole seconds: it is an estimate.
 fn shown_time(time: Duration) -> String {
     plan::format_duration(Duration::from_secs(time.as_secs_f64().ceil() as u64))
 }

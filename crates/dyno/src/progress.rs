@@ -1,4 +1,4 @@
-//! What the user sees while dyno works; all of it on stderr.
+//! Progress and messages while dyno works, on stderr.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use measure::summary::TrialSummary;
 
 use crate::console::{self, tell};
 
-/// How much is said while a load runs.
+/// How much is printed while a load runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Only warnings.
+    /// Warnings.
     Nothing,
-    /// A line each second.
+    /// A line every second.
     Seconds,
-    /// One line that changes, on a terminal; else nothing between the trials.
+    /// A progress bar on a terminal; otherwise nothing during a trial.
     Bar,
 }
 
@@ -29,16 +29,16 @@ pub(crate) struct Screen {
     /// Whether each trial ends with a line, as those of several do.
     shows_trials: bool,
     is_terminal: bool,
-    /// In front of a bar's text: which trial runs.
+    /// The trial under way, shown before a bar's text.
     title: String,
     bar: Option<ProgressBar>,
-    /// The stage that the bar is about.
+    /// The stage that the bar shows.
     stage: Stage,
     last_line: Instant,
     load: Length,
 }
 
-/// How long the load under way is to be.
+/// The planned length of the load under way.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Length {
     pub(crate) warmup: Duration,
@@ -75,7 +75,7 @@ impl Screen {
         }
     }
 
-    /// The screen of several trials, each of which ends with a line.
+    /// The screen of several trials, with a line at the end of each.
     pub(crate) fn of_trials(detail: Detail) -> Self {
         Self {
             shows_trials: true,
@@ -83,7 +83,7 @@ impl Screen {
         }
     }
 
-    /// A trial of several is over.
+    /// A trial has ended.
     pub(crate) fn trial_ended(&mut self, summary: &TrialSummary) {
         if self.shows_trials {
             let tps = summary.transactions.per_s.map_or(0.0, |rate| rate.value);
@@ -113,14 +113,14 @@ impl Screen {
         }
     }
 
-    /// Prints a line, unless nothing but warnings was asked for; a bar stays below it.
+    /// Prints a line above the bar, unless only warnings are shown.
     pub(crate) fn line(&self, text: &str) {
         if self.detail != Detail::Nothing {
             self.warn(text);
         }
     }
 
-    /// Prints a line that has to be seen.
+    /// Prints a line whatever the detail.
     pub(crate) fn warn(&self, text: &str) {
         match &self.bar {
             Some(bar) if self.is_terminal => bar.suspend(|| tell(text)),
@@ -135,12 +135,12 @@ impl Screen {
         self.stage = Stage::Nothing;
     }
 
-    /// The bar of `stage`, made when the stage begins.
+    /// The bar of `stage`, created when the stage begins.
     fn bar(&mut self, stage: Stage, length: u64, template: &str) -> &ProgressBar {
         if self.stage != stage {
             self.finish_stage();
             self.stage = stage;
-            // Told at once, then every few seconds.
+            // The first line after some seconds, then one every few seconds.
             self.last_line = Instant::now();
         }
         let (is_terminal, title) = (self.is_terminal, self.title.clone());
@@ -159,7 +159,7 @@ impl Screen {
         })
     }
 
-    /// A line for a log, now and then.
+    /// Prints a line every few seconds when stderr is no terminal.
     fn log(&mut self, text: impl FnOnce() -> String) {
         if !self.is_terminal && self.last_line.elapsed() >= LOG_EVERY {
             self.last_line = Instant::now();
@@ -168,7 +168,7 @@ impl Screen {
     }
 }
 
-/// How a bar looks, in characters that the terminal can show.
+/// The look of a bar, in characters that the terminal can show.
 fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateError> {
     let style = ProgressStyle::with_template(template)?;
     Ok(match console::only_ascii() {
@@ -184,7 +184,7 @@ const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_l
 const RUN_TEMPLATE: &str = "{prefix}{bar:20} {wide_msg}";
 
 impl Screen {
-    /// Something is under way that takes a moment.
+    /// Something of unknown length is under way.
     pub(crate) fn stage(&mut self, what: &str) {
         if self.is_terminal {
             let bar = self.bar(Stage::Working, 0, INDEX_TEMPLATE);
@@ -208,7 +208,7 @@ impl Screen {
                 });
             }
             engine::data::Progress::Indexing { tables, of } => {
-                let text = format!("loading: indexes, {tables} of {of} tables finished");
+                let text = format!("creating indexes: {tables} of {of} tables done");
                 let bar = self.bar(Stage::Preparing, u64::from(*of), ROWS_TEMPLATE);
                 if let Ok(style) = style(INDEX_TEMPLATE) {
                     bar.set_style(style);
@@ -219,13 +219,13 @@ impl Screen {
         }
     }
 
-    /// The data is there.
+    /// The data is ready.
     pub(crate) fn prepared(&mut self, prepared: &Prepared) {
         self.finish_stage();
         if prepared.loaded > 0 && self.detail == Detail::Seconds {
             let found = match prepared.found {
                 0 => String::new(),
-                found => format!("; {found} were there"),
+                found => format!("; {found} already existed"),
             };
             self.line(&format!(
                 "data: loaded {} tables, {} rows{found}",
@@ -234,7 +234,7 @@ impl Screen {
         }
     }
 
-    /// So many of the load's connections are open.
+    /// The number of connections that are open.
     pub(crate) fn connecting(&mut self, open: u32, users: u32) {
         let bar = self.bar(Stage::Connecting, u64::from(users), CONNECT_TEMPLATE);
         bar.set_position(u64::from(open));
@@ -245,7 +245,7 @@ impl Screen {
         }
     }
 
-    /// A second of the load is over.
+    /// A second of the load has passed.
     pub(crate) fn second(&mut self, second: &Second) {
         if second.phase == Phase::Drain {
             return self.finish_stage();
@@ -264,7 +264,7 @@ impl Screen {
         }
     }
 
-    /// The load has ended, and waits for running transactions.
+    /// The load has ended and waits for running transactions.
     pub(crate) fn draining(&mut self, running: usize) {
         let bar = self.bar(Stage::Draining, 0, INDEX_TEMPLATE);
         bar.set_message(format!("waiting for {running} running transactions"));

@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
 
-/// Ranks results of the same work.
+/// Ranks results of the same workload.
 pub(crate) fn rank(args: &ResultsArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let all = Kept::read_all(args, &screen)?;
@@ -25,9 +25,8 @@ pub(crate) fn rank(args: &ResultsArgs) -> Result<(), Failure> {
         });
     let entrants: Vec<Entrant<'_>> = entrants.collect();
     let ranking = Ranking::of(&entrants, &args.point, args.force).map_err(|error| {
-        let remedy = matches!(error, RankError::OtherWork { .. }).then_some(
-            "choose a point that all have with --point; --force ranks them all the same",
-        );
+        let remedy = matches!(error, RankError::OtherWork { .. })
+            .then_some("choose a point that all have with --point; --force ranks them anyway");
         Failure::new(Exit::Usage, error).remedy(remedy)
     })?;
     tell(&ranking, "rank", &args.answer, &screen)

@@ -1,4 +1,4 @@
-//! `dyno report RESULT`: the report from what is stored.
+//! `dyno report RESULT`: the report of a stored result.
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,14 @@ use crate::failure::{Exit, Failure};
 use crate::kept;
 use crate::progress::{Detail, Screen};
 
-/// Most numbers of all series that are read for a report, once for the loads and once for
-/// the monitors: more than a page can carry, and few enough for memory.
+/// The most numbers that a report reads of all series, once for the loads and once for the
+/// monitors: more than a page needs, and few enough for memory.
 const MOST_NUMBERS: usize = 2_000_000;
-/// So many of each trial at any rate.
+/// The fewest that it reads of each trial.
 const LEAST_NUMBERS: usize = 2_000;
 
-/// Writes the report of a result again, from what is undamaged in it: into the result, unless a
-/// directory or JSON is asked for.
+/// Writes the report of the undamaged parts of a result: into the result, unless the user wants a
+/// directory or JSON.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let kept = store::read_kept(&args.result)?;
@@ -45,7 +45,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
 }
 
-/// What a report shows besides the result itself.
+/// What a report shows besides the summaries.
 struct Stored {
     series: Vec<Vec<SeriesPoint>>,
     monitors: Vec<Vec<MonitorPoint>>,
@@ -81,7 +81,7 @@ impl Stored {
     }
 }
 
-/// Writes the report into its result, in every format; gives the page's path.
+/// Writes the report into its result, in every format; returns the page's path.
 pub(crate) fn write(
     dir: &ResultDir,
     result: &RunResult,
@@ -108,7 +108,7 @@ pub(crate) fn write(
     Ok(dir.write_report(names::REPORT, &page)?)
 }
 
-/// A part less is better than no report.
+/// An incomplete report is better than none.
 fn or_none<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
     read.unwrap_or_else(|error| {
         kept::damaged(&[error], screen);

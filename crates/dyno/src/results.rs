@@ -1,9 +1,10 @@
-//! What a run leaves: its directory, the report, and the summary on stdout.
+//! The results of a run: its directory, the report, and the summary on stdout.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lab::{Cause, Observer, Trial};
+use measure::event::NodeEvent;
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
 use measure::metric::MonitorPoint;
@@ -23,16 +24,16 @@ use crate::secrets::command_line;
 use crate::signals;
 use crate::thresholds::{self, Thresholds};
 
-/// A result that grows with each trial, and what is seen of it.
+/// A result that grows with each trial.
 pub(crate) struct Results {
     dir: ResultDir,
     result: RunResult,
     pub(crate) screen: Screen,
     /// The trial under way.
     current: Option<Files>,
-    /// What was noted; each server of each trial may say the same.
+    /// Notes that were shown: each server of each trial may cause the same one.
     noted: BTreeSet<String>,
-    /// What could not be kept.
+    /// Why something could not be stored.
     lost: Option<lab::Failure>,
 }
 
@@ -43,7 +44,7 @@ struct Files {
 }
 
 impl Files {
-    /// The summary comes last: where it is, all else of the trial is whole.
+    /// The summary comes last: if it exists, the trial is complete.
     fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
         for instance in self.instances.into_values() {
             instance.finish()?;
@@ -52,17 +53,17 @@ impl Files {
     }
 }
 
-/// What a result is about.
+/// The description of a result.
 pub(crate) struct About<'a> {
     pub(crate) title: &'a str,
     pub(crate) description: Option<&'a str>,
-    /// The text that describes the run, for the record.
+    /// The study as run, for the record.
     pub(crate) study: &'a str,
     pub(crate) design: Design,
 }
 
 impl Results {
-    /// Makes the directory; `places` are where databases will be.
+    /// Creates the directory; `places` are the directories of databases.
     pub(crate) fn create(
         out: Option<&Path>,
         about: About<'_>,
@@ -70,7 +71,7 @@ impl Results {
         screen: Screen,
     ) -> Result<Self, Failure> {
         let environment = environment(places);
-        // Nothing is measured yet: whatever fails is the place that was given.
+        // Nothing is measured yet: any failure is about the given directory.
         let dir = ResultDir::create(out, about.title, about.study, &environment)
             .map_err(|error| Failure::new(Exit::Usage, error))?;
         let result = RunResult {
@@ -89,8 +90,8 @@ impl Results {
         Ok(Self::with(dir, result, screen))
     }
 
-    /// Goes on with a result that was cut off; `here` is where, and `cautions` are what is
-    /// otherwise there than it was.
+    /// Continues an interrupted result; `here` is the present environment, and `cautions` are its
+    /// differences from the original one.
     pub(crate) fn resume(
         dir: &Path,
         design: Design,
@@ -109,7 +110,7 @@ impl Results {
             screen.line(&format!("note: {}", caution.seen));
             add(&mut result.findings, caution);
         }
-        // A search that goes on is told of when it is over.
+        // Searches are recorded when they end.
         result.searches.clear();
         Ok(Self::with(dir, result, screen))
     }
@@ -126,29 +127,28 @@ impl Results {
         }
     }
 
-    /// Looks at host and servers while nothing is under load, says how many things may
-    /// spoil what will be measured, and keeps what was found. `of` are the words that
-    /// have `dyno doctor` look at the same.
+    /// Checks host and servers before the load, shows the number of findings, and stores them.
+    /// `of` are the arguments with which `dyno doctor` shows the same findings.
     pub(crate) fn look(&mut self, trials: &[Trial], of: &[&str]) {
         let found = doctor::before(trials);
         if let Some(line) = doctor::in_a_line(&found, of) {
             self.screen.line(&format!("note: {line}"));
         }
-        // A result that is gone on with was begun on a host that was looked at, too.
+        // A resumed result has the findings of its first start, too.
         for finding in found {
             add(&mut self.result.findings, finding);
         }
         self.result.findings.sort_by_key(|finding| finding.level);
     }
 
-    /// Takes the directory away if nothing was measured.
+    /// Removes the directory if nothing was measured.
     pub(crate) fn discard_if_empty(self) {
         if self.result.trials.is_empty() && self.current.is_none() {
             self.dir.discard();
         }
     }
 
-    /// Where it is.
+    /// Its directory.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -157,18 +157,18 @@ impl Results {
         &self.result.trials
     }
 
-    /// Judges what was measured, and keeps what came of it.
+    /// Judges the results against the thresholds, and stores the judgments.
     pub(crate) fn judge(&mut self, thresholds: &Thresholds) -> Result<(), Failure> {
         self.result.thresholds = thresholds.judge(&self.result);
         Ok(self.dir.write_result(&self.result)?)
     }
 
-    /// A failure when a threshold was missed, or is undecided where that is to fail.
+    /// Fails if a threshold was not met, or is undecided and the user wants that to fail.
     pub(crate) fn outcome(&self, undecided: UndecidedArg) -> Result<(), Failure> {
         thresholds::outcome(&self.result, undecided)
     }
 
-    /// What a terminal shows of it: a screen, or all.
+    /// The text for a terminal: a summary, or everything.
     pub(crate) fn as_text(&self, all: bool) -> String {
         let sheet = match all {
             true => ::report::study::outline(&self.result),
@@ -177,15 +177,14 @@ impl Results {
         sheet.text(layout())
     }
 
-    /// The searches are over: no more trials are planned than were run.
+    /// The searches have ended: no further trials are planned.
     pub(crate) fn searched(&mut self) -> Result<(), Failure> {
         let trials = self.result.trials.len();
         self.result.design.trials = u32::try_from(trials).unwrap_or(u32::MAX);
         Ok(self.dir.write_result(&self.result)?)
     }
 
-    /// Shows what was found, then writes the report: one that cannot be written does not
-    /// cost the other.
+    /// Shows the text or the JSON, then writes the report, even if the first fails.
     pub(crate) fn conclude(&mut self, text: &str, as_json: bool) -> Result<(), Failure> {
         let shown = match as_json {
             true => self.print_json(),
@@ -198,15 +197,15 @@ impl Results {
         shown
     }
 
-    /// Prints the result for machines.
+    /// Prints the result as JSON.
     fn print_json(&self) -> Result<(), Failure> {
         let json = serde_json::to_string_pretty(&self.result)
             .map_err(|error| Failure::new(Exit::Internal, error))?;
         print_json(&json)
     }
 
-    /// What cannot be kept is told once, and the trial goes on: what it gives can
-    /// still be shown.
+    /// Stores something. The first failure is shown, and the trial continues: its results can still
+    /// be displayed.
     fn keep(&mut self, write: impl FnOnce(&mut Files) -> Result<(), StoreError>) {
         let Some(files) = self.current.as_mut().filter(|_| self.lost.is_none()) else {
             return;
@@ -218,19 +217,19 @@ impl Results {
     }
 }
 
-/// Where this process runs; `places` are where databases will be.
+/// The environment of this process; `places` are the directories of databases.
 pub(crate) fn environment(places: &[&Path]) -> Environment {
     host::fingerprint(env!("CARGO_PKG_VERSION"), &command_line(), places)
 }
 
-/// Adds a finding that is not there.
+/// Adds a finding that is new.
 fn add(findings: &mut Vec<Finding>, finding: Finding) {
     if !findings.contains(&finding) {
         findings.push(finding);
     }
 }
 
-/// What was kept until then is left.
+/// What was stored before remains.
 fn kept_so_far(error: StoreError) -> lab::Failure {
     lab::Failure::new(Cause::Interrupted, error)
 }
@@ -308,6 +307,10 @@ impl Observer for Results {
         self.keep(|files| files.trial.monitored(point));
     }
 
+    fn event(&mut self, event: &NodeEvent) {
+        self.screen.line(&format!("event: {event}"));
+    }
+
     fn draining(&mut self, running: usize) {
         self.screen.draining(running);
     }
@@ -316,10 +319,10 @@ impl Observer for Results {
         self.screen.finish_stage();
         let lost = self.lost.take();
         if let (Some(lost), Outcome::Completed) = (&lost, &summary.outcome) {
-            // Its files stop in the middle, so --resume must not take it for a whole one.
+            // Its files are incomplete, so --resume must run it again.
             let why = lost.message.lines().next().unwrap_or_default();
             summary.outcome = Outcome::Failed {
-                reason: format!("not all of it could be kept: {why}"),
+                reason: format!("it could not be stored completely: {why}"),
             };
         }
         let finished = match self.current.take() {
@@ -327,7 +330,7 @@ impl Observer for Results {
             None => Ok(()),
         };
         self.screen.trial_ended(&summary);
-        // One that is run again stands in its place.
+        // A repeated trial takes its original place.
         let before = |trial: &TrialSummary| trial.number < summary.number;
         let place = self.result.trials.partition_point(before);
         self.result.trials.insert(place, summary);

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let judged = results.judge(&thresholds);
     let concluded = results.conclude(&results.as_text(args.output.verbose), args.json);
-    // What ended the run says more than what that led to.
+    // The first error is the cause of the others.
     ended
         .and(searched)
         .and(judged)
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         .and(results.outcome(args.undecided))
 }
 
-/// The result directory: a new one, or one that was cut off.
+/// The result directory: a new one, or that of an interrupted run.
 fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Results, Failure> {
     let screen = Screen::of_trials(args.output.detail(Detail::Bar));
     let plan = &meant.plan;
@@ -94,16 +94,13 @@ fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Re
     Results::create(args.out.as_deref(), about, &places, screen)
 }
 
-/// The latest result of this study in the place where results go by default.
+/// The latest result of this study in the default directory.
 fn newest(text: &str) -> Result<std::path::PathBuf, Failure> {
     let results = store::ResultDir::in_default_place()?;
     let same = |dir: &std::path::PathBuf| store::read_study(dir).is_ok_and(|known| known == text);
     results.into_iter().rev().find(same).ok_or_else(|| {
-        Failure::new(
-            Exit::Usage,
-            "there is no result of this study to go on with",
-        )
-        .remedy(Some("name its directory with --out, or leave out --resume"))
+        Failure::new(Exit::Usage, "no result of this study found")
+            .remedy(Some("name its directory with --out, or leave out --resume"))
     })
 }
 
@@ -113,7 +110,7 @@ fn same_study(stored: &str, meant: &Meant, dir: &std::path::Path) -> Result<(), 
     }
     let message = format!("{} holds the result of another study", dir.display());
     let remedy = format!(
-        "run the study as it was, with the same --set: it is kept in {}",
+        "use the same study and the same --set as before; the study is stored in {}",
         dir.join(store::names::STUDY).display()
     );
     Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
@@ -124,7 +121,7 @@ fn leave_out_what_is_whole(trials: &mut Vec<Trial>, results: &Results) {
     trials.retain(|trial| !whole.contains(&trial.planned.number));
 }
 
-/// Says what will run, for how long, and where its results go.
+/// Prints what will run, for how long, and where its results go.
 fn announce(trials: &[Trial], results: &Results, meant: &Meant) {
     let screen = &results.screen;
     screen.line(&meant.plan.title);
@@ -133,7 +130,7 @@ fn announce(trials: &[Trial], results: &Results, meant: &Meant) {
     let (left, planned) = (trials.len(), meant.plan.trials.len());
     let what = match planned - left {
         0 => plan::work(planned, meant),
-        done => format!("{left} of {planned} trials are left, {done} are there, about"),
+        done => format!("{left} of {planned} trials remain, {done} are complete, about"),
     };
     screen.line(&format!(
         "{what} {time} under load; results go to {}",

@@ -1,4 +1,5 @@
-//! Passwords: where they come from, and where they must not stay.
+//! Passwords: where they come from, and what keeps them out of the process list, core dumps and
+//! results.
 
 use std::collections::BTreeMap;
 use std::env::VarError;
@@ -12,48 +13,44 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::failure::{Exit, Failure};
 
-/// The environment variable that holds the password of all servers that have none.
+/// The environment variable with the password of all servers whose URL has none.
 pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
-/// The one in which dyno hands itself the addresses of its command line that have passwords,
-/// with a space between them.
+/// The variable in which dyno hands the URLs with passwords of its command line to itself,
+/// separated by spaces.
 const ADDRESSES_VARIABLE: &str = "DYNO_ADDRESSES";
-/// How the addresses begin that can hold a password.
-const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
-/// The one way to keep what an address is for apart from a password in it.
-const SOCKET: &str = "?socket=";
-/// How dyno starts itself anew.
+/// How the path of a Unix socket begins in a URL; it may contain what looks like a password.
+const SOCKETS: [&str; 2] = ["?socket=", "?host=/"];
+/// The program that dyno re-executes.
 const SELF: &str = "/proc/self/exe";
 /// At this limit Linux writes no core dump, nor hands one to a program: see core(5).
 const NO_CORE_DUMP_BYTES: u64 = 1;
 const ELSEWHERE: &str = "give the password as DYNO_PASSWORD or with --option-file";
-/// Longest option file that is read.
+/// Maximum size of an option file.
 const OPTION_FILE_LIMIT_BYTES: u64 = 1 << 20;
 
-/// Keeps passwords in memory out of core dumps: dyno's, and those of what it starts.
+/// Keeps passwords out of core dumps of dyno and of its child processes.
 pub(crate) fn forbid_core_dumps() {
     let maximum = getrlimit(Resource::Core).maximum;
     let limit = Rlimit {
         current: Some(NO_CORE_DUMP_BYTES.min(maximum.unwrap_or(NO_CORE_DUMP_BYTES))),
         maximum,
     };
-    // A limit may always be lowered.
+    // Lowering a limit always succeeds.
     let _ = setrlimit(Resource::Core, limit);
 }
 
-/// Starts dyno anew when its command line holds a password, with the addresses in
-/// the environment instead: other users can read a command line (`ps`), but not
-/// an environment.
+/// Re-executes dyno if its command line contains a password, with the URLs in the environment
+/// instead: other users can read a command line (`ps`), but not an environment.
 ///
 /// # Errors
-/// When a password cannot be told from the rest of its address, when dyno cannot be
-/// started anew, and when an address is on the command line with two passwords, or with one
-/// and without: what is left of it does not tell which is meant. dyno must end then, and the
-/// command line with it.
+/// When a password cannot be told from the rest of its URL, when dyno cannot be re-executed, and
+/// when a URL is on the command line with two passwords, or with one and without: the remainder is
+/// ambiguous. dyno must exit then, and its command line with it.
 pub(crate) fn leave_argv() -> Result<(), Failure> {
     let mut addresses = Vec::new();
     let mut arguments = Vec::new();
     for argument in std::env::args_os() {
-        // No address is written like what is not Unicode.
+        // A URL is always Unicode.
         let clean = match argument.to_str() {
             Some(text) => {
                 let (clean, found) = without_passwords(text)?;
@@ -82,7 +79,7 @@ pub(crate) fn leave_argv() -> Result<(), Failure> {
     Err(Failure::new(Exit::Usage, message).remedy(Some(ELSEWHERE)))
 }
 
-/// The password that the environment holds.
+/// The password in the environment.
 ///
 /// # Errors
 /// When it is not Unicode.
@@ -97,7 +94,7 @@ pub(crate) fn password_of_environment() -> Result<Option<String>, Failure> {
     }
 }
 
-/// The password that was typed with this address on the command line.
+/// The password that this URL had on the command line.
 pub(crate) fn typed_password(url: &str) -> Option<String> {
     password_among(&std::env::var(ADDRESSES_VARIABLE).ok()?, url)
 }
@@ -108,16 +105,15 @@ fn password_among(addresses: &str, url: &str) -> Option<String> {
     addresses.find(|known| known.clean == wanted)?.password()
 }
 
-/// The addresses that have a password, in a line; `None` where none has.
+/// The URLs with passwords in one line; `None` if there are none.
 fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     for address in addresses {
-        let whole = address.whole.to_string();
-        let before = known.insert(address.clean, whole.clone());
-        if before.is_some_and(|before| before != whole) {
-            let message = "an address is on the command line with different passwords";
-            let remedy = "write it with its passwords into the study file, where each server keeps \
-                          its own and whose copy in the result has none";
+        let before = known.insert(address.clean, address.whole.clone());
+        if before.is_some_and(|before| before != address.whole) {
+            let message = "a URL is on the command line with different passwords";
+            let remedy = "put the URLs and their passwords into the study file, whose copy in the \
+                          result has no passwords";
             return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
         }
     }
@@ -126,22 +122,26 @@ fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
     Ok((!addresses.is_empty()).then(|| addresses.join(" ")))
 }
 
-/// The argument without the passwords of the addresses in it, and these addresses.
+/// The argument without the passwords of the URLs in it, and these URLs.
 ///
 /// # Errors
-/// When an address may hold a password that is not where one belongs.
+/// When a URL may hold a password in an unexpected place.
 fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> {
     let lower = argument.to_ascii_lowercase();
-    let starts = SCHEMES
-        .iter()
-        .flat_map(|scheme| lower.match_indices(scheme));
-    let mut starts: Vec<usize> = starts.map(|(at, _)| at).collect();
+    // A URL without a server can hold no password.
+    let mut engines = engine::ENGINES.to_vec();
+    engines.retain(|engine| engine.in_process().is_none());
+    let schemes = engines.iter().flat_map(|engine| engine.schemes());
+    let mut starts: Vec<usize> = Vec::new();
+    for scheme in schemes.map(|scheme| format!("{scheme}://")) {
+        starts.extend(lower.match_indices(&scheme).map(|(at, _)| at));
+    }
     starts.sort_unstable();
     let ends = starts.iter().skip(1).copied().chain([argument.len()]);
     let mut clean = argument[..starts.first().copied().unwrap_or(argument.len())].to_owned();
     let mut addresses = Vec::new();
     for (start, end) in starts.iter().copied().zip(ends) {
-        // In a list each address ends with the quote before it; alone it takes the rest.
+        // In a list, each URL ends with the quote that it began with; otherwise it takes the rest.
         let quote = argument[..start].chars().next_back();
         let quote = quote.filter(|character| matches!(character, '"' | '\''));
         let piece = &argument[start..end];
@@ -151,10 +151,10 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> 
         };
         let address = Address::parse(url);
         let rest = match &address {
-            Some(address) if address.has_password() => &address.clean,
+            Some(address) if address.password.is_some() => &address.clean,
             _ => url,
         };
-        // What a URL's reader leaves out would not be in the password.
+        // A URL parser drops these characters, also from the password.
         let is_changed = url.contains(['\t', '\n', '\r']);
         if may_hold_password(rest) || (is_changed && may_hold_password(url)) {
             return Err(unreadable_password());
@@ -166,46 +166,70 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> 
     Ok((clean, addresses))
 }
 
-/// Whether there is something like `user:password@` in an address, wherever.
+/// Whether something like `user:password@` is anywhere in a URL.
 fn may_hold_password(url: &str) -> bool {
-    let url = url.split_once(SOCKET).map_or(url, |(before, _)| before);
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    if query.split('&').any(|pair| pair.starts_with("password=")) {
+        return true;
+    }
+    let socket = SOCKETS.iter().find_map(|socket| url.split_once(socket));
+    let url = socket.map_or(url, |(before, _)| before);
     let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
     let before_at = after_scheme.rsplit_once('@').map(|(before, _)| before);
     before_at.is_some_and(|before| before.contains(':'))
 }
 
 fn unreadable_password() -> Failure {
-    let message = "cannot parse an address on the command line, so its password would remain visible to other users";
+    let message = "cannot parse a URL on the command line, so its password would remain visible to other users";
     let remedy = format!(
-        "percent-encode special characters in the password (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {ELSEWHERE}"
+        "write it before the host (user:password@host) and percent-encode special characters in it (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {ELSEWHERE}"
     );
     Failure::new(Exit::Usage, message).remedy(Some(&remedy))
 }
 
-/// The address of a server.
+/// The URL of a server.
 struct Address {
-    whole: url::Url,
+    whole: String,
     /// Without the password.
     clean: String,
+    /// Percent-encoded.
+    password: Option<String>,
 }
 
 impl Address {
     fn parse(url: &str) -> Option<Self> {
-        let whole = url::Url::parse(url).ok()?;
+        let Ok(whole) = url::Url::parse(url) else {
+            return Self::parse_without_host(url);
+        };
         let mut clean = whole.clone();
-        // Of an address without a host, which can have none.
+        // Fails only for a URL without a host, which has no password.
         let _ = clean.set_password(None);
-        let clean = clean.into();
-        Some(Self { whole, clean })
+        Some(Self {
+            password: whole.password().map(str::to_owned),
+            whole: whole.into(),
+            clean: clean.into(),
+        })
     }
 
-    fn has_password(&self) -> bool {
-        self.whole.password().is_some()
+    /// `scheme://user:password@/database?host=/directory`, as libpq writes a Unix socket.
+    fn parse_without_host(url: &str) -> Option<Self> {
+        let (scheme, rest) = url.split_once("://")?;
+        let (account, place) = rest.split_once("@/")?;
+        let is_unclear = |c: char| c.is_whitespace() || "/?#@".contains(c);
+        if account.contains(is_unclear) || place.contains(char::is_whitespace) {
+            return None;
+        }
+        let (user, password) = account.split_once(':').unwrap_or((account, ""));
+        Some(Self {
+            whole: url.to_owned(),
+            clean: format!("{scheme}://{user}@/{place}"),
+            password: (!password.is_empty()).then(|| password.to_owned()),
+        })
     }
 
-    /// Decoded the way the URL's reader would.
+    /// Percent-decoded.
     fn password(&self) -> Option<String> {
-        let password = percent_decode_str(self.whole.password()?);
+        let password = percent_decode_str(self.password.as_deref()?);
         Some(password.decode_utf8_lossy().into_owned())
     }
 }
@@ -273,8 +297,8 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// A value without the quotes around it and with its escape sequences read, as MySQL's
-/// programs do.
+/// A value without its quotes and with its escape sequences replaced, as the database's own
+/// programs read it.
 fn option_value(text: &str) -> String {
     let quoted = ['"', '\'']
         .into_iter()
@@ -300,7 +324,7 @@ fn option_value(text: &str) -> String {
     value
 }
 
-/// The command line for the record, without what looks like a secret.
+/// The command line for the record, without secrets.
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1);
     let words = words.map(|word| quoted(&without_secrets(&word.to_string_lossy())));
@@ -308,7 +332,7 @@ pub(crate) fn command_line() -> String {
     words.join(" ")
 }
 
-/// A word of the command line; of `KEY=VALUE` with the key of a secret only the key.
+/// A word of the command line; the value of a secret key is hidden.
 fn without_secrets(word: &str) -> String {
     let names_secret = |key: &str| {
         let pair = format!("{key}=1");
@@ -321,7 +345,7 @@ fn without_secrets(word: &str) -> String {
     }
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain =
         |character: char| character.is_ascii_alphanumeric() || "-_./:=@,%+".contains(character);
@@ -332,144 +356,4 @@ pub(crate) fn quoted(word: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_are_taken_out_of_addresses() {
-        for (argument, clean, passwords) in [
-            (
-                "mysql://u:p%40+&=w@h:1/x",
-                "mysql://u@h:1/x",
-                &[Some("p@+&=w")][..],
-            ),
-            (
-                "server.url=MySQL://u:p@h/x",
-                "server.url=mysql://u@h/x",
-                &[Some("p")],
-            ),
-            (
-                "sweep.server.url=[\"mysql://u:p@h/x\", 'mysql://v:q@i/y', \"mysql://w@j/z\"]",
-                "sweep.server.url=[\"mysql://u@h/x\", 'mysql://v@i/y', \"mysql://w@j/z\"]",
-                &[Some("p"), Some("q"), None],
-            ),
-            ("mariadb://u:p@h/x", "mariadb://u@h/x", &[Some("p")]),
-            (
-                "x=[\"mariadb://u:p@h/x\", \"mysql://v:q@i/y\", \"mariadb://w:r@j/z\"]",
-                "x=[\"mariadb://u@h/x\", \"mysql://v@i/y\", \"mariadb://w@j/z\"]",
-                &[Some("p"), Some("q"), Some("r")],
-            ),
-            ("mysql://u@h/x", "mysql://u@h/x", &[None]),
-            ("--json", "--json", &[]),
-        ] {
-            let (without, addresses) = without_passwords(argument).unwrap();
-            let found: Vec<_> = addresses.iter().map(Address::password).collect();
-            let passwords: Vec<_> = passwords.iter().map(|p| p.map(str::to_owned)).collect();
-            assert_eq!((without.as_str(), found), (clean, passwords));
-        }
-    }
-
-    #[test]
-    fn what_may_be_a_password_and_is_none_is_refused() {
-        for argument in [
-            "mysql://u:p/w@h/x",
-            "mysql://u:12/34@h/x",
-            "mysql://u:12#34@h/x",
-            "mysql://u:12?34@h/x",
-            "mysql://u:p#w@h/x",
-            "mysql://u:p\tw@h/x",
-            "server.url=MariaDB://u:p?w@h/x",
-            "sweep.server.url=[\"mysql://u:p@h/x\", \"mysql://v:q#r@i/y\"]",
-        ] {
-            let refused = without_passwords(argument).map(|(clean, _)| clean);
-            assert!(refused.is_err(), "{argument}: {refused:?}");
-        }
-        for argument in [
-            "mysql://u@h:99999/x",
-            "mysql://u@h:3306/x?socket=/tmp/a@b.sock",
-            "mysql:/u@h:1",
-        ] {
-            let (clean, _) = without_passwords(argument).unwrap();
-            assert_eq!(clean, argument);
-        }
-    }
-
-    #[test]
-    fn a_password_is_of_the_address_that_it_was_typed_with() {
-        let of = |addresses: &[&str]| {
-            let addresses = addresses.iter().filter_map(|url| Address::parse(url));
-            handed_on(addresses.collect()).map_err(|failure| failure.message().to_owned())
-        };
-        assert_eq!(of(&[]), Ok(None));
-        assert_eq!(of(&["mysql://u@h/x", "mysql://v@h/x"]), Ok(None));
-        let different = ["mysql://u:one@h/x", "mysql://u@h/y", "mysql://v:p%20q@i/x"];
-        let handed_on = of(&different).unwrap().unwrap();
-        for (url, password) in [
-            ("mysql://u@h/x", Some("one")),
-            ("MySQL://v@i/x", Some("p q")),
-            ("mysql://u@h/y", None),
-            ("mysql://u@i/x", None),
-        ] {
-            let found = password_among(&handed_on, url);
-            assert_eq!(found.as_deref(), password, "{url}");
-        }
-        for other in ["mysql://u:two@h/x", "mysql://u@h/x"] {
-            let refused = of(&["mysql://u:one@h/x", other]).unwrap_err();
-            assert!(refused.contains("different passwords"), "{refused}");
-        }
-    }
-
-    #[test]
-    fn the_record_holds_no_secret() {
-        for (word, kept) in [
-            (
-                "server.config.report_password=a b'c",
-                "server.config.report_password=***",
-            ),
-            (
-                "--set=server.config.s3-secret-key=x y",
-                "--set=server.config.s3-secret-key=***",
-            ),
-            ("mysql://u:p@h/x", "mysql://u:***@h/x"),
-            ("load.time=5s", "load.time=5s"),
-        ] {
-            assert_eq!(without_secrets(word), kept);
-        }
-    }
-
-    #[test]
-    fn an_option_file_gives_user_and_password() {
-        let text = "[mysqld]\nuser=mysql\n[client]\n# x\nuser = bench\npassword=\"s p\"\n[other]\npassword=no";
-        let file = OptionFile::parse(text);
-        assert_eq!(file.user.as_deref(), Some("bench"));
-        assert_eq!(file.password.as_deref(), Some("s p"));
-    }
-
-    /// What MySQL's and MariaDB's `my_print_defaults --show client` make of the same lines.
-    #[test]
-    fn an_option_file_is_read_as_by_mysqls_programs() {
-        for (written, meant) in [
-            ("plain", "plain"),
-            ("a=b;c", "a=b;c"),
-            ("a#b", "a"),
-            ("a # b", "a"),
-            ("\"a#b\"", "a#b"),
-            ("'a#b' # c", "a#b"),
-            ("\"a\\\"#b\"", "a\"#b"),
-            ("\"'a'\"", "'a'"),
-            ("\"a'", "\"a'"),
-            ("a\\\\b\\sc\\td\\x", "a\\b c\td\\x"),
-            ("' a '", " a "),
-            ("", ""),
-        ] {
-            let file = OptionFile::parse(&format!("[client]\npassword = {written}\n"));
-            assert_eq!(file.password.as_deref(), Some(meant), "{written}");
-        }
-    }
-
-    #[test]
-    fn the_recorded_command_can_be_typed_again() {
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted("--rows=5"), "--rows=5");
-    }
-}
+mod tests;

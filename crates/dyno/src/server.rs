@@ -1,4 +1,4 @@
-//! How the user says to reach a database.
+//! How to reach a database and log in.
 
 use client::{ServerPublicKey, TlsMode, TlsOptions};
 use lab::{Access, Database, Lab};
@@ -9,7 +9,7 @@ use crate::cli::LoginArgs;
 use crate::failure::{Exit, Failure};
 use crate::secrets::{self, OptionFile};
 
-/// Makes sure that somebody answers at a URL.
+/// Opens the database at a URL.
 pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Failure> {
     let engine = engine::of_url(url)
         .ok()
@@ -28,7 +28,7 @@ pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Fa
     Ok(lab.open(url, &access)?)
 }
 
-/// How to log in as the command line says.
+/// How to log in according to the command line.
 pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
     let file = args.option_file.as_deref();
     let file = file.map(OptionFile::read).transpose()?.unwrap_or_default();
@@ -36,7 +36,7 @@ pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
     with_login(&login, file)
 }
 
-/// How to log in as a study says.
+/// How to log in according to a study.
 pub(crate) fn access_of_study(login: &LoginSpec) -> Result<Access, Failure> {
     with_login(login, OptionFile::default())
 }

@@ -13,29 +13,29 @@ use signal_hook::low_level;
 use crate::console::tell;
 use crate::failure::{Exit, Failure};
 
-/// What comes sooner after the first signal belongs to it: `timeout` sends one to its child
-/// and one to the child's group, a terminal that closes sends several.
+/// Signals that arrive this soon after the first belong to it: `timeout` sends one to its child
+/// and one to the child's group; a terminal that closes sends several.
 const ECHO: Duration = Duration::from_millis(500);
 /// How long a terminal may take for the last line, before the process ends without it.
 const LAST_LINE_LIMIT: Duration = Duration::from_millis(200);
 
-/// Where the results of this process are.
+/// The result directory of this process.
 static RESULTS: OnceLock<PathBuf> = OnceLock::new();
 
-/// Where a second signal, which ends the process at once, says that results were left.
+/// Sets the result directory that is named when a second signal ends the process.
 pub(crate) fn results_are_in(directory: &Path) {
     // A process has one result directory.
     let _ = RESULTS.set(directory.to_owned());
 }
 
-/// A flag that becomes true at the first signal; a second one ends the process. What is
-/// ignored from the start stays so, except for SIGTERM: `nohup` means it with SIGHUP, a shell
-/// with the SIGINT of what it runs in the background.
+/// A flag that becomes true at the first signal; a second one ends the process. Signals that are
+/// ignored at the start stay ignored, except SIGTERM: `nohup` ignores SIGHUP on purpose, and a
+/// shell the SIGINT of background processes.
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Internal, format!("cannot catch signals: {error}"))
     };
-    let mut signals = Signals::new(heeded()).map_err(failed)?;
+    let mut signals = Signals::new(caught()).map_err(failed)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
     let listen = move || {
@@ -53,7 +53,7 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     Ok(interrupted)
 }
 
-/// Ends the process, with a last line where that can be written.
+/// Ends the process, with a last line if it can be written.
 fn leave() {
     let line = match RESULTS.get() {
         Some(directory) => format!(
@@ -73,8 +73,8 @@ fn leave() {
     low_level::exit(Exit::Interrupted as i32);
 }
 
-fn heeded() -> Vec<i32> {
-    // Without /proc, nothing is known to be ignored.
+fn caught() -> Vec<i32> {
+    // Without /proc, no signal is taken to be ignored.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = ignored(&status);
     let mut signals = vec![SIGTERM];

@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
 
-/// Plans servers from what one gave with each number of instances.
+/// Calculates the number of servers from the throughput with each number of instances.
 pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let kept = Kept::read(&args.result, &screen)?;
@@ -20,8 +20,8 @@ pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
     };
     let sizing = Sizing::of(&kept.result, &question).map_err(|error| {
         let remedy = error.wants_efficiency().then_some(
-            "give the efficiency: with --efficiency 0.9 each server adds nine tenths of what one \
-             gives alone",
+            "give the efficiency: with --efficiency 0.9, each further server adds 90 % of the \
+             throughput of a single one",
         );
         Failure::new(Exit::Usage, error).remedy(remedy)
     })?;

@@ -1,4 +1,4 @@
-//! From a study file to the trials that the laboratory runs.
+//! Turns a study file into the trials that the laboratory runs.
 
 use lab::{Lab, Manner, Place, Trial};
 use measure::column::full_name;
@@ -14,9 +14,9 @@ use crate::failure::{Exit, Failure};
 use crate::server;
 use crate::thresholds;
 
-/// Longest study file that is read: one more byte than `study` accepts.
+/// The most bytes of a study file that are read: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
-/// A study, and what it means.
+/// A study and its plan.
 pub(crate) struct Meant {
     pub(crate) study: Study,
     pub(crate) plan: Plan,
@@ -33,7 +33,7 @@ impl Meant {
         Ok(Self { study, plan, text })
     }
 
-    /// What is planned, for the record.
+    /// The plan, for the record.
     pub(crate) fn design(&self) -> Design {
         let plan = &self.plan;
         let planned = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
@@ -63,12 +63,12 @@ impl Meant {
         trials.iter().any(|trial| trial.load.find_max.is_some())
     }
 
-    /// The trials, with every server that runs already reached once.
+    /// The trials; connects to every server that is already running.
     pub(crate) fn trials(&self, lab: &Lab) -> Result<Vec<Trial>, Failure> {
         self.placed(|url, login| reach(url, login, lab))
     }
 
-    /// The same, but no file of a database is opened: an engine in process would create it.
+    /// The same without opening database files, which an engine in process would create.
     pub(crate) fn trials_without_files(&self, lab: &Lab) -> Result<Vec<Trial>, Failure> {
         self.placed(|url, login| {
             let engine = engine::of_url(url.expose()).ok();
@@ -101,7 +101,7 @@ impl Meant {
         Ok(trials)
     }
 
-    /// What a trial of the plan means for the laboratory.
+    /// A trial of the plan as the laboratory runs it.
     pub(crate) fn trial(
         &self,
         planned: &plan::Trial,
@@ -130,7 +130,7 @@ impl Meant {
         Ok(trial)
     }
 
-    /// A failure of the laboratory, at its place in the study where it has one.
+    /// A failure of the laboratory, with the place in the study that caused it.
     pub(crate) fn located(&self, failure: lab::Failure) -> Failure {
         let Some(span) = failure.span else {
             return failure.into();
@@ -149,7 +149,7 @@ impl Meant {
     }
 }
 
-/// What a study has dyno start.
+/// The place of a server that dyno starts.
 fn started(spec: &EngineSpec) -> Place {
     match engine::by_name(&spec.engine).and_then(engine::Engine::in_process) {
         Some(engine) => Place::Temporary(engine),
@@ -157,7 +157,7 @@ fn started(spec: &EngineSpec) -> Place {
     }
 }
 
-/// Makes sure that a server that is already running answers.
+/// Connects to a server that is already running.
 fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Place, Failure> {
     let access = server::access_of_study(login)?;
     Ok(Place::Given(server::open(url.expose(), &access, lab)?))
@@ -206,7 +206,7 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
         .and_then(|file| file.take(READ_LIMIT_BYTES).read_to_string(&mut text))
         .map_err(|error| {
             usage(format!("cannot read the study {path}: {error}")).remedy(Some(
-                "give the path of a study file, like studies/quickstart.toml",
+                "give the path of a study file, such as studies/quickstart.toml",
             ))
         })?;
     let overrides: Vec<(&str, &str)> = args
@@ -225,10 +225,13 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
     Ok(study)
 }
 
-/// What to write in place of a column that does not exist.
+/// What to write instead of an unknown column.
 pub(crate) fn unknown_column(column: &str) -> Option<String> {
     if measure::column::is_known(&full_name(column)) {
         return None;
+    }
+    if let Some(present) = engine::renamed_metric(column) {
+        return Some(format!("it is now called `{present}`"));
     }
     let names = measure::column::all_names();
     Some(

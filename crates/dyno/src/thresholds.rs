@@ -1,4 +1,4 @@
-//! What the numbers of a run have to be, and what they are relative to.
+//! The thresholds of a run, and the baseline that they refer to.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
 use crate::study_file::{Meant, unknown_column};
 
-/// Thresholds that are named where dyno ends; the report has all.
+/// The most thresholds that are listed when dyno ends; the report has all.
 const MOST_NAMED: usize = 5;
 
-/// The thresholds of a run.
+/// The thresholds of a run and their baseline.
 pub(crate) struct Thresholds {
     list: Vec<Threshold>,
     base: Base,
@@ -31,8 +31,7 @@ enum Base {
 }
 
 impl Thresholds {
-    /// Those of a study; a result that is named on the command line speaks instead of
-    /// the study's variant.
+    /// Those of a study; a baseline on the command line replaces the study's variant.
     pub(crate) fn of_study(meant: &Meant, baseline: Option<&Path>) -> Result<Self, Failure> {
         let mut list = Vec::new();
         for spec in &meant.plan.thresholds {
@@ -42,7 +41,7 @@ impl Thresholds {
             if threshold.is_relative() && !has_base {
                 let error = meant.study.error_at(
                     spec.condition.span,
-                    "there is no baseline",
+                    "no baseline given",
                     "name a variant: baseline = \"…\" under [thresholds], or another result: dyno run --baseline RESULT",
                 );
                 return Err(Failure::new(Exit::Usage, error));
@@ -53,8 +52,8 @@ impl Thresholds {
         if let (false, Some(name)) = (is_relative, &meant.plan.baseline) {
             let error = meant.study.error_at(
                 name.span,
-                "no threshold is relative to the baseline",
-                "take it out, or write for example \"tps\" = \">= 0.95 * baseline\"",
+                "no threshold refers to the baseline",
+                "remove it, or write for example \"tps\" = \">= 0.95 * baseline\"",
             );
             return Err(Failure::new(Exit::Usage, error));
         }
@@ -69,12 +68,12 @@ impl Thresholds {
         })
     }
 
-    /// Those of a command line.
+    /// Those of the command line.
     pub(crate) fn of_bench(list: &[Threshold], baseline: Option<&Path>) -> Result<Self, Failure> {
         let relative = list.iter().find(|threshold| threshold.is_relative());
         if let (Some(threshold), None) = (relative, baseline) {
-            let message = format!("there is no baseline for the threshold `{threshold}`");
-            let remedy = "name another result: --baseline RESULT";
+            let message = format!("no baseline given for the threshold `{threshold}`");
+            let remedy = "add --baseline RESULT";
             return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
         }
         let base = match result(baseline, relative.is_some())? {
@@ -87,7 +86,7 @@ impl Thresholds {
         })
     }
 
-    /// Says before anything runs which points will have nothing to be compared with.
+    /// Prints before the run which points have no counterpart in the baseline.
     pub(crate) fn note_what_is_missing(&self, trials: &[Trial], screen: &Screen) {
         let Base::Result(base) = &self.base else {
             return;
@@ -100,13 +99,13 @@ impl Thresholds {
             if !noted.contains(&&trial.planned.point) {
                 noted.push(&trial.planned.point);
                 screen.line(&format!(
-                    "note: {why}; thresholds relative to it will be missed there"
+                    "note: {why}; thresholds that refer to the baseline will fail there"
                 ));
             }
         }
     }
 
-    /// Whether each was kept at each point.
+    /// Judges each threshold at each point.
     pub(crate) fn judge(&self, result: &RunResult) -> Vec<Judgement> {
         let baseline = match &self.base {
             Base::None => Baseline::None,
@@ -117,7 +116,7 @@ impl Thresholds {
     }
 }
 
-/// Why a baseline has nothing to compare a trial with; its engine is known later.
+/// Why a trial cannot be compared with a baseline; its engine is not known yet.
 fn nothing_to_compare(trial: &Trial, base: &RunResult) -> Option<String> {
     let plan::Trial { point, label, .. } = &trial.planned;
     let same = |known: &&TrialSummary| {
@@ -131,16 +130,18 @@ fn nothing_to_compare(trial: &Trial, base: &RunResult) -> Option<String> {
         true => String::new(),
         false => format!(" at {label}"),
     };
-    Some(format!("the baseline did other work{place}: {other}"))
+    Some(format!(
+        "the baseline ran a different workload{place}: {other}"
+    ))
 }
 
-/// The result that thresholds are relative to.
+/// The result that thresholds refer to.
 fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>>, Failure> {
     let Some(dir) = dir else {
         return Ok(None);
     };
     if !is_relative {
-        let message = "--baseline has no effect: no threshold is relative to it";
+        let message = "--baseline has no effect: no threshold refers to it";
         let remedy = "write for example 'tps >= 0.95 * baseline', or leave it out";
         return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
     }
@@ -148,7 +149,7 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>
     Ok(Some(Box::new(kept.result)))
 }
 
-/// A failure when a threshold was missed, or is undecided where that is to fail.
+/// Fails if a threshold was not met, or is undecided and the user wants that to fail.
 pub(crate) fn outcome(result: &RunResult, undecided: UndecidedArg) -> Result<(), Failure> {
     let misses = ::report::thresholds::misses(result);
     let (failed, remedy) = match undecided {

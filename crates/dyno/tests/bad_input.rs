@@ -212,7 +212,7 @@ fn a_command_line_that_makes_no_sense() {
         assert!(!refused.out().exists(), "{words}");
     }
     for (url, text) in [
-        ("postgres://h/x", "postgres://h/x"),
+        ("oracle://h/x", "oracle://h/x"),
         ("nonsense", "nonsense"),
         ("sqlite:x?journal_mode=wall", "journal_mode=wall"),
         ("mysql://root@127.0.0.1/x?sokcet=/y", "only socket= is"),

@@ -94,7 +94,7 @@ impl Folder {
             let done = self.run(command).succeeds();
             assert!(done.stderr.contains(texts[0]), "{}", done.shown());
             assert!(
-                done.stderr.contains("warning: left out: "),
+                done.stderr.contains("warning: skipped: "),
                 "{}",
                 done.shown()
             );
@@ -205,12 +205,12 @@ fn the_steps_of_a_search_are_no_points_to_compare() {
         json.insert("searches".into(), search);
     });
     for command in ["compare", "size"] {
-        let texts = ["of a search for the highest rate", "dyno report"];
+        let texts = ["the result of a search for the highest rate", "dyno report"];
         folder.run(command).fails(USAGE, &texts);
     }
     for command in ["rank", "history"] {
         let done = folder.run(command).succeeds();
-        let words = "of a search for the highest rate";
+        let words = "the result of a search for the highest rate";
         assert!(done.stderr.contains(words), "{}", done.shown());
     }
     folder.run("report").succeeds();

@@ -36,7 +36,7 @@ fn data_is_loaded_where_it_is_missing_and_kept_where_it_is() {
         "SELECT COUNT(*) FROM prepares.sbtest1 UNION ALL SELECT COUNT(*) FROM prepares.sbtest2";
     assert_eq!(server.sql(count).concat(), ["500", "500"]);
     let again = bench("--prepare only").succeeds();
-    assert!(again.stderr.contains("all 2 tables were there"));
+    assert!(again.stderr.contains("all 2 tables already exist"));
     server.sql("UPDATE prepares.sbtest1 SET pad = 'mine' WHERE id = 1");
     let missing = bench("--prepare missing").succeeds();
     assert!(!missing.stderr.contains("loaded"), "{}", missing.stderr);

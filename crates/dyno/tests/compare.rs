@@ -130,7 +130,7 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
     fails(
         &["hw", "other"],
         "",
-        &["not of the same work: tables: 4 / 100", "--force"],
+        &["ran different workloads: tables: 4 / 100", "--force"],
     );
     let forced = compare(path, &["hw", "other"], "--force").succeeds();
     assert!(forced.stdout.contains("-4.69"), "{}", forced.shown());

@@ -55,7 +55,7 @@ fn what_means_something_else_is_answered_with_what_to_write() {
         ("--percentile=99", "--threshold 'p99 < 20'"),
         ("--report-interval=1", "every second"),
         ("--rand-spec-pct=5", "--distribution special:pct=1"),
-        ("--histogram", "keeps the histograms"),
+        ("--histogram", "stores a histogram"),
         ("--db-driver=mysql", "mysql://"),
         ("--db-ps-mode=disable", "--protocol text"),
         ("--verbosity=5", "--verbose"),

@@ -65,7 +65,7 @@ impl Killed {
         let first = clean();
         assert!(first.stdout.contains("freed"), "{}", first.shown());
         self.leaves_nothing();
-        assert!(clean().stdout.contains("nothing was left behind"));
+        assert!(clean().stdout.contains("nothing to clean up"));
     }
 
     /// The next run leaves nothing either, and is not disturbed.

@@ -36,14 +36,14 @@ fn more_than_this_host_has_is_refused_with_the_numbers() {
             "smaller buffer pools",
         ),
     ] {
-        let texts = ["the study needs", what, "are there", remedy];
+        let texts = ["the study needs", what, "is available", remedy];
         let done = Program::study(STUDY).args(words).run();
         let done = done.fails(USAGE, &texts);
         assert!(!done.out().exists());
         let study = done.dir().join("study.toml").display().to_string();
         let plan = Program::new().arg("plan").arg(&study).args(words).run();
         let plan = plan.fails(USAGE, &texts);
-        assert!(plan.stdout.contains("at most"), "{}", plan.shown());
+        assert!(plan.stdout.contains("up to"), "{}", plan.shown());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Studies that were cut off, and gone on with.
+//! Interrupted studies that are resumed.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -115,7 +115,7 @@ fn a_killed_study_goes_on_with_the_trial_it_was_in() {
     assert!(before.keys().any(|path| path.ends_with("trial.json")));
     let done = resumed(STUDY, &cut, &cache).run().succeeds();
     assert!(
-        done.stderr.contains("2 of 3 trials are left, 1 are there"),
+        done.stderr.contains("2 of 3 trials remain, 1 are complete"),
         "{}",
         done.shown()
     );
@@ -128,7 +128,7 @@ fn a_killed_study_goes_on_with_the_trial_it_was_in() {
     // There is nothing more to do, and nothing is lost by asking.
     let again = resumed(STUDY, &cut, &cache).run().succeeds();
     assert!(
-        again.stderr.contains("0 of 3 trials are left"),
+        again.stderr.contains("0 of 3 trials remain"),
         "{}",
         again.shown()
     );

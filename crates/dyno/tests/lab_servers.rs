@@ -14,6 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use common::{Cache, Finished, Program, wait_until};
+use measure::event::Happening;
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
 use rustix::process::Signal;
@@ -263,6 +264,14 @@ fn a_server_that_is_killed_in_the_middle_of_a_trial() {
     let dir = second_trial(&done);
     let trial = store::read_trial(&dir).unwrap().unwrap();
     assert!(trial.transactions.count > 0);
+    let [death] = trial.events.as_slice() else {
+        panic!("{:?}", trial.events)
+    };
+    assert_eq!((death.node, death.what), (2, Happening::Died));
+    assert!(
+        death.at_s > 0.0 && death.reason.contains("signal 9"),
+        "{death:?}"
+    );
     assert!(!store::read_series(&dir).unwrap().is_empty());
     for name in ["my.cnf", "error.log"] {
         assert!(dir.join("servers/2").join(name).exists(), "{name}");

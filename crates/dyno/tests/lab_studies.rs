@@ -110,7 +110,7 @@ fn assert_is_watched(trial: &TrialSummary, dir: &Path) {
     let mut names = vec!["cpu.user".to_owned(), "generator.cpu".to_owned()];
     for number in 1..=trial.setup.topology.instances {
         names.push(format!("server[{number}].cpu"));
-        names.push(format!("server[{number}].innodb.pool_hit_rate"));
+        names.push(format!("server[{number}].cache.hit_pct"));
     }
     for name in names {
         assert!(
@@ -236,7 +236,7 @@ fn p5_baseline_on_mariadb() {
         ],
     );
     let metrics = &done.result().trials[0].metrics;
-    assert!(metrics.contains_key("server.innodb.data_reads_per_s"));
+    assert!(metrics.contains_key("server.io.reads_per_s"));
 }
 
 #[test]

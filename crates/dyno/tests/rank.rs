@@ -92,7 +92,7 @@ fn what_cannot_be_ranked_is_refused_with_its_reason() {
     keep(&path("pcie/other"), &other, "");
     let both = ["pcie/old", "pcie/other"];
     let words = [
-        "not of the same work",
+        "ran different workloads",
         "oltp_read_write / oltp_read_only",
         "500,000 / 10",
         "--force",
@@ -100,7 +100,7 @@ fn what_cannot_be_ranked_is_refused_with_its_reason() {
     rank(&folder, &both, "").fails(2, &words);
     let forced = rank(&folder, &both, "--force").succeeds();
     assert!(
-        forced.stderr.contains("not of the same work"),
+        forced.stderr.contains("ran different workloads"),
         "{}",
         forced.shown()
     );
@@ -143,7 +143,7 @@ fn one_damaged_file_hides_no_other() {
     let done = rank(&folder, &["out"], "").succeeds();
     assert!(done.stderr.contains("schema version 9"), "{}", done.shown());
     fs::remove_file(trials[2].join("trial.json")).unwrap();
-    rank(&folder, &["out"], "").fails(2, &["holds no whole trial"]);
+    rank(&folder, &["out"], "").fails(2, &["has no complete trial"]);
     fs::write(out.join("result.json"), "{ \"schema_version\": 9 }").unwrap();
     rank(&folder, &["out"], "").fails(
         2,

@@ -1,4 +1,4 @@
-//! Studies that were cut off, and gone on with where something is not as it was.
+//! Interrupted studies that are resumed under other conditions.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -73,21 +73,21 @@ fn put(path: &Path, pointer: &str, value: &str) {
 #[test]
 fn another_host_disk_or_server_is_refused_by_its_name() {
     let refused = |cut: &Cut, difference: &str| {
-        let texts = ["does not go with", difference, "--out"];
+        let texts = ["cannot be continued here", difference, "--out"];
         cut.resumed().run().fails(2, &texts);
         assert!(cut.trial(1).join("trial.json").exists());
     };
     let (host, disk, engine) = (Cut::new(STUDY), Cut::new(STUDY), Cut::new(STUDY));
     host.was("/environment/hostname", "there");
-    refused(&host, "host name: there when it was begun, ");
+    refused(&host, "host name: there at the start, ");
     disk.was("/environment/places/0/file_system", "oldfs");
-    refused(&disk, ": file system: oldfs when it was begun, ");
+    refused(&disk, ": file system: oldfs at the start, ");
     put(
         &engine.trial(1).join("trial.json"),
         "/setup/engine",
         "SQLite 3.0.1",
     );
-    refused(&engine, "server: SQLite 3.0.1 when it was begun, SQLite ");
+    refused(&engine, "server: SQLite 3.0.1 at the start, SQLite ");
 }
 
 /// Another version may order the trials otherwise; a trial of another point would be taken for
@@ -102,7 +102,7 @@ fn another_order_is_refused() {
         "trial 1",
         "threads=2",
         "threads=1",
-        "another order",
+        "order of trials",
         "--out",
     ];
     cut.resumed().run().fails(2, &texts);
@@ -117,7 +117,10 @@ fn another_kernel_or_dyno_is_told_in_the_report() {
     let result = store::read_result(&cut.out()).unwrap();
     assert_eq!(result.trials.len(), 2);
     let report = fs::read_to_string(cut.out().join("report.md")).unwrap();
-    for seen in ["kernel: Linux 1.0 there when it", "dyno: 0.0.1 when it"] {
+    for seen in [
+        "kernel: Linux 1.0 there at the start",
+        "dyno: 0.0.1 at the start",
+    ] {
         let mut findings = result.findings.iter();
         assert!(findings.any(|finding| finding.seen.starts_with(seen)));
         assert!(done.stderr.contains(seen), "{}", done.shown());
@@ -140,7 +143,7 @@ fn where_nothing_was_kept_the_study_is_of_this_host() {
 fn trials_that_go_on_with_the_data_of_the_one_before_are_not_resumed() {
     let text = STUDY.replace("\"sqlite\"", "\"mariadb\"\nreset = \"none\"");
     let cut = Cut::new(&text);
-    let texts = ["reset", "the data of the one before", "--out"];
+    let texts = ["reset", "the data of the previous one", "--out"];
     cut.resumed().run().fails(2, &texts);
 }
 

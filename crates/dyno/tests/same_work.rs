@@ -26,7 +26,7 @@ fn compare(one: &Finished, other: &Finished, words: &str) -> Finished {
 fn other_transactions_are_other_work() {
     let (plain, short) = (bench(""), bench("--skip-trx --point-selects 1"));
     let said = "transaction.point_selects: 10 / 1; transaction.skip_trx: false / true";
-    compare(&plain, &short, "").fails(2, &["not of the same work", said, "--force"]);
+    compare(&plain, &short, "").fails(2, &["ran different workloads", said, "--force"]);
     let forced = compare(&plain, &short, "--force").succeeds();
     assert!(
         forced.stdout.contains("point_selects=1, skip_trx=true"),

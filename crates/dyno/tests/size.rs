@@ -124,10 +124,13 @@ fn what_cannot_be_sized_is_refused_with_its_reason() {
     fails("", &["--need"]);
     fails("--need 0 --efficiency 0.9", &["a number above 0"]);
     fails("--need inf --efficiency 0.9", &["a number above 0"]);
-    fails("--need 1 --efficiency 0", &["a share above 0 and up to 1"]);
+    fails(
+        "--need 1 --efficiency 0",
+        &["a share above 0 and at most 1"],
+    );
     fails(
         "--need 1 --efficiency 110%",
-        &["a share above 0 and up to 1"],
+        &["a share above 0 and at most 1"],
     );
     fails(
         "--need 1 --efficiency 0.9 --point threads=4",

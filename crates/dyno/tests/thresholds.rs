@@ -79,6 +79,10 @@ fn what_was_not_measured_is_missed() {
 fn what_cannot_be_judged_is_refused_before_anything_runs() {
     for (threshold, said) in [
         ("response_ms.p9 < 5", "did you mean `response_ms.p9"),
+        (
+            "server.innodb.pool_hit_rate > 99",
+            "it is now called `server.cache.hit_pct`",
+        ),
         ("tps", "does not say how to compare"),
         ("tps < 5 per second", "write only the number: 5"),
         ("tps >= 0.9 * baseline", "--baseline RESULT"),
@@ -133,7 +137,7 @@ fn a_study_is_judged_against_the_same_points_of_another_result() {
     let other = Program::study(&text)
         .args("--set load.workload=oltp_read_only --set load.threads=2 --baseline")
         .arg(base.out().to_str().unwrap());
-    let said = "the baseline did other work";
+    let said = "the baseline ran a different workload";
     let work = "workload oltp_read_write, here oltp_read_only";
     other.run().fails(
         1,
@@ -144,7 +148,7 @@ fn a_study_is_judged_against_the_same_points_of_another_result() {
     );
     Program::study(&text)
         .run()
-        .fails(2, &["study.toml:", "there is no baseline"]);
+        .fails(2, &["study.toml:", "no baseline given"]);
 }
 
 #[test]
@@ -157,11 +161,13 @@ fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
     let done = other.run().fails(
         1,
         &[
-            &format!("note: the baseline did other work: {said}"),
-            &format!("must be >= 0.000001 * baseline: the baseline did other work: {said}"),
+            &format!("note: the baseline ran a different workload: {said}"),
+            &format!(
+                "must be >= 0.000001 * baseline: the baseline ran a different workload: {said}"
+            ),
         ],
     );
-    let reason = format!("the baseline did other work: {said}");
+    let reason = format!("the baseline ran a different workload: {said}");
     assert_eq!(
         done.result().thresholds[0].judged,
         Judged::NoBaseline { reason }

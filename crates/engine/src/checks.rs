@@ -66,7 +66,7 @@ pub(crate) const ELSEWHERE: &[Check<Facts>] = &[Check {
         id: "server-elsewhere",
         worst: Level::Note,
         why: "From here only its settings are seen: its CPUs, memory and disks need a look, too.",
-        source: "OLTP Linux on ESX 3.5 (AnandTech) (client and servers on hosts of their own)",
+        source: "AnandTech article (client and servers on hosts of their own)",
         mend: Mend::Words("run dyno doctor on that host"),
     },
     judge: elsewhere,

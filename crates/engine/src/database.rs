@@ -124,7 +124,8 @@ pub trait Database: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Its settings that are not the defaults, in order of name; secrets are hidden.
+    /// Its settings that are not the defaults, in order of name; secrets are hidden, and settings
+    /// that no two servers share (directories, ports) are left out.
     ///
     /// # Errors
     /// Why they could not be read.

@@ -23,8 +23,24 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// The schemes of the URLs that name its databases.
     fn schemes(&self) -> &'static [&'static str];
 
+    /// The first of them, for examples.
+    fn scheme(&self) -> &'static str {
+        self.schemes().first().copied().unwrap_or_default()
+    }
+
+    /// How the URLs of its databases are written, for help and messages.
+    fn url_syntax(&self) -> String {
+        format!("{}://USER@HOST:PORT/DATABASE", self.scheme())
+    }
+
+    /// The environment variables that its own clients read for what a URL leaves out, and that
+    /// dyno reads, too: names and meaning.
+    fn variables(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// Its dialect of SQL.
-    fn dialect(&self) -> Dialect;
+    fn dialect(&self) -> &'static Dialect;
 
     /// Opens the database that a URL names and asks it for its version. `directory` holds the
     /// temporary databases of an engine that runs in process.
@@ -89,6 +105,16 @@ pub fn by_name(name: &str) -> Option<&'static dyn Engine> {
     ENGINES.into_iter().find(|engine| engine.name() == name)
 }
 
+/// The engines that have servers.
+pub fn servers() -> impl Iterator<Item = &'static dyn Server> {
+    ENGINES.into_iter().filter_map(Engine::server)
+}
+
+/// The engines that run in this process.
+pub fn in_process() -> impl Iterator<Item = InProcess> {
+    ENGINES.into_iter().filter_map(Engine::in_process)
+}
+
 /// The engine whose databases have such URLs.
 ///
 /// # Errors
@@ -100,10 +126,11 @@ pub fn of_url(url: &str) -> Result<&'static dyn Engine, EngineError> {
         .find(|engine| engine.schemes().contains(&scheme));
     engine.ok_or_else(|| EngineError::Failed {
         cause: Cause::Usage,
-        message: format!("{url:?} names no database that dyno drives"),
-        remedy: Some(
-            "write mysql://user@host:3306/database (or mariadb://…), postgres://user@host:5432/database, or sqlite:file".to_owned(),
-        ),
+        message: format!("{url:?} is not the URL of a supported database"),
+        remedy: Some(format!(
+            "use one of these forms: {}",
+            ENGINES.map(Engine::url_syntax).join(", ")
+        )),
     })
 }
 

@@ -18,8 +18,9 @@ mod server;
 mod sqlite;
 
 pub use database::{Access, Database, Load, Sending, Whereabouts};
-pub use engine::{Engine, InProcess, by_name, catalog, of_url};
+pub use engine::{Engine, InProcess, by_name, catalog, in_process, of_url, servers};
 pub use error::{Cause, EngineError, Searched};
+pub use mysql::renamed_metric;
 pub use mysql::{MARIADB, MYSQL};
 pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find};

@@ -140,11 +140,12 @@ fn on_host(engine: &'static dyn Server) -> Vec<Place> {
             places.push((program, None));
         }
     };
+    let directories = engine.directories();
+    let usual = USUAL_PLACES.iter().map(PathBuf::from);
+    let directories: Vec<PathBuf> = directories.into_iter().chain(usual).collect();
     for name in engine.programs() {
         on_path(name).into_iter().for_each(&mut add);
-        for dir in USUAL_PLACES {
-            add(Path::new(dir).join(name));
-        }
+        directories.iter().for_each(|dir| add(dir.join(name)));
     }
     let prefixes = installed_prefixes();
     places.extend(prefixes.iter().flat_map(|prefix| below(engine, prefix)));

@@ -1,6 +1,8 @@
 //! Servers that are reached over the network: one connection to them, whatever its protocol.
 
 use std::future::Future;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,20 +21,26 @@ pub(crate) type Rows = Vec<Vec<Option<String>>>;
 pub(crate) trait Remote: Sized {
     /// Which server, as whom.
     type Target;
-    /// What can go wrong with a connection.
-    type Error: Into<ServerError>;
 
     /// The server and account, without the password.
     fn shown(target: &Self::Target) -> String;
 
     /// Connects and logs in.
-    async fn open(target: &Self::Target) -> Result<Self, Self::Error>;
+    async fn open(target: &Self::Target) -> Result<Self, ServerError>;
 
     /// Runs a statement and gathers its rows.
-    async fn rows(&mut self, sql: &str) -> Result<Rows, Self::Error>;
+    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError>;
+
+    /// Runs a statement for its effect.
+    async fn run(&mut self, sql: &str) -> Result<(), ServerError>;
 
     /// Closes the connection in the way of its protocol.
     async fn close(self);
+}
+
+/// The first cell of the first row.
+pub(crate) fn first_cell(rows: Rows) -> Option<String> {
+    rows.into_iter().flatten().next().flatten()
 }
 
 /// A server that failed, or the way to it.
@@ -112,20 +120,51 @@ pub(crate) fn connected<C: Remote, T, E: Into<ServerError>>(
     interrupted: &AtomicBool,
     work: impl AsyncFnOnce(&mut C) -> Result<T, E>,
 ) -> Result<T, EngineError> {
-    let internal = |error| EngineError::failed(Cause::Internal, error);
-    let reactor = Reactor::new().map_err(internal)?;
     let whole = async {
-        let mut connection = C::open(target).await.map_err(C::Error::into)?;
+        let mut connection = C::open(target).await?;
         let done = work(&mut connection).await.map_err(E::into)?;
         connection.close().await;
         Ok::<_, ServerError>(done)
     };
     let stopped = || interrupted.load(Ordering::Relaxed);
     let whole = unless_hung::<C, _>(target, STALL_LIMIT, || 0, whole);
-    match reactor.block_on(unless(stopped, whole)).map_err(internal)? {
+    match on_reactor(unless(stopped, whole))? {
         Some(done) => Ok(done??),
         None => Err(EngineError::Interrupted),
     }
+}
+
+/// Runs `work` to its end on an event loop of its own.
+pub(crate) fn on_reactor<T>(work: impl Future<Output = T>) -> Result<T, EngineError> {
+    let reactor = Reactor::new();
+    let done = reactor.and_then(|reactor| reactor.block_on(work));
+    done.map_err(|error| {
+        let message = format!("cannot run an event loop: {error}");
+        EngineError::failed(Cause::Internal, message)
+    })
+}
+
+/// A path as part of a URL.
+pub(crate) fn url_path(path: &Path) -> String {
+    let encoded = |byte: &u8| match byte.is_ascii_alphanumeric() || b"/-_.".contains(byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    path.as_os_str().as_bytes().iter().map(encoded).collect()
+}
+
+/// Reads what these statements select, on one connection, unless the user stops.
+pub(crate) fn read<C: Remote>(
+    target: &C::Target,
+    statements: impl Iterator<Item = String>,
+    interrupted: &AtomicBool,
+) -> Result<(), EngineError> {
+    connected(target, interrupted, async |connection: &mut C| {
+        for sql in statements {
+            connection.rows(&sql).await?;
+        }
+        Ok::<_, ServerError>(())
+    })
 }
 
 /// Runs `work` on a server for as long as it takes, unless the server hangs: `progress` has
@@ -160,11 +199,11 @@ async fn is_alive<C: Remote>(target: &C::Target) -> bool {
         let mut connection = C::open(target).await?;
         connection.rows("SELECT 1").await?;
         connection.close().await;
-        Ok(())
+        Ok::<_, ServerError>(())
     };
     match timeout(ANSWER_LIMIT, asked).await {
         Ok(Ok(())) => true,
-        Ok(Err(error)) => C::Error::into(error).is_answer(),
+        Ok(Err(error)) => error.is_answer(),
         Err(_) => false,
     }
 }

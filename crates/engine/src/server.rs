@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use measure::finding::check::Check;
+use rustix::process::Signal;
 
 use crate::checks::Facts;
 use crate::database::Database;
@@ -22,6 +23,11 @@ pub type Settings = [(String, String)];
 pub trait Server: Engine {
     /// What its server program may be called, best first.
     fn programs(&self) -> &'static [&'static str];
+
+    /// Directories besides the usual ones in which packages install it, best first.
+    fn directories(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
 
     /// The user that its package makes for servers.
     fn user(&self) -> &'static str;
@@ -98,6 +104,17 @@ pub trait Server: Engine {
     /// How to start the server.
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
+    /// The signal that makes it end in an orderly way, whether or not clients are connected.
+    fn stop_signal(&self) -> Signal {
+        Signal::TERM
+    }
+
+    /// Its Unix socket, in [`Paths::own`].
+    fn socket(&self, own: &Path, port: u16) -> PathBuf {
+        let _ = port;
+        own.join("s.sock")
+    }
+
     /// How to have the program check its configuration file and exit.
     fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
@@ -116,7 +133,8 @@ pub trait Server: Engine {
     /// Whether the log says that another process has the port.
     fn is_port_taken(&self, log: &str) -> bool;
 
-    /// Tries once to log in through the Unix socket.
+    /// Tries once to log in through the Unix socket, and sets the password unless
+    /// [`Server::files`] do.
     ///
     /// # Errors
     /// When the attempt could not be made.
@@ -222,6 +240,8 @@ pub struct Invocation {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// The file that it reads on its standard input, if it reads one.
+    pub input: Option<PathBuf>,
 }
 
 impl Invocation {
@@ -233,6 +253,7 @@ impl Invocation {
         Self {
             program: program.as_ref().to_owned(),
             arguments: arguments.into_iter().map(Into::into).collect(),
+            input: None,
         }
     }
 }

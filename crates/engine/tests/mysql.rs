@@ -5,10 +5,11 @@
     reason = "a test file: its helpers may fail loudly too"
 )]
 
-use std::io::{self, Read, Write};
+mod common;
+
+use std::io;
 use std::iter;
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -16,69 +17,26 @@ use std::time::{Duration, Instant};
 
 use client::mysql::{Connection, Target, TlsOptions};
 use client::reactor::Reactor;
-use engine::data::{Listener, Mode, PrepareError, Prepared, Progress, Wanted};
-use engine::mysql::prepare as prepare_mysql;
+use engine::data::{Listener, Mode, PrepareError, Progress, Wanted};
 use testkit::{MariaDb, MySql, Server};
 use workload::name::WorkloadName;
 use workload::options::Options;
-use workload::rows::{Checksum, DataSpec, TableRows};
+use workload::rows::Checksum;
 
-/// A whole part, and one of a single row.
-const ROWS: u64 = 50_001;
+use common::{
+    ROWS, assert_a_hanging_server_ends_the_load, expected, load, options, prepare, wanted,
+};
+
 /// Commits do not wait for the disk: no test is about its speed.
 const LAZY_DISK: &str = "--innodb-flush-log-at-trx-commit=0";
-const SEED: u64 = 42;
-
-fn options(rows: u64) -> Options {
-    Options {
-        tables: 2,
-        rows,
-        ..Options::default()
-    }
-}
-
-fn wanted(options: &Options, mode: Mode, connections: u32) -> Wanted<'_> {
-    Wanted {
-        workload: WorkloadName::OltpReadWrite,
-        options,
-        seed: SEED,
-        users: 1,
-        mode,
-        connections,
-        stall_limit: Duration::from_secs(60),
-    }
-}
 
 fn target(server: &Server) -> Target {
     Target::parse(&server.url("sbtest"), None, "root", &TlsOptions::default()).unwrap()
 }
 
-fn load(server: &Server, wanted: &Wanted<'_>) -> (Prepared, Vec<Progress>) {
-    let mut told = Vec::new();
-    let listener = Listener {
-        tell: &mut |news| told.push(news),
-        interrupted: &AtomicBool::new(false),
-    };
-    let prepared = prepare_mysql(&target(server), wanted, listener).unwrap();
-    (prepared, told)
-}
-
-/// What the rows are, computed here.
-fn expected(options: &Options, table: u32) -> Checksum {
-    let data = DataSpec {
-        seed: SEED,
-        rows: options.rows,
-        distribution: options.distribution,
-    };
-    let rows = TableRows::new(&data, table).unwrap();
-    let mut checksum = Checksum::default();
-    (1..=options.rows).for_each(|key| checksum.add(&rows.row(key)));
-    checksum
-}
-
 /// What the server has.
 fn stored(server: &Server, table: u32) -> Checksum {
-    let sql = format!("SELECT {} FROM sbtest{table}", Checksum::MYSQL_COLUMNS);
+    let sql = format!("SELECT {} FROM sbtest{table}", testkit::CHECKSUM_COLUMNS);
     let cells = server.sql(&sql).concat();
     Checksum {
         count: cells[0].parse().unwrap(),
@@ -120,7 +78,10 @@ fn any_number_of_connections_loads_the_same_rows_by_load_data() {
     let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
     let options = options(ROWS);
     for connections in [1, 2, 5] {
-        let (prepared, _) = load(&server, &wanted(&options, Mode::Always, connections));
+        let (prepared, _) = load(
+            &server.url("sbtest"),
+            &wanted(&options, Mode::Always, connections),
+        );
         assert_eq!((prepared.loaded, prepared.rows), (2, 2 * ROWS));
         assert_whole(&server, &options);
     }
@@ -133,12 +94,15 @@ fn a_server_that_takes_no_files_gets_the_same_rows_by_insert() {
     let server = MySql::start(&["--skip-log-bin", LAZY_DISK]);
     let options = options(ROWS);
     for connections in [1, 5] {
-        load(&server, &wanted(&options, Mode::Always, connections));
+        load(
+            &server.url("sbtest"),
+            &wanted(&options, Mode::Always, connections),
+        );
         assert_whole(&server, &options);
     }
     assert!(loads_of_statements(&server, "Com_insert") > 0);
     server.sql("SET GLOBAL local_infile = 1");
-    load(&server, &wanted(&options, Mode::Always, 2));
+    load(&server.url("sbtest"), &wanted(&options, Mode::Always, 2));
     assert_whole(&server, &options);
     assert!(loads_of_statements(&server, "Com_load") > 0);
 }
@@ -160,14 +124,14 @@ fn an_interrupted_load_is_never_taken_for_data() {
         },
         interrupted: &interrupted,
     };
-    let stopped = prepare_mysql(
-        &target(&server),
+    let stopped = prepare(
+        &server.url("sbtest"),
         &wanted(&options, Mode::Missing, 2),
         listener,
     );
     assert!(matches!(stopped, Err(PrepareError::Interrupted)));
     assert_eq!(marked(&server, 1).0, "loading");
-    let (prepared, told) = load(&server, &wanted(&options, Mode::Missing, 2));
+    let (prepared, told) = load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
     assert!(prepared.loaded > 0);
     let said = |news: &Progress| matches!(news, Progress::Note(text) if text.contains("interrupted; it is built anew"));
     assert!(told.iter().any(said), "{told:?}");
@@ -215,7 +179,7 @@ const INDEXING: &str =
 
 /// Interrupts a load of a server while it builds an index, which waits for whoever has read
 /// the table: by default for a day.
-fn interrupt_index(server: &Server, target: &Target, mut at: impl FnMut(u32)) -> Option<Reader> {
+fn interrupt_index(server: &Server, url: &str, mut at: impl FnMut(u32)) -> Option<Reader> {
     // More than any machine loads before it is told of the first rows.
     let options = Options {
         tables: 1,
@@ -226,7 +190,7 @@ fn interrupt_index(server: &Server, target: &Target, mut at: impl FnMut(u32)) ->
     let listener = Listener {
         tell: &mut |news| {
             if matches!(news, Progress::Loading { rows: 1.., .. }) {
-                let table = || Reader::of("sbtest1", self::target(server));
+                let table = || Reader::of("sbtest1", target(server));
                 reader.get_or_insert_with(table);
             }
             if let Some([id]) = server.sql(INDEXING).first().map(Vec::as_slice) {
@@ -236,7 +200,7 @@ fn interrupt_index(server: &Server, target: &Target, mut at: impl FnMut(u32)) ->
         },
         interrupted: &interrupted,
     };
-    let stopped = prepare_mysql(target, &wanted(&options, Mode::Missing, 1), listener);
+    let stopped = prepare(url, &wanted(&options, Mode::Missing, 1), listener);
     let is_interrupted = matches!(stopped, Err(PrepareError::Interrupted));
     assert!(is_interrupted, "{stopped:?}");
     reader
@@ -248,7 +212,7 @@ fn an_interrupted_index_is_left_by_the_server_too() {
         MariaDb::start(&["--local-infile=1", LAZY_DISK]),
         MySql::start(&["--local-infile=1", "--skip-log-bin", LAZY_DISK]),
     ] {
-        let _reader = interrupt_index(&server, &target(&server), |_| ());
+        let _reader = interrupt_index(&server, &server.url("sbtest"), |_| ());
         // It hears of it at once, and may need a moment to leave.
         let deadline = Instant::now() + Duration::from_secs(60);
         while !server.sql(INDEXING).is_empty() {
@@ -257,12 +221,12 @@ fn an_interrupted_index_is_left_by_the_server_too() {
     }
 }
 
-/// A port whose first two connections (the lock's and the one that loads) lead to one
+/// A port whose first three connections (the version's, the lock's and the one that loads) lead to one
 /// server, and all others to another.
 fn balancer(first: u16, others: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let servers = iter::repeat_n(first, 2).chain(iter::repeat(others));
+    let servers = iter::repeat_n(first, 3).chain(iter::repeat(others));
     let lead = move || {
         for (client, server) in listener.incoming().map_while(Result::ok).zip(servers) {
             let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
@@ -313,9 +277,8 @@ fn an_interrupted_load_ends_no_session_of_another_server() {
         "mysql://root@127.0.0.1:{}/sbtest",
         balancer(server.port(), other.port())
     );
-    let balanced = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
     let mut met = None;
-    let reader = interrupt_index(&server, &balanced, |id| {
+    let reader = interrupt_index(&server, &url, |id| {
         met.get_or_insert_with(|| stranger(id, target(&other)));
     });
     let (go_on, stranger) = met.unwrap();
@@ -331,12 +294,12 @@ fn an_interrupted_load_ends_no_session_of_another_server() {
 fn what_is_whole_is_kept_and_what_is_missing_is_added() {
     let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
     let options = options(500);
-    load(&server, &wanted(&options, Mode::Missing, 2));
+    load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
     server.sql("DROP TABLE sbtest2");
-    let (prepared, _) = load(&server, &wanted(&options, Mode::Missing, 2));
+    let (prepared, _) = load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
     assert_eq!((prepared.found, prepared.loaded), (1, 1));
     assert_whole(&server, &options);
-    let (prepared, told) = load(&server, &wanted(&options, Mode::Missing, 2));
+    let (prepared, told) = load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
     assert_eq!((prepared.found, prepared.loaded), (2, 0));
     assert!(told.is_empty(), "{told:?}");
 }
@@ -371,8 +334,8 @@ fn two_dynos_prepare_one_database_one_after_the_other() {
                 tell: &mut |news| drop(waits.send(news)),
                 interrupted: &none,
             };
-            prepare_mysql(
-                &target(&server),
+            prepare(
+                &server.url("sbtest"),
                 &wanted(&options, Mode::Missing, 2),
                 listener,
             )
@@ -408,8 +371,8 @@ fn who_waits_for_another_dyno_can_be_interrupted() {
         interrupted: &interrupted,
     };
     let options = options(10);
-    let outcome = prepare_mysql(
-        &target(&server),
+    let outcome = prepare(
+        &server.url("sbtest"),
         &wanted(&options, Mode::Missing, 1),
         listener,
     );
@@ -433,69 +396,14 @@ fn bulk_inserts_drop_no_table_that_is_not_dynos() {
         tell: &mut |_| {},
         interrupted: &interrupted,
     };
-    let refused = prepare_mysql(&target(&server), &bulk, listener).unwrap_err();
+    let refused = prepare(&server.url("sbtest"), &bulk, listener).unwrap_err();
     assert!(matches!(refused, PrepareError::Unfit { .. }), "{refused}");
     assert_eq!(server.sql("SELECT id FROM sbtest1"), [["7"]]);
-}
-
-/// A port that leads to a server until `holds`, and from then on takes everything and
-/// gives nothing.
-fn swallowing(server: u16, holds: &Arc<AtomicBool>) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let holds = Arc::clone(holds);
-    let lead = move || {
-        for near in listener.incoming().map_while(Result::ok) {
-            let far = TcpStream::connect(("127.0.0.1", server)).unwrap();
-            let ways = [
-                (near.try_clone().unwrap(), far.try_clone().unwrap()),
-                (far, near),
-            ];
-            for (mut from, mut to) in ways {
-                let holds = Arc::clone(&holds);
-                std::thread::spawn(move || {
-                    let mut bytes = [0; 64 * 1024];
-                    while let Ok(count @ 1..) = from.read(&mut bytes) {
-                        if !holds.load(Ordering::Relaxed) && to.write_all(&bytes[..count]).is_err()
-                        {
-                            return;
-                        }
-                    }
-                    let _ = to.shutdown(Shutdown::Both);
-                });
-            }
-        }
-    };
-    std::thread::spawn(lead);
-    port
-}
-
-fn by_port(port: u16) -> Target {
-    let url = format!("mysql://root@127.0.0.1:{port}/sbtest");
-    Target::parse(&url, None, "root", &TlsOptions::default()).unwrap()
 }
 
 #[test]
 fn a_server_that_hangs_ends_the_loading_in_the_end() {
     let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
-    let options = options(20_000_000);
-    let wanted = Wanted {
-        stall_limit: Duration::from_secs(1),
-        ..wanted(&options, Mode::Missing, 2)
-    };
-    let holds = Arc::new(AtomicBool::new(false));
-    let target = by_port(swallowing(server.port(), &holds));
-    let listener = Listener {
-        tell: &mut |news| {
-            if matches!(news, Progress::Loading { rows: 1.., .. }) {
-                holds.store(true, Ordering::Relaxed);
-            }
-        },
-        interrupted: &AtomicBool::new(false),
-    };
-    let begun = Instant::now();
-    let ended = prepare_mysql(&target, &wanted, listener);
-    let failure = ended.unwrap_err();
-    assert!(failure.to_string().contains(" hangs: "), "{failure}");
-    assert!(begun.elapsed() < Duration::from_secs(90), "{begun:?}");
+    let url = |port| format!("mysql://root@127.0.0.1:{port}/sbtest");
+    assert_a_hanging_server_ends_the_load(server.port(), url);
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use engine::{ENGINES, Engine, Server};
+use engine::Server;
 use rustix::fs::{Gid, Mode, Uid};
 
 use crate::error::LabError;
@@ -37,8 +37,7 @@ impl Account {
         }
         let passwd = Path::new("/etc/passwd");
         let text = fs::read_to_string(passwd).map_err(LabError::at("read", passwd))?;
-        let servers = ENGINES.into_iter().filter_map(Engine::server);
-        let names = servers.map(Server::user).chain([UNPRIVILEGED]);
+        let names = engine::servers().map(Server::user).chain([UNPRIVILEGED]);
         let mut found = names.filter_map(|name| other(&text, name));
         match found.next() {
             Some(other) => Ok(Self { other: Some(other) }),
@@ -120,12 +119,12 @@ fn other(passwd: &str, name: &str) -> Option<Other> {
 mod tests {
     use super::*;
 
-    const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nmysqlx:x:9:9::/:/bin/false\n\
-                          mysql:x:102:105:MySQL:/nonexistent:/bin/false\nbad:x:0:0::/:/bin/sh\nshort:x\n";
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\ndbmsx:x:9:9::/:/bin/false\n\
+                          dbms:x:102:105:DBMS:/nonexistent:/bin/false\nbad:x:0:0::/:/bin/sh\nshort:x\n";
 
     #[test]
     fn a_user_is_found_by_its_whole_name() {
-        let found = other(PASSWD, "mysql").unwrap();
+        let found = other(PASSWD, "dbms").unwrap();
         assert_eq!((found.uid, found.gid), (102, 105));
         assert!(other(PASSWD, "nobody").is_none());
     }

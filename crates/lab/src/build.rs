@@ -1,6 +1,5 @@
 //! From an installed program to running servers, each on data of its own.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -9,13 +8,16 @@ use engine::data::{Listener, Mode};
 use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
+use crate::cluster::Cluster;
 use crate::error::LabError;
 use crate::failure::Failure;
 use crate::home::Home;
+use crate::instance::Instance;
 use crate::observer::Observer;
-use crate::rig::{Member, reset};
+use crate::rig::reset;
 use crate::servers::{self, DataDir};
 use crate::settle::settle;
+use crate::site;
 use crate::spec::{placed, port};
 use crate::template::{self, DATABASE, Template};
 use crate::trial::Trial;
@@ -24,8 +26,6 @@ use crate::trial::Trial;
 pub(crate) struct Building<'a> {
     pub(crate) spec: &'a EngineSpec,
     pub(crate) trial: &'a Trial,
-    /// Where the servers' data lies; `None`: in the cache.
-    pub(crate) directory: Option<PathBuf>,
     pub(crate) installed: Installed,
     pub(crate) config: Vec<(String, String)>,
     pub(crate) observer: &'a mut dyn Observer,
@@ -44,13 +44,13 @@ impl Building<'_> {
                 tell: &mut |news| self.observer.preparing(&news),
                 interrupted: self.interrupted,
             };
-            let directory = self.directory.as_deref();
+            let volume = &self.trial.planned.topology.node.volume;
             let built = template::rebuild(
                 home,
                 &self.installed,
                 &wanted,
                 &self.config,
-                directory,
+                volume,
                 listener,
             );
             let (built, took) = built.map_err(|error| self.placed(error))?;
@@ -77,9 +77,9 @@ impl Building<'_> {
             .map_err(|error| self.placed(error))?;
         self.observer.stage("copying the data");
         let began = Instant::now();
-        let directory = self.directory.as_deref();
+        let volume = &self.trial.planned.topology.node.volume;
         let copies = (1..=self.trial.planned.topology.instances).map(|number| {
-            let copy = template.copy_to(number, directory);
+            let copy = template.copy_to(number, volume);
             Ok(copy.map_err(|error| self.placed(error))?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
@@ -117,40 +117,31 @@ impl Building<'_> {
     }
 
     /// Starts a server on each directory.
-    pub(crate) fn start(&mut self, data: Vec<DataDir>) -> Result<Vec<Member>, Failure> {
+    pub(crate) fn start(&mut self, data: Vec<DataDir>) -> Result<Vec<Instance>, Failure> {
         self.observer.stage("starting the servers");
-        let mut members = Vec::new();
+        let mut instances = Vec::new();
         for (number, data) in (1..).zip(data) {
             let keep = self.observer.server_dir(number)?;
+            let site = site::set_up(data.home(), &self.trial.planned.topology.node.site);
+            let site = site.map_err(|error| self.placed(error))?;
             let wanted = servers::Wanted {
                 number,
                 data,
                 config: &self.config,
                 port: port(self.spec, number),
                 connections: self.trial.planned.load.threads,
-                cpus: self
-                    .trial
-                    .planned
-                    .topology
-                    .node
-                    .site
-                    .cpus()
-                    .map(|cpus| cpus.value),
+                site,
                 keep: &keep,
                 interrupted: self.interrupted,
             };
-            let server =
-                servers::start(&self.installed, wanted).map_err(|error| self.placed(error))?;
-            for note in server.notes() {
+            let node = servers::start(&self.installed, wanted);
+            let node = node.map_err(|error| self.placed(error))?;
+            for note in node.notes() {
                 self.observer.note(note);
             }
-            members.push(Member {
-                database: server.open(DATABASE)?,
-                server: Some(server),
-                found: None,
-                settings: Vec::new(),
-            });
+            let database = node.open(DATABASE)?;
+            instances.push(Instance::on(Cluster::single(node), database));
         }
-        Ok(members)
+        Ok(instances)
     }
 }

@@ -1,7 +1,7 @@
 //! Drives all servers of a trial at the same time, each with a load of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
@@ -12,6 +12,7 @@ use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
 
 use crate::Database;
+use crate::events;
 use crate::failure::{Cause, Failure};
 use crate::files;
 use crate::observer::Observer;
@@ -25,17 +26,17 @@ use crate::trial_monitor::{Driven, LoadMessage, Message, TrialMonitor};
 /// When a load could not begin.
 pub(crate) fn drive(
     trial: &Trial,
-    rig: &mut Rig,
+    rig: &Rig,
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<Driven, Failure> {
     raise_file_limit(trial)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
-    let stop = Stop::default();
+    let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
     let databases: Vec<Database> = rig.databases().cloned().collect();
     std::thread::scope(|scope| {
-        let _end = EndLoads(&stop);
+        let end = EndTrial(&stop, &over);
         for (place, database) in databases.iter().enumerate() {
             let load = Load {
                 trial,
@@ -47,19 +48,30 @@ pub(crate) fn drive(
             };
             load.spawn(scope)?;
         }
+        let stage = events::Stage {
+            trial,
+            barrier: &barrier,
+            over: &over,
+        };
+        let events = events::spawn(scope, stage, rig, &sender)?;
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
+        drop(end);
+        // A panic of theirs is the scope's.
+        events.into_iter().for_each(|thread| drop(thread.join()));
+        monitor.receive_rest(&messages);
         monitor.conclude()
     })
 }
 
-/// Ends the loads when their monitor returns, for whatever reason: the scope of their threads
-/// waits for them.
-struct EndLoads<'a>(&'a Stop);
+/// Ends loads and events when their monitor returns, for whatever reason: the scope of their
+/// threads waits for them.
+struct EndTrial<'a>(&'a Stop, &'a AtomicBool);
 
-impl Drop for EndLoads<'_> {
+impl Drop for EndTrial<'_> {
     fn drop(&mut self) {
         self.0.interrupt();
+        self.1.store(true, Ordering::Relaxed);
     }
 }
 
@@ -165,18 +177,16 @@ fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use engine::Access;
     use engine::data::{Listener, Mode};
 
     use super::*;
-    use crate::rig::Member;
+    use crate::instance::Instance;
     use crate::testing::{Silent, trial};
 
     #[test]
     fn loads_end_when_nobody_listens_any_more() {
         let dir = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", dir.path().join("data").display());
-        let database = engine::SQLITE.open(&url, &Access::default(), None).unwrap();
+        let database = crate::testing::database(dir.path());
         let (trial, never) = (trial(), AtomicBool::new(false));
         let listener = Listener {
             tell: &mut |_| {},
@@ -184,15 +194,15 @@ mod tests {
         };
         let wanted = trial.wanted(Mode::Missing);
         database.prepare(&wanted, listener).unwrap();
-        let mut rig = Rig {
-            members: vec![Member::given(database)],
+        let rig = Rig {
+            instances: vec![Instance::of(database)],
             reset: None,
             made_for: None,
         };
         let mut observer = Silent { panics: true };
         let begun = Instant::now();
         let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(&trial, &mut rig, &mut observer, &never).map(drop)
+            drive(&trial, &rig, &mut observer, &never).map(drop)
         }));
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();

@@ -9,9 +9,9 @@ use plan::{EngineSpec, Node};
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home;
-use crate::platform;
 use crate::spec::{config, engine_of, placed};
 use crate::template;
+use crate::volume;
 
 /// What a study's servers are, as far as files tell.
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +32,8 @@ pub fn glance(spec: &EngineSpec, node: &Node, wanted: &Wanted<'_>) -> Result<Gla
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     engine::exists(engine, basedir).map_err(|error| failed(error.into()))?;
-    if let Some(directory) = node.volume.directory() {
-        let account = Account::for_servers().map_err(failed)?;
-        platform::directory::check(directory, &account).map_err(failed)?;
-    }
+    let account = Account::for_servers().map_err(failed)?;
+    volume::check(&node.volume, &account).map_err(failed)?;
     let cache = home::place().map_err(failed)?;
     let takes = |version: &str| spec.has_version(version);
     Ok(Glance {

@@ -14,15 +14,17 @@ use crate::build::Building;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::home::Home;
+use crate::instance::Instance;
 use crate::observer::Observer;
-use crate::platform;
 use crate::prepare::prepare_for;
-use crate::rig::{DataFor, MadeFor, Member, Rig, reset};
+use crate::rig::{DataFor, MadeFor, Rig, reset};
 use crate::server_process;
 use crate::servers;
+use crate::site;
 use crate::spec::{config, installed, placed};
 use crate::template::{Recipe, Template};
 use crate::trial::{Place, Trial};
+use crate::volume;
 
 /// Where trials are run: dyno's place on this host, and what lasts from one trial to
 /// the next.
@@ -60,13 +62,8 @@ impl Lab {
     pub fn check_platform(&self, spec: &EngineSpec, node: &Node) -> Result<(), Failure> {
         let home = self.home()?;
         let failed = |error| placed(spec, node, error);
-        if let Some(cpus) = node.site.cpus() {
-            platform::cgroup::check(home, cpus.value).map_err(failed)?;
-        }
-        if let Some(directory) = node.volume.directory() {
-            platform::directory::check(directory, home.account()).map_err(failed)?;
-        }
-        Ok(())
+        site::set_up(home, &node.site).map_err(failed)?;
+        volume::check(&node.volume, home.account()).map_err(failed)
     }
 
     /// Makes sure that the programs of the private servers take the settings of every trial;
@@ -134,12 +131,13 @@ impl Lab {
             Place::Private(spec) => self.private(spec, trial, observer, interrupted),
         }?;
         self.report_leftovers(observer);
-        for member in &mut rig.members {
-            if trial.planned.monitors && !member.database.is_in_process() {
-                // A server that does not tell is driven all the same.
-                member.settings = member.database.changed_settings().unwrap_or_default();
-                if member.server.is_none() {
-                    member.found = Some(server_process::find(&*member.database));
+        for instance in &mut rig.instances {
+            let endpoint = &mut instance.endpoint;
+            if trial.planned.monitors && !endpoint.database.is_in_process() {
+                // A server that does not list them is driven all the same.
+                instance.settings = endpoint.database.changed_settings().unwrap_or_default();
+                if instance.cluster.is_none() {
+                    endpoint.process = Some(server_process::find(&*endpoint.database));
                 }
             }
         }
@@ -175,20 +173,23 @@ impl Lab {
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
         let began = Instant::now();
-        let mut members = Vec::new();
+        let mut instances = Vec::new();
         for _ in 0..trial.planned.topology.instances {
             let database = self.open(engine.temporary_url, &Access::default())?;
             prepare_for(observer, trial, &database, Mode::Missing, interrupted)?;
-            members.push(Member::given(database));
+            instances.push(Instance::of(database));
         }
-        let file = members.first().and_then(|member| member.database.file());
+        let first = instances
+            .first()
+            .map(|instance: &Instance| &instance.endpoint);
+        let file = first.and_then(|endpoint| endpoint.database.file());
         let bytes = file.and_then(|file| std::fs::metadata(file).ok());
         Ok(Rig {
             reset: Some(Reset {
                 bytes: bytes.map_or(0, |file| file.len()),
                 ..reset(ResetHow::Rebuilt, began.elapsed(), began.elapsed())
             }),
-            members,
+            instances,
             made_for: None,
         })
     }
@@ -202,12 +203,14 @@ impl Lab {
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
         let (installed, config) = (installed(spec)?, config(spec));
+        let node = &trial.planned.topology.node;
         let made_for = MadeFor {
             spec: spec.clone(),
+            site: node.site.clone(),
             data: DataFor {
                 recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
                 instances: trial.planned.topology.instances,
-                node: trial.planned.topology.node.clone(),
+                volume: node.volume.clone(),
             },
         };
         let kept = self.kept.take();
@@ -223,14 +226,8 @@ impl Lab {
             None => (None, None),
         };
         let home = self.home()?.clone();
-        let node = &trial.planned.topology.node;
-        let directory = node.volume.directory().map(|directory| {
-            let checked = platform::directory::check(directory, home.account());
-            checked.map_err(|error| placed(spec, node, error))
-        });
         let mut building = Building {
             spec,
-            directory: directory.transpose()?,
             trial,
             installed,
             config,
@@ -243,7 +240,7 @@ impl Lab {
             _ => building.copied(&home, &mut self.template)?,
         };
         Ok(Rig {
-            members: building.start(data)?,
+            instances: building.start(data)?,
             reset: Some(reset),
             made_for: Some(made_for),
         })
@@ -258,8 +255,8 @@ fn goes_on_from(kept: &Rig, next: &MadeFor) -> bool {
 
 /// The servers that were kept, if all of them live. What a dead one left is nothing that
 /// a trial can go on with.
-fn living(mut kept: Rig, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
-    if kept.dead_server(false).is_none() {
+fn living(kept: Rig, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
+    if kept.is_alive() {
         return Some(kept);
     }
     observer.note(&format!(
@@ -297,7 +294,7 @@ fn found(
         prepare_for(observer, trial, database, mode, interrupted)?;
     }
     Ok(Rig {
-        members: vec![Member::given(database.clone())],
+        instances: vec![Instance::of(database.clone())],
         reset: Some(reset(ResetHow::Found, began.elapsed(), Duration::ZERO)),
         made_for: None,
     })

@@ -7,22 +7,24 @@
 
 pub mod account;
 mod build;
+mod cluster;
 mod copy;
 pub mod doctor;
 mod drive;
 mod early;
 pub mod error;
+mod events;
 mod failure;
 mod files;
 mod find_max;
 mod glance;
 pub mod home;
+mod instance;
 mod lab;
 mod merge;
 pub mod monitors;
 pub mod needs;
 mod observer;
-mod platform;
 mod preload;
 mod prepare;
 mod process;
@@ -30,6 +32,7 @@ mod rig;
 mod server_process;
 pub mod servers;
 mod settle;
+pub mod site;
 mod spec;
 mod study;
 pub mod template;
@@ -38,6 +41,7 @@ mod testing;
 mod tree;
 mod trial;
 mod trial_monitor;
+mod volume;
 
 /// A database that answers.
 pub type Database = std::sync::Arc<dyn engine::Database>;

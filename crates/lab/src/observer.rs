@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use measure::event::NodeEvent;
 use measure::find_max::FoundMax;
 use measure::metric::MonitorPoint;
 use measure::setup::StatementKind;
@@ -48,6 +49,9 @@ pub trait Observer {
 
     /// The metrics of an interval.
     fn monitored(&mut self, point: &MonitorPoint);
+
+    /// Something happened to a node.
+    fn event(&mut self, event: &NodeEvent);
 
     /// The load has ended, and waits for running transactions.
     fn draining(&mut self, running: usize);

@@ -109,9 +109,9 @@ pub(crate) fn kill(child: &mut Child) {
 }
 
 /// Asks a child to end.
-pub(crate) fn terminate(child: &mut Child) {
+pub(crate) fn terminate(child: &mut Child, signal: Signal) {
     if let (Ok(None), Some(pid)) = (child.try_wait(), pid_of(child)) {
-        let _ = rustix::process::kill_process(pid, Signal::TERM);
+        let _ = rustix::process::kill_process(pid, signal);
     }
 }
 

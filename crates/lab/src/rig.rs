@@ -1,46 +1,37 @@
-//! The servers of a trial, with their data, ready to be driven.
+//! The instances of a trial, with their data, ready to be driven.
 
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use measure::instance::{Reset, ResetHow, ServerProcess};
+use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
 use crate::Database;
+use crate::cluster::{Cluster, try_lock};
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
-use crate::monitors::{Watched, WatchedServer};
-use crate::server_process::Found;
+use crate::instance::Instance;
+use crate::monitors::Watched;
 use crate::servers::{DataDir, Node};
+use crate::site::ThisHost;
 use crate::template::Recipe;
 
-/// The servers of one trial.
+/// The instances of one trial.
 #[derive(Debug)]
 pub(crate) struct Rig {
-    pub(crate) members: Vec<Member>,
+    pub(crate) instances: Vec<Instance>,
     /// How they got their data.
     pub(crate) reset: Option<Reset>,
-    /// What a later trial must want to find these servers good enough.
+    /// What a later trial must want to go on with these nodes.
     pub(crate) made_for: Option<MadeFor>,
 }
 
-/// One database under load.
-#[derive(Debug)]
-pub(crate) struct Member {
-    pub(crate) database: Database,
-    /// The server, where it is ours.
-    pub(crate) server: Option<Node>,
-    /// Its settings that are not the defaults.
-    pub(crate) settings: Vec<(String, String)>,
-    /// The process of a server that is not ours, or why it is not seen; `None` where nobody
-    /// looked for it.
-    pub(crate) found: Option<Result<Found, String>>,
-}
-
-/// What tells the private servers of one trial from those of another.
+/// What tells the nodes of one trial from those of another.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MadeFor {
     pub(crate) spec: EngineSpec,
+    pub(crate) site: plan::Site,
     pub(crate) data: DataFor,
 }
 
@@ -49,107 +40,65 @@ pub(crate) struct MadeFor {
 pub(crate) struct DataFor {
     pub(crate) recipe: Recipe,
     pub(crate) instances: u32,
-    pub(crate) node: plan::Node,
-}
-
-impl Member {
-    /// A database that is not a server of ours.
-    pub(crate) fn given(database: Database) -> Self {
-        Self {
-            database,
-            server: None,
-            settings: Vec::new(),
-            found: None,
-        }
-    }
-
-    /// Its process, for the result.
-    pub(crate) fn process(&self) -> Option<ServerProcess> {
-        let seen = |pid| ServerProcess::Seen { pid };
-        match (&self.server, &self.found) {
-            (Some(server), _) => server.pid().map(seen),
-            (None, Some(Ok(found))) => Some(seen(found.pid)),
-            (None, Some(Err(reason))) => Some(ServerProcess::Unseen {
-                reason: reason.clone(),
-            }),
-            (None, None) => None,
-        }
-    }
-
-    /// What the monitors are to look at.
-    fn watched(&self, number: u32) -> WatchedServer {
-        let found = self.found.as_ref().and_then(|found| found.as_ref().ok());
-        WatchedServer {
-            number,
-            pid: match &self.server {
-                Some(server) => server.pid(),
-                None => found.map(|found| found.pid),
-            },
-            data_dir: match &self.server {
-                Some(server) => Some(server.data_dir()),
-                None => found
-                    .and_then(|found| found.data_dir.clone())
-                    .or_else(|| self.database.file().map(ToOwned::to_owned)),
-            },
-            group_dir: self
-                .server
-                .as_ref()
-                .and_then(|server| Some(server.group_dir()?.to_owned())),
-            database: Some(self.database.clone()),
-        }
-    }
+    pub(crate) volume: plan::Volume,
 }
 
 impl Rig {
     pub(crate) fn databases(&self) -> impl Iterator<Item = &Database> {
-        self.members.iter().map(|member| &member.database)
+        let endpoints = self.instances.iter().map(|instance| &instance.endpoint);
+        endpoints.map(|endpoint| &endpoint.database)
+    }
+
+    /// Every node that dyno started.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Mutex<Node>> {
+        let clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
+        clusters.flat_map(Cluster::nodes)
     }
 
     /// What is driven, for people.
     pub(crate) fn shown(&self) -> String {
-        match self.members.as_slice() {
-            [] => String::new(),
-            [one] => one.database.shown(),
-            [first, ..] => format!(
-                "{} and {} more",
-                first.database.shown(),
-                self.members.len() - 1
-            ),
+        let mut databases = self.databases();
+        let first = databases.next().map(|database| database.shown());
+        match databases.count() {
+            0 => first.unwrap_or_default(),
+            more => format!("{} and {more} more", first.unwrap_or_default()),
         }
     }
 
-    /// What the monitors are to look at.
+    /// What the monitors sample.
     pub(crate) fn watched(&self) -> Watched {
-        let members = (1..).zip(&self.members);
+        let instances = (1..).zip(&self.instances);
         Watched {
-            servers: members
-                .map(|(number, member)| member.watched(number))
-                .collect(),
+            site: Arc::new(ThisHost::default()),
+            servers: instances.map(|(number, i)| i.watched(number)).collect(),
         }
     }
 
-    /// How the first server of ours that is not alive any more ended. With
-    /// `is_likely` one is given a moment to end, because a connection to it broke.
-    pub(crate) fn dead_server(&mut self, is_likely: bool) -> Option<String> {
-        let mut servers = self.members.iter_mut().filter_map(|m| m.server.as_mut());
-        servers.find_map(|server| match is_likely {
-            true => server.exited_soon(),
-            false => server.exited(),
+    /// The number of the first node that died without dyno's doing, and how. With `is_likely`
+    /// each has a moment to end, because a connection to one of them broke.
+    pub(crate) fn death(&self, is_likely: bool) -> Option<(u32, Failure)> {
+        self.nodes().find_map(|node| {
+            let mut node = try_lock(node)?;
+            let how = node.died(is_likely)?;
+            let remedy = "its whole log is kept in the result directory";
+            let failure = Failure::new(Cause::Server, how).remedy(Some(remedy));
+            Some((node.number(), failure))
         })
     }
 
-    /// The same as a failure.
-    pub(crate) fn death(&mut self, is_likely: bool) -> Option<Failure> {
-        let how = self.dead_server(is_likely)?;
-        let remedy = "its whole log is kept in the result directory";
-        Some(Failure::new(Cause::Server, how).remedy(Some(remedy)))
+    /// Whether every node runs.
+    pub(crate) fn is_alive(&self) -> bool {
+        let mut nodes = self.nodes();
+        nodes.all(|node| try_lock(node).is_some_and(|mut node| node.exited().is_none()))
     }
 
-    /// Ends the servers and keeps their data.
+    /// Stops the nodes and keeps their data.
     pub(crate) fn into_data(self, interrupted: &AtomicBool) -> Result<Vec<DataDir>, LabError> {
-        let servers = self.members.into_iter().filter_map(|member| member.server);
-        let data = servers.map(|server| server.stop_and_keep_data(interrupted));
-        data.collect()
+        let clusters = self.instances.into_iter().filter_map(|i| i.cluster);
+        let nodes = clusters.flat_map(Cluster::into_nodes);
+        nodes
+            .map(|node| node.stop_and_keep_data(interrupted))
+            .collect()
     }
 }
 

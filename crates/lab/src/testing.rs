@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
+use measure::event::NodeEvent;
 use measure::find_max::FoundMax;
 use measure::metric::{Metrics, MonitorPoint};
 use measure::setup::{Input, Outcome, StatementKind, Unfinished};
@@ -59,7 +61,7 @@ pub(crate) fn trial() -> Trial {
     let study = study::Study::parse("test", text, &[]).unwrap();
     Trial {
         planned: study.plan().unwrap().trials.remove(0),
-        place: Place::Temporary(engine::SQLITE.in_process().unwrap()),
+        place: Place::Temporary(engine::in_process().next().unwrap()),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
             tables: 1,
@@ -76,6 +78,13 @@ pub(crate) fn trial() -> Trial {
             ..crate::trial::Manner::default()
         },
     }
+}
+
+/// A database in a file of this directory.
+pub(crate) fn database(dir: &Path) -> Arc<dyn engine::Database> {
+    let engine = engine::in_process().next().unwrap().engine;
+    let url = format!("{}:{}", engine.scheme(), dir.join("data").display());
+    engine.open(&url, &engine::Access::default(), None).unwrap()
 }
 
 /// Ignores everything.
@@ -101,6 +110,7 @@ impl Observer for Silent {
     fn second(&mut self, _: &Second, _: &[StatementKind]) {}
     fn instance_second(&mut self, _: u32, _: &Second, _: &[StatementKind]) {}
     fn monitored(&mut self, _: &MonitorPoint) {}
+    fn event(&mut self, _: &NodeEvent) {}
     fn draining(&mut self, _: usize) {}
     fn end(&mut self, _: TrialSummary) -> Result<(), Failure> {
         Ok(())

@@ -123,16 +123,16 @@ fn phases(
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<Ran, Failure> {
-    let mut rig = lab.build(trial, observer, interrupted)?;
-    let ready = preload(trial, &mut rig, observer, interrupted);
-    let driven = ready.and_then(|()| drive::drive(trial, &mut rig, observer, interrupted));
+    let rig = lab.build(trial, observer, interrupted)?;
+    let ready = preload(trial, &rig, observer, interrupted);
+    let driven = ready.and_then(|()| drive::drive(trial, &rig, observer, interrupted));
     let ran = driven.map(|driven| summarize(trial, &rig, driven));
     lab.take_down(rig);
     ran
 }
 
 fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
-    let summary = driven.gather.finish(Input {
+    let mut summary = driven.gather.finish(Input {
         number: trial.planned.number,
         repeat: trial.planned.repeat,
         started_at: Some(driven.started_at),
@@ -146,6 +146,7 @@ fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
         ended: driven.ended,
         outcome: driven.outcome,
     });
+    summary.events = driven.events;
     Ran {
         summary,
         failure: driven.failure,

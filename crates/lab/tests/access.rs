@@ -10,19 +10,22 @@ mod private;
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use client::mysql::{Connection, Target, TlsOptions};
+use client::TlsOptions;
+use client::mysql::{Connection, Target};
 use client::reactor::Reactor;
-use engine::{MARIADB, Server};
+use engine::{MARIADB, POSTGRES, Server};
 use lab::servers::Node;
 
 use private::{
-    BOTH, NEVER, contents, empty_data, installed, kept_home, open_dir, sql, start, start_on, value,
+    ALL, BOTH, NEVER, contents, empty_data, installed, kept_home, open_dir, sql, start, start_on,
+    value,
 };
 
 /// The user and the group `nobody`.
@@ -30,31 +33,47 @@ const NOBODY: u32 = 65534;
 /// Long enough for a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The engine's own client.
-fn client(engine: &'static dyn Server) -> PathBuf {
-    match engine == MARIADB {
+/// How to reach a server.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Tcp,
+    Socket,
+}
+
+const WAYS: [Way; 2] = [Way::Tcp, Way::Socket];
+
+/// The engine's own client, without a password.
+fn client(server: &Node, engine: &'static dyn Server, user: &str, way: &Way) -> Command {
+    let (port, socket) = (server.port(), server.socket());
+    if engine == POSTGRES {
+        let mut psql = Command::new("psql");
+        psql.args(["-X", "-w", "-d", "sbtest", "-c", "SELECT 'I am in'"]);
+        psql.args(["-p", &port.to_string(), "-U", user, "-h"]);
+        return match way {
+            Way::Tcp => {
+                psql.arg("127.0.0.1");
+                psql
+            }
+            Way::Socket => {
+                psql.arg(socket.parent().unwrap());
+                psql
+            }
+        };
+    }
+    let mut command = Command::new(match engine == MARIADB {
         true => PathBuf::from("/usr/bin/mariadb"),
         false => installed(engine).program.with_file_name("mysql"),
-    }
-}
-
-/// Runs the client as another user of this host, who can run it but has no password.
-fn as_nobody(engine: &'static dyn Server, user: &str, way: &[String]) -> Output {
-    let mut command = Command::new(client(engine));
-    command.arg("--no-defaults").args(way);
-    if !user.is_empty() {
-        command.arg(format!("--user={user}"));
-    }
-    command.args(["-e", "SELECT 'I am in'"]);
-    command.current_dir("/").uid(NOBODY).gid(NOBODY);
-    command.output().unwrap()
-}
-
-fn ways(server: &Node) -> [Vec<String>; 2] {
-    let tcp = ["--protocol=tcp", "--host=127.0.0.1"].map(str::to_owned);
-    let port = format!("--port={}", server.port());
-    let socket = format!("--socket={}", server.socket().display());
-    [[&tcp[..], &[port]].concat(), vec![socket]]
+    });
+    command.args(["--no-defaults", "-e", "SELECT 'I am in'"]);
+    command.arg(format!("--user={user}"));
+    match way {
+        Way::Tcp => {
+            command.args(["--protocol=tcp", "--host=127.0.0.1"]);
+            command.arg(format!("--port={port}"))
+        }
+        Way::Socket => command.arg(format!("--socket={}", socket.display())),
+    };
+    command
 }
 
 #[test]
@@ -62,25 +81,56 @@ fn other_users_of_this_host_are_refused() {
     if !rustix::process::geteuid().is_root() {
         return testkit::skip("only root can be somebody else");
     }
-    for engine in BOTH {
+    for engine in ALL {
         let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
         let server = start(&home, engine, &[], keep.path()).unwrap();
-        for user in ["root", "", "nobody", "mysql", "mariadb.sys", "mysql.sys"] {
-            for way in ways(&server) {
-                let output = as_nobody(engine, user, &way);
+        // A socket's directory is closed; who runs servers can enter it, and gets no further.
+        let servers = fs::metadata(server.data_dir()).unwrap();
+        let strangers = [(NOBODY, NOBODY), (servers.uid(), servers.gid())];
+        let users = [
+            "root",
+            "",
+            "nobody",
+            "mysql",
+            "mariadb.sys",
+            "mysql.sys",
+            "postgres",
+            "dyno",
+        ];
+        for (uid, gid) in strangers {
+            for (user, way) in users.iter().flat_map(|user| WAYS.map(|way| (user, way))) {
+                let mut client = client(&server, engine, user, &way);
+                client.env_clear().current_dir("/").uid(uid).gid(gid);
+                let output = client.output().unwrap();
                 let (out, err) = (&output.stdout, String::from_utf8_lossy(&output.stderr));
-                assert!(!output.status.success(), "{engine} {user:?} {way:?}");
-                assert!(out.is_empty() && err.contains("ERROR"), "{err}");
+                assert!(!output.status.success(), "{engine} {uid} {user:?} {way:?}");
+                let words = [
+                    "ERROR",
+                    "FATAL",
+                    "Permission denied",
+                    "no password supplied",
+                ];
+                let is_refused = words.iter().any(|words| err.contains(words));
+                assert!(out.is_empty() && is_refused, "{err}");
             }
         }
         // The account is there, for who knows its password.
-        assert_eq!(value(&server, "SELECT current_user()"), "root@127.0.0.1");
+        let user = match engine == POSTGRES {
+            true => "dyno",
+            false => "root@127.0.0.1",
+        };
+        assert_eq!(value(&server, "SELECT current_user"), user);
     }
 }
 
-/// Whether `root` is let in over TCP with this password.
-fn is_let_in(port: u16, password: &str) -> bool {
-    let url = format!("mysql://root@127.0.0.1:{port}/mysql");
+/// Whether an account is let in over TCP with this password.
+fn is_let_in(engine: &'static dyn Server, user: &str, port: u16, password: &str) -> bool {
+    if engine == POSTGRES {
+        let url = format!("postgres://{user}@127.0.0.1:{port}/postgres");
+        let opened = private::postgres(&url, password);
+        return Reactor::new().unwrap().block_on(opened).unwrap().is_ok();
+    }
+    let url = format!("mysql://{user}@127.0.0.1:{port}/mysql");
     let tls = TlsOptions {
         server_public_key: client::mysql::ServerPublicKey::Accepted,
         ..TlsOptions::default()
@@ -91,10 +141,18 @@ fn is_let_in(port: u16, password: &str) -> bool {
     opened.unwrap().is_ok()
 }
 
+/// The accounts that there are, first the one that can log in.
+fn accounts(engine: &'static dyn Server) -> &'static [&'static str] {
+    match engine == POSTGRES {
+        true => &["dyno", "postgres"],
+        false => &["root"],
+    }
+}
+
 /// From before the first start of a new data directory until it has stopped.
 #[test]
 fn there_is_no_moment_without_a_password() {
-    for engine in BOTH {
+    for engine in ALL {
         let dir = open_dir();
         let home = lab::home::Home::open_in(dir.path().join("cache").as_path(), u64::MAX).unwrap();
         let installed = installed(engine);
@@ -107,7 +165,9 @@ fn there_is_no_moment_without_a_password() {
             let intruder = scope.spawn(|| {
                 let mut tries = 0;
                 while !is_over.load(Ordering::Relaxed) {
-                    assert!(!is_let_in(port, ""), "{engine}");
+                    for user in accounts(engine) {
+                        assert!(!is_let_in(engine, user, port, ""), "{engine}");
+                    }
                     tries += 1;
                 }
                 tries
@@ -116,7 +176,8 @@ fn there_is_no_moment_without_a_password() {
             let restarted = started.and_then(|mut server| {
                 server.kill();
                 server.restart(&NEVER)?;
-                let is_in = is_let_in(server.port(), server.password());
+                let user = accounts(engine)[0];
+                let is_in = is_let_in(engine, user, server.port(), server.password());
                 server.stop(&NEVER).map(|()| is_in)
             });
             is_over.store(true, Ordering::Relaxed);
@@ -128,13 +189,16 @@ fn there_is_no_moment_without_a_password() {
 
 #[test]
 fn each_server_has_a_password_of_its_own_that_is_nowhere_to_be_read() {
-    for engine in BOTH {
+    for engine in ALL {
         let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
         let start = |name: &str| start(&home, engine, &[], &keep.path().join(name)).unwrap();
         let (one, two) = (start("1"), start("2"));
         assert_ne!(one.password(), two.password());
-        assert!(is_let_in(one.port(), one.password()));
-        assert!(!is_let_in(two.port(), one.password()), "{engine}");
+        let is_in = |server: &Node| {
+            let user = accounts(engine)[0];
+            is_let_in(engine, user, server.port(), one.password())
+        };
+        assert!(is_in(&one) && !is_in(&two), "{engine}");
 
         let password = one.password().as_bytes();
         let holds = |bytes: &[u8]| bytes.windows(password.len()).any(|part| part == password);
@@ -203,10 +267,47 @@ fn statements_neither_write_nor_read_files() {
 }
 
 #[test]
+fn loads_of_postgresql_neither_write_nor_read_files() {
+    let dir = open_dir();
+    fs::write(dir.path().join("in"), "1\n").unwrap();
+    let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
+    let server = start(&home, POSTGRES, &[], keep.path()).unwrap();
+    sql(&server, "CREATE TABLE t (a INT)").unwrap();
+    let (file, out) = (dir.path().join("in"), server.data_dir().join("out"));
+    let (file, out) = (file.display(), out.display());
+    for statement in [
+        format!("COPY t FROM '{file}'"),
+        format!("COPY t TO '{out}'"),
+        format!("COPY t FROM PROGRAM 'cat {file}'"),
+        format!("COPY t TO PROGRAM 'cat > {out}'"),
+        format!("SELECT pg_read_file('{file}')"),
+        format!("SELECT lo_export(lo_from_bytea(0, 'x'), '{out}')"),
+        "ALTER SYSTEM SET archive_command = 'false'".to_owned(),
+        "ALTER ROLE dyno SUPERUSER".to_owned(),
+    ] {
+        let refused = sql(&server, &statement).unwrap_err();
+        let is_denied = ["permission denied", "must be superuser"];
+        assert!(
+            is_denied.iter().any(|words| refused.contains(words)),
+            "{refused}"
+        );
+    }
+    assert!(!server.data_dir().join("out").exists());
+}
+
+#[test]
 fn a_study_cannot_let_others_in() {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-    for setting in ["skip_grant_tables", "skip-grant-tables", "init_file"] {
-        let refused = start(&home, MARIADB, &[(setting, "ON")], keep.path());
+    for (engine, setting) in [
+        (MARIADB, "skip_grant_tables"),
+        (MARIADB, "skip-grant-tables"),
+        (MARIADB, "init_file"),
+        (POSTGRES, "hba_file"),
+        (POSTGRES, "Listen_Addresses"),
+        (POSTGRES, "include_dir"),
+        (POSTGRES, "archive_command"),
+    ] {
+        let refused = start(&home, engine, &[(setting, "ON")], keep.path());
         let message = refused.unwrap_err().to_string();
         assert!(message.contains(setting), "{message}");
     }

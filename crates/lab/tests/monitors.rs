@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use engine::{Access, Database};
 use lab::monitors::{self, Clock, Monitors, Watched, WatchedServer};
+use lab::servers::ProcessId;
+use lab::site::ThisHost;
 use measure::metric::{Metric, MonitorPoint};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::{MariaDb, MySql, Server};
@@ -28,9 +30,9 @@ fn database(server: &Server) -> Arc<dyn Database> {
 fn watched(number: u32, server: &Server) -> WatchedServer {
     WatchedServer {
         number,
-        pid: server.pid(),
+        site: Arc::new(ThisHost::default()),
+        process: server.process(),
         data_dir: Some(server.data_dir()),
-        group_dir: None,
         database: Some(database(server)),
     }
 }
@@ -39,6 +41,13 @@ fn watched(number: u32, server: &Server) -> WatchedServer {
 fn send(server: &Server, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(server.pid().unwrap()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
+}
+
+fn of(servers: Vec<WatchedServer>) -> Watched {
+    Watched {
+        site: Arc::new(ThisHost::default()),
+        servers,
+    }
 }
 
 /// Monitors whose measure phase begins at once.
@@ -53,7 +62,7 @@ fn watch(servers: Vec<WatchedServer>) -> (Monitors, Receiver<MonitorPoint>) {
     let tell = move |point| {
         let _ = sender.send(point);
     };
-    let monitors = monitors::start(Watched { servers }, clock, Box::new(tell)).unwrap();
+    let monitors = monitors::start(of(servers), clock, Box::new(tell)).unwrap();
     (monitors, points)
 }
 
@@ -132,6 +141,11 @@ fn every_stretch_is_whole_and_everything_in_it_is_known() {
     assert!(metrics["monitor.cpu_ms"].mean > 0.0);
 }
 
+fn is_counted_by_server(name: &str) -> bool {
+    let metric = measure::metric::Metric::find(name).unwrap();
+    metric.group.is_of_server_counters()
+}
+
 /// The same names from both, but for what an engine does not count.
 #[test]
 fn mariadb_and_mysql_tell_the_same_but_for_the_flushes_of_the_log() {
@@ -141,22 +155,23 @@ fn mariadb_and_mysql_tell_the_same_but_for_the_flushes_of_the_log() {
         // In a stretch without IO its share would be one of nothing.
         until(&points, |point| {
             server.sql("UPDATE t SET c = IF(c = 'y', 'z', 'y')");
-            has(point, "server.innodb.io_read_share")
+            has(point, "server.io.read_pct")
         });
         let metrics = monitors.stop();
         let names = metrics.into_keys();
-        let ours = names.filter(|name| name.starts_with("server[1].innodb."));
+        let ours =
+            names.filter(|name| name.starts_with("server[1].") && is_counted_by_server(name));
         ours.collect::<Vec<_>>()
     };
     let mut mysql = names(&MySql::start(&["--skip-log-bin"]));
     let mariadb = names(&MariaDb::start(&[]));
     let all: Vec<_> = measure::metric::METRICS
         .iter()
-        .filter(|metric| metric.name.starts_with("server.innodb."))
+        .filter(|metric| metric.group.is_of_server_counters())
         .map(|metric| measure::metric::bracketed(metric.name, "1"))
         .collect();
     assert!(all.iter().all(|name| mysql.contains(name)), "{mysql:?}");
-    mysql.retain(|name| !name.ends_with("log_fsyncs_per_s"));
+    mysql.retain(|name| !name.ends_with("log.fsyncs_per_s"));
     assert_eq!(mariadb, mysql);
 }
 
@@ -165,7 +180,7 @@ fn a_server_that_is_killed_is_absent_and_one_that_comes_back_is_there() {
     let mut server = MariaDb::start(&[]);
     let (monitors, points) = watch(vec![watched(1, &server)]);
     let cpu = "server[1].cpu";
-    let reads = "server[1].innodb.data_reads_per_s";
+    let reads = "server[1].io.reads_per_s";
     until(&points, |point| has(point, cpu) && has(point, reads));
     server.kill();
     let gone = until(&points, |point| !has(point, cpu) && !has(point, reads));
@@ -176,7 +191,7 @@ fn a_server_that_is_killed_is_absent_and_one_that_comes_back_is_there() {
     );
     server.restart();
     // Its process has another number now; its counters begin anew.
-    let back = until(&points, |point| has(point, reads));
+    let back = until(&points, |point| has(point, cpu) && has(point, reads));
     assert!(back.values.values().all(|value| *value >= 0.0), "{back:?}");
     let metrics = monitors.stop();
     assert!(metrics.contains_key(reads) && metrics.contains_key(cpu));
@@ -188,14 +203,14 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
     let silent = MariaDb::start(&[]);
     let other = WatchedServer {
         number: 2,
-        pid: None,
+        site: Arc::new(ThisHost::default()),
+        process: ProcessId::default(),
         data_dir: None,
-        group_dir: None,
         database: Some(database(&silent)),
     };
     send(&silent, Signal::STOP);
     let (monitors, points) = watch(vec![watched(1, &server), other]);
-    let (cpu, reads) = ("server[1].cpu", "server[1].innodb.data_reads_per_s");
+    let (cpu, reads) = ("server[1].cpu", "server[1].io.reads_per_s");
     until(&points, |point| has(point, reads));
     send(&server, Signal::STOP);
     let hung = until(&points, |point| !has(point, reads));
@@ -220,7 +235,7 @@ fn stopped_before_the_measure_phase_there_is_nothing() {
         begin: now,
         measure: now + PATIENCE,
     };
-    let monitors = monitors::start(Watched::default(), clock, Box::new(|_| {})).unwrap();
+    let monitors = monitors::start(of(Vec::new()), clock, Box::new(|_| {})).unwrap();
     assert!(monitors.stop().is_empty());
 }
 

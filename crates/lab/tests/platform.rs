@@ -17,12 +17,14 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::MARIADB;
 use lab::error::LabError;
 use lab::home::{Home, clean_in};
 use lab::servers::{self, DataDir, Node};
+use lab::site::ThisHost;
 use lab::template;
 use workload::options::Options;
 
@@ -46,7 +48,7 @@ fn a_dyno() {
                 drop(server);
             }
             "elsewhere" => {
-                let copied = empty(home, &installed, &[]).copy_to(1, Some(place));
+                let copied = empty(home, &installed, &[]).copy_to(1, &volume(place));
                 let server =
                     private::start_on(copied.unwrap().0, &installed, &[], None, &keep).unwrap();
                 private::killed::ready();
@@ -65,7 +67,15 @@ fn a_dyno() {
 fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Duration), LabError> {
     let installed = installed(MARIADB);
     let wanted = wanted(options);
-    quietly(|listener| template::rebuild(home, &installed, &wanted, &[], Some(place), listener))
+    quietly(|listener| template::rebuild(home, &installed, &wanted, &[], &volume(place), listener))
+}
+
+/// A volume below a directory.
+fn volume(directory: &Path) -> plan::Volume {
+    plan::Volume::Directory(Some(plan::Spanned {
+        value: directory.to_owned(),
+        span: plan::Span::NOWHERE,
+    }))
 }
 
 /// A server that may use so many CPUs.
@@ -79,7 +89,7 @@ fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Node, LabError> {
             config: &[],
             port: None,
             connections: 10,
-            cpus: Some(cpus),
+            site: Arc::new(ThisHost::with_quota(home, Some(cpus))?),
             keep,
             interrupted: &NEVER,
         },
@@ -191,8 +201,9 @@ fn a_group_goes_with_its_server_however_that_ends() {
     assert!(there().is_empty());
 
     let mut server = limited(&home, 1.5, keep.path()).unwrap();
+    // The site stays as it is while its node is down.
     server.kill();
-    assert!(there().is_empty());
+    assert_eq!(there().len(), 1);
     server.restart(&NEVER).unwrap();
     assert_eq!(there().len(), 1);
     drop(server);
@@ -207,7 +218,7 @@ fn a_group_goes_with_its_server_however_that_ends() {
             config: &private::config(&[("no_such_setting", "1")]),
             port: None,
             connections: 1,
-            cpus: Some(1.0),
+            site: Arc::new(ThisHost::with_quota(&home, Some(1.0)).unwrap()),
             keep: keep.path(),
             interrupted: &NEVER,
         },
@@ -256,8 +267,8 @@ fn data_lies_in_the_directory_and_goes_with_its_server() {
         fs::create_dir(&place).unwrap();
         let installed = installed(engine);
         let template = empty(&home, &installed, &[]);
-        let (data, _) = template.copy_to(1, Some(&place)).unwrap();
-        let (other, _) = template.copy_to(2, Some(&place)).unwrap();
+        let (data, _) = template.copy_to(1, &volume(&place)).unwrap();
+        let (other, _) = template.copy_to(2, &volume(&place)).unwrap();
         assert_eq!(entries(&place).len(), 2);
         drop(other);
         let server = private::start_on(data, &installed, &[], None, keep.path()).unwrap();

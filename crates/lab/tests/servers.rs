@@ -1,4 +1,4 @@
-//! Private servers of both engines: their settings, their ends, and what their errors say.
+//! Node servers of both engines: their settings, their ends, and what their errors say.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,40 +11,94 @@ mod private;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use engine::{EngineError, MARIADB, MYSQL};
+use client::reactor::Reactor;
+use engine::{EngineError, MARIADB, MYSQL, POSTGRES, Server};
 use lab::error::LabError;
 use lab::home::Home;
 use lab::servers;
+use lab::site::ThisHost;
 use rustix::process::{Pid, Signal, kill_process};
 
 use private::{
-    BOTH, NEVER, config, empty, empty_data, installed, is_running, kept_home, open_dir, sql, start,
-    start_on, value,
+    ALL, BOTH, NEVER, config, empty, empty_data, installed, is_running, kept_home, open_dir, sql,
+    start, start_on, value,
 };
+
+/// Settings of a study, and what a server with them says.
+struct Study {
+    engine: &'static dyn Server,
+    settings: &'static [(&'static str, &'static str)],
+    /// Questions and their answers.
+    answers: &'static [(&'static str, &'static str)],
+    /// What its configuration, as the result keeps it, contains.
+    kept: [&'static str; 2],
+    last_words: &'static str,
+}
+
+const OF_MYSQL: Study = Study {
+    engine: MYSQL,
+    settings: &[
+        ("innodb-buffer-pool-size", "64M"),
+        ("max_connections", "1500"),
+        ("init_connect", "SET @said = '#1; \"two\" \\\\ three'"),
+        ("sql_mode", ""),
+    ],
+    answers: &[
+        ("SELECT @@innodb_buffer_pool_size", "67108864"),
+        ("SELECT @@max_connections", "1500"),
+        (
+            "SELECT @@init_connect",
+            "SET @said = '#1; \"two\" \\\\ three'",
+        ),
+        ("SELECT @@sql_mode", ""),
+        ("SELECT @@skip_name_resolve", "1"),
+        ("SELECT @@log_bin", "0"),
+    ],
+    kept: ["innodb-buffer-pool-size = 64M", "init_connect = (hidden)"],
+    last_words: "shutdown complete",
+};
+const STUDIES: [Study; 3] = [
+    OF_MYSQL,
+    Study {
+        engine: MARIADB,
+        ..OF_MYSQL
+    },
+    Study {
+        engine: POSTGRES,
+        settings: &[
+            ("Shared_Buffers", "64MB"),
+            ("max_connections", "1500"),
+            ("search_path", "\"it's \\ #1\", public"),
+            ("my.secret", "sesame"),
+        ],
+        answers: &[
+            ("SHOW shared_buffers", "64MB"),
+            ("SHOW max_connections", "1500"),
+            ("SHOW search_path", "\"it's \\ #1\", public"),
+            ("SHOW listen_addresses", "127.0.0.1"),
+            ("SHOW server_encoding", "UTF8"),
+            (
+                "SELECT rolsuper FROM pg_roles WHERE rolname = current_user",
+                "f",
+            ),
+        ],
+        kept: ["Shared_Buffers = '64MB'", "my.secret = '(hidden)'"],
+        last_words: "database system is shut down",
+    },
+];
 
 #[test]
 fn a_server_runs_with_the_studys_settings_and_leaves_only_what_is_kept() {
-    for engine in BOTH {
+    for study in STUDIES {
         let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-        let settings = [
-            ("innodb-buffer-pool-size", "64M"),
-            ("max_connections", "1500"),
-            ("init_connect", "SET @said = '#1; \"two\" \\\\ three'"),
-            ("sql_mode", ""),
-        ];
-        let server = start(&home, engine, &settings, keep.path()).unwrap();
-        assert_eq!(
-            value(&server, "SELECT @@innodb_buffer_pool_size"),
-            "67108864"
-        );
-        assert_eq!(value(&server, "SELECT @@max_connections"), "1500");
-        assert_eq!(value(&server, "SELECT @@init_connect"), settings[2].1);
-        assert_eq!(value(&server, "SELECT @@sql_mode"), "");
-        assert_eq!(value(&server, "SELECT @@skip_name_resolve"), "1");
-        assert_eq!(value(&server, "SELECT @@log_bin"), "0");
+        let server = start(&home, study.engine, study.settings, keep.path()).unwrap();
+        for (question, answer) in study.answers {
+            assert_eq!(value(&server, question), *answer, "{question}");
+        }
         assert!(server.notes().is_empty(), "{:?}", server.notes());
 
         let (pid, dir) = (server.pid().unwrap(), server.data_dir());
@@ -55,17 +109,24 @@ fn a_server_runs_with_the_studys_settings_and_leaves_only_what_is_kept() {
         assert_ne!(process.uid(), 0);
         assert!(server.socket().exists());
         // What may be a secret is for the server's eyes.
-        let config = dir.ancestors().nth(2).unwrap().join("my.cnf");
-        assert!(fs::read_to_string(&config).unwrap().contains("@said"));
+        let name = study.engine.config_file();
+        let config = dir.ancestors().nth(2).unwrap().join(name);
+        let (_, secret) = study.settings[2];
+        let read = fs::read_to_string(&config).unwrap();
+        assert!(read.contains(secret.split('\'').next().unwrap()), "{read}");
         assert_eq!(fs::metadata(config).unwrap().mode() & 0o037, 0);
 
-        server.stop(&NEVER).unwrap();
+        // A client that stays does not keep the server.
+        let stopped = Reactor::new().unwrap().block_on(async {
+            let _client = private::client(&server).await;
+            server.stop(&NEVER)
+        });
+        stopped.unwrap().unwrap();
         assert!(!is_running(pid) && !dir.ancestors().nth(2).unwrap().exists());
-        let kept = fs::read_to_string(keep.path().join("my.cnf")).unwrap();
-        assert!(kept.contains("innodb-buffer-pool-size = 64M"), "{kept}");
-        assert!(kept.contains("init_connect = (hidden)"), "{kept}");
+        let kept = fs::read_to_string(keep.path().join(name)).unwrap();
+        assert!(study.kept.iter().all(|line| kept.contains(line)), "{kept}");
         let log = fs::read_to_string(keep.path().join("error.log")).unwrap();
-        assert!(log.to_lowercase().contains("shutdown complete"), "{log}");
+        assert!(log.to_lowercase().contains(study.last_words), "{log}");
     }
 }
 
@@ -111,23 +172,65 @@ fn two_servers_run_side_by_side() {
     assert_eq!(value(&two, "SELECT 1"), "1");
 }
 
+/// A setting that is refused, and the server's words about it.
+type Refused = (&'static str, &'static str, &'static str);
+
+const REFUSED_BY_MYSQL: [Refused; 5] = [
+    ("no_such_option", "1", "unknown variable 'no_such_option=1'"),
+    (
+        "innodb_flush_method",
+        "bogus",
+        "value 'bogus' to 'innodb-flush-method'",
+    ),
+    ("innodb_buffer_pool_size", "12X", "Unknown suffix 'X'"),
+    ("sql_mode", "BOGUS", "value 'BOGUS' to 'sql_mode'"),
+    ("collation_connection", "klingon", "collation_connection"),
+];
+const REFUSED_BY_POSTGRES: [Refused; 7] = [
+    (
+        "no_such_option",
+        "1",
+        "unrecognized configuration parameter \"no_such_option\"",
+    ),
+    (
+        "shared_buffers",
+        "12X",
+        "invalid value for parameter \"shared_buffers\": \"12X\"",
+    ),
+    (
+        "Work_Mem",
+        "1kB",
+        "is outside the valid range for parameter \"Work_Mem\"",
+    ),
+    (
+        "wal_level",
+        "bogus",
+        "invalid value for parameter \"wal_level\": \"bogus\"",
+    ),
+    ("block_size", "8192", "\"block_size\" cannot be changed"),
+    // These are found only when the server starts.
+    (
+        "superuser_reserved_connections",
+        "200",
+        "superuser_reserved_connections",
+    ),
+    (
+        "shared_preload_libraries",
+        "no_such_library",
+        "no_such_library",
+    ),
+];
+
 #[test]
 fn a_setting_that_is_refused_is_told_in_the_servers_words() {
-    let cases = [
-        ("no_such_option", "1", "unknown variable 'no_such_option=1'"),
-        (
-            "innodb_flush_method",
-            "bogus",
-            "value 'bogus' to 'innodb-flush-method'",
-        ),
-        ("innodb_buffer_pool_size", "12X", "Unknown suffix 'X'"),
-        ("sql_mode", "BOGUS", "value 'BOGUS' to 'sql_mode'"),
-        ("collation_connection", "klingon", "collation_connection"),
-    ];
-    for engine in BOTH {
+    for engine in ALL {
+        let cases: &[Refused] = match engine == POSTGRES {
+            true => &REFUSED_BY_POSTGRES,
+            false => &REFUSED_BY_MYSQL,
+        };
         for (name, given, words) in cases {
             let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-            let settings = [("max_connections", "99"), (name, given)];
+            let settings = [(*name, *given), ("max_connections", "99")];
             let error = start(&home, engine, &settings, keep.path()).unwrap_err();
             let LabError::RejectedSetting {
                 name: said,
@@ -158,10 +261,16 @@ fn a_value_that_the_server_corrects_is_noted() {
 
 #[test]
 fn a_taken_port_says_by_whom() {
+    for engine in [MARIADB, POSTGRES] {
+        check_taken_port(engine);
+    }
+}
+
+fn check_taken_port(engine: &'static dyn Server) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
-    let installed = installed(MARIADB);
+    let installed = installed(engine);
     let start = |data| start_on(data, &installed, &[], Some(port), keep.path());
     let error = start(empty_data(&home, &installed)).unwrap_err();
     let text = error.to_string();
@@ -181,8 +290,8 @@ fn a_taken_port_says_by_whom() {
 }
 
 #[test]
-fn both_engines_are_found_and_other_versions_are_refused() {
-    for engine in BOTH {
+fn engines_are_found_and_other_versions_are_refused() {
+    for engine in ALL {
         let found = installed(engine);
         let (first, _) = found.version.split_once('.').unwrap();
         assert_eq!(servers::find(engine, None, Some(first)).unwrap(), found);
@@ -214,11 +323,15 @@ fn a_base_directory_is_used_to_the_end() {
 
 #[test]
 fn a_server_that_dies_at_its_start_shows_its_last_words() {
-    for engine in BOTH {
+    for engine in ALL {
+        let (damaged, words) = match engine == POSTGRES {
+            true => ("PG_VERSION", "PG_VERSION"),
+            false => ("ibdata1", "InnoDB"),
+        };
         let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
         let installed = installed(engine);
         let data = empty_data(&home, &installed);
-        fs::write(data.data().join("ibdata1"), [1; 100]).unwrap();
+        fs::write(data.data().join(damaged), [1; 100]).unwrap();
         let error = start_on(data, &installed, &[], None, keep.path()).unwrap_err();
         let text = error.to_string();
         assert!(matches!(error, LabError::Died { .. }), "{text}");
@@ -226,27 +339,59 @@ fn a_server_that_dies_at_its_start_shows_its_last_words() {
             text.contains("server 1") && text.contains("exit code"),
             "{text}"
         );
-        assert!(text.contains("InnoDB"), "{text}");
+        assert!(text.contains(words), "{text}");
     }
+}
+
+/// A statement that keeps a server busy, and does not look up.
+fn keep_busy(server: &lab::servers::Node) -> std::thread::JoinHandle<()> {
+    let url = server.url("sbtest");
+    let password = server.password().to_owned();
+    let (running, runs) = std::sync::mpsc::channel();
+    let busy = std::thread::spawn(move || {
+        let ended = Reactor::new().unwrap().block_on(async {
+            let mut connection = private::postgres(&url, &password).await.unwrap();
+            running.send(()).unwrap();
+            connection.run("DO 'BEGIN LOOP END LOOP; END'").await
+        });
+        assert!(ended.unwrap().is_err());
+    });
+    runs.recv().unwrap();
+    busy
+}
+
+/// The shared memory that the process of a server made.
+fn shared_memory(pid: u32) -> usize {
+    let list = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let creator = |line: &&str| line.split_whitespace().nth(4) == Some(&pid.to_string());
+    list.lines().filter(creator).count()
 }
 
 #[test]
 fn a_server_that_dies_while_it_runs_is_noticed_and_can_start_again() {
-    for engine in BOTH {
+    for engine in ALL {
         let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
         let mut server = start(&home, engine, &[], keep.path()).unwrap();
         assert_eq!(server.exited(), None);
         sql(&server, "CREATE TABLE t (a INT)").unwrap();
-        let pid = Pid::from_raw(i32::try_from(server.pid().unwrap()).unwrap()).unwrap();
+        let busy = (engine == POSTGRES).then(|| keep_busy(&server));
+        let id = server.pid().unwrap();
+        let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
-        let how = server.exited_soon().unwrap();
+        let how = server.died(true).unwrap();
         assert!(how.contains("was killed by signal 9"), "{how}");
-        assert!(how.contains("ready for connections"), "{how}");
+        assert!(how.contains("ready"), "{how}");
         assert_eq!(server.exited(), Some(how));
 
         server.restart(&NEVER).unwrap();
+        assert_eq!(shared_memory(id), 0, "{engine}");
+        assert!(busy.is_none_or(|busy| busy.join().is_ok()));
         assert_eq!(value(&server, "SELECT COUNT(*) FROM t"), "0");
+        let id = server.pid().unwrap();
+        let busy = (engine == POSTGRES).then(|| keep_busy(&server));
         server.kill();
+        assert!(busy.is_none_or(|busy| busy.join().is_ok()));
+        assert_eq!(shared_memory(id), 0, "{engine}");
         assert_eq!(server.pid(), None);
         assert!(server.exited().unwrap().contains("killed by dyno"));
         server.stop(&NEVER).unwrap();
@@ -298,7 +443,7 @@ fn the_user_can_stop_a_start() {
             config: &[],
             port: None,
             connections: 1,
-            cpus: None,
+            site: Arc::new(ThisHost::default()),
             keep: keep.path(),
             interrupted: &std::sync::atomic::AtomicBool::new(true),
         },
@@ -309,13 +454,21 @@ fn the_user_can_stop_a_start() {
 
 #[test]
 fn settings_of_the_files_form_make_other_templates() {
-    for (engine, settings) in [
+    for (engine, settings, question, answer) in [
+        (
+            POSTGRES,
+            vec![("data_checksums", "on"), ("Wal_Segment_Size", "1MB")],
+            "SELECT current_setting('data_checksums') || current_setting('wal_segment_size')",
+            "on1MB",
+        ),
         (
             MARIADB,
             vec![
                 ("innodb_page_size", "8192"),
                 ("innodb-undo-tablespaces", "3"),
             ],
+            "SELECT @@innodb_page_size",
+            "8192",
         ),
         (
             MYSQL,
@@ -323,13 +476,15 @@ fn settings_of_the_files_form_make_other_templates() {
                 ("innodb-page-size", "8192"),
                 ("lower_case_table_names", "1"),
             ],
+            "SELECT @@innodb_page_size",
+            "8192",
         ),
     ] {
         let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
         let (installed, settings) = (installed(engine), config(&settings));
         let data = empty(&home, &installed, &settings).copy(1).unwrap().0;
         let server = start_on(data, &installed, &settings, None, keep.path()).unwrap();
-        assert_eq!(value(&server, "SELECT @@innodb_page_size"), "8192");
+        assert_eq!(value(&server, question), answer);
     }
 }
 

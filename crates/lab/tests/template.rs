@@ -37,7 +37,7 @@ fn obtain(home: &Home, installed: &Installed, options: &Options) -> Result<Templ
 fn checksum(server: &lab::servers::Node, tables: u32) -> String {
     let mut all = Checksum::default();
     for table in 1..=tables {
-        let columns = Checksum::MYSQL_COLUMNS;
+        let columns = testkit::CHECKSUM_COLUMNS;
         let rows = private::sql(server, &format!("SELECT {columns} FROM sbtest{table}")).unwrap();
         let number = |at: usize| rows[0][at].clone().unwrap();
         all.merge(Checksum {
@@ -266,7 +266,14 @@ fn a_rebuild_has_the_same_rows_past_the_cache() {
     let (installed, options) = (installed(MARIADB), options(2, 700));
     let template = obtain(&home, &installed, &options).unwrap();
     let (data, took) = quietly(|listener| {
-        template::rebuild(&home, &installed, &wanted(&options), &[], None, listener)
+        template::rebuild(
+            &home,
+            &installed,
+            &wanted(&options),
+            &[],
+            &plan::Volume::default(),
+            listener,
+        )
     })
     .unwrap();
     assert!(!took.is_zero());

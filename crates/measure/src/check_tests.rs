@@ -26,8 +26,8 @@ fn input() -> Input {
         label: "threads=4".into(),
         point: vec![("threads".into(), "4".into())],
         setup: Setup {
-            engine: "MariaDB 10.11.14".into(),
-            server: "mysql://sbtest@localhost/sbtest".into(),
+            engine: "Engine 10.11.14".into(),
+            server: "engine://sbtest@localhost/sbtest".into(),
             workers: 1,
             ..Setup::new(&planned(
                 "[data]\ntables = 4\nrows = 1000\n[load]\nthreads = 4\nreply_time = 'program'\n\

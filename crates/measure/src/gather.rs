@@ -184,6 +184,7 @@ impl Gather {
             verdict: None,
             reset: input.reset,
             ended: input.ended,
+            events: Vec::new(),
             outcome: input.outcome,
             warnings: Vec::new(),
         };

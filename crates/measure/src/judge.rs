@@ -158,7 +158,7 @@ fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
 /// Time that passed in waits for rows, as a share of all transactions' time.
 fn locks(facts: &Facts<'_>) -> Option<Verdict> {
     let waited = facts.lock_share.filter(|waited| *waited > WAIT_SHARE)?;
-    let waits = facts.metric("server.innodb.row_lock_waits_per_s");
+    let waits = facts.metric("server.locks.waits_per_s");
     let waits = waits.map_or_else(String::new, |waits| format!(" ({} waits/s)", number(waits)));
     let evidence = format!(
         "{} of the response time waits for row locks{waits}",
@@ -187,7 +187,7 @@ fn reads_evidence(facts: &Facts<'_>, reads: f64) -> String {
         share(reads)
     );
     let known = (
-        facts.metric("server.innodb.pool_reads_per_s"),
+        facts.metric("server.cache.misses_per_s"),
         facts.metric("disk.read_await_ms"),
     );
     if let (Some(reads_per_s), Some(await_ms)) = known {
@@ -197,7 +197,7 @@ fn reads_evidence(facts: &Facts<'_>, reads: f64) -> String {
             number(await_ms)
         );
     }
-    if let Some(rate) = facts.metric("server.innodb.pool_hit_rate") {
+    if let Some(rate) = facts.metric("server.cache.hit_pct") {
         text += &format!(", hit rate {rate:.1} %");
     }
     text + &busy_disks(facts)

@@ -53,9 +53,9 @@ const IDLE: [(&str, f64); 14] = [
     ("disk.util", 3.0),
     ("disk.read_iops", 0.0),
     ("psi.io.some", 1.0),
-    ("server.innodb.row_lock_time_ms_per_s", 0.0),
-    ("server.innodb.row_lock_waits_per_s", 0.0),
-    ("server.innodb.pool_reads_per_s", 0.0),
+    ("server.locks.wait_ms_per_s", 0.0),
+    ("server.locks.waits_per_s", 0.0),
+    ("server.cache.misses_per_s", 0.0),
 ];
 
 fn idle_but(metrics: &[(&str, f64)]) -> TrialSummary {
@@ -158,8 +158,8 @@ fn full_cpus_of_a_host_without_servers_are_the_generators() {
 fn waits_for_rows() {
     // 2,400 of 4,000 ms in each second.
     let trial = idle_but(&[
-        ("server.innodb.row_lock_time_ms_per_s", 2400.0),
-        ("server.innodb.row_lock_waits_per_s", 300.0),
+        ("server.locks.wait_ms_per_s", 2400.0),
+        ("server.locks.waits_per_s", 300.0),
     ]);
     expect(
         &trial,
@@ -171,8 +171,8 @@ fn waits_for_rows() {
 #[test]
 fn reads_of_pages() {
     let misses = [
-        ("server.innodb.pool_reads_per_s", 3000.0),
-        ("server.innodb.pool_hit_rate", 96.2),
+        ("server.cache.misses_per_s", 3000.0),
+        ("server.cache.hit_pct", 96.2),
         ("disk.read_iops", 3200.0),
         ("disk.read_await_ms", 1.0),
         ("disk.util", 99.0),
@@ -189,7 +189,7 @@ fn reads_of_pages() {
 #[test]
 fn commits_that_wait_for_a_flush() {
     let flushes = [
-        ("server.innodb.log_fsyncs_per_s", 200.0),
+        ("server.log.fsyncs_per_s", 200.0),
         ("disk.flushes_per_s", 200.0),
         ("disk.flush_await_ms", 4.5),
     ];
@@ -205,7 +205,7 @@ fn commits_that_wait_for_a_flush() {
 #[test]
 fn writes_that_commit_by_themselves() {
     let mut trial = idle_but(&[
-        ("server.innodb.data_fsyncs_per_s", 395.0),
+        ("server.io.fsyncs_per_s", 395.0),
         ("disk.flushes_per_s", 395.0),
         ("disk.flush_await_ms", 5.0),
         ("disk.write_await_ms", 3.0),
@@ -222,7 +222,7 @@ fn writes_that_commit_by_themselves() {
 #[test]
 fn reads_and_commits_together_by_the_longer() {
     let mut trial = idle_but(&[
-        ("server.innodb.pool_reads_per_s", 1200.0),
+        ("server.cache.misses_per_s", 1200.0),
         ("disk.read_iops", 1200.0),
         ("disk.read_await_ms", 1.0),
         ("psi.io.some", 60.0),
@@ -261,7 +261,7 @@ fn a_disk_full_of_writes() {
 
 #[test]
 fn an_open_loop_that_keeps_up_is_bound_by_its_rate() {
-    let mut trial = idle_but(&[("server.innodb.row_lock_time_ms_per_s", 2400.0)]);
+    let mut trial = idle_but(&[("server.locks.wait_ms_per_s", 2400.0)]);
     trial.generator.backlog_end = Some(0);
     expect(
         &trial,

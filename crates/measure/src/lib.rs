@@ -8,6 +8,7 @@ pub mod compare;
 pub mod curve;
 pub mod digits;
 pub mod ended;
+pub mod event;
 pub mod find_max;
 pub mod finding;
 pub mod found;

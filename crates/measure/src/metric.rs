@@ -113,8 +113,8 @@ pub enum Group {
     Pressure,
     /// The host's memory.
     Memory,
-    /// The servers' buffer pools.
-    BufferPool,
+    /// The servers' page caches.
+    Cache,
     /// What the servers read and write.
     ServerIo,
     /// The servers' logs.
@@ -134,7 +134,7 @@ impl Group {
         Self::Network,
         Self::Pressure,
         Self::Memory,
-        Self::BufferPool,
+        Self::Cache,
         Self::ServerIo,
         Self::Log,
         Self::Locks,
@@ -151,12 +151,18 @@ impl Group {
             Self::Network => "Network",
             Self::Pressure => "Pressure",
             Self::Memory => "Memory",
-            Self::BufferPool => "Buffer pool",
-            Self::ServerIo => "Servers' reads and writes",
-            Self::Log => "Log",
+            Self::Cache => "Server cache",
+            Self::ServerIo => "Server IO",
+            Self::Log => "Server log",
             Self::Locks => "Row locks",
             Self::Monitor => "Monitors",
         }
+    }
+
+    /// Whether the servers count it themselves.
+    #[must_use]
+    pub fn is_of_server_counters(self) -> bool {
+        matches!(self, Self::Cache | Self::ServerIo | Self::Log | Self::Locks)
     }
 }
 
@@ -222,8 +228,8 @@ mod tests {
         assert_eq!(found("cpu[11].user"), Some("cpu.user"));
         assert_eq!(found("net[eth0.100].rx_mb_per_s"), Some("net.rx_mb_per_s"));
         assert_eq!(
-            found("server[2].innodb.pool_hit_rate"),
-            Some("server.innodb.pool_hit_rate")
+            found("server[2].cache.hit_pct"),
+            Some("server.cache.hit_pct")
         );
         for wrong in [
             "",

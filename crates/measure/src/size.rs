@@ -1,8 +1,8 @@
 //! How many servers a load needs, and what sharing a server saves.
 //!
 //! servers = ceil(need / (what one gives x efficiency)), as in SanDisk's white paper on
-//! scaling up, then out, with MySQL (2012), for every number of instances on a server that
-//! was measured. Efficiency is the paper's: how much of the performance of one each further
+//! scaling up, then out (2012), for every number of instances on a server that was
+//! measured. Efficiency is the paper's: how much of the performance of one each further
 //! server adds. It stands for what is lost when many share the work, and for the headroom
 //! that nobody plans away.
 

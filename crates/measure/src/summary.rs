@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::curve::CurvePoint;
 use crate::ended::Ended;
+use crate::event::NodeEvent;
 use crate::instance::{InstanceSummary, Reset, ServerProcess};
 use crate::interval::{Estimate, Part, estimate};
 use crate::latency::Latency;
@@ -97,6 +98,9 @@ pub struct TrialSummary {
     /// Why it ended before its time, where it was meant to.
     #[serde(default)]
     pub ended: Option<Ended>,
+    /// What happened to nodes, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<NodeEvent>,
     /// How it ended.
     pub outcome: Outcome,
     /// What to know before these numbers are believed.

@@ -16,6 +16,8 @@ macro_rules! choice {
         }
 
         impl $name {
+            /// Every choice, in the same order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
             /// The words, in the order in which they are documented.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 

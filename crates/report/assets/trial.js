@@ -12,6 +12,12 @@ function shadow(aside) {
   return aside.map(([x0, x1]) => ({ type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, fillcolor: css("--rule"), opacity: 0.22, line: { width: 0 }, layer: "below" }));
 }
 
+// When something happened to a server: an upright line.
+function marks({ events }) {
+  const line = { color: css("--ink"), width: 1, dash: "dot" };
+  return events.map(([at]) => ({ type: "line", xref: "x", yref: "paper", x0: at, x1: at, y0: 0, y1: 1, line }));
+}
+
 // Where throughput changed its level: the levels as lines, the place as an upright one.
 function levels({ aside, changes, t }) {
   if (!changes.length) return [];
@@ -41,8 +47,11 @@ function loadFigure({ load }) {
   const notes = load.aside.filter(([, , phase]) => phase === "warmup" && !narrow()).map(([x0]) => ({
     text: "warm-up", x: x0, y: 0.5, xref: "x", yref: "paper", xanchor: "left", yanchor: "middle", showarrow: false, font: { size: 11, color: css("--faint") },
   }));
+  notes.push(...load.events.map(([x, text]) => ({
+    text, x, y: 1, xref: "x", yref: "paper", xanchor: "left", yanchor: "top", showarrow: false, font: { size: 11, color: css("--ink") },
+  })));
   return [traces, layout({
-    height: 400, shapes: [...shadow(load.aside), ...levels(load)], annotations: notes, xaxis: clock({ anchor: "y2" }),
+    height: 400, shapes: [...shadow(load.aside), ...levels(load), ...marks(load)], annotations: notes, xaxis: clock({ anchor: "y2" }),
     yaxis: axis("transactions/s", { domain: [0.54, 1], rangemode: "tozero" }),
     yaxis2: axis("response time, ms", { domain: [0, 0.46], rangemode: "tozero" }),
   })];

@@ -1,6 +1,7 @@
 //! A trial: what happened, and a table for each view of it.
 
 mod errors;
+mod events;
 mod metrics;
 mod servers;
 mod statements;
@@ -18,6 +19,7 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
     let mut blocks = vec![Block::facts(facts(trial))];
     blocks.extend(tables([
         times::grid(trial),
+        events::grid(trial),
         servers::grid(trial),
         statements::grid(trial),
         errors::grid(trial),

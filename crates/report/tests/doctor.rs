@@ -23,7 +23,7 @@ fn finding(id: &str, of: &str, level: Level, seen: &str, mend: Option<&str>) -> 
         why: "It matters to the numbers, and for so long a reason that the line must be broken \
               where a terminal ends."
             .into(),
-        source: "MySQL on VMware ESX (Sun, VMware); kernel docs, admin-guide".into(),
+        source: "Sun and VMware paper; kernel docs, admin-guide".into(),
         mend: mend.map(str::to_owned),
     }
 }

@@ -5,7 +5,7 @@ use crate::order;
 use crate::point::{Failure, Point, defaults, ours};
 use plan::key::{KEYS, VARIANT};
 use plan::{
-    EngineSpec, EngineTraits, FindMax, Limited, Load, LoginSpec, Node, Order, Plan, Reset,
+    EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node, Order, Plan, Reset,
     ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Trial, Until, Volume,
 };
 use serde::de::DeserializeOwned;
@@ -23,7 +23,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
     let order = order(&first, repeats)?;
     let values = content.axes.iter().map(|a| a.values.len());
     let combinations = values.product::<usize>();
-    let (mut trials, mut number) = (Vec::new(), 0);
+    let (events, mut trials, mut number) = (events(content), Vec::new(), 0);
     let blocks = order::blocks(grounds.len(), combinations, repeats, order);
     for (repeat, block) in (1..).zip(blocks) {
         for index in block {
@@ -33,7 +33,9 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
                 label.push(format!("repeat {repeat}"));
             }
             number += 1;
-            trials.push(trial(&at, engines, number, repeat, label)?);
+            let mut trial = trial(&at, engines, number, repeat, label)?;
+            trial.topology.events.clone_from(&events);
+            trials.push(trial);
         }
     }
     Ok(Plan {
@@ -160,6 +162,21 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, Failure> {
         node,
         events: Vec::new(),
     })
+}
+
+/// In order of time; those at the same time in the order of the study.
+fn events(content: &Content) -> Vec<Event> {
+    let mut events: Vec<_> = content.events.iter().map(event).collect();
+    events.sort_by_key(|event| event.at);
+    events
+}
+
+fn event(typed: &crate::content::Event) -> Event {
+    Event {
+        at: typed.at.value,
+        action: typed.action,
+        node: typed.node.value,
+    }
 }
 
 fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {

@@ -22,6 +22,7 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     crate::engines::check(content, engines, faults);
     swept_or_in_a_variant(content, faults);
     crate::effect::check(content, engines, faults);
+    crate::events::check(content, faults);
     until(content, faults);
     find_max(content, faults);
     for ground in content.grounds() {

@@ -1,9 +1,10 @@
 //! What was typed, value by value, with the place of each.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::name::Name;
-use plan::{Span, Spanned, Value};
+use plan::{Action, Span, Spanned, Value};
 
 /// One key as it stands in the study.
 #[derive(Debug, Clone)]
@@ -55,12 +56,23 @@ pub(crate) struct Threshold {
     pub(crate) condition: Spanned<String>,
 }
 
+/// Something that happens to a server during the measurement.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    /// The key of its action.
+    pub(crate) name: Name,
+    pub(crate) at: Spanned<Duration>,
+    pub(crate) action: Action,
+    pub(crate) node: Spanned<u32>,
+}
+
 /// Everything that a study says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Content {
     pub(crate) base: Entries,
     pub(crate) axes: Vec<Axis>,
     pub(crate) variants: Vec<Variant>,
+    pub(crate) events: Vec<Event>,
     pub(crate) tables: Vec<Table>,
     pub(crate) sizes: Vec<Size>,
     /// The one that was chosen: it is laid over the rest already.

@@ -48,6 +48,12 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
             }
         }
     }
+    for event in &content.events {
+        let gap = on_each(event.name.key.needs).find(|met| *met != Trials::All);
+        if let Some(gap) = gap {
+            faults.add(event.node.span, no_effect(&event.name, gap));
+        }
+    }
     for entry in first_of_each_key(content.base.values()) {
         let is_missing = |met: &Trials| matches!(met, Trials::None(_));
         let mut met = on_each(entry.name.key.needs);

@@ -16,6 +16,7 @@ mod content;
 mod effect;
 mod engines;
 mod error;
+mod events;
 mod likely;
 mod name;
 mod nesting;

@@ -1,7 +1,7 @@
 //! Which key somebody meant.
 
 use crate::name::Name;
-use plan::key::{self, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::key::{self, EVENT, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{nearest, shown};
 
 /// Help for a key that does not exist in a section, or at the top.
@@ -16,7 +16,7 @@ pub(crate) fn key(section: &str, name: &str) -> String {
     }
     if section.is_empty() {
         match nearest(word, sections()) {
-            Some(VARIANT) => return "did you mean [[variant]]?".into(),
+            Some(list @ (VARIANT | EVENT)) => return format!("did you mean [[{list}]]?"),
             Some(near) => return format!("did you mean [{near}]?"),
             None => {}
         }
@@ -40,7 +40,7 @@ pub(crate) fn key(section: &str, name: &str) -> String {
             let all: Vec<_> = sections().map(|name| format!("[{name}]")).collect();
             let all = all.join(", ");
             format!(
-                "the top of the file has {known}, the sections {all}, and any number of [[{VARIANT}]]"
+                "the top of the file has {known}, the sections {all}, and any number of [[{VARIANT}]] and [[{EVENT}]]"
             )
         }
         // Whoever writes a setting of the server there meant the table for them.
@@ -55,7 +55,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
     SECTIONS
         .iter()
         .map(|(name, _)| *name)
-        .chain([SWEEP, SIZES, THRESHOLDS, VARIANT])
+        .chain([SWEEP, SIZES, THRESHOLDS, VARIANT, EVENT])
 }
 
 /// Help for an axis that does not exist.

@@ -32,6 +32,9 @@ pub use postgres::{Postgres, PostgresBuilder, PostgresServer};
 pub use server::{Builder, Server};
 pub use skip::skip;
 
+/// What to SELECT from a table in MySQL or MariaDB to get the count and the checksum of its rows.
+pub const CHECKSUM_COLUMNS: &str = "COUNT(*), BIT_XOR(CRC32(CONCAT_WS(',',id,k,c,pad)))";
+
 /// MariaDB, from the system's package.
 #[derive(Debug)]
 pub struct MariaDb;

@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use lab::account::Account;
@@ -255,7 +257,8 @@ impl PostgresServer {
             .open(self.log_file())
             .unwrap();
         postgres.stdin(Stdio::null()).stdout(Stdio::null());
-        postgres.stderr(log).spawn().unwrap()
+        postgres.stderr(log);
+        spawn_for_good(postgres)
     }
 
     /// Waits until the server answers; `false` if it ends first.
@@ -285,6 +288,24 @@ impl Drop for PostgresServer {
             let _ = postmaster.wait();
         }
     }
+}
+
+/// Starts a program from a thread that lives as long as the process: the kernel kills such a
+/// child when the thread that started it ends.
+fn spawn_for_good(command: Command) -> Child {
+    type Request = (Command, Sender<io::Result<Child>>);
+    static REQUESTS: LazyLock<Mutex<Sender<Request>>> = LazyLock::new(|| {
+        let (requests, received) = channel::<Request>();
+        std::thread::spawn(move || {
+            for (mut command, reply) in received {
+                let _ = reply.send(command.spawn());
+            }
+        });
+        Mutex::new(requests)
+    });
+    let (reply, spawned) = channel();
+    REQUESTS.lock().unwrap().send((command, reply)).unwrap();
+    spawned.recv().unwrap().unwrap()
 }
 
 /// The processes that a postmaster has started.

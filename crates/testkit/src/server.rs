@@ -4,12 +4,14 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use engine::Installed;
 use engine::data::Listener;
 use lab::home::Home;
-use lab::servers::{self, Node, Wanted};
+use lab::servers::{self, Node, ProcessId, Wanted};
+use lab::site::ThisHost;
 use lab::template;
 
 use crate::engine::Engine;
@@ -81,7 +83,7 @@ impl Builder {
             config: &config,
             port: None,
             connections: CONNECTIONS,
-            cpus: None,
+            site: Arc::new(ThisHost::default()),
             keep: &home.run_dir().join("kept"),
             interrupted: &NEVER,
         };
@@ -123,6 +125,11 @@ impl Server {
     /// Which engine it is.
     pub fn engine(&self) -> Engine {
         self.engine
+    }
+
+    /// Its process, followed through restarts.
+    pub fn process(&self) -> ProcessId {
+        self.private.process().clone()
     }
 
     /// The port it listens on, on 127.0.0.1.
@@ -216,12 +223,13 @@ impl Server {
         self.private.kill();
     }
 
-    /// Starts it again on its data, after [`Server::kill`]. The port stays the same if it is still free.
+    /// Stops it unless it was killed, and starts it again on its data and port.
     pub fn restart(&mut self) {
         self.private
             .restart(&NEVER)
             .unwrap_or_else(|e| panic!("{e}"));
     }
+
     /// The engine's own client, as `root`.
     fn client(&self) -> Command {
         let mut command = Command::new(self.engine.client(&self.installed));

@@ -38,7 +38,7 @@ impl BuiltIn {
     pub fn new(
         name: WorkloadName,
         options: &Options,
-        dialect: Dialect,
+        dialect: &Dialect,
         seed: u64,
         users: u32,
     ) -> Result<BuiltIn, OptionsError> {

@@ -1,108 +1,78 @@
-//! Dialects of SQL: what the workloads' statements and tables differ in, as data.
+//! Dialects of SQL: how the workloads' statements and tables differ, as data.
 
 use crate::options::Options;
 
-/// A dialect of SQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// MySQL and MariaDB.
-    Mysql,
-    /// SQLite.
-    Sqlite,
-    /// PostgreSQL.
-    Postgres,
-}
-
-/// What a dialect has of its own. In the texts, `{table}` is the table's name.
-#[derive(Debug)]
-pub(crate) struct Words {
-    /// Starts a transaction that writes. SQLite has one writer: a transaction that
-    /// reads first fails if another takes the lock before its first write, so it takes
-    /// the lock at once.
-    begin_to_write: &'static str,
-    /// The type of an `id` that the server numbers.
-    pub(crate) numbered_id: &'static str,
-    /// Columns and values of a row whose id the server gives.
-    numbered_row: &'static str,
-    /// The same where `id` is not the primary key.
-    numbered_row_without_key: &'static str,
+/// A dialect of SQL. In the texts, `{table}` is the table's name.
+#[derive(Debug, Clone, Copy)]
+pub struct Dialect {
+    /// Starts a transaction that writes.
+    pub begin_to_write: &'static str,
+    /// Type of an `id` that the server generates.
+    pub generated_id: &'static str,
+    /// Columns and values of a row whose id the server generates.
+    pub generated_row: &'static str,
+    /// The same for a table in which `id` is not the primary key.
+    pub generated_row_without_key: &'static str,
     /// A secondary index on `id`, if the dialect declares indexes with their table.
-    pub(crate) secondary_key: Option<&'static str>,
+    pub secondary_key: Option<&'static str>,
+    /// Whether the primary key is added after the rows were loaded: faster, unless the table is
+    /// stored in its primary key.
+    pub adds_primary_key: bool,
     /// What follows the columns; `{engine}` is the storage engine.
-    pub(crate) table_options: &'static str,
-    /// Tells the server which id is next after rows with ids were loaded, if it does not
-    /// look itself; `{rows}` is the highest id.
-    pub(crate) set_next_id: Option<&'static str>,
+    pub table_options: &'static str,
+    /// The storage engine of tables for which the user names none.
+    pub default_storage_engine: &'static str,
+    /// Sets the next generated id after rows with ids were loaded, if the server does not
+    /// do so itself; `{rows}` is the highest id.
+    pub set_next_id: Option<&'static str>,
+    /// Whether the server understands INSERT … ON CONFLICT; otherwise it understands REPLACE.
+    pub has_on_conflict: bool,
     /// Whether placeholders are `$1`, `$2`, … instead of `?`.
-    has_numbered_placeholders: bool,
+    pub has_numbered_placeholders: bool,
 }
-
-/// An id of 0 asks AUTO_INCREMENT for the next one, and sysbench writes it.
-static MYSQL: Words = Words {
-    begin_to_write: "BEGIN",
-    numbered_id: "INTEGER NOT NULL AUTO_INCREMENT",
-    numbered_row: "(id, k, c, pad) VALUES (0, ?, ?, ?)",
-    numbered_row_without_key: "(id, k, c, pad) VALUES (0, ?, ?, ?)",
-    secondary_key: Some("KEY xid (id)"),
-    table_options: " /*! ENGINE = {engine} */",
-    set_next_id: None,
-    has_numbered_placeholders: false,
-};
-
-/// SQLite numbers its rowid, and an integer primary key is the rowid.
-static SQLITE: Words = Words {
-    begin_to_write: "BEGIN IMMEDIATE",
-    numbered_id: "INTEGER NOT NULL",
-    numbered_row: "(k, c, pad) VALUES (?, ?, ?)",
-    numbered_row_without_key: "(id, k, c, pad) VALUES \
-        ((SELECT COALESCE(MAX(id),0)+1 FROM {table}), ?, ?, ?)",
-    secondary_key: None,
-    table_options: "",
-    set_next_id: None,
-    has_numbered_placeholders: false,
-};
-
-static POSTGRES: Words = Words {
-    begin_to_write: "BEGIN",
-    numbered_id: "SERIAL",
-    numbered_row: "(k, c, pad) VALUES (?, ?, ?)",
-    numbered_row_without_key: "(k, c, pad) VALUES (?, ?, ?)",
-    secondary_key: None,
-    table_options: "",
-    set_next_id: Some("SELECT setval(pg_get_serial_sequence('{table}', 'id'), {rows})"),
-    has_numbered_placeholders: true,
-};
 
 impl Dialect {
-    pub(crate) fn words(self) -> &'static Words {
-        match self {
-            Dialect::Mysql => &MYSQL,
-            Dialect::Sqlite => &SQLITE,
-            Dialect::Postgres => &POSTGRES,
-        }
-    }
+    /// The base of the engines' dialects.
+    pub const STANDARD: Self = Self {
+        begin_to_write: "BEGIN",
+        generated_id: "INTEGER NOT NULL",
+        generated_row: "(k, c, pad) VALUES (?, ?, ?)",
+        generated_row_without_key: "(k, c, pad) VALUES (?, ?, ?)",
+        secondary_key: None,
+        adds_primary_key: false,
+        table_options: "",
+        default_storage_engine: "",
+        set_next_id: None,
+        has_on_conflict: true,
+        has_numbered_placeholders: false,
+    };
 
     /// Starts a transaction.
-    pub(crate) fn begin(self, writes: bool) -> &'static str {
-        if writes {
-            self.words().begin_to_write
-        } else {
-            "BEGIN"
+    pub(crate) fn begin(&self, writes: bool) -> &'static str {
+        if writes { self.begin_to_write } else { "BEGIN" }
+    }
+
+    /// The storage engine of tables for which the user names `name` or, if that is empty, none.
+    pub(crate) fn storage_engine<'a>(&self, name: &'a str) -> &'a str {
+        match (self.table_options, name) {
+            ("", _) => "",
+            (_, "") => self.default_storage_engine,
+            _ => name,
         }
     }
 
-    /// Columns and values of a new row whose id the server gives.
-    pub(crate) fn numbered_row(self, options: &Options) -> &'static str {
+    /// Columns and values of a new row whose id the server generates.
+    pub(crate) fn generated_row(&self, options: &Options) -> &'static str {
         if options.secondary {
-            self.words().numbered_row_without_key
+            self.generated_row_without_key
         } else {
-            self.words().numbered_row
+            self.generated_row
         }
     }
 
-    /// Puts the dialect's placeholders in the place of each `?`.
-    pub(crate) fn with_placeholders(self, sql: &str) -> String {
-        if !self.words().has_numbered_placeholders {
+    /// Replaces each `?` by the dialect's placeholder.
+    pub(crate) fn with_placeholders(&self, sql: &str) -> String {
+        if !self.has_numbered_placeholders {
             return sql.to_owned();
         }
         let mut parts = sql.split('?');

@@ -6,10 +6,10 @@ use crate::distribution::{Distribution, DistributionError};
 
 /// The most tables.
 pub const MAX_TABLES: u32 = 100_000;
-/// The most rows of a table: ids are 32-bit signed integers in MySQL.
+/// The most rows of a table: ids are 32-bit signed integers.
 pub const MAX_ROWS: u64 = i32::MAX as u64;
-/// The most repeats of a statement in a transaction, and the most points or
-/// ranges in a statement (two parameters each; SQLite takes 32,766).
+/// The most repeats of a statement in a transaction, and the most points or ranges in a
+/// statement: a range has two parameters, and engines take 32,766.
 pub const MAX_REPEATS: u32 = 10_000;
 
 /// The options of the OLTP workloads, with the names and defaults of sysbench
@@ -53,7 +53,7 @@ pub struct Options {
     pub create_secondary: bool,
     /// The server numbers new rows; else the users do, above the rows loaded.
     pub auto_inc: bool,
-    /// MySQL's storage engine.
+    /// The storage engine of new tables; empty: the default.
     pub storage_engine: String,
     /// Values in the IN of `select_random_points`.
     pub random_points: u32,
@@ -85,7 +85,7 @@ impl Default for Options {
             secondary: false,
             create_secondary: true,
             auto_inc: true,
-            storage_engine: "innodb".to_owned(),
+            storage_engine: String::new(),
             random_points: 10,
             number_of_ranges: 10,
             delta: 5,
@@ -149,7 +149,7 @@ impl Options {
         }
         let name = &self.storage_engine;
         let safe = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.is_empty() || !name.chars().all(safe) {
+        if !name.chars().all(safe) {
             return Err(OptionsError::StorageEngine(name.clone()));
         }
         Ok(self.distribution.validate()?)

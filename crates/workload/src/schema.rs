@@ -44,22 +44,29 @@ impl TableSpec {
         }
     }
 
-    /// Whether its tables differ from `other`'s in the values of their rows at most.
-    pub fn has_form_of(&self, other: &TableSpec) -> bool {
-        TableSpec {
-            seed: other.seed,
-            distribution: other.distribution,
-            ..self.clone()
-        } == *other
+    /// Whether its tables differ from `other`'s at most in the values of their rows.
+    pub fn has_form_of(&self, other: &TableSpec, dialect: &Dialect) -> bool {
+        let form = |spec: &TableSpec| TableSpec {
+            seed: 0,
+            distribution: Distribution::default(),
+            storage_engine: dialect.storage_engine(&spec.storage_engine).to_owned(),
+            ..spec.clone()
+        };
+        form(self) == form(other)
     }
 
-    /// In words: the rows, and what is not as by default.
-    pub fn describe(&self) -> String {
+    /// Whether its rows have the same values as `other`'s, if there are as many.
+    pub fn has_rows_of(&self, other: &TableSpec) -> bool {
+        (self.seed, self.distribution) == (other.seed, other.distribution)
+    }
+
+    /// The number of rows, and the options that are not the default.
+    pub fn describe(&self, dialect: &Dialect) -> String {
         let mut text = format!("{} rows", self.rows);
         for (words, applies) in [
             (", without AUTO_INCREMENT", !self.auto_inc),
             (
-                ", with a secondary index for the primary key",
+                ", with a secondary index instead of the primary key",
                 self.secondary,
             ),
             (", without the index on k", !self.create_secondary),
@@ -69,9 +76,10 @@ impl TableSpec {
                 text.push_str(words);
             }
         }
-        if self.storage_engine != "innodb" {
-            text.push_str(", engine ");
-            text.push_str(&self.storage_engine);
+        let engine = dialect.storage_engine(&self.storage_engine);
+        if engine != dialect.default_storage_engine {
+            text.push_str(", storage engine ");
+            text.push_str(engine);
         }
         text
     }
@@ -91,26 +99,24 @@ impl TableSpec {
     }
 
     /// Creates a table without the indexes that [`TableSpec::finish`] adds.
-    pub fn create(&self, dialect: Dialect, table: u32) -> String {
+    pub fn create(&self, dialect: &Dialect, table: u32) -> String {
         if self.bulk {
             return create_bulk_table(table);
         }
-        let words = dialect.words();
         let name = table_name(table);
         let id = if self.auto_inc {
-            words.numbered_id
+            dialect.generated_id
         } else {
             "INTEGER NOT NULL"
         };
         let key = if self.secondary {
-            words.secondary_key
+            dialect.secondary_key
         } else {
-            Some("PRIMARY KEY (id)")
+            Some("PRIMARY KEY (id)").filter(|_| !dialect.adds_primary_key)
         };
         let key = key.map(|key| format!(",\n  {key}")).unwrap_or_default();
-        let options = words
-            .table_options
-            .replace("{engine}", &self.storage_engine);
+        let engine = dialect.storage_engine(&self.storage_engine);
+        let options = dialect.table_options.replace("{engine}", engine);
         format!(
             "CREATE TABLE {name} (\n  \
              id {id},\n  \
@@ -123,20 +129,22 @@ impl TableSpec {
 
     /// Finishes a table whose rows have been loaded: indexes, which are faster to build at
     /// once than row by row, and the next id.
-    pub fn finish(&self, dialect: Dialect, table: u32) -> Vec<String> {
+    pub fn finish(&self, dialect: &Dialect, table: u32) -> Vec<String> {
         let mut statements = Vec::new();
         if self.bulk {
             return statements;
         }
-        let words = dialect.words();
         let name = table_name(table);
-        if self.secondary && words.secondary_key.is_none() {
+        if self.secondary && dialect.secondary_key.is_none() {
             statements.push(format!("CREATE INDEX xid_{table} ON {name}(id)"));
+        }
+        if !self.secondary && dialect.adds_primary_key {
+            statements.push(format!("ALTER TABLE {name} ADD PRIMARY KEY (id)"));
         }
         if self.create_secondary {
             statements.push(format!("CREATE INDEX k_{table} ON {name}(k)"));
         }
-        if let Some(sql) = words.set_next_id.filter(|_| self.auto_inc) {
+        if let Some(sql) = dialect.set_next_id.filter(|_| self.auto_inc) {
             let rows = self.rows.to_string();
             statements.push(sql.replace("{table}", &name).replace("{rows}", &rows));
         }
@@ -163,10 +171,14 @@ mod tests {
     /// Tables outlive the version of dyno that loaded them.
     #[test]
     fn what_is_stored_with_tables_never_changes() {
-        let spec = WorkloadName::OltpReadWrite.table_spec(&Options::default(), 42);
+        let options = Options {
+            storage_engine: "heap".to_owned(),
+            ..Options::default()
+        };
+        let spec = WorkloadName::OltpReadWrite.table_spec(&options, 42);
         assert_eq!(
             serde_json::to_string(&spec).unwrap(),
-            r#"{"seed":42,"rows":10000,"distribution":"special:pct=1,res=75,iter=12","auto_inc":true,"secondary":false,"create_secondary":true,"storage_engine":"innodb","bulk":false}"#
+            r#"{"seed":42,"rows":10000,"distribution":"special:pct=1,res=75,iter=12","auto_inc":true,"secondary":false,"create_secondary":true,"storage_engine":"heap","bulk":false}"#
         );
     }
 }

@@ -17,7 +17,7 @@ const PACKET_BYTES: usize = 512 * 1024;
 /// The third user.
 fn user() -> (BuiltInUser, Recorder) {
     let options = Options::default();
-    recorder::user(WorkloadName::BulkInsert, &options, Dialect::Mysql, 2)
+    recorder::user(WorkloadName::BulkInsert, &options, &Dialect::STANDARD, 2)
 }
 
 fn rows(text: &str) -> Vec<u64> {

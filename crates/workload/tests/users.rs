@@ -191,7 +191,7 @@ fn new_rows_get_their_id_from_the_server_or_above_the_rows() {
     let ask = record(WorkloadName::OltpInsert, &Options::default(), 0, 3);
     assert_eq!(
         ask.sent[0].sql,
-        "INSERT INTO sbtest1 (id, k, c, pad) VALUES (0, ?, ?, ?)"
+        "INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)"
     );
     let options = Options {
         auto_inc: false,
@@ -212,7 +212,7 @@ fn lookups_that_find_nothing_are_counted() {
     let options = Options::default();
     for (found, misses) in [(1, 0), (0, 13)] {
         let workload = WorkloadName::OltpReadWrite;
-        let (mut user, mut recorder) = user(workload, &options, Dialect::Mysql, 0);
+        let (mut user, mut recorder) = user(workload, &options, &Dialect::STANDARD, 0);
         recorder.found = found;
         let done = run(user.transaction(&mut recorder)).unwrap();
         let lookups = 13;
@@ -224,7 +224,7 @@ fn lookups_that_find_nothing_are_counted() {
 fn a_failure_ends_the_transaction_and_the_next_starts_anew() {
     let options = Options::default();
     let workload = WorkloadName::OltpReadWrite;
-    let (mut user, mut recorder) = user(workload, &options, Dialect::Mysql, 0);
+    let (mut user, mut recorder) = user(workload, &options, &Dialect::STANDARD, 0);
     let deadlock = SessionError {
         kind: FailureKind::Restart,
         sqlstate: None,
@@ -250,7 +250,7 @@ fn a_user_and_its_transaction_are_small() {
     );
     let workload = WorkloadName::OltpReadWrite;
     let options = Options::default();
-    let (mut user, mut recorder) = user(workload, &options, Dialect::Mysql, 0);
+    let (mut user, mut recorder) = user(workload, &options, &Dialect::STANDARD, 0);
     let bytes = size_of_val(&user.transaction(&mut recorder));
     // With the recorder's own futures, of about 200 bytes, in it.
     assert!(bytes <= 800, "{bytes}");

@@ -1,6 +1,7 @@
 //! MySQL and MariaDB over the network.
 
 mod connection;
+mod dialect;
 mod error;
 mod login;
 mod password;
@@ -8,6 +9,7 @@ mod session;
 mod target;
 
 pub use connection::Connection;
+pub use dialect::DIALECT;
 pub use error::{Error, refusal_remedy};
 pub use password::Withheld;
 pub use session::{Connector, MysqlSession};

@@ -317,7 +317,8 @@ fn check_version(target: &Target, version: &str) -> Result<(), Error> {
     }
 }
 
-fn nonce() -> Result<String, Error> {
+/// Printable random characters.
+pub(super) fn nonce() -> Result<String, Error> {
     let mut bytes = [0; NONCE_BYTES];
     let random = rustls::crypto::ring::default_provider().secure_random;
     let failed = |_| ProtocolError::Authentication("the system has no random numbers".to_owned());

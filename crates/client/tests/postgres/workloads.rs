@@ -1,12 +1,12 @@
 //! Every workload against a real server, by both protocols.
 
-use client::postgres::{Connection, Connector};
+use client::postgres::{Connection, Connector, DIALECT};
 use client::statement_protocol::StatementProtocol;
 use testkit::Postgres;
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
-use workload::schema::{Dialect, drop_table, table_name};
+use workload::schema::{drop_table, table_name};
 use workload::session::{Connect, Session};
 use workload::virtual_user::{VirtualUser, Workload};
 
@@ -21,7 +21,7 @@ async fn prepare(connection: &mut Connection, workload: WorkloadName, options: &
     for table in 1..=workload.tables(options, 1) {
         let name = table_name(table);
         connection.run(&drop_table(table)).await.unwrap();
-        let create = spec.create(Dialect::Postgres, table);
+        let create = spec.create(&DIALECT, table);
         connection.run(&create).await.unwrap();
         if workload.begins_empty() {
             continue;
@@ -35,7 +35,7 @@ async fn prepare(connection: &mut Connection, workload: WorkloadName, options: &
             }
         });
         assert_eq!(loaded.await.unwrap().affected, options.rows);
-        for sql in spec.finish(Dialect::Postgres, table) {
+        for sql in spec.finish(&DIALECT, table) {
             connection.run(&sql).await.unwrap();
         }
     }
@@ -54,7 +54,7 @@ fn every_workload_runs() {
         for name in WorkloadName::ALL {
             for protocol in [StatementProtocol::Prepared, StatementProtocol::Text] {
                 prepare(&mut connection, name, &options).await;
-                let workload = BuiltIn::new(name, &options, Dialect::Postgres, SEED, 1).unwrap();
+                let workload = BuiltIn::new(name, &options, &DIALECT, SEED, 1).unwrap();
                 let connector = Connector {
                     target: root(&server),
                     protocol,

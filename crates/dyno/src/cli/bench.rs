@@ -1,4 +1,4 @@
-//! A benchmark of one server, as typed.
+//! The arguments of `dyno bench`.
 
 use std::path::PathBuf;
 
@@ -13,32 +13,30 @@ use super::value::UndecidedArg;
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// The database: mysql://USER@HOST:PORT/DATABASE, with ?socket=/path for a Unix
-    /// socket; sqlite:FILE, or sqlite: for a temporary one. The password is best
-    /// given as DYNO_PASSWORD or in an option file.
-    #[arg(value_parser = address)]
+    #[arg(value_parser = address, help = url_help())]
     pub(crate) url: String,
 
     #[command(flatten)]
     pub(crate) options: TrialOptions,
-    /// Whether to load the data first.
+    /// Whether to load data first.
     #[arg(long, value_enum, default_value_t = PrepareArg::Missing)]
     pub(crate) prepare: PrepareArg,
-    /// Create the database (MySQL, MariaDB) if it does not exist.
+    /// Create the server's database if it does not exist.
     #[arg(long)]
     pub(crate) create_database: bool,
-    /// Worker threads of the generator. [default: one for each CPU; SQLite: one for each user]
+    /// Worker threads of the load generator. [default: one per CPU; one per virtual user for a
+    /// database that runs inside dyno]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) workers: Option<u32>,
-    /// What a number has to be, like 'response_ms.p99 < 25' or 'tps >= 0.95 * baseline';
-    /// exit code 1 when it is not.
+    /// A condition on a result, such as 'response_ms.p99 < 25' or 'tps >= 0.95 * baseline';
+    /// exit code 1 if it is not met.
     #[arg(long = "threshold", value_name = "CONDITION", value_parser = crate::thresholds::read)]
     pub(crate) thresholds: Vec<Threshold>,
-    /// Whether an undecided threshold, whose limit lies within the 95 % interval of what was
-    /// found, passes or fails (exit code 1).
+    /// Whether an undecided threshold passes or fails (exit code 1): one whose limit lies within
+    /// the 95 % confidence interval of the result.
     #[arg(long, value_enum, default_value_t = UndecidedArg::Pass, requires = "thresholds")]
     pub(crate) undecided: UndecidedArg,
-    /// The result that thresholds are relative to.
+    /// Result directory that thresholds with `baseline` refer to.
     #[arg(long, value_name = "RESULT")]
     pub(crate) baseline: Option<PathBuf>,
     /// Result directory, which must be new. [default: results/TIME-NAME]
@@ -54,12 +52,12 @@ pub(crate) struct BenchArgs {
     pub(crate) connection: ConnectionArgs,
 }
 
-/// How to reach a server.
+/// How to log in to a server.
 #[derive(Debug, Args)]
 pub(crate) struct LoginArgs {
     #[command(flatten)]
     pub(crate) options: LoginOptions,
-    /// Read user and password from a file of my.cnf's form.
+    /// Read user and password from the [client] group of an option file (my.cnf format).
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) option_file: Option<PathBuf>,
 }
@@ -68,33 +66,61 @@ pub(crate) struct LoginArgs {
 pub(crate) struct ConnectionArgs {
     #[command(flatten)]
     pub(crate) login: LoginArgs,
-    /// Connections that are opened at once.
+    /// Maximum number of connections being opened at the same time.
     #[arg(long, default_value_t = Manner::default().connect_limit, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connect_limit: u32,
-    /// Connections that load data side by side.
+    /// Number of connections that load data in parallel.
     #[arg(long, default_value_t = Manner::default().load_connections, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) load_connections: u32,
-    /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers, like 23505,1062.
+    /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers, such as
+    /// 23505,1062.
     #[arg(long, value_delimiter = ',', value_name = "CODES", value_parser = error_code)]
     pub(crate) ignore_errors: Vec<String>,
-    /// Do not sample host and server each second, nor ask the server for anything but its work.
+    /// Do not sample host and server counters, and send the server nothing but the load.
     #[arg(long)]
     pub(crate) no_monitors: bool,
-    /// Do not run the workers under SCHED_BATCH.
+    /// Do not run worker threads under SCHED_BATCH.
     #[arg(long)]
     pub(crate) no_batch_scheduling: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PrepareArg {
-    /// Load the tables that are not there.
+    /// Load missing tables.
     Missing,
-    /// Load what is missing, and do not run.
+    /// Load missing tables, and do not run.
     Only,
-    /// Drop and load all tables anew.
+    /// Drop and reload all tables.
     Always,
-    /// Use what is there without a look.
+    /// Use existing tables without checking them.
     Never,
+}
+
+/// What `dyno bench --help` ends with.
+pub(super) fn examples() -> String {
+    let local = super::example_url("root@127.0.0.1:3306");
+    let remote = super::example_url("bench@db1");
+    format!(
+        "Examples:
+  dyno bench {local} --threads 64 --time 60s
+  dyno bench {remote} --workload oltp_point_select --option-file ~/.my.cnf
+  dyno bench {remote} --rate 500
+  dyno bench {remote} --find-max --p99 20ms
+  dyno bench {} --threads 4 --time 10s",
+        engine::in_process()
+            .map(|any| any.temporary_url)
+            .next()
+            .unwrap_or_default()
+    )
+}
+
+fn url_help() -> String {
+    let forms = engine::ENGINES.map(|engine| format!("\n  {}", engine.url_syntax()));
+    format!(
+        "The database, as a URL of one of these forms:{}\n\
+         Without FILE, the database is temporary. Give passwords in DYNO_PASSWORD or an option file.",
+        forms.concat()
+    )
 }
 
 /// Reads an SQLSTATE (five letters and digits) or an engine's own number.
@@ -106,11 +132,11 @@ fn error_code(text: &str) -> Result<String, String> {
     Err("neither an SQLSTATE, such as 40001, nor an error number, such as 1062".to_owned())
 }
 
-/// A word of sysbench's in place of an address is told apart from a misspelled address.
+/// Tells one of sysbench's workloads in place of the URL from a misspelled URL.
 fn address(text: &str) -> Result<String, String> {
     match habits::workload(text) {
         Some(workload) => Err(format!(
-            "it is a workload, not an address; write `dyno bench URL --workload {workload}`"
+            "this is a workload, not a URL; write `dyno bench URL --workload {workload}`"
         )),
         None => Ok(text.to_owned()),
     }

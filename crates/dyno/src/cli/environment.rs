@@ -1,34 +1,33 @@
 //! The environment variables that dyno reads: one table for `--help` and the man page.
 
-/// Name and meaning of each.
+use crate::console::folded;
+
+/// Columns of the section.
+const WIDTH: usize = 90;
+
+/// The name and meaning of each.
 pub(crate) const VARIABLES: [(&str, &str); 13] = [
-    (
-        "DYNO_PASSWORD",
-        "password for servers whose address has none",
-    ),
+    ("DYNO_PASSWORD", "password for servers whose URL has none"),
     (
         "DYNO_CACHE_DIR",
-        "directory of private servers and their prepared data [/var/cache/dyno for root, else ~/.cache/dyno]",
+        "directory for private servers and prepared data [/var/cache/dyno for root, else ~/.cache/dyno]",
     ),
     (
         "DYNO_CACHE_LIMIT",
-        "most that prepared data takes on disk [20G]",
+        "maximum disk space of prepared data [20G]",
     ),
     (
         "DYNO_SERVERS",
-        "directory with servers that dyno may start, each in a subdirectory, as scripts/install-servers.sh fills it [/opt/dyno/servers for root, else ~/.cache/dyno/servers]",
+        "directory of server installations, one per subdirectory, as scripts/install-servers.sh makes it [/opt/dyno/servers for root, else ~/.cache/dyno/servers]",
     ),
-    (
-        "NO_COLOR",
-        "if set, help and usage errors have no colors; nothing else has any",
-    ),
+    ("NO_COLOR", "if set, help and usage errors have no colors"),
     (
         "LC_ALL, LC_CTYPE, LANG",
-        "C or POSIX, or a character set other than UTF-8: plain ASCII on the terminal",
+        "C, POSIX or a character set other than UTF-8: output is plain ASCII",
     ),
-    ("PATH", "where the programs of servers are looked for"),
-    ("USER", "user for addresses that name none"),
-    ("HOME, XDG_CACHE_HOME", "where ~/.cache is"),
+    ("PATH", "where server programs are searched"),
+    ("USER", "user name for URLs without one"),
+    ("HOME, XDG_CACHE_HOME", "location of ~/.cache"),
     (
         "SSL_CERT_FILE, SSL_CERT_DIR",
         "trusted certificate authorities instead of the system's",
@@ -36,22 +35,23 @@ pub(crate) const VARIABLES: [(&str, &str); 13] = [
     ("TZ", "time zone of private servers"),
     (
         "LD_LIBRARY_PATH, LD_PRELOAD",
-        "handed on to private servers, for example for another allocator",
+        "passed to private servers, for example to use another memory allocator",
     ),
-    (
-        "MALLOC_CONF, MALLOC_ARENA_MAX",
-        "handed on to private servers",
-    ),
+    ("MALLOC_CONF, MALLOC_ARENA_MAX", "passed to private servers"),
 ];
 
-/// As the end of a help text.
+/// The variables of dyno and those of the engines' clients.
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let engines = engine::ENGINES.into_iter();
+    let theirs = engines.flat_map(|engine| engine.variables());
+    VARIABLES.iter().chain(theirs).copied()
+}
+
+/// The end of the help text.
 pub(crate) fn section() -> String {
-    let width = VARIABLES.iter().map(|(name, _)| name.len()).max();
-    let width = width.unwrap_or(0);
-    let lines = VARIABLES
-        .iter()
-        .map(|(name, meaning)| format!("\n  {name:width$}  {meaning}"));
-    format!("Environment:{}", lines.collect::<String>())
+    let lines = all().map(|(name, meaning)| format!("\n  {name}\n      {meaning}"));
+    let text = format!("Environment:{}", lines.collect::<String>());
+    folded(&text, WIDTH)
 }
 
 #[cfg(test)]
@@ -67,18 +67,12 @@ mod tests {
     /// Every variable that the program's own code reads by name is in the table.
     #[test]
     fn every_variable_is_documented() {
-        let documented: BTreeSet<&str> = VARIABLES
-            .iter()
-            .flat_map(|(names, _)| names.split(", "))
-            .collect();
+        let documented: BTreeSet<&str> = all().flat_map(|(names, _)| names.split(", ")).collect();
         let mut read = BTreeSet::new();
         collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut read);
         assert!(read.len() > 5, "{read:?}");
-        // No command connects to PostgreSQL yet, so none of its variables has an effect.
         let known = |name: &&String| {
-            documented.contains(name.as_str())
-                || INTERNAL.contains(&name.as_str())
-                || name.starts_with("PG")
+            documented.contains(name.as_str()) || INTERNAL.contains(&name.as_str())
         };
         let missing: Vec<_> = read.iter().filter(|name| !known(name)).collect();
         assert!(missing.is_empty(), "not in the table: {missing:?}");
@@ -98,7 +92,7 @@ mod tests {
             {
                 collect(&path, read);
             } else if name.ends_with(".rs")
-                && !["environment.rs", "page.rs"].contains(&name.as_str())
+                && !["environment.rs", "page.rs", "tests.rs"].contains(&name.as_str())
             {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let code = text.split("#[cfg(test)]").next().unwrap();

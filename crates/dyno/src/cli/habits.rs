@@ -1,45 +1,29 @@
-//! What people type who come from sysbench, pgbench or k6, and what dyno makes of it.
+//! What people type who come from other tools, and what dyno makes of it.
 //!
-//! One table: an option that means the same is taken as a hidden alias, any other gets a hint
-//! that says what to write. `docs/coming-from-sysbench.md` shows the same table.
+//! `habits/table.txt` lists it: an option that means the same is accepted as a hidden alias, any
+//! other gets a hint that says what to write. `docs/coming-from-sysbench.md` shows the same table.
 
 mod address;
 #[cfg(test)]
 mod page;
-mod table;
 
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use workload::name::WorkloadName;
 
 use crate::failure::{Exit, Failure};
-use table::HABITS;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tool {
-    Sysbench,
-    Pgbench,
-    K6,
-}
-
-impl Tool {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Sysbench => "sysbench",
-            Self::Pgbench => "pgbench",
-            Self::K6 => "k6",
-        }
-    }
-}
+const TABLE: &str = include_str!("habits/table.txt");
 
 /// What a word of another tool means for dyno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     /// The option of `dyno bench` with this long name, which takes it too.
     Same(&'static str),
-    /// A part of the server's address.
-    Address,
+    /// A part of a server's URL, which has this scheme.
+    Address(&'static str),
     /// Something else; what to write instead.
     Instead(&'static str),
 }
@@ -47,7 +31,7 @@ enum Meaning {
 /// One word of another tool's command line.
 #[derive(Debug)]
 struct Habit {
-    tool: Tool,
+    tool: &'static str,
     /// As typed: `--table-size`, `-c`, `prepare`.
     typed: &'static str,
     /// The other tool's default; empty for none.
@@ -59,10 +43,44 @@ struct Habit {
     meaning: Meaning,
 }
 
+static HABITS: LazyLock<Vec<Habit>> = LazyLock::new(|| {
+    let mut tool = "";
+    let habits = TABLE
+        .lines()
+        .filter_map(|line| match line.strip_prefix('[') {
+            Some(name) => {
+                tool = name.trim_end_matches(']');
+                None
+            }
+            None => Habit::parse(tool, line),
+        });
+    habits.collect()
+});
+
+impl Habit {
+    /// Reads a line of the table; `None` for a comment.
+    fn parse(tool: &'static str, line: &'static str) -> Option<Self> {
+        let line = (!line.starts_with('#')).then_some(line)?;
+        let mut cells = line.splitn(3, '|').map(str::trim);
+        let (typed, default, meaning) = (cells.next()?, cells.next()?, cells.next()?);
+        let meaning = match meaning.split_once(' ') {
+            Some(("=", option)) => Meaning::Same(option),
+            Some(("@", scheme)) => Meaning::Address(scheme),
+            _ => Meaning::Instead(meaning),
+        };
+        Some(Self {
+            tool,
+            typed,
+            default,
+            meaning,
+        })
+    }
+}
+
 /// Makes `dyno bench` take what means the same.
 pub(super) fn with_aliases(bench: clap::Command) -> clap::Command {
     let mut bench = bench;
-    for habit in HABITS {
+    for habit in HABITS.iter() {
         let Meaning::Same(option) = habit.meaning else {
             continue;
         };
@@ -93,8 +111,7 @@ pub(super) fn with_dashes(argument: String) -> String {
     }
 }
 
-/// The error of a command line that says what to write instead, if it has a word that another
-/// tool knows.
+/// An error that says what to write instead, if the command line has a word of another tool.
 pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure> {
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
@@ -106,13 +123,13 @@ pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure>
     };
     let remedy = match workload(word) {
         Some(workload) => format!(
-            "a workload is an option of dyno bench, and its data is loaded when it is missing: {}",
+            "the workload is an option of dyno bench, which loads missing data itself: {}",
             bench(&format!(
                 "{} --workload {workload}",
                 address::typed(arguments)
             ))
         ),
-        None => meanings(word, arguments)?,
+        None => hints(word, arguments)?,
     };
     let message = format!("unexpected argument `{word}`");
     Some(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
@@ -124,23 +141,23 @@ pub(super) fn workload(word: &str) -> Option<WorkloadName> {
     WorkloadName::from_str(name.strip_suffix(".lua").unwrap_or(name)).ok()
 }
 
-/// What a word means in each tool that knows it.
-fn meanings(word: &str, arguments: &[String]) -> Option<String> {
+/// What to write instead of a word, for each tool that knows it.
+fn hints(word: &str, arguments: &[String]) -> Option<String> {
     let known = HABITS.iter().filter(|habit| habit.typed == word);
-    let mut told: Vec<String> = Vec::new();
-    for habit in known {
-        let what = match habit.meaning {
-            Meaning::Instead(what) => what.to_owned(),
-            Meaning::Address => format!(
-                "the server is named by its address: {} (a password goes into DYNO_PASSWORD or \
+    let hints = known.map(|habit| {
+        let hint = match habit.meaning {
+            Meaning::Instead(hint) => hint.to_owned(),
+            Meaning::Address(_) => format!(
+                "name the server by its URL: {} (put a password into DYNO_PASSWORD or \
                  --option-file)",
                 bench(&address::typed(arguments))
             ),
             Meaning::Same(option) => format!("write --{option} of dyno bench"),
         };
-        told.push(format!("coming from {}: {what}", habit.tool.name()));
-    }
-    (!told.is_empty()).then(|| told.join("; "))
+        format!("coming from {}: {hint}", habit.tool)
+    });
+    let hints: Vec<String> = hints.collect();
+    (!hints.is_empty()).then(|| hints.join("; "))
 }
 
 fn bench(rest: &str) -> String {
@@ -150,6 +167,14 @@ fn bench(rest: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        let lines = TABLE.lines().filter(|line| !line.is_empty());
+        let lines = lines.filter(|line| !line.starts_with(['#', '[']));
+        assert_eq!(lines.count(), HABITS.len());
+        assert!(HABITS.iter().all(|habit| !habit.tool.is_empty()));
+    }
 
     #[test]
     fn every_option_of_the_table_exists_and_is_named_once_for_each_tool() {

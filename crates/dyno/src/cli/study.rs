@@ -1,4 +1,4 @@
-//! What is done with a study, as typed.
+//! The arguments of commands that take a study.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::{LoginArgs, OutputArgs};
 pub(crate) struct StudyArgs {
     /// The study file.
     pub(crate) study: PathBuf,
-    /// Put another value in place of the study's, like load.time=5s.
+    /// Override a value of the study, such as load.time=5s.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) overrides: Vec<(String, String)>,
 }
@@ -23,15 +23,15 @@ pub(crate) struct RunArgs {
     /// Result directory, which must be new. [default: results/TIME-TITLE]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on with a run that was cut off, from the first trial that is not whole: the
-    /// one in --out, or the latest of this study.
+    /// Continue an interrupted run with its first incomplete trial: the run in --out, or the
+    /// latest of this study.
     #[arg(long)]
     pub(crate) resume: bool,
-    /// The result that thresholds of the study are relative to.
+    /// Result directory that thresholds with `baseline` refer to.
     #[arg(long, value_name = "RESULT")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Whether an undecided threshold, whose limit lies within the 95 % interval of what was
-    /// found, passes or fails (exit code 1).
+    /// Whether an undecided threshold passes or fails (exit code 1): one whose limit lies within
+    /// the 95 % confidence interval of the result.
     #[arg(long, value_enum, default_value_t = UndecidedArg::Pass)]
     pub(crate) undecided: UndecidedArg,
     /// Print the result as JSON on stdout; progress goes to stderr.
@@ -43,13 +43,12 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Look at this server, too: mysql://USER@HOST:PORT/DATABASE. The password is best
-    /// given as DYNO_PASSWORD or in an option file.
+    /// Also check this server. Give its password in DYNO_PASSWORD or an option file.
     pub(crate) url: Option<String>,
-    /// Compare with what a study asks for: its servers, users, memory and disk.
+    /// Check the host against what a study needs: its servers, virtual users, memory and disk.
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     pub(crate) study: Option<PathBuf>,
-    /// Put another value in place of the study's, like load.threads=64.
+    /// Override a value of the study, such as load.threads=64.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value, requires = "study")]
     pub(crate) overrides: Vec<(String, String)>,
     /// Print the findings as JSON.
@@ -58,4 +57,17 @@ pub(crate) struct DoctorArgs {
 
     #[command(flatten, next_help_heading = "Connection")]
     pub(crate) login: LoginArgs,
+}
+
+/// What `dyno doctor --help` ends with.
+pub(super) fn doctor_examples() -> String {
+    format!(
+        "Changes nothing. docs/doctor.md explains every check, with its source.
+
+Examples:
+  dyno doctor
+  dyno doctor {}
+  dyno doctor --study studies/p2-scale-up.toml",
+        super::example_url("root@127.0.0.1:3306")
+    )
 }

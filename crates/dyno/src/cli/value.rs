@@ -1,17 +1,17 @@
-//! What values of options mean.
+//! Parsers of option values.
 
 use clap::ValueEnum;
 
 /// What an undecided threshold means for the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum UndecidedArg {
-    /// Nothing.
+    /// It passes.
     Pass,
-    /// The same as a missed one.
+    /// It fails, like one that is not met.
     Fail,
 }
 
-/// A share above 0 and up to 1, as such or in percent.
+/// A share above 0 and at most 1, as a fraction or in percent.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let number = match text.strip_suffix('%') {
@@ -20,20 +20,20 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     };
     match number {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err("it is a share above 0 and up to 1, like 0.9 or 90%".to_owned()),
+        _ => Err("expected a share above 0 and at most 1, such as 0.9 or 90%".to_owned()),
     }
 }
 
 pub(super) fn above_zero(text: &str) -> Result<f64, String> {
     match text.trim().replace(['_', ','], "").parse::<f64>() {
         Ok(number) if number > 0.0 && number <= 1e15 => Ok(number),
-        _ => Err("it is a number above 0".to_owned()),
+        _ => Err("expected a number above 0".to_owned()),
     }
 }
 
 pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text
         .split_once('=')
-        .ok_or("it has the form KEY=VALUE, like load.threads=4")?;
+        .ok_or("expected KEY=VALUE, such as load.threads=4")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }

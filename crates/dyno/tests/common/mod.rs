@@ -29,7 +29,7 @@ pub use cache::{Cache, Process, entries, port_in};
 pub use made::keep;
 pub use program::{Finished, Program, Running, cache};
 pub use proxy::Proxy;
-pub use servers::{LAZY_DISK, database, mariadb, mysql, server_checksum};
+pub use servers::{LAZY_DISK, database, mariadb, mysql, postgres, server_checksum};
 pub use status::{Delta, Status};
 pub use sysbench::{SysbenchRun, sysbench};
 pub use tables::{Table, csv, is_rounded, tables};

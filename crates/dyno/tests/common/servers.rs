@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use testkit::{MariaDb, MySql, Server};
+use testkit::{MariaDb, MySql, Postgres, PostgresServer, Server};
 use workload::rows::Checksum;
 
 /// Commits do not wait for the disk: no test is about its speed.
@@ -20,9 +20,16 @@ pub fn mysql() -> Arc<Server> {
     shared(&SLOT, || MySql::start(&["--skip-log-bin", LAZY_DISK]))
 }
 
+/// The file's PostgreSQL, in which `root` needs no password and everybody else does.
+pub fn postgres() -> Arc<PostgresServer> {
+    static SLOT: Mutex<Weak<PostgresServer>> = Mutex::new(Weak::new());
+    let access = "host all root all trust\nhost all all all scram-sha-256";
+    shared(&SLOT, || Postgres::builder().access(access).start())
+}
+
 /// A static is never dropped, and a server that is not leaves its files: so the
 /// tests that run hold it between them.
-fn shared(slot: &Mutex<Weak<Server>>, start: impl FnOnce() -> Server) -> Arc<Server> {
+fn shared<S>(slot: &Mutex<Weak<S>>, start: impl FnOnce() -> S) -> Arc<S> {
     let mut slot = slot
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -43,7 +50,10 @@ pub fn database(server: &Server, name: &str) -> String {
 
 /// Row count and checksum of a table, as the server computes them.
 pub fn server_checksum(server: &Server, table: &str) -> Checksum {
-    let rows = server.sql(&format!("SELECT {} FROM {table}", Checksum::MYSQL_COLUMNS));
+    let rows = server.sql(&format!(
+        "SELECT {} FROM {table}",
+        testkit::CHECKSUM_COLUMNS
+    ));
     Checksum {
         count: rows[0][0].parse().unwrap(),
         xor: rows[0][1].parse().unwrap(),

@@ -15,7 +15,7 @@ use super::Reading;
 pub(crate) const LIMIT: Duration = Duration::from_millis(800);
 /// How long a server that failed is left alone, at first and at most.
 const PAUSE: Duration = Duration::from_secs(1);
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// An answer to come.
 pub(crate) type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;

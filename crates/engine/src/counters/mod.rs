@@ -11,8 +11,8 @@ pub use feed::{Counters, ask_all, leave_all};
 /// seconds.
 const AGE_TOLERANCE_S: f64 = 2.0;
 
-/// Metrics by name; `None`: not known.
-pub type Metrics = Vec<(String, Option<f64>)>;
+/// Metrics by name without `server.`; `None`: not known.
+pub type Metrics = Vec<(&'static str, Option<f64>)>;
 
 /// The counters of an engine; each has a number, from 0.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Table {
     pub uptime: usize,
     /// Whether one is a level, and not a count since the server's start.
     pub is_level: fn(usize) -> bool,
-    /// The metrics that they make, named below the server: `innodb.pool_hit_rate`.
+    /// The metrics that they make, named below the server: `cache.hit_pct`.
     pub metrics: fn(&Step) -> Metrics,
 }
 
@@ -107,7 +107,7 @@ impl Step {
         }
     }
 
-    /// The metrics, named below the server: `innodb.pool_hit_rate`.
+    /// The metrics, named below the server: `cache.hit_pct`.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         (self.table.metrics)(self)

@@ -1,7 +1,7 @@
 //! The mark that dyno keeps about each table, in the table `dyno_tables` beside it.
 
 use workload::rows::Checksum;
-use workload::schema::{TableSpec, table_name};
+use workload::schema::{Dialect, TableSpec, table_name};
 
 /// The table of marks.
 pub(crate) const MARKER_TABLE: &str = "dyno_tables";
@@ -25,22 +25,40 @@ pub(crate) struct Mark {
 }
 
 /// Marks a table as being loaded.
-pub(crate) fn mark_loading(spec: &TableSpec, table: u32) -> String {
-    mark(spec, table, "loading", Checksum::default())
+pub(crate) fn mark_loading(dialect: &Dialect, spec: &TableSpec, table: u32) -> String {
+    mark(dialect, spec, table, "loading", Checksum::default())
 }
 
 /// Marks a table as complete.
-pub(crate) fn mark_ready(spec: &TableSpec, table: u32, checksum: Checksum) -> String {
-    mark(spec, table, "ready", checksum)
+pub(crate) fn mark_ready(
+    dialect: &Dialect,
+    spec: &TableSpec,
+    table: u32,
+    checksum: Checksum,
+) -> String {
+    mark(dialect, spec, table, "ready", checksum)
 }
 
-fn mark(spec: &TableSpec, table: u32, state: &str, checksum: Checksum) -> String {
+fn mark(
+    dialect: &Dialect,
+    spec: &TableSpec,
+    table: u32,
+    state: &str,
+    checksum: Checksum,
+) -> String {
     // A spec has no quote but JSON's.
     let spec = serde_json::to_string(spec)
         .unwrap_or_default()
         .replace('\'', "''");
     let (name, count, xor) = (table_name(table), checksum.count, checksum.xor);
-    format!("REPLACE INTO {MARKER_TABLE} VALUES ('{name}', '{state}', '{spec}', {count}, {xor})")
+    let row = format!("{MARKER_TABLE} VALUES ('{name}', '{state}', '{spec}', {count}, {xor})");
+    if !dialect.has_on_conflict {
+        return format!("REPLACE INTO {row}");
+    }
+    format!(
+        "INSERT INTO {row} ON CONFLICT (name) DO UPDATE SET state = excluded.state, \
+         spec = excluded.spec, row_count = excluded.row_count, checksum = excluded.checksum"
+    )
 }
 
 impl Mark {

@@ -4,6 +4,8 @@
 //! a table as being loaded, load it in parts, index it, mark it as ready with its row count and
 //! checksum. A table whose mark still says *loading* was interrupted, and is built anew.
 
+pub(crate) mod load;
+pub(crate) mod lock;
 pub(crate) mod marker;
 pub(crate) mod parts;
 pub(crate) mod state;
@@ -105,6 +107,8 @@ pub enum PrepareError {
     Busy {
         /// The number of its connection.
         holder: String,
+        /// The statement that terminates it.
+        termination: String,
         /// How long it was waited for.
         limit: Duration,
     },
@@ -159,8 +163,8 @@ impl PrepareError {
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Unfit { remedy, .. } => Some(remedy.clone()),
-            Self::Busy { holder, .. } => Some(format!(
-                "wait for it, end it (KILL {holder}), or use another database"
+            Self::Busy { termination, .. } => Some(format!(
+                "wait for it, terminate it ({termination}), or use another database"
             )),
             Self::Server(error) => error.remedy().map(str::to_owned),
             Self::Sqlite(error) => {

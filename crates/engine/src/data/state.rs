@@ -1,7 +1,7 @@
 //! What is in the database, and what that means for the load.
 
 use workload::options::Options;
-use workload::schema::{TableSpec, table_name};
+use workload::schema::{Dialect, TableSpec, table_name};
 
 use super::marker::Mark;
 use super::{Mode, PrepareError, Prepared, Progress, Wanted};
@@ -42,11 +42,12 @@ pub(crate) fn plan(
     found: &[Found],
     wanted: &Wanted<'_>,
     spec: &TableSpec,
+    dialect: &Dialect,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Todo, PrepareError> {
     let mut missing = Vec::new();
     for (table, found) in (1..).zip(found) {
-        let action = decide(found, table, spec, wanted.options, wanted.mode)?;
+        let action = decide(found, table, (spec, dialect), wanted.options, wanted.mode)?;
         let (Action::Keep { note } | Action::Build { note }) = &action;
         if let Some(note) = note {
             tell(Progress::Note(note.clone()));
@@ -69,7 +70,7 @@ pub(crate) fn plan(
 fn decide(
     found: &Found,
     table: u32,
-    wanted: &TableSpec,
+    (wanted, dialect): (&TableSpec, &Dialect),
     options: &Options,
     mode: Mode,
 ) -> Result<Action, PrepareError> {
@@ -99,7 +100,7 @@ fn decide(
         Some(_) if highest_id.is_none() => Ok(Action::Build {
             note: Some(format!("{name} was emptied; it is built anew")),
         }),
-        Some(mark) => keep_ours(&name, mark, wanted),
+        Some(mark) => keep_ours(&name, mark, wanted, dialect),
         None => keep_foreign(&name, highest_id.unwrap_or(0), options),
     }
 }
@@ -133,9 +134,14 @@ fn check_columns(name: &str, columns: &[String], wanted: &TableSpec) -> Result<(
     })
 }
 
-fn keep_ours(name: &str, mark: &Mark, wanted: &TableSpec) -> Result<Action, PrepareError> {
-    if mark.spec.has_form_of(wanted) {
-        let note = (mark.spec != *wanted).then(|| {
+fn keep_ours(
+    name: &str,
+    mark: &Mark,
+    wanted: &TableSpec,
+    dialect: &Dialect,
+) -> Result<Action, PrepareError> {
+    if mark.spec.has_form_of(wanted, dialect) {
+        let note = (!mark.spec.has_rows_of(wanted)).then(|| {
             format!(
                 "{name} was loaded with seed {}; its rows are used as they are",
                 mark.spec.seed
@@ -146,8 +152,8 @@ fn keep_ours(name: &str, mark: &Mark, wanted: &TableSpec) -> Result<Action, Prep
     Err(PrepareError::Unfit {
         problem: format!(
             "the table {name} was loaded with {}, but the load asks for {}",
-            mark.spec.describe(),
-            wanted.describe()
+            mark.spec.describe(dialect),
+            wanted.describe(dialect)
         ),
         remedy: "use the same options, or --prepare always to build it anew".to_owned(),
     })
@@ -201,7 +207,14 @@ mod tests {
             rows: 100,
             ..Options::default()
         };
-        decide(found, 1, &spec(100, 1), &options, mode).map_err(|error| error.to_string())
+        decide(
+            found,
+            1,
+            (&spec(100, 1), &Dialect::STANDARD),
+            &options,
+            mode,
+        )
+        .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -266,7 +279,7 @@ mod tests {
         };
         let build = Ok(Action::Build { note: None });
         let decided = |found: &Found, mode| {
-            let decided = decide(found, 1, &spec, &options, mode);
+            let decided = decide(found, 1, (&spec, &Dialect::STANDARD), &options, mode);
             decided.map_err(|error| error.to_string())
         };
         let refused = decided(&found, Mode::Missing).unwrap_err();

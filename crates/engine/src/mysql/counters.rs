@@ -82,23 +82,57 @@ pub(super) const NAMES: [(&str, Key); 22] = [
 
 /// What is a metric as it is: of a counter its rate, of a level the level.
 const PLAIN: [(&str, Key); 16] = [
-    ("pool_read_requests_per_s", Key::PoolRequests),
-    ("pool_reads_per_s", Key::PoolReads),
-    ("pool_data_bytes", Key::PoolDataBytes),
-    ("pages_read_per_s", Key::PagesRead),
-    ("pages_written_per_s", Key::PagesWritten),
-    ("doublewrite_writes_per_s", Key::DoublewriteWrites),
-    ("doublewrite_pages_per_s", Key::DoublewritePages),
-    ("data_reads_per_s", Key::DataReads),
-    ("data_writes_per_s", Key::DataWrites),
-    ("data_fsyncs_per_s", Key::DataFsyncs),
-    ("log_writes_per_s", Key::LogWrites),
-    ("log_fsyncs_per_s", Key::LogFsyncs),
-    ("checkpoint_age_bytes", Key::CheckpointAgeBytes),
-    ("history_length", Key::HistoryLength),
-    ("row_lock_waits_per_s", Key::RowLockWaits),
-    ("row_lock_time_ms_per_s", Key::RowLockMs),
+    ("cache.requests_per_s", Key::PoolRequests),
+    ("cache.misses_per_s", Key::PoolReads),
+    ("cache.data_bytes", Key::PoolDataBytes),
+    ("io.pages_read_per_s", Key::PagesRead),
+    ("io.pages_written_per_s", Key::PagesWritten),
+    ("io.doublewrite_writes_per_s", Key::DoublewriteWrites),
+    ("io.doublewrite_pages_per_s", Key::DoublewritePages),
+    ("io.reads_per_s", Key::DataReads),
+    ("io.writes_per_s", Key::DataWrites),
+    ("io.fsyncs_per_s", Key::DataFsyncs),
+    ("log.writes_per_s", Key::LogWrites),
+    ("log.fsyncs_per_s", Key::LogFsyncs),
+    ("log.checkpoint_age_bytes", Key::CheckpointAgeBytes),
+    ("log.history_length", Key::HistoryLength),
+    ("locks.waits_per_s", Key::RowLockWaits),
+    ("locks.wait_ms_per_s", Key::RowLockMs),
 ];
+
+/// The metrics' former names, below `server.innodb`.
+const FORMER_NAMES: [(&str, &str); 21] = [
+    ("pool_hit_rate", "cache.hit_pct"),
+    ("pool_read_requests_per_s", "cache.requests_per_s"),
+    ("pool_reads_per_s", "cache.misses_per_s"),
+    ("pool_data_bytes", "cache.data_bytes"),
+    ("pool_dirty_pct", "cache.dirty_pct"),
+    ("working_set_over_pool", "cache.working_set_ratio"),
+    ("pages_read_per_s", "io.pages_read_per_s"),
+    ("pages_written_per_s", "io.pages_written_per_s"),
+    ("doublewrite_writes_per_s", "io.doublewrite_writes_per_s"),
+    ("doublewrite_pages_per_s", "io.doublewrite_pages_per_s"),
+    ("data_reads_per_s", "io.reads_per_s"),
+    ("data_writes_per_s", "io.writes_per_s"),
+    ("data_fsyncs_per_s", "io.fsyncs_per_s"),
+    ("io_read_share", "io.read_pct"),
+    ("log_writes_per_s", "log.writes_per_s"),
+    ("log_fsyncs_per_s", "log.fsyncs_per_s"),
+    ("log_mb_per_s", "log.mb_per_s"),
+    ("checkpoint_age_bytes", "log.checkpoint_age_bytes"),
+    ("history_length", "log.history_length"),
+    ("row_lock_waits_per_s", "locks.waits_per_s"),
+    ("row_lock_time_ms_per_s", "locks.wait_ms_per_s"),
+];
+
+/// The present name of a metric that an earlier version of dyno called
+/// `server.innodb.pool_hit_rate` or `server[1].innodb.pool_hit_rate`.
+#[must_use]
+pub fn renamed_metric(name: &str) -> Option<String> {
+    let (server, former) = name.split_once(".innodb.")?;
+    let (_, present) = FORMER_NAMES.iter().find(|(known, _)| *known == former)?;
+    Some(format!("{server}.{present}"))
+}
 
 /// Those that are no counts since the server's start.
 const LEVELS: [Key; 7] = [
@@ -144,21 +178,19 @@ fn metrics(step: &Step) -> Metrics {
     let pages = get(Key::PoolDirtyPages).zip(get(Key::PoolPages));
     let sizes = get(Key::DataSetBytes).zip(get(Key::PoolBytes));
     let derived = [
-        ("log_mb_per_s", get(Key::LogBytes).map(|bytes| bytes / MB)),
-        ("pool_hit_rate", hit_rate(get)),
-        ("io_read_share", io_read_share(get)),
+        ("log.mb_per_s", get(Key::LogBytes).map(|bytes| bytes / MB)),
+        ("cache.hit_pct", hit_rate(get)),
+        ("io.read_pct", io_read_share(get)),
         (
-            "pool_dirty_pct",
+            "cache.dirty_pct",
             pages.and_then(|(dirty, all)| percent(dirty, all)),
         ),
         (
-            "working_set_over_pool",
+            "cache.working_set_ratio",
             sizes.and_then(|(data, pool)| quotient(data, pool)),
         ),
     ];
-    let all = plain.chain(derived);
-    all.map(|(name, value)| (format!("innodb.{name}"), value))
-        .collect()
+    plain.chain(derived).collect()
 }
 
 fn hit_rate(get: impl Fn(Key) -> Option<f64>) -> Option<f64> {
@@ -195,7 +227,7 @@ mod tests {
         raw
     }
 
-    fn put(step: &Step) -> std::collections::BTreeMap<String, f64> {
+    fn put(step: &Step) -> std::collections::BTreeMap<&'static str, f64> {
         let known = step.metrics().into_iter();
         known
             .filter_map(|(name, value)| Some((name, value?)))
@@ -239,15 +271,15 @@ mod tests {
         let before = raw(start, &MARIADB[0]);
         let after = raw(start + Duration::from_secs(2), &MARIADB[1]);
         let values = put(&derive(&before, &after).unwrap());
-        assert_eq!(values["innodb.data_fsyncs_per_s"], 57.5);
-        assert_eq!(values["innodb.pool_hit_rate"], 99.5);
-        assert_eq!(values["innodb.checkpoint_age_bytes"], 7467.0);
-        assert_eq!(values["innodb.row_lock_time_ms_per_s"], 250.0);
-        assert_eq!(values["innodb.log_mb_per_s"], 0.5);
+        assert_eq!(values["io.fsyncs_per_s"], 57.5);
+        assert_eq!(values["cache.hit_pct"], 99.5);
+        assert_eq!(values["log.checkpoint_age_bytes"], 7467.0);
+        assert_eq!(values["locks.wait_ms_per_s"], 250.0);
+        assert_eq!(values["log.mb_per_s"], 0.5);
         // 108 reads, 329 writes of data and 103 of the log.
-        assert_eq!(values["innodb.io_read_share"], 20.0);
-        assert!(!values.contains_key("innodb.log_fsyncs_per_s"));
-        assert!(!values.contains_key("innodb.pool_dirty_pct"));
+        assert_eq!(values["io.read_pct"], 20.0);
+        assert!(!values.contains_key("log.fsyncs_per_s"));
+        assert!(!values.contains_key("cache.dirty_pct"));
     }
 
     #[test]
@@ -274,9 +306,9 @@ mod tests {
             ],
         );
         let values = put(&derive(&before, &after).unwrap());
-        assert_eq!(values["innodb.checkpoint_age_bytes"], 619.0);
-        assert_eq!(values["innodb.log_fsyncs_per_s"], 10.0);
-        assert_eq!(values["innodb.io_read_share"], 75.0);
+        assert_eq!(values["log.checkpoint_age_bytes"], 619.0);
+        assert_eq!(values["log.fsyncs_per_s"], 10.0);
+        assert_eq!(values["io.read_pct"], 75.0);
     }
 
     #[test]
@@ -293,7 +325,7 @@ mod tests {
         };
         let mut both = step("900", "0");
         both.add(&step("100", "100"));
-        assert_eq!(put(&both)["innodb.pool_hit_rate"], 90.0);
+        assert_eq!(put(&both)["cache.hit_pct"], 90.0);
     }
 
     #[test]
@@ -328,10 +360,23 @@ mod tests {
     #[test]
     fn every_plain_metric_is_in_the_table() {
         for (name, key) in PLAIN {
-            let name = format!("server.innodb.{name}");
+            let name = format!("server.{name}");
             let metric = measure::metric::Metric::find(&name).unwrap();
             let is_level = metric.reading == measure::metric::Reading::Level;
             assert_eq!(is_level, LEVELS.contains(&key), "{name}");
         }
+    }
+
+    #[test]
+    fn a_former_name_leads_to_a_metric() {
+        for (former, _) in FORMER_NAMES {
+            let present = renamed_metric(&format!("server[2].innodb.{former}")).unwrap();
+            assert!(
+                measure::metric::Metric::find(&present).is_some(),
+                "{present}"
+            );
+        }
+        assert_eq!(renamed_metric("server.innodb.x"), None);
+        assert_eq!(renamed_metric("server.cache.hit_pct"), None);
     }
 }

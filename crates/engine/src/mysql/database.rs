@@ -15,14 +15,14 @@ use workload::session::{FailureKind, SessionError};
 
 use super::feed::Feed;
 use super::flavor::Flavor;
-use super::{flavor, load, settings};
+use super::{flavor, settings};
 use crate::checks::Said;
 use crate::counters::Counters;
-use crate::data::{Listener, PrepareError, Prepared, Wanted};
+use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
 use crate::database::{Access, Database, Load, Sending, Whereabouts};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
-use crate::remote::{Remote, Rows, connected};
+use crate::remote::{Remote, Rows, ServerError, connected, read};
 
 /// How long a server may take to say where it is.
 const LOCATE_LIMIT: Duration = Duration::from_secs(3);
@@ -95,26 +95,16 @@ impl Database for MysqlDatabase {
         wanted: &Wanted<'_>,
         listener: Listener<'_>,
     ) -> Result<Prepared, PrepareError> {
-        load::prepare_mysql(&self.target, wanted, listener)
+        data::load::prepare::<Connection>(&self.target, wanted, listener)
     }
 
     fn checksum(&self) -> Result<Checksum, PrepareError> {
-        Ok(Reactor::new()?.block_on(load::checksum(&self.target))??)
+        data::load::checksum::<Connection>(&self.target)
     }
 
     fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError> {
-        connected(
-            self.target.as_ref(),
-            interrupted,
-            async |connection: &mut Connection| {
-                for table in 1..=options.tables {
-                    for text in reading(options, table) {
-                        connection.rows(&text).await?;
-                    }
-                }
-                Ok::<_, Error>(())
-            },
-        )
+        let statements = (1..=options.tables).flat_map(|table| reading(options, table));
+        read::<Connection>(&self.target, statements, interrupted)
     }
 
     fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
@@ -172,18 +162,22 @@ impl Database for MysqlDatabase {
 
 impl Remote for Connection {
     type Target = Target;
-    type Error = Error;
 
     fn shown(target: &Target) -> String {
         target.shown()
     }
 
-    async fn open(target: &Target) -> Result<Self, Error> {
-        Self::open(target).await
+    async fn open(target: &Target) -> Result<Self, ServerError> {
+        Ok(Self::open(target).await?)
     }
 
-    async fn rows(&mut self, sql: &str) -> Result<Rows, Error> {
-        self.rows(sql).await
+    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError> {
+        Ok(self.rows(sql).await?)
+    }
+
+    async fn run(&mut self, sql: &str) -> Result<(), ServerError> {
+        self.run(sql).await?;
+        Ok(())
     }
 
     async fn close(self) {
@@ -213,7 +207,7 @@ fn reading(options: &Options, table: u32) -> Vec<String> {
             format!(" FORCE INDEX (k_{table})"),
         ],
     };
-    crate::data::reading(options, &name, &by_rows, &by_index)
+    data::reading(options, &name, &by_rows, &by_index)
 }
 
 /// The server's error number of a database that does not exist.

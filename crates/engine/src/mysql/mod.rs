@@ -6,7 +6,6 @@ mod database;
 mod feed;
 mod flavor;
 mod load;
-mod lock;
 mod log;
 mod option_file;
 mod programs;
@@ -16,9 +15,9 @@ mod server;
 mod sessions;
 mod settings;
 
+pub use counters::renamed_metric;
 pub(crate) use flavor::Flavor;
 pub use flavor::{MARIADB, MYSQL};
-pub use load::prepare_mysql as prepare;
 
 use client::mysql::Connection;
 

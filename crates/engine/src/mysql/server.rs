@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::mysql::{Connection, Error, Target, TlsMode, TlsOptions};
-use client::reactor::Reactor;
+use client::mysql::{Connection, DIALECT, Error, Target, TlsMode, TlsOptions};
 use measure::finding::check::Check;
 use workload::schema::Dialect;
 
@@ -19,6 +18,7 @@ use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
 use crate::program::Installed;
+use crate::remote::{on_reactor, url_path};
 use crate::server::{
     Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile, Settings,
     same_name,
@@ -81,8 +81,12 @@ impl Engine for Flavor {
         self.schemes
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::Mysql
+    fn url_syntax(&self) -> String {
+        format!("{}://USER@HOST:PORT/DATABASE[?socket=FILE]", self.name)
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
     }
 
     fn open(
@@ -251,15 +255,15 @@ impl Server for Flavor {
 
     fn knock(&self, login: &Login<'_>) -> Result<Knock, EngineError> {
         let target = socket_target(login)?;
-        let knocked = reactor()?.block_on(async {
+        let knocked = on_reactor(async {
             let mut connection = Connection::open_within(KNOCK_LIMIT, &target).await?;
             let status = connection.rows(PUBLIC_KEY_STATUS).await?;
             // The server counts who leaves without a word.
             connection.close().await;
             let value = status.into_iter().flatten().nth(1).flatten();
             Ok(value.filter(|pem| !pem.is_empty()).map(String::into_bytes))
-        });
-        Ok(match knocked.map_err(internal)? {
+        })?;
+        Ok(match knocked {
             Ok(public_key) => Knock::Ready { public_key },
             Err(Error::Connect { .. } | Error::Timeout { .. }) => Knock::NotYet,
             Err(error) => Knock::Refused(login_error(login, &error)),
@@ -268,17 +272,15 @@ impl Server for Flavor {
 
     fn set_password(&self, login: &Login<'_>, password: &str) -> Result<(), EngineError> {
         let target = socket_target(login)?;
-        let altered = reactor()?.block_on(async {
+        let altered = on_reactor(async {
             let mut connection = Connection::open(&target).await?;
             for statement in root::statements(password) {
                 connection.run(&statement).await?;
             }
             connection.close().await;
             Ok(())
-        });
-        altered
-            .map_err(internal)?
-            .map_err(|error| login_error(login, &error))
+        })?;
+        altered.map_err(|error| login_error(login, &error))
     }
 
     fn url(&self, port: u16, database: &str) -> String {
@@ -390,17 +392,6 @@ fn variables(help: &str) -> impl Iterator<Item = &str> {
         .map_while(|line| line.split_whitespace().next())
 }
 
-fn reactor() -> Result<Reactor, EngineError> {
-    Reactor::new().map_err(internal)
-}
-
-fn internal(error: std::io::Error) -> EngineError {
-    EngineError::failed(
-        Cause::Internal,
-        format!("cannot run an event loop: {error}"),
-    )
-}
-
 fn login_error(login: &Login<'_>, error: &Error) -> EngineError {
     EngineError::Login {
         server: login.server.to_owned(),
@@ -411,9 +402,7 @@ fn login_error(login: &Login<'_>, error: &Error) -> EngineError {
 
 /// Only the server's own user makes sockets in its directory, while a stranger may have a port.
 fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
-    use std::os::unix::ffi::OsStrExt;
-    let bytes = login.socket.as_os_str().as_bytes().iter();
-    let path: String = bytes.map(encoded).collect();
+    let path = url_path(login.socket);
     let url = format!("mysql://root@localhost/mysql?socket={path}");
     target(&url, login.password)
 }
@@ -427,15 +416,6 @@ fn target(url: &str, password: &str) -> Result<Target, EngineError> {
     };
     Target::parse(url, Some(password), "root", &tls)
         .map_err(|error| EngineError::failed(Cause::Internal, error))
-}
-
-/// A byte of a path as part of a URL.
-fn encoded(byte: &u8) -> String {
-    if byte.is_ascii_alphanumeric() || b"/-_.".contains(byte) {
-        char::from(*byte).to_string()
-    } else {
-        format!("%{byte:02X}")
-    }
 }
 
 #[cfg(test)]

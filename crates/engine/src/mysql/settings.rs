@@ -37,6 +37,29 @@ const SECRET_WORDS: [&str; 10] = [
     "init_",
 ];
 
+/// Settings that no two servers on a host share: they say nothing about how a server performs.
+const PER_SERVER: [&str; 19] = [
+    "basedir",
+    "bind_address",
+    "datadir",
+    "general_log_file",
+    "hostname",
+    "init_file",
+    "log_bin_basename",
+    "log_error",
+    "mysqlx_port",
+    "mysqlx_socket",
+    "pid_file",
+    "port",
+    "replica_load_tmpdir",
+    "secure_file_priv",
+    "server_uuid",
+    "slave_load_tmpdir",
+    "slow_query_log_file",
+    "socket",
+    "tmpdir",
+];
+
 /// A question that a server did not answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SettingsError {
@@ -60,7 +83,7 @@ pub(super) enum SettingsError {
 }
 
 /// Every setting of a server that is not its default, by name and value, in order of
-/// name. Values that may be secrets are hidden.
+/// name, without [`PER_SERVER`]. Values that may be secrets are hidden.
 ///
 /// # Errors
 /// When the server cannot be reached, refuses, or takes more than 10 s.
@@ -76,7 +99,7 @@ pub(super) fn not_default(target: &Target) -> Result<Vec<(String, String)>, Sett
     let settings = rows.into_iter().filter_map(|row| {
         let mut cells = row.into_iter();
         let (name, value) = (cells.next()??, cells.next()??);
-        Some(shown(name, value))
+        (!PER_SERVER.contains(&name.as_str())).then(|| shown(name, value))
     });
     Ok(settings.take(MAX_SETTINGS).collect())
 }

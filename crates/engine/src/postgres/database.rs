@@ -9,14 +9,15 @@ use client::postgres::{Connection, Connector, Error, Target, TargetError, refusa
 use client::reactor::Reactor;
 use workload::options::Options;
 use workload::rows::Checksum;
+use workload::schema::table_name;
 use workload::session::{FailureKind, SessionError};
 
 use super::POSTGRES;
-use crate::data::{Listener, PrepareError, Prepared, Wanted};
+use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
 use crate::database::{Access, Database, Load, Sending};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
-use crate::remote::{Remote, Rows, connected};
+use crate::remote::{Remote, Rows, ServerError, connected, read};
 
 /// The database that every server has, unless somebody dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
@@ -24,6 +25,14 @@ const MAINTENANCE_DATABASE: &str = "postgres";
 const INVALID_CATALOG_NAME: &str = "3D000";
 /// Somebody else has just created the database.
 const DUPLICATE_DATABASE: &str = "42P04";
+
+/// A sequential scan of a large table passes through a few buffers only, and leaves the rest of
+/// shared_buffers as it was; an index scan fills them with rows and index.
+const BY_INDEX: [&str; 3] = [
+    "SET enable_seqscan = off",
+    "SET enable_bitmapscan = off",
+    "SET max_parallel_workers_per_gather = 0",
+];
 
 /// A database of a server that answers.
 #[derive(Debug)]
@@ -83,16 +92,24 @@ impl Database for PostgresDatabase {
         refusal_remedy(std::str::from_utf8(error.sqlstate.as_ref()?).ok()?)
     }
 
-    fn prepare(&self, _: &Wanted<'_>, _: Listener<'_>) -> Result<Prepared, PrepareError> {
-        Err(not_yet())
+    fn prepare(
+        &self,
+        wanted: &Wanted<'_>,
+        listener: Listener<'_>,
+    ) -> Result<Prepared, PrepareError> {
+        data::load::prepare::<Connection>(&self.target, wanted, listener)
     }
 
     fn checksum(&self) -> Result<Checksum, PrepareError> {
-        Err(not_yet())
+        data::load::checksum::<Connection>(&self.target)
     }
 
-    fn read_tables(&self, _: &Options, _: &AtomicBool) -> Result<(), EngineError> {
-        Err(not_yet().into())
+    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError> {
+        let tables = (1..=options.tables).map(table_name);
+        let statements =
+            tables.flat_map(|table| data::reading(options, &table, " WHERE id IS NOT NULL", ""));
+        let statements = BY_INDEX.map(str::to_owned).into_iter().chain(statements);
+        read::<Connection>(&self.target, statements, interrupted)
     }
 
     fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
@@ -122,18 +139,22 @@ impl Database for PostgresDatabase {
 
 impl Remote for Connection {
     type Target = Target;
-    type Error = Error;
 
     fn shown(target: &Target) -> String {
         target.shown()
     }
 
-    async fn open(target: &Target) -> Result<Self, Error> {
-        Self::open(target).await
+    async fn open(target: &Target) -> Result<Self, ServerError> {
+        Ok(Self::open(target).await?)
     }
 
-    async fn rows(&mut self, sql: &str) -> Result<Rows, Error> {
-        self.rows(sql).await
+    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError> {
+        Ok(self.rows(sql).await?)
+    }
+
+    async fn run(&mut self, sql: &str) -> Result<(), ServerError> {
+        self.run(sql).await?;
+        Ok(())
     }
 
     async fn close(self) {
@@ -176,8 +197,4 @@ fn target_cause(error: &TargetError) -> Cause {
         TargetError::Host { .. } => Cause::Server,
         TargetError::Url(_) | TargetError::Tls(_) => Cause::Usage,
     }
-}
-
-fn not_yet() -> PrepareError {
-    PrepareError::Damaged("dyno cannot load data into PostgreSQL yet".to_owned())
 }

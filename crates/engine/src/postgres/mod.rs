@@ -1,6 +1,12 @@
 //! PostgreSQL.
 
+mod configuration;
 mod database;
+mod load;
+mod log;
+mod reserved;
+mod server;
+mod settings;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,9 +16,10 @@ use workload::schema::Dialect;
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::server::Server;
 
 /// PostgreSQL.
-pub const POSTGRES: &dyn Engine = &Postgres;
+pub const POSTGRES: &dyn Server = &Postgres;
 
 #[derive(Debug)]
 struct Postgres;
@@ -30,8 +37,48 @@ impl Engine for Postgres {
         &client::postgres::SCHEMES
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres
+    fn url_syntax(&self) -> String {
+        "postgres://USER@HOST:PORT/DATABASE[?host=DIRECTORY]".to_owned()
+    }
+
+    fn variables(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "PGHOST, PGPORT",
+                "host (or socket directory) and port for PostgreSQL URLs without them",
+            ),
+            (
+                "PGUSER, PGPASSWORD",
+                "user and password for PostgreSQL URLs without them",
+            ),
+            ("PGDATABASE", "database for PostgreSQL URLs without one"),
+            ("PGPASSFILE", "file of PostgreSQL passwords [~/.pgpass]"),
+            (
+                "PGSERVICE, PGSERVICEFILE",
+                "PostgreSQL service, and the file that defines it [~/.pg_service.conf]",
+            ),
+            ("PGSYSCONFDIR", "directory of pg_service.conf for all users"),
+            (
+                "PGSSLMODE, PGSSLROOTCERT",
+                "TLS with PostgreSQL, where no option sets it",
+            ),
+            (
+                "PGSSLCERT, PGSSLKEY",
+                "client certificate for PostgreSQL, and its key",
+            ),
+            (
+                "PGCHANNELBINDING",
+                "channel binding of PostgreSQL passwords",
+            ),
+            (
+                "PGOPTIONS, PGAPPNAME",
+                "settings and application_name of PostgreSQL sessions",
+            ),
+        ]
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        &client::postgres::DIALECT
     }
 
     fn open(
@@ -41,5 +88,9 @@ impl Engine for Postgres {
         _: Option<&Path>,
     ) -> Result<Arc<dyn Database>, EngineError> {
         database::open(url, access)
+    }
+
+    fn server(&self) -> Option<&'static dyn Server> {
+        Some(POSTGRES)
     }
 }

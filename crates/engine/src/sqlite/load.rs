@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use client::sqlite::{SqliteTarget, session_error};
+use client::sqlite::{DIALECT, SqliteTarget, session_error};
 use rusqlite::{Connection, OptionalExtension, params};
 use workload::rows::{Checksum, TableRows};
-use workload::schema::{Dialect, TableSpec, drop_table, table_name};
+use workload::schema::{TableSpec, drop_table, table_name};
 
 use crate::data::marker::{
     CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark_loading, mark_ready,
@@ -31,7 +31,7 @@ pub(super) fn prepare_sqlite(
         .map(|table| inspect(&connection, table, &spec))
         .collect::<Result<_, _>>()
         .map_err(failed("reading the schema"))?;
-    let Todo { missing, prepared } = state::plan(&found, wanted, &spec, listener.tell)?;
+    let Todo { missing, prepared } = state::plan(&found, wanted, &spec, &DIALECT, listener.tell)?;
     if missing.is_empty() {
         return Ok(prepared);
     }
@@ -128,9 +128,9 @@ fn build(
     tell: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), PrepareError> {
     let run = |sql: &str| connection.execute_batch(sql).map_err(failed(sql));
-    run(&mark_loading(spec, table))?;
+    run(&mark_loading(&DIALECT, spec, table))?;
     run(&drop_table(table))?;
-    run(&spec.create(Dialect::Sqlite, table))?;
+    run(&spec.create(&DIALECT, table))?;
     let rows = spec.table_rows(table)?;
     let mut checksum = Checksum::default();
     let mut next = 1;
@@ -142,10 +142,10 @@ fn build(
             return Err(PrepareError::Interrupted);
         }
     }
-    for sql in spec.finish(Dialect::Sqlite, table) {
+    for sql in spec.finish(&DIALECT, table) {
         run(&sql)?;
     }
-    run(&mark_ready(spec, table, checksum))
+    run(&mark_ready(&DIALECT, spec, table, checksum))
 }
 
 fn insert(

@@ -6,7 +6,7 @@ mod load;
 use std::path::Path;
 use std::sync::Arc;
 
-use client::sqlite::{SqliteTarget, error_remedy, session_error};
+use client::sqlite::{DIALECT, SqliteTarget, error_remedy, session_error};
 use workload::schema::Dialect;
 
 use crate::database::{Access, Database};
@@ -33,8 +33,12 @@ impl Engine for Sqlite {
         &["sqlite"]
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::Sqlite
+    fn url_syntax(&self) -> String {
+        "sqlite:[FILE]".to_owned()
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
     }
 
     fn open(

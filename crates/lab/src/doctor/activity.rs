@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "other-load",
             worst: Spoils,
             why: "Other processes take CPU time from the server and the generator, and how much differs from trial to trial.",
-            source: "MySQL on VMware ESX (Sun, VMware) (both platforms set up alike); proc_stat(5)",
+            source: "Sun and VMware paper (both platforms set up alike); proc_stat(5)",
             mend: Mend::Words("stop them, or measure when they are done: top -o %CPU"),
         },
         judge: |machine| {
@@ -48,7 +48,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "steal",
             worst: Spoils,
             why: "The hypervisor gives this machine's CPU time to other machines, so results depend on their load.",
-            source: "MySQL on VMware ESX (Sun, VMware), best practices (no more vCPUs than needed); proc_stat(5)",
+            source: "Sun and VMware paper, best practices (no more vCPUs than needed); proc_stat(5)",
             mend: Mend::Words("use dedicated CPUs: a dedicated host, or pinned vCPUs"),
         },
         judge: |machine| {
@@ -64,7 +64,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "swapping",
             worst: Spoils,
             why: "On a machine that swaps, the swap device determines the results.",
-            source: "MySQL on vSAN 6.7 (VMware) (memory left to the operating system)",
+            source: "VMware vSAN paper (memory left to the operating system)",
             mend: Mend::Words("stop what uses the memory: ps -eo rss,comm --sort=-rss | head"),
         },
         judge: |machine| {
@@ -80,7 +80,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "disk-busy",
             worst: Spoils,
             why: "IO of other processes waits in the same queue as the database's.",
-            source: "papers P1 and P4 (dedicated disks for the data)",
+            source: "Sun and VMware paper, AnandTech article (dedicated disks for the data)",
             mend: Mend::Words("stop what reads and writes there: iotop -o"),
         },
         judge: |machine| {

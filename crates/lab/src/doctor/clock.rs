@@ -36,7 +36,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "clock-source",
             worst: Spoils,
             why: "Server and generator read the time several times per statement, and with a slow clock source each reading is a system call.",
-            source: "kernel docs, timers/timekeeping; MySQL on VMware ESX (Sun, VMware) (timer interrupts)",
+            source: "kernel docs, timers/timekeeping; Sun and VMware paper (timer interrupts)",
             mend: Mend::Words(
                 "echo SOURCE > /sys/devices/system/clocksource/clocksource0/current_clocksource",
             ),
@@ -48,7 +48,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "time-sync",
             worst: Note,
             why: "dyno measures with a clock that is never stepped, but the logs of several machines can be compared only if their clocks are set and do not jump.",
-            source: "OLTP Linux on ESX 3.5 (AnandTech) (times on the client, for clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
+            source: "AnandTech article (times on the client, for clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
             mend: Mend::Words(
                 "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock only in its first three updates",
             ),

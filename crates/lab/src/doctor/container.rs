@@ -13,7 +13,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "virtualisation",
             worst: Note,
             why: "A virtual machine is some percent slower than the same hardware without it, and shares that hardware with others.",
-            source: "MySQL on VMware ESX (Sun, VMware) (4.9 % less throughput on average)",
+            source: "Sun and VMware paper (4.9 % less throughput on average)",
             mend: Mend::Nothing,
         },
         judge: |machine| match &machine.facts.virtualization {
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "virtual-devices",
             worst: Note,
             why: "Drives that a virtual machine does not use cost it interrupts.",
-            source: "MySQL on VMware ESX (Sun, VMware), best practices (floppy, CD-ROM and USB off)",
+            source: "Sun and VMware paper, best practices (floppy, CD-ROM and USB off)",
             mend: Mend::Words("remove them from the configuration of the virtual machine"),
         },
         judge: |machine| {

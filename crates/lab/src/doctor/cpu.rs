@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "cpu-turbo",
             worst: Careful,
             why: "How far a CPU exceeds its nominal frequency depends on its temperature and on how many cores are busy, which differs from trial to trial and along a sweep.",
-            source: "MySQL on Optimus SSDs (SanDisk) (measured with turbo off); kernel docs, admin-guide/pm/intel_pstate",
+            source: "SanDisk paper (measured with turbo off); kernel docs, admin-guide/pm/intel_pstate",
             mend: Mend::Words("echo VALUE > FILE"),
         },
         judge: |machine| match &machine.facts.cpu.turbo {
@@ -102,9 +102,9 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "numa-nodes",
             worst: Note,
             why: "Memory of another NUMA node is slower, and where the buffer pool is placed changes with each start of the server.",
-            source: "MySQL on Optimus SSDs (SanDisk) (two nodes); MySQL manual, innodb_numa_interleave",
+            source: "SanDisk paper (two nodes); numactl(8)",
             mend: Mend::Words(
-                "innodb_numa_interleave = ON in the server's option file, or numactl --cpunodebind=0 --membind=0 for server and dyno",
+                "start the server under numactl --interleave=all, or server and dyno under numactl --cpunodebind=0 --membind=0",
             ),
         },
         judge: |machine| {

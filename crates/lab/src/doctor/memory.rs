@@ -46,7 +46,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "swappiness",
             worst: Careful,
             why: "With a high value the kernel swaps out parts of the buffer pool to cache files that may not be read again.",
-            source: "MariaDB manual, Configuring Linux for MariaDB (swappiness)",
+            source: "kernel docs, admin-guide/sysctl/vm (swappiness)",
             mend: Mend::Words("sysctl vm.swappiness=1"),
         },
         judge: |machine| {
@@ -67,9 +67,9 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             id: "memory-for-servers",
             worst: Spoils,
             why: "Servers whose buffer pools do not fit into memory swap, and then read their pages from disk twice.",
-            source: "MySQL on vSAN 6.7 (VMware) (70-80 % of the memory for the buffer pool)",
+            source: "VMware vSAN paper (70-80 % of the memory for the buffer pool)",
             mend: Mend::Words(
-                "reduce server.config.innodb_buffer_pool_size or topology.instances in the study",
+                "reduce topology.instances, or the size of the buffer pool in server.config",
             ),
         },
         judge: buffer_pools,

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::checks::{self, Facts as ServerFacts};
-use engine::{ENGINES, Engine, Installed, Server};
+use engine::{Installed, Server};
 use host::{Activity, Facts, LOCAL};
 use measure::finding::{Finding, check};
 use plan::EngineSpec;
@@ -272,8 +272,7 @@ fn families() -> Vec<(&'static str, Vec<check::About>)> {
 /// The checks of all engines, each once.
 fn of_servers() -> Vec<check::About> {
     let mut abouts: Vec<check::About> = Vec::new();
-    let servers = ENGINES.into_iter().filter_map(Engine::server);
-    for check in servers.flat_map(Server::checks) {
+    for check in engine::servers().flat_map(Server::checks) {
         if abouts.iter().all(|known| known.id != check.about.id) {
             abouts.push(check.about);
         }

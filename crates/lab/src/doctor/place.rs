@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             id: "file-system",
             worst: Spoils,
             why: "In memory nothing waits for a disk, over a network everything waits for it, and a copy-on-write file system scatters the pages of a table.",
-            source: "MySQL manual, Optimizing InnoDB Disk I/O",
+            source: "tmpfs(5), nfs(5), btrfs(5)",
             mend: Mend::Words(
                 "use ext4 or XFS on a local disk: server.directory in the study, or DYNO_CACHE_DIR=/path",
             ),
@@ -96,7 +96,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             id: "mount-discard",
             worst: Note,
             why: "When tables or data directories are dropped between trials, the disk erases their blocks while the next trial is measured.",
-            source: "fstrim(8); MySQL on VMware ESX (Sun, VMware) (tables dropped and built before each run)",
+            source: "fstrim(8); Sun and VMware paper (tables dropped and built before each run)",
             mend: Mend::Words("mount -o remount,nodiscard MOUNT, and run fstrim MOUNT once a week"),
         },
         judge: |data| {
@@ -109,7 +109,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             id: "disk-free",
             worst: Spoils,
             why: "A full disk ends the study, and a nearly full one is slower.",
-            source: "MySQL manual, How MySQL Handles a Full Disk",
+            source: "mke2fs(8) (-m: reserved blocks reduce fragmentation)",
             mend: Mend::Words("dyno clean --templates, or use another disk with DYNO_CACHE_DIR"),
         },
         judge: free,

@@ -19,6 +19,7 @@ mod mounted;
 pub(crate) mod outside;
 mod root;
 mod run_dir;
+pub(crate) mod shared_memory;
 pub(crate) mod survivors;
 mod sweep;
 pub(crate) mod trust;

@@ -1,10 +1,12 @@
 //! Ends the processes that outlived the dyno that started them, and only those.
 //!
-//! The kernel ends a run's servers with their dyno, except one that was just being started.
-//! Each program carries its run directory in its environment, which its own children inherit and
-//! nothing else has: that, and its owner, prove whose it is. Where dyno may not read a process's
-//! environment, or the proof is missing, a process that works on the directory by its command
-//! line is never ended; the directory then stays too.
+//! The kernel ends a run's servers with their dyno, except one that was just being started and
+//! processes that a server itself started. Each program has its run directory in its
+//! environment, and a server has its configuration file as its standard input; its children
+//! inherit both, and some overwrite the first to change their title. Either one, and the owner,
+//! prove whose a process is. Where dyno may not look into a process, or the proof is missing, a
+//! process that works on the directory by its command line is never ended; the directory then
+//! stays too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -41,13 +43,13 @@ enum Relation {
     Unproven,
 }
 
-/// Kills every process that a dead dyno started for this run directory, and waits until all
-/// are gone; gives how many there were.
+/// Kills every process that was started for this run directory, or for a server's directory
+/// in it, and waits until all are gone; returns how many there were.
 ///
 /// # Errors
 /// [`LabError::Undead`] when a process stays, or may be one that works on the directory; when
 /// the processes cannot be listed. The directory must not be removed then.
-pub(super) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
+pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
     let deadline = Instant::now() + GONE_LIMIT;
     let mut ended = BTreeSet::new();
     let mut empty_looks = 0;
@@ -130,7 +132,7 @@ fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, LabErro
         variables.any(|one| one == variable)
     };
     // Another user's environment may be closed even to root.
-    let is_marked = read(pid, "environ")?.is_some_and(started_by_run);
+    let is_marked = reads_below(pid, run) || read(pid, "environ")?.is_some_and(started_by_run);
     if is_marked && is_ours(pid, account)? {
         return Ok(Relation::Own);
     }
@@ -139,6 +141,12 @@ fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, LabErro
         true => Relation::Unproven,
         false => Relation::None,
     })
+}
+
+/// Whether its standard input is a file of the directory; a link that cannot be read is none.
+fn reads_below(pid: u32, dir: &Path) -> bool {
+    let input = fs::read_link(format!("/proc/{pid}/fd/0"));
+    input.is_ok_and(|path| path.starts_with(dir))
 }
 
 /// A file of a process; `None` where the process is gone or the file is closed to dyno.
@@ -327,14 +335,14 @@ mod tests {
     fn only_options_below_the_directory_tell_a_process() {
         let is = |cmdline: &[u8]| names_option_below(cmdline, Path::new("/c/run/ab"));
         assert!(is(
-            b"/usr/sbin/mariadbd\0--defaults-file=/c/run/ab/s1.cnf\0"
+            b"/usr/sbin/dbserver\0--defaults-file=/c/run/ab/s1.cnf\0"
         ));
         assert!(is(b"sh\0--datadir=/c/run/ab/s1/data\0--x\0"));
         assert!(!is(
-            b"/usr/sbin/mariadbd\0--defaults-file=/c/run/abc/s1.cnf\0"
+            b"/usr/sbin/dbserver\0--defaults-file=/c/run/abc/s1.cnf\0"
         ));
         assert!(!is(b"less\0/c/run/ab/s1/error.log\0"));
-        assert!(!is(b"mysqld\0--datadir=/data/c/run/ab/s1\0"));
+        assert!(!is(b"dbserver\0--datadir=/data/c/run/ab/s1\0"));
         assert!(!is(b""));
     }
 }

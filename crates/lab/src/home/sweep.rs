@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
 use super::outside::{self, Unseen};
-use super::{Cleaned, LOCK, Leftover, root, run_dir, survivors, trust};
+use super::{Cleaned, LOCK, Leftover, root, run_dir, shared_memory, survivors, trust};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::tree;
@@ -89,6 +89,10 @@ fn remove_dead(
     cleaned: &mut Cleaned,
 ) -> Result<(), LabError> {
     cleaned.processes += survivors::end(&dead.dir, account)?;
+    let entries = fs::read_dir(&dead.dir).map_err(LabError::at("read", &dead.dir))?;
+    for entry in entries.flatten() {
+        shared_memory::remove_noted(&entry.path(), account);
+    }
     let inside_bytes = tree::used_bytes(&dead.dir);
     let outside = outside::remove_all(&dead.dir)?;
     remove_content(root, &dead.dir, &outside.unseen)?;

@@ -10,6 +10,7 @@ mod watcher;
 mod window;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -18,6 +19,8 @@ use measure::metric::{Metrics, MonitorPoint};
 use measure::values;
 
 use crate::Database;
+use crate::servers::ProcessId;
+use crate::site::Site;
 use sample::{Sample, derive};
 use watcher::Watcher;
 use window::Window;
@@ -26,9 +29,11 @@ const SECOND: Duration = Duration::from_secs(1);
 /// The shortest interval with metrics: the kernel counts CPU time in hundredths of a second.
 const MIN_STRETCH: Duration = Duration::from_millis(500);
 
-/// What to monitor, besides the host.
-#[derive(Debug, Clone, Default)]
+/// What to monitor.
+#[derive(Debug, Clone)]
 pub struct Watched {
+    /// The machine that dyno runs on.
+    pub site: Arc<dyn Site>,
     /// The servers under load.
     pub servers: Vec<WatchedServer>,
 }
@@ -38,12 +43,12 @@ pub struct Watched {
 pub struct WatchedServer {
     /// From 1, as in the metrics' names.
     pub number: u32,
-    /// Its process, if it runs on this host.
-    pub pid: Option<u32>,
-    /// Its data directory, if that is on this host.
+    /// Where it runs.
+    pub site: Arc<dyn Site>,
+    /// Its process, if that is known; followed when it restarts.
+    pub process: ProcessId,
+    /// Its data directory, if that is on its site.
     pub data_dir: Option<PathBuf>,
-    /// The control group that limits its CPU time.
-    pub group_dir: Option<PathBuf>,
     /// What is asked for its counters: one connection is opened there.
     pub database: Option<Database>,
 }

@@ -1,19 +1,22 @@
 //! Takes the samples.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use client::reactor::Reactor;
 use engine::counters::{Counters, Reading, ask_all, leave_all};
-use host::{LOCAL, device, process, quota};
+use host::{device, process};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::Watched;
 use super::sample::{Sample, Server};
+use super::{Watched, WatchedServer};
+use crate::servers::ProcessId;
+use crate::site::Site;
 
 /// Everything that is sampled, and the connections to the servers.
 pub(super) struct Watcher {
-    servers: Vec<Place>,
+    site: Arc<dyn Site>,
+    servers: Vec<Target>,
     disks: Vec<String>,
     /// A server that is not asked has none.
     counters: Vec<Option<Counters>>,
@@ -21,31 +24,45 @@ pub(super) struct Watcher {
 }
 
 /// Where the kernel has the counters of a server.
-struct Place {
+struct Target {
     number: u32,
-    pid: Option<u32>,
-    group_dir: Option<PathBuf>,
+    site: Arc<dyn Site>,
+    process: ProcessId,
+}
+
+impl Target {
+    fn sample(&self) -> Server {
+        let read = |pid| process::read_family(self.site.files(), pid);
+        Server {
+            number: self.number,
+            process: self.process.get().and_then(read),
+            quota: self.site.quota(),
+            counters: None,
+        }
+    }
 }
 
 impl Watcher {
     /// To be made on the thread that takes the samples.
     pub(super) fn new(watched: Watched) -> Self {
         let servers = watched.servers;
-        let places = servers.iter().filter_map(|server| server.data_dir.as_ref());
-        let mut disks: Vec<String> = places
-            .flat_map(|dir| device::holding(&LOCAL, dir))
-            .collect();
+        let holding = |server: &WatchedServer| {
+            let dir = server.data_dir.as_ref()?;
+            Some(device::holding(server.site.files(), dir))
+        };
+        let mut disks: Vec<String> = servers.iter().filter_map(holding).flatten().collect();
         disks.sort();
         disks.dedup();
         Self {
             servers: servers
                 .iter()
-                .map(|server| Place {
+                .map(|server| Target {
                     number: server.number,
-                    pid: server.pid,
-                    group_dir: server.group_dir.clone(),
+                    site: Arc::clone(&server.site),
+                    process: server.process.clone(),
                 })
                 .collect(),
+            site: watched.site,
             disks,
             counters: servers
                 .into_iter()
@@ -63,21 +80,9 @@ impl Watcher {
             at: Instant::now(),
             late,
             own_cpu: Duration::ZERO,
-            host: host::Sample::take(&LOCAL, &self.disks),
-            generator: process::read(&LOCAL, "self"),
-            servers: self
-                .servers
-                .iter()
-                .map(|place| Server {
-                    number: place.number,
-                    process: place.pid.and_then(|pid| process::read_family(&LOCAL, pid)),
-                    quota: place
-                        .group_dir
-                        .as_deref()
-                        .and_then(|dir| quota::read(&LOCAL, dir)),
-                    counters: None,
-                })
-                .collect(),
+            host: self.site.sample(&self.disks),
+            generator: process::read(self.site.files(), "self"),
+            servers: self.servers.iter().map(Target::sample).collect(),
         };
         for (server, answer) in sample.servers.iter_mut().zip(self.ask()) {
             server.counters = answer;

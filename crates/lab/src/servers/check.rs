@@ -35,12 +35,12 @@ pub(crate) fn check(
 ) -> Result<(), LabError> {
     let engine = installed.engine;
     engine.check_settings(config)?;
-    let data = DataDir::new(home, "check", None)?;
+    let data = DataDir::new(home, "check", &plan::Volume::default())?;
     data.hand_over()?;
     let asking = Asking {
         installed,
         // The port is not opened: any will do.
-        paths: data.paths(0, 1, 1),
+        paths: data.paths(engine, 0, 1, 1),
         data,
         interrupted,
     };

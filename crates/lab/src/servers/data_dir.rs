@@ -4,52 +4,50 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use engine::Paths;
+use engine::{Paths, Server};
 
 use crate::error::LabError;
 use crate::home::Home;
-use crate::home::outside::{Kind, Outside};
 use crate::tree::{self, OpenDir};
+use crate::volume::{self, Volume};
+
+/// The part of a node's directory that is the server's.
+const OWN: &str = "own";
 
 /// A server's directory below the run directory; it goes away with this value.
 ///
 /// ```text
-/// my.cnf        its configuration by whatever name: dyno's, for the server to read
-/// init.sql      the password of its only account: the same, gone once it has started
+/// my.cnf, …     its configuration and what else it reads: dyno's, for the server to read
+/// init.sql, …   what holds the password: the same, gone once it has started
+/// process       the number of its process
 /// closed/       where `INTO OUTFILE` may write, and cannot
-/// own/          the server's, closed to others: s.sock, pid, tmp/
+/// own/          the server's, closed to others: its socket, tmp/
 /// own/data/     its data, unless that lies on another disk
 /// ```
 #[derive(Debug)]
 pub struct DataDir {
     home: Home,
     dir: PathBuf,
-    /// Where `data` is instead, which goes too.
-    elsewhere: Option<Outside>,
+    /// What has `data` in it.
+    volume: Box<dyn Volume>,
 }
 
 impl DataDir {
-    /// A new directory; its `data` is still to be made, and then to be handed over. With
-    /// `elsewhere` that lies in a new directory below this one, which must have been
-    /// checked.
-    pub(crate) fn new(
-        home: &Home,
-        prefix: &str,
-        elsewhere: Option<&Path>,
-    ) -> Result<Self, LabError> {
+    /// A new directory; its `data` is still to be created on the volume, and then to be handed
+    /// over.
+    pub(crate) fn new(home: &Home, prefix: &str, volume: &plan::Volume) -> Result<Self, LabError> {
         let dir = home.new_path(prefix);
         make(&dir, 0o755)?;
+        let own = dir.join(OWN);
         let mut new = Self {
             home: home.clone(),
+            volume: Box::new(own.clone()),
             dir,
-            elsewhere: None,
         };
-        make(&new.own(), 0o700)?;
+        make(&own, 0o700)?;
         new.make_own("tmp")?;
         make(&new.closed(), 0o555)?;
-        if let Some(directory) = elsewhere {
-            new.elsewhere = Some(Outside::make(home, Kind::Directory, directory)?);
-        }
+        new.volume = volume::create(home, volume, own)?;
         Ok(new)
     }
 
@@ -60,32 +58,30 @@ impl DataDir {
 
     /// The part that is the server's.
     pub(crate) fn own(&self) -> PathBuf {
-        self.dir.join("own")
+        self.dir.join(OWN)
     }
 
     /// The server's data directory.
     #[must_use]
     pub fn data(&self) -> PathBuf {
-        let parent = self.elsewhere.as_ref();
-        parent
-            .map_or_else(|| self.own(), |outside| outside.path().to_owned())
-            .join("data")
-    }
-
-    /// The server's socket.
-    pub(crate) fn socket(&self) -> PathBuf {
-        self.own().join("s.sock")
+        self.volume.path().join("data")
     }
 
     /// What the engine must know of it.
-    pub(crate) fn paths(&self, number: u32, port: u16, connections: u32) -> Paths {
+    pub(crate) fn paths(
+        &self,
+        engine: &dyn Server,
+        number: u32,
+        port: u16,
+        connections: u32,
+    ) -> Paths {
         Paths {
             number,
             dir: self.dir.clone(),
             own: self.own(),
             data: self.data(),
             closed: self.closed(),
-            socket: self.socket(),
+            socket: engine.socket(&self.own(), port),
             port,
             connections,
         }
@@ -161,7 +157,7 @@ mod tests {
         if home.account().other_name().is_none() {
             return testkit::skip("only root starts servers as another user");
         }
-        let data = DataDir::new(&home, "s1.", None).unwrap();
+        let data = DataDir::new(&home, "s1.", &plan::Volume::default()).unwrap();
         data.make_own("data").unwrap();
         data.hand_over().unwrap();
         let text = format!(

@@ -11,11 +11,13 @@ mod log;
 mod node;
 mod password;
 mod port;
+mod running;
 mod start;
 
 pub use data_dir::DataDir;
 pub use find::find;
 pub use node::Node;
+pub use running::ProcessId;
 pub use start::{Wanted, start};
 
 pub(crate) use check::check;

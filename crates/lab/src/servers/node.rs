@@ -1,7 +1,6 @@
-//! A server that runs.
+//! A node: one server process on a site with its data on a volume.
 
-use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,74 +8,32 @@ use std::time::Duration;
 use engine::{Database, Login};
 
 use crate::error::LabError;
-use crate::platform::cgroup::Group;
 use crate::process;
 use crate::servers::password::Password;
+use crate::servers::running::{ProcessId, Running};
 use crate::servers::start::{Recipe, Started};
 use crate::servers::{DataDir, log};
+use crate::site::Site;
 
 /// How long a server may take to write what it holds when it is asked to end.
 const STOP_LIMIT: Duration = Duration::from_secs(300);
-/// How long a busy kernel may take to tell of an end that the network told of already.
-const NEWS_LIMIT: Duration = Duration::from_secs(5);
-
-/// A server of this process. Dropping it kills it, reaps it, and removes its directory.
+/// A server process on a site. Dropping it kills it, reaps it, and removes its directory.
 #[derive(Debug)]
 pub struct Node {
-    recipe: Recipe,
-    /// Stands before `data`: the process ends before its directory goes.
+    /// Comes first: the process ends before its site and its directory are removed.
     running: Option<Running>,
+    recipe: Recipe,
     port: u16,
     notes: Vec<String>,
     public_key: Option<Vec<u8>>,
     data: DataDir,
 }
 
-/// A process that does not outlive this value.
-#[derive(Debug)]
-pub(super) struct Running {
-    child: Child,
-    /// Limits its CPU time; goes after it.
-    group: Option<Group>,
-}
-
-impl Running {
-    /// A process that has just been started, from now on in this group.
-    pub(super) fn new(child: Child, group: Option<Group>) -> Result<Self, LabError> {
-        let running = Self { child, group };
-        if let Some(group) = &running.group {
-            group.add(running.child.id())?;
-        }
-        Ok(running)
-    }
-
-    fn group_dir(&self) -> Option<&Path> {
-        self.group.as_ref().map(Group::dir)
-    }
-
-    /// How it ended, if it has.
-    pub(super) fn ended(&mut self) -> Option<String> {
-        let status = self.child.try_wait().ok().flatten()?;
-        Some(process::how_it_ended(status))
-    }
-
-    /// The same, when it is known to be ending.
-    pub(super) fn ended_soon(&mut self) -> Option<String> {
-        process::wait(&mut self.child, NEWS_LIMIT).map(process::how_it_ended)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        process::kill(&mut self.child);
-    }
-}
-
 impl Node {
     pub(super) fn new(recipe: Recipe, started: Started, data: DataDir) -> Self {
         Self {
-            recipe,
             running: Some(started.running),
+            recipe,
             port: started.port,
             notes: started.notes,
             public_key: started.public_key,
@@ -84,10 +41,10 @@ impl Node {
         }
     }
 
-    /// The control group that limits its CPU time, where one does.
+    /// Where it runs.
     #[must_use]
-    pub fn group_dir(&self) -> Option<&Path> {
-        self.running.as_ref().and_then(Running::group_dir)
+    pub fn site(&self) -> &Arc<dyn Site> {
+        &self.recipe.site
     }
 
     /// Its place among the servers of the trial.
@@ -105,7 +62,18 @@ impl Node {
     /// Its process; `None` after [`Node::kill`].
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.running.as_ref().map(|running| running.child.id())
+        self.recipe.process.get()
+    }
+
+    /// The same, for whoever follows it through restarts.
+    #[must_use]
+    pub fn process(&self) -> &ProcessId {
+        &self.recipe.process
+    }
+
+    /// Whether dyno has not stopped it.
+    pub(crate) fn is_up(&self) -> bool {
+        self.running.is_some()
     }
 
     /// Its port on 127.0.0.1.
@@ -117,7 +85,8 @@ impl Node {
     /// Its Unix socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
-        self.data.socket()
+        let engine = self.recipe.installed.engine;
+        engine.socket(&self.data.own(), self.port)
     }
 
     /// Its data directory.
@@ -186,38 +155,41 @@ impl Node {
 
     /// `None` while it runs; else how it ended, with the last lines of its log.
     pub fn exited(&mut self) -> Option<String> {
-        let how = match &mut self.running {
-            Some(running) => running.ended()?,
-            None => "was killed by dyno".to_owned(),
-        };
-        Some(self.obituary(&how))
-    }
-
-    /// The same when a connection to it has just broken, which is known a little earlier.
-    pub fn exited_soon(&mut self) -> Option<String> {
-        if let Some(running) = &mut self.running {
-            running.ended_soon()?;
+        match self.is_up() {
+            true => self.died(false),
+            false => Some(self.obituary("was killed by dyno")),
         }
-        self.exited()
     }
 
-    /// Kills it as `kill -9` would, and reaps it. Its directory stays until it is dropped.
+    /// How it ended, unless it runs or dyno ended it. With `is_likely` it has a moment to end,
+    /// because a connection to it has just broken.
+    pub fn died(&mut self, is_likely: bool) -> Option<String> {
+        let running = self.running.as_mut()?;
+        let how = match is_likely {
+            true => running.ended_soon(),
+            false => running.ended(),
+        };
+        how.map(|how| self.obituary(&how))
+    }
+
+    /// Kills it as `kill -9` does, and reaps it. Its directory stays until it is dropped.
     pub fn kill(&mut self) {
         self.running = None;
     }
 
-    /// Kills it if it runs, and starts it on the same data. The port stays the same
-    /// if it is still free.
+    /// Stops it unless it is dead, and starts it with the same data, port and password.
     ///
     /// # Errors
-    /// As [`crate::servers::start`]'s.
+    /// As [`Node::stop`]'s and [`crate::servers::start`]'s.
     pub fn restart(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
-        self.kill();
+        if self.died(false).is_some() {
+            self.kill();
+        }
+        self.end(interrupted)?;
         let started = self
             .recipe
             .start(&self.data, Some(self.port), interrupted)?;
         self.running = Some(started.running);
-        self.port = started.port;
         self.notes = started.notes;
         self.public_key = started.public_key;
         Ok(())
@@ -226,8 +198,8 @@ impl Node {
     /// Asks it to end, waits until it has, at most 300 s, and removes its directory.
     ///
     /// # Errors
-    /// When it does not end in time or before the user has had enough, for which it is
-    /// killed, or ends with a failure.
+    /// When it does not end in time or the user interrupts, for which it is killed, or ends with
+    /// a failure.
     pub fn stop(self, interrupted: &AtomicBool) -> Result<(), LabError> {
         self.stop_and_keep_data(interrupted).map(drop)
     }
@@ -237,12 +209,17 @@ impl Node {
         mut self,
         interrupted: &AtomicBool,
     ) -> Result<DataDir, LabError> {
+        self.end(interrupted)?;
+        Ok(self.data)
+    }
+
+    fn end(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
         let Some(mut running) = self.running.take() else {
-            return Ok(self.data);
+            return Ok(());
         };
-        process::terminate(&mut running.child);
-        match process::finish(&mut running.child, STOP_LIMIT, interrupted)? {
-            Some(status) if status.success() => Ok(self.data),
+        let signal = self.recipe.installed.engine.stop_signal();
+        match running.stop(signal, STOP_LIMIT, interrupted)? {
+            Some(status) if status.success() => Ok(()),
             Some(status) => {
                 let how = process::how_it_ended(status);
                 Err(LabError::Ended(self.obituary(&how)))

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -12,16 +13,19 @@ use engine::{Installed, Knock, Login, Paths};
 
 use crate::account::Account;
 use crate::error::LabError;
-use crate::platform::cgroup::Group;
-use crate::process::{self, POLL_INTERVAL};
-use crate::servers::node::{Node, Running};
+use crate::process::POLL_INTERVAL;
+use crate::servers::node::Node;
 use crate::servers::password::Password;
+use crate::servers::running::{ProcessId, Running};
 use crate::servers::{DataDir, log, port};
+use crate::site::Site;
 
 /// How long a server may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// A free port can be taken by somebody else before the server has it; then another is tried.
+/// How often to try when another process takes the port before the server does, and the pause
+/// between two tries.
 const MAX_PORT_TRIES: u32 = 5;
+const PORT_PAUSE: Duration = Duration::from_millis(100);
 /// Said in place of a secret.
 const HIDDEN: &str = "(hidden)";
 /// Where the log of a server goes, in its part of the result.
@@ -41,8 +45,8 @@ pub struct Wanted<'a> {
     /// The most connections that will be open at once. Use one number for a whole
     /// study: it decides `max_connections`.
     pub connections: u32,
-    /// CPUs that it may use; all without.
-    pub cpus: Option<f64>,
+    /// Where it runs.
+    pub site: Arc<dyn Site>,
     /// The directory that keeps its configuration and `error.log`, in the result.
     pub keep: &'a Path,
     /// Becomes true when the user wants to stop.
@@ -57,7 +61,8 @@ pub(super) struct Recipe {
     pub(super) config: Vec<(String, String)>,
     pub(super) wanted_port: Option<u16>,
     connections: u32,
-    cpus: Option<f64>,
+    pub(super) site: Arc<dyn Site>,
+    pub(super) process: ProcessId,
     keep: PathBuf,
     pub(super) password: Password,
 }
@@ -86,11 +91,12 @@ pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Node, LabError
         config: wanted.config.to_vec(),
         wanted_port: wanted.port,
         connections: wanted.connections,
-        cpus: wanted.cpus,
+        site: wanted.site,
+        process: ProcessId::default(),
         keep: wanted.keep.to_owned(),
         password: Password::random()?,
     };
-    let started = recipe.start(&wanted.data, wanted.port, wanted.interrupted)?;
+    let started = recipe.start(&wanted.data, None, wanted.interrupted)?;
     Ok(Node::new(recipe, started, wanted.data))
 }
 
@@ -107,29 +113,31 @@ impl Recipe {
         self.keep.join(ERROR_LOG)
     }
 
-    /// Starts it on `port`, or on any; a port that only happened to be free before may change.
+    /// Starts it on the port that it had before, or on a free one.
     pub(super) fn start(
         &self,
         data: &DataDir,
-        port: Option<u16>,
+        before: Option<u16>,
         interrupted: &AtomicBool,
     ) -> Result<Started, LabError> {
         if let Some(port) = self.wanted_port {
             port::check_free(port)?;
         }
-        let mut port = match port {
-            Some(port) => port,
-            None => port::free()?,
-        };
-        for _ in 1..MAX_PORT_TRIES {
+        let fixed = self.wanted_port.or(before);
+        let mut tries = 1;
+        loop {
+            let port = fixed.map_or_else(port::free, Ok)?;
             match self.try_start(data, port, interrupted) {
-                Err(LabError::PortTaken { .. }) if self.wanted_port.is_none() => {
-                    port = port::free()?;
+                // Another process took it in the meantime, perhaps only for a connection.
+                Err(LabError::PortTaken { .. })
+                    if self.wanted_port.is_none() && tries < MAX_PORT_TRIES =>
+                {
+                    tries += 1;
+                    sleep(PORT_PAUSE);
                 }
                 outcome => return outcome,
             }
         }
-        self.try_start(data, port, interrupted)
     }
 
     fn try_start(
@@ -138,10 +146,10 @@ impl Recipe {
         port: u16,
         interrupted: &AtomicBool,
     ) -> Result<Started, LabError> {
-        // Left by a server that was killed: it must not be taken for the new one's.
-        let _ = fs::remove_file(data.socket());
         let engine = self.installed.engine;
-        let paths = data.paths(self.number, port, self.connections);
+        let paths = data.paths(engine, self.number, port, self.connections);
+        // Left by a server that was killed: it must not be taken for the new one's.
+        let _ = fs::remove_file(&paths.socket);
         self.write_config(&paths, data.home().account())?;
         let files = engine.files(self.password.text());
         for file in &files {
@@ -158,15 +166,13 @@ impl Recipe {
             .map_err(LabError::at("look at", &path))?
             .len();
         let invocation = engine.start(&self.installed, &paths);
-        let mut command = data.home().command(&invocation.program);
-        command.args(&invocation.arguments);
-        let errors = file.try_clone().map_err(LabError::at("write", &path))?;
-        command.stdout(file).stderr(errors);
-        let group = self.cpus.map(|cpus| Group::new(data.home(), cpus));
-        let group = group.transpose()?;
-        let mut running = Running::new(process::spawn(command)?, group)?;
+        // Tells its processes from all others: see `survivors`.
+        let config = paths.config(engine);
+        let config = File::open(&config).map_err(LabError::at("read", &config))?;
+        let child = self.site.spawn(data.home(), &invocation, config, file)?;
+        let mut running = Running::new(child, &self.process, data)?;
         let log = || log::read_tail(&path, log_start);
-        let public_key = self.wait_until_ready(&mut running, data, port, &log, interrupted)?;
+        let public_key = self.wait_until_ready(&mut running, &paths, &log, interrupted)?;
         for file in files.iter().filter(|file| file.is_temporary) {
             let path = paths.dir.join(file.name);
             fs::remove_file(&path).map_err(LabError::at("remove", &path))?;
@@ -202,27 +208,26 @@ impl Recipe {
     fn wait_until_ready(
         &self,
         running: &mut Running,
-        data: &DataDir,
-        port: u16,
+        paths: &Paths,
         log: &dyn Fn() -> String,
         interrupted: &AtomicBool,
     ) -> Result<Option<Vec<u8>>, LabError> {
         let deadline = Instant::now() + START_LIMIT;
         let login = Login {
             server: &self.name(),
-            socket: &data.socket(),
+            socket: &paths.socket,
             password: self.password.text(),
         };
         loop {
             if let Some(how) = running.ended() {
-                return Err(self.why_it_ended(how, &log(), port));
+                return Err(self.why_it_ended(how, &log(), paths.port));
             }
             match self.installed.engine.knock(&login)? {
                 Knock::Ready { public_key } => return Ok(public_key),
                 Knock::NotYet => {}
                 Knock::Refused(error) => {
                     return Err(match running.ended_soon() {
-                        Some(how) => self.why_it_ended(how, &log(), port),
+                        Some(how) => self.why_it_ended(how, &log(), paths.port),
                         None => error.into(),
                     });
                 }
@@ -293,6 +298,7 @@ mod tests {
 
     use super::*;
     use crate::home::Home;
+    use crate::site::ThisHost;
 
     #[test]
     fn only_the_servers_user_reads_its_configuration() {
@@ -307,19 +313,21 @@ mod tests {
 
     #[test]
     fn the_result_keeps_no_secret() {
-        let installed = Installed::nowhere(engine::MARIADB, "10.11.14");
+        let engine = engine::servers().next().unwrap();
+        let installed = Installed::nowhere(engine, "10.11.14");
         let recipe = Recipe {
             number: 1,
             installed,
             config: Vec::new(),
             wanted_port: None,
             connections: 1,
-            cpus: None,
+            site: Arc::new(ThisHost::default()),
+            process: ProcessId::default(),
             keep: PathBuf::new(),
             password: Password::default(),
         };
         let shown = |name: &str| recipe.shown(&(name.to_owned(), "x".to_owned())).1;
         assert_eq!(shown("S3-Secret-Key"), HIDDEN);
-        assert_eq!(shown("innodb-buffer-pool-size"), "x");
+        assert_eq!(shown("max-connections"), "x");
     }
 }

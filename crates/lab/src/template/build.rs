@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,8 @@ use crate::home::Home;
 use crate::needs;
 use crate::process;
 use crate::servers::{self, DataDir, Node};
+use crate::site::ThisHost;
+use crate::volume;
 
 /// How long a new data directory may take; it writes some 200 MB.
 const INITIALIZE_LIMIT: Duration = Duration::from_secs(300);
@@ -58,12 +61,11 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// The data of a load, in a server's directory of its own, below `directory` where
-    /// there is one.
+    /// The data of a load, in a node's directory of its own, on a volume of this kind.
     pub(super) fn build(
         &self,
         wanted: &Wanted<'_>,
-        directory: Option<&Path>,
+        volume: &plan::Volume,
         listener: &mut Listener<'_>,
     ) -> Result<Built, LabError> {
         let base = self.base(listener)?;
@@ -71,12 +73,12 @@ impl<'a> Builder<'a> {
         let tables = u64::from(wanted.workload.tables(wanted.options, wanted.users));
         let rows = tables.saturating_mul(wanted.options.rows);
         let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
-        let disk = directory.unwrap_or(self.home.root());
+        let disk = volume::disk(self.home, volume);
         let free_bytes = needs::free_bytes(disk)?;
         if free_bytes < needed_bytes {
             return Err(self.disk_full(disk, needed_bytes, free_bytes));
         }
-        match self.load(&base, wanted, directory, listener) {
+        match self.load(&base, wanted, volume, listener) {
             Ok((data, checksum)) => Ok(Built {
                 data,
                 took: base.build_time + begun.elapsed(),
@@ -115,12 +117,12 @@ impl<'a> Builder<'a> {
         &self,
         base: &Template,
         wanted: &Wanted<'_>,
-        directory: Option<&Path>,
+        volume: &plan::Volume,
         listener: &mut Listener<'_>,
     ) -> Result<(DataDir, String), Failure> {
-        let disk = directory.unwrap_or(self.home.root());
+        let disk = volume::disk(self.home, volume);
         let failure = |error| self.failure(disk, error);
-        let data = DataDir::new(self.home, "build", directory).map_err(failure)?;
+        let data = DataDir::new(self.home, "build", volume).map_err(failure)?;
         copy_dir(&base.dir.join("data"), &data.data(), self.home.account()).map_err(failure)?;
         // Beside the configuration that the server reads, which has the secrets in it.
         let keep = data.dir().join("keep");
@@ -132,7 +134,7 @@ impl<'a> Builder<'a> {
                 config: &self.loading_settings(),
                 port: None,
                 connections: wanted.connections,
-                cpus: None,
+                site: Arc::new(ThisHost::default()),
                 keep: &keep,
                 interrupted: listener.interrupted,
             },
@@ -156,10 +158,11 @@ impl<'a> Builder<'a> {
     /// Fills a new data directory.
     fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
         let begun = Instant::now();
-        let data = DataDir::new(self.home, "build", None)?;
+        let data = DataDir::new(self.home, "build", &plan::Volume::default())?;
         data.make_own("data")?;
         data.hand_over()?;
-        let (engine, paths) = (self.installed.engine, data.paths(0, 0, 0));
+        let engine = self.installed.engine;
+        let paths = data.paths(engine, 0, 0, 0);
         let steps = engine.initialization(self.installed, &paths, &self.format, DATABASE)?;
         let config = paths.config(engine);
         servers::write_for_server(&config, &steps.config, self.home.account())?;
@@ -190,6 +193,9 @@ impl<'a> Builder<'a> {
         let errors = log.try_clone().map_err(LabError::at("write", &path))?;
         let mut command = self.home.command(&invocation.program);
         command.args(&invocation.arguments);
+        if let Some(input) = &invocation.input {
+            command.stdin(fs::File::open(input).map_err(LabError::at("read", input))?);
+        }
         command.stdout(log).stderr(errors);
         let how = match process::run(command, INITIALIZE_LIMIT, interrupted)? {
             Some(status) if status.success() => return Ok(()),
@@ -225,7 +231,7 @@ fn fill(
     match loaded.and_then(|_| database.checksum()) {
         Ok(all) => Ok(format!("{} rows, crc {:08x}", all.count, all.xor)),
         Err(PrepareError::Interrupted) => Err(LabError::Interrupted),
-        Err(error) => Err(match server.exited_soon() {
+        Err(error) => Err(match server.died(true) {
             Some(how) => LabError::Ended(how),
             None => EngineError::from(error).into(),
         }),

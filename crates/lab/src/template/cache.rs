@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::syncfs;
 use serde::{Deserialize, Serialize};
 
 use super::build::Built;
@@ -85,8 +86,10 @@ pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Res
     made.map_err(LabError::at("make", &whole))?;
     let (from, to) = (built.data.data(), whole.join("data"));
     fs::rename(&from, &to).map_err(LabError::at("move", &from))?;
-    // Not a link that the account left in its place.
-    OpenDir::open(&to)?;
+    // Not a link that the account left in its place. A server that loads data need not wait for
+    // the disk, but after a crash of the machine no template may be there without its files.
+    let synced = syncfs(OpenDir::open(&to)?);
+    synced.map_err(|error| LabError::at("write to disk", &to)(error.into()))?;
     let about = About {
         recipe: recipe.clone(),
         bytes: tree::used_bytes(&to),
@@ -102,8 +105,7 @@ pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Res
     synced.map_err(LabError::at("write", &parent))
 }
 
-/// The server has written its files through; after a crash of the machine this one must
-/// not be there without them.
+/// Writes what a template says about itself, through to the disk.
 fn write(path: &Path, about: &About) -> Result<(), LabError> {
     let mut text = serde_json::to_vec_pretty(about)
         .map_err(|error| LabError::at("write", path)(error.into()))?;

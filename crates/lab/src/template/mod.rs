@@ -28,6 +28,7 @@ use crate::home::lock::Lock;
 use crate::home::{self, Home};
 use crate::needs;
 use crate::servers::DataDir;
+use crate::volume;
 use build::Builder;
 pub(crate) use recipe::Recipe;
 
@@ -72,7 +73,7 @@ pub fn obtain(
     let builder = Builder::new(home, installed, config);
     let recipe = Recipe::with_data(installed, config, wanted);
     get(home, &recipe, &mut listener, &mut |listener| {
-        builder.build(wanted, None, listener)
+        builder.build(wanted, &plan::Volume::default(), listener)
     })
 }
 
@@ -91,8 +92,8 @@ pub fn obtain_empty(
     builder.base(&mut listener)
 }
 
-/// Builds the data for one server anew, past the cache, and says how long that took; it
-/// lies below `directory` where there is one.
+/// Builds the data for one node on a volume of this kind, without the cache; returns how long
+/// that took.
 ///
 /// # Errors
 /// As [`obtain`]'s.
@@ -101,12 +102,12 @@ pub fn rebuild(
     installed: &Installed,
     wanted: &Wanted<'_>,
     config: &[(String, String)],
-    directory: Option<&Path>,
+    volume: &plan::Volume,
     mut listener: Listener<'_>,
 ) -> Result<(DataDir, Duration), LabError> {
     installed.engine.check_settings(config)?;
     let builder = Builder::new(home, installed, config);
-    let built = builder.build(wanted, directory, &mut listener)?;
+    let built = builder.build(wanted, volume, &mut listener)?;
     Ok((built.data, built.took))
 }
 
@@ -195,25 +196,25 @@ impl Template {
     /// # Errors
     /// As [`Template::copy_to`]'s.
     pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), LabError> {
-        self.copy_to(number, None)
+        self.copy_to(number, &plan::Volume::default())
     }
 
-    /// Copies it for server `number`, below `directory` where there is one.
+    /// Copies it for server `number` to a volume of this kind.
     ///
     /// # Errors
     /// When the disk has no room, with the numbers, or the operating system refuses.
     pub fn copy_to(
         &self,
         number: u32,
-        directory: Option<&Path>,
+        volume: &plan::Volume,
     ) -> Result<(DataDir, Copied), LabError> {
-        let target = DataDir::new(&self.home, &format!("s{number}."), directory)?;
+        let target = DataDir::new(&self.home, &format!("s{number}."), volume)?;
         let copied = copy_dir(&self.dir.join("data"), &target.data(), self.home.account());
         match copied {
             Ok(copied) => Ok((target, copied)),
             Err(error) if error.is_disk_full() => {
                 drop(target);
-                let disk = directory.unwrap_or(self.home.root());
+                let disk = volume::disk(&self.home, volume);
                 Err(LabError::DiskFull {
                     what: format!("the copy of the data for server {number}"),
                     path: disk.to_owned(),

@@ -2,6 +2,7 @@
 
 use load::{End, LoadOutcome};
 use measure::ended::Ended;
+use measure::event::NodeEvent;
 use measure::gather::Gather;
 use measure::instance::InstanceSummary;
 use measure::metric::Metrics;
@@ -23,6 +24,8 @@ pub(crate) struct Driven {
     pub(crate) ended: Option<Ended>,
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Failure>,
+    /// What happened to nodes.
+    pub(crate) events: Vec<NodeEvent>,
 }
 
 impl TrialMonitor<'_> {
@@ -60,6 +63,7 @@ impl TrialMonitor<'_> {
             ended: self.early.ended().filter(|_| outcome == Outcome::Completed),
             gather: self.gather,
             started_at: self.started_at,
+            events: self.events,
             metrics,
             outcome,
             failure,
@@ -91,9 +95,9 @@ impl TrialMonitor<'_> {
         });
         (1..)
             .zip(self.loads.iter().zip(gathers))
-            .zip(&self.rig.members)
-            .map(|((number, (load, gather)), member)| {
-                let database = &member.database;
+            .zip(&self.rig.instances)
+            .map(|((number, (load, gather)), instance)| {
+                let database = &instance.endpoint.database;
                 let part = gather.finish(self.part(outcome.clone(), database));
                 InstanceSummary {
                     number,
@@ -103,8 +107,8 @@ impl TrialMonitor<'_> {
                     errors: part.failures() + part.restarts(),
                     restarts: part.restarts(),
                     outcome: own_outcome(load).unwrap_or_else(|| outcome.clone()),
-                    settings: member.settings.clone(),
-                    process: member.process(),
+                    settings: instance.settings.clone(),
+                    process: instance.process(),
                 }
             })
             .collect()

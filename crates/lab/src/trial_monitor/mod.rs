@@ -4,16 +4,18 @@
 mod driven;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use load::{Barrier, End, LoadError, LoadOutcome, Stop};
+use measure::event::{Happening, NodeEvent};
 use measure::gather::Gather;
 use measure::metric::{Metrics, MonitorPoint};
 use measure::setup::{Outcome, StatementKind, server_lost};
 use measure::slice::{Phase, Second};
 
 use crate::Database;
+use crate::cluster::Cluster;
 use crate::early::Early;
 use crate::failure::{Cause, Failure};
 use crate::merge::Merger;
@@ -32,6 +34,8 @@ pub(crate) enum Message {
     /// From an instance's load, by its index from 0.
     Load(usize, LoadMessage),
     Monitored(MonitorPoint),
+    /// Something that the study did to a node, and why that failed.
+    Event(NodeEvent, Option<Failure>),
 }
 
 /// A message from a load.
@@ -47,7 +51,7 @@ pub(crate) enum LoadMessage {
 /// What is known of a running trial.
 pub(crate) struct TrialMonitor<'a> {
     trial: &'a Trial,
-    rig: &'a mut Rig,
+    rig: &'a Rig,
     barrier: &'a Barrier,
     observer: &'a mut dyn Observer,
     kinds: Vec<StatementKind>,
@@ -61,6 +65,7 @@ pub(crate) struct TrialMonitor<'a> {
     stop: &'a Stop,
     /// What ended the trial too early, and its outcome.
     ended_by: Option<(Outcome, Failure)>,
+    events: Vec<NodeEvent>,
 }
 
 /// What is known of one load.
@@ -82,7 +87,7 @@ enum Monitoring {
 impl<'a> TrialMonitor<'a> {
     pub(crate) fn new(
         trial: &'a Trial,
-        rig: &'a mut Rig,
+        rig: &'a Rig,
         barrier: &'a Barrier,
         stop: &'a Stop,
         observer: &'a mut dyn Observer,
@@ -107,6 +112,7 @@ impl<'a> TrialMonitor<'a> {
             early: Early::new(trial),
             stop,
             ended_by: None,
+            events: Vec::new(),
             trial,
             rig,
             barrier,
@@ -124,28 +130,47 @@ impl<'a> TrialMonitor<'a> {
         interrupted: &AtomicBool,
     ) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
-            match messages.recv_timeout(POLL_INTERVAL) {
-                Ok(Message::Load(place, message)) => self.observe(place, message),
-                Ok(Message::Monitored(point)) => self.observer.monitored(&point),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            // The sender lives as long as this call.
+            if let Ok(message) = messages.recv_timeout(POLL_INTERVAL) {
+                self.receive(message);
             }
             self.start_monitors(sender);
             if self.ended_by.is_none() {
-                self.ended_by = self.dead_server(false);
+                self.ended_by = self.death(false);
             }
             if self.ended_by.is_some() || interrupted.load(Ordering::Relaxed) {
                 self.stop.interrupt();
             }
         }
         self.stop_monitors();
-        for message in messages.try_iter() {
-            if let Message::Monitored(point) = message {
-                self.observer.monitored(&point);
+    }
+
+    /// Receives what was sent until all threads of the trial had ended.
+    pub(crate) fn receive_rest(&mut self, messages: &Receiver<Message>) {
+        messages
+            .try_iter()
+            .for_each(|message| self.receive(message));
+    }
+
+    fn receive(&mut self, message: Message) {
+        match message {
+            Message::Load(place, message) => self.load_message(place, message),
+            Message::Monitored(point) => self.observer.monitored(&point),
+            Message::Event(event, failure) => {
+                self.happened(event);
+                if let Some(failure) = failure {
+                    self.ended_by.get_or_insert_with(|| failed(failure, None));
+                }
             }
         }
     }
 
-    fn observe(&mut self, place: usize, message: LoadMessage) {
+    fn happened(&mut self, event: NodeEvent) {
+        self.observer.event(&event);
+        self.events.push(event);
+    }
+
+    fn load_message(&mut self, place: usize, message: LoadMessage) {
         let Some(load) = self.loads.get_mut(place) else {
             return;
         };
@@ -201,10 +226,7 @@ impl<'a> TrialMonitor<'a> {
     fn load_ended(&mut self, place: usize, ended: Result<LoadOutcome, LoadError>) {
         let database = self.rig.databases().nth(place);
         let failure = match &ended {
-            Err(error) => load_failure(database, error).map(|failure| {
-                let reason = failure.message.clone();
-                (Outcome::Failed { reason }, failure)
-            }),
+            Err(error) => load_failure(database, error).map(|failure| failed(failure, None)),
             Ok(LoadOutcome {
                 end: End::Failed(error),
                 ..
@@ -217,7 +239,7 @@ impl<'a> TrialMonitor<'a> {
             Ok(LoadOutcome {
                 end: End::ServerLost { at_ns, error },
                 ..
-            }) => {
+            }) if !self.is_down(place) => {
                 let outcome = Outcome::ServerLost {
                     at_ms: at_ns / 1_000_000,
                     error: error.to_string(),
@@ -226,27 +248,46 @@ impl<'a> TrialMonitor<'a> {
                 Some((outcome, failure))
             }
             Ok(LoadOutcome {
-                end: End::Completed | End::Interrupted,
+                end: End::Completed | End::Interrupted | End::ServerLost { .. },
                 ..
             }) => None,
         };
         if let (None, Some((outcome, failure))) = (&self.ended_by, failure) {
             // A server that died says more than what its load saw of that.
-            self.ended_by = self.dead_server(true).or(Some((outcome, failure)));
+            self.ended_by = self.death(true).or(Some((outcome, failure)));
         }
         if let Some(load) = self.loads.get_mut(place) {
             load.ended = Some(ended);
         }
     }
 
-    fn dead_server(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
-        let failure = self.rig.death(is_likely)?;
-        let mut reason = failure.message.clone();
-        if self.barrier.begun().is_some() {
-            let at = self.barrier.origin().elapsed();
-            reason = format!("{}: {reason}", server_lost(at));
+    /// Whether the study left an instance without a node that serves it.
+    fn is_down(&self, place: usize) -> bool {
+        let instance = self.rig.instances.get(place);
+        let cluster = instance.and_then(|instance| instance.cluster.as_ref());
+        cluster.is_some_and(Cluster::is_down)
+    }
+
+    /// The first death of a node that the study did not ask for.
+    fn death(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
+        let (node, failure) = self.rig.death(is_likely)?;
+        if self.barrier.begun().is_none() {
+            return Some(failed(failure, None));
         }
-        Some((Outcome::Failed { reason }, failure))
+        let at = self.barrier.origin().elapsed();
+        self.happened(NodeEvent {
+            at_s: at.as_secs_f64(),
+            done_s: None,
+            node,
+            what: Happening::Died,
+            reason: failure
+                .message
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        });
+        Some(failed(failure, Some(at)))
     }
 
     /// Starts the monitors as soon as the loads have begun.
@@ -286,6 +327,15 @@ impl<'a> TrialMonitor<'a> {
 fn wall_clock_of(instant: Instant) -> String {
     let time = jiff::Timestamp::now() - instant.elapsed();
     time.strftime("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string()
+}
+
+/// The outcome of a failure, which may be of a server that was lost at a time of the trial.
+fn failed(failure: Failure, lost_at: Option<Duration>) -> (Outcome, Failure) {
+    let reason = match lost_at {
+        Some(at) => format!("{}: {}", server_lost(at), failure.message),
+        None => failure.message.clone(),
+    };
+    (Outcome::Failed { reason }, failure)
 }
 
 /// Why a load could not begin or go on; `None` when that is not its own fault.

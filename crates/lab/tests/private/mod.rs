@@ -3,27 +3,33 @@
 
 pub(crate) mod killed;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use client::mysql::{Connection, Error, Target, TlsMode, TlsOptions};
+use client::mysql::{Connection, Target};
 use client::reactor::Reactor;
+use client::{TlsMode, TlsOptions};
 use engine::data::{Listener, Mode, Wanted};
-use engine::{Installed, MARIADB, MYSQL, Server};
+use engine::{Installed, MARIADB, MYSQL, POSTGRES, Server};
 use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, DataDir, Node};
+use lab::site::ThisHost;
 use lab::template::{self, Template};
 use tempfile::TempDir;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
+/// The engines of MySQL's protocol.
 pub(crate) const BOTH: [&dyn Server; 2] = [MARIADB, MYSQL];
+pub(crate) const ALL: [&dyn Server; 3] = [MARIADB, MYSQL, POSTGRES];
 
 /// A directory that servers can reach, gone with it.
 pub(crate) fn open_dir() -> TempDir {
@@ -103,7 +109,7 @@ pub(crate) fn start_on(
             config,
             port,
             connections: 10,
-            cpus: None,
+            site: Arc::new(ThisHost::default()),
             keep,
             interrupted: &NEVER,
         },
@@ -136,23 +142,48 @@ pub(crate) fn target(server: &Node) -> Target {
     }
 }
 
-/// The rows of a statement.
-pub(crate) fn sql(server: &Node, statement: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
-    let target = target(server);
-    Reactor::new()
-        .unwrap()
-        .block_on(async {
-            let mut connection = Connection::open(&target).await?;
-            let rows = connection.rows(statement).await?;
+/// The rows of a statement, or why the server refused it.
+pub(crate) fn sql(server: &Node, statement: &str) -> Result<Vec<Vec<Option<String>>>, String> {
+    let url = server.url("sbtest");
+    let asked = Reactor::new().unwrap().block_on(async {
+        if url.starts_with("postgres:") {
+            let mut connection = postgres(&url, server.password()).await?;
+            let rows = connection.rows(statement).await;
             connection.close().await;
-            Ok(rows)
-        })
-        .unwrap()
+            return rows.map_err(|error| error.to_string());
+        }
+        let opened = Connection::open(&target(server)).await;
+        let mut connection = opened.map_err(|error| error.to_string())?;
+        let rows = connection.rows(statement).await;
+        connection.close().await;
+        rows.map_err(|error| error.to_string())
+    });
+    asked.unwrap()
+}
+
+/// A client that stays as long as this value.
+pub(crate) async fn client(server: &Node) -> Box<dyn Any> {
+    let url = server.url("sbtest");
+    match url.starts_with("postgres:") {
+        true => Box::new(postgres(&url, server.password()).await.unwrap()),
+        false => Box::new(Connection::open(&target(server)).await.unwrap()),
+    }
+}
+
+/// A connection to a PostgreSQL server.
+pub(crate) async fn postgres(
+    url: &str,
+    password: &str,
+) -> Result<client::postgres::Connection, String> {
+    let tls = TlsOptions::default();
+    let target = client::postgres::Target::parse_with(url, Some(password), "me", &tls, &|_| None);
+    let opened = client::postgres::Connection::open(&target.unwrap()).await;
+    opened.map_err(|error| error.to_string())
 }
 
 /// The first value of a statement.
 pub(crate) fn value(server: &Node, statement: &str) -> String {
-    let rows = sql(server, statement).unwrap();
+    let rows = sql(server, statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
     rows[0][0].clone().unwrap_or_default()
 }
 

@@ -110,7 +110,7 @@ fn drive_workload(
     on_event: impl FnMut(&Event<'_>, &Stop),
 ) -> Driven {
     let options = Options::default();
-    let workload = BuiltIn::new(name, &options, Dialect::Mysql, spec.seed, spec.users).unwrap();
+    let workload = BuiltIn::new(name, &options, &Dialect::STANDARD, spec.seed, spec.users).unwrap();
     drive_own(&workload, spec, server, stop, on_event)
 }
 

@@ -117,7 +117,7 @@ pub fn drive(
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<LoadOutcome, LoadError> {
     let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
-    let workload = BuiltIn::new(name, &options, Dialect::Mysql, spec.seed, spec.users).unwrap();
+    let workload = BuiltIn::new(name, &options, &Dialect::STANDARD, spec.seed, spec.users).unwrap();
     let (barrier, stop) = (Barrier::new(1), Stop::default());
     run(spec, server, &workload, &barrier, &stop, tell)
 }

@@ -46,8 +46,8 @@ impl<'a> Facts<'a> {
         facts.read_share = facts.read_share();
         facts.log_share = facts.log_share();
         facts.fsyncs_per_s = facts
-            .metric("server.innodb.log_fsyncs_per_s")
-            .or_else(|| facts.metric("server.innodb.data_fsyncs_per_s"));
+            .metric("server.log.fsyncs_per_s")
+            .or_else(|| facts.metric("server.io.fsyncs_per_s"));
         facts
     }
 
@@ -78,7 +78,7 @@ impl<'a> Facts<'a> {
     }
 
     fn lock_share(&self) -> Option<f64> {
-        let waited = self.metric("server.innodb.row_lock_time_ms_per_s")?;
+        let waited = self.metric("server.locks.wait_ms_per_s")?;
         Some((waited / self.transaction_ms_per_s()?).min(1.0))
     }
 
@@ -88,7 +88,7 @@ impl<'a> Facts<'a> {
         if !self.sees_servers {
             return None;
         }
-        let misses = self.metric("server.innodb.pool_reads_per_s")?;
+        let misses = self.metric("server.cache.misses_per_s")?;
         let reads = misses.min(self.metric("disk.read_iops")?);
         let waited = match reads > 0.0 {
             true => reads * self.metric("disk.read_await_ms")?,
@@ -104,7 +104,7 @@ impl<'a> Facts<'a> {
         let at_work = match self.sees_servers {
             true => self.disk_share()?,
             // Another host's disks cannot be seen; its server's own count must do.
-            false => match self.metric("server.innodb.log_fsyncs_per_s")? > 0.0 {
+            false => match self.metric("server.log.fsyncs_per_s")? > 0.0 {
                 true => 1.0,
                 false => 0.0,
             },

@@ -350,9 +350,8 @@ fn unlike(
             let (ours, theirs) = (&*one.load.workload, &*base.load.workload);
             (ours != theirs).then(|| format!("the baseline ran {theirs}"))
         }
-        Baseline::None | Baseline::Result(_) => {
-            other_work(one, base).map(|other| format!("the baseline did other work: {other}"))
-        }
+        Baseline::None | Baseline::Result(_) => other_work(one, base)
+            .map(|other| format!("the baseline ran a different workload: {other}")),
     }
 }
 

@@ -81,7 +81,7 @@ fn a_baseline_is_the_same_point_of_another_result() {
     let mut other_load = trial(&[("threads", "4")], 300.0);
     other_load.setup.load.workload.value = "oltp_insert".into();
     let mut other_engine = trial(&[("threads", "8")], 300.0);
-    other_engine.setup.engine = "SQLite 3".into();
+    other_engine.setup.engine = "Other 3".into();
     let base = result(vec![
         trial(&[("threads", "1"), ("rows", "9")], 100.0),
         trial(&[("threads", "2")], 200.0),
@@ -103,8 +103,8 @@ fn a_baseline_is_the_same_point_of_another_result() {
             "kept",
             "missed",
             "missed: the baseline has no such point",
-            "missed: the baseline did other work: load.workload oltp_insert, here oltp_read_write",
-            "missed: the baseline is of SQLite",
+            "missed: the baseline ran a different workload: load.workload oltp_insert, here oltp_read_write",
+            "missed: the baseline is of Other",
         ]
     );
     assert_eq!(judgements[1].limit, Some(190.0));
@@ -142,9 +142,10 @@ fn a_baseline_of_other_work_is_refused() {
         &[trial(&[], 100.0)],
         Baseline::Result(&base),
     );
-    let reason = "the baseline did other work: data.rows 10,000,000, here 1,000; load.key_range \
+    let reason =
+        "the baseline ran a different workload: data.rows 10,000,000, here 1,000; load.key_range \
                   10,000,000, here 1,000; transaction.skip_trx true, here false"
-        .to_owned();
+            .to_owned();
     assert_eq!(judgement.judged, Judged::NoBaseline { reason });
     let mut many = trial(&[("variant", "many")], 100.0);
     many.setup.data.rows = 10_000_000;

@@ -13,7 +13,6 @@ use crate::environment;
 use crate::keys::{self, VARIANT};
 use crate::list::{distinct, listed};
 use crate::number::ABSENT;
-use crate::settings::is_own;
 
 /// Where something that differs was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -182,7 +181,6 @@ fn settings(
             known.push(value);
         }
     }
-    values.retain(|name, _| !is_own(name));
     let facts = values.into_iter().map(|(name, mut values)| {
         let has = |settings: &[(String, String)]| settings.iter().any(|(known, _)| known == name);
         if !instances().all(|instance| has(&instance.settings)) {
@@ -212,9 +210,9 @@ mod tests {
 
     #[test]
     fn a_place_of_one_run_is_that_of_all() {
-        let own = "/var/cache/dyno/run/660cc5bb91cdd/dyno-sC4TCj/dyno.sqlite";
+        let own = "/var/cache/dyno/run/660cc5bb91cdd/dyno-sC4TCj/dyno.db";
         assert_eq!(place(own), "/var/cache/dyno");
-        for other in ["/run/mysqld", "/data/run/mariadb/1", "Kernel"] {
+        for other in ["/run/server", "/data/run/server/1", "Kernel"] {
             assert_eq!(place(other), other);
         }
     }

@@ -1,6 +1,6 @@
 //! Fewer points for a figure, when there are more than a page can carry.
 
-use measure::metric::MonitorPoint;
+use measure::metric::{Group, Metric, MonitorPoint, split};
 use measure::series::SeriesPoint;
 use measure::slice::Phase;
 
@@ -28,11 +28,12 @@ pub(crate) fn factor(series: &[Vec<SeriesPoint>], monitors: &[Vec<MonitorPoint>]
         .max(1)
 }
 
-/// Whether the page has a metric's series. Those of each core and of each server's
-/// inside are too many; their means are there, and all seconds in the result.
+/// Whether the page has a metric's series. The series of each core and of each server's own
+/// counters would be too many: the page has those of all cores and servers together.
 pub(crate) fn is_drawn(name: &str) -> bool {
-    let of_one_server = name.starts_with("server[") && name.contains("].innodb.");
-    !name.starts_with("cpu[") && !of_one_server
+    let group = Metric::find(name).map(|metric| metric.group);
+    let has_many = group.is_some_and(|g| g == Group::Cpu || g.is_of_server_counters());
+    !has_many || split(name).1.is_none()
 }
 
 /// What is drawn of a load: each `factor` seconds of one phase as one point, with the mean
@@ -123,11 +124,11 @@ mod tests {
         for name in [
             "cpu.user",
             "server[2].cpu",
-            "server.innodb.pool_hit_rate",
+            "server.cache.hit_pct",
             "disk[a].util",
         ] {
             assert!(is_drawn(name), "{name}");
         }
-        assert!(!is_drawn("cpu[0].user") && !is_drawn("server[1].innodb.pool_hit_rate"));
+        assert!(!is_drawn("cpu[0].user") && !is_drawn("server[1].cache.hit_pct"));
     }
 }

@@ -39,6 +39,8 @@ struct Load {
     delay: Option<Packed>,
     /// Start and end of warm-up and drain.
     aside: Vec<(f64, f64, Phase)>,
+    /// When something happened to a node, and what.
+    events: Vec<(f64, String)>,
     /// When throughput changed its level, and the levels before and after.
     changes: Vec<(f64, f64, f64)>,
 }
@@ -119,8 +121,15 @@ fn load(points: &[SeriesPoint], aside: Vec<(f64, f64, Phase)>, summary: &TrialSu
         backlog: if_any(&backlog),
         delay: if_any(&delay),
         aside,
+        events: events(summary),
         changes: changes(summary),
     }
+}
+
+fn events(summary: &TrialSummary) -> Vec<(f64, String)> {
+    let events = summary.events.iter();
+    let words = events.map(|event| (event.at_s, format!("server {} {}", event.node, event.what)));
+    words.collect()
 }
 
 /// As the trial's warning tells them.

@@ -252,7 +252,6 @@ fn instance(trial: &TrialSummary, number: u32, of: u32) -> InstanceSummary {
         settings: vec![
             ("innodb_buffer_pool_size".into(), "1073741824".into()),
             ("innodb_flush_log_at_trx_commit".into(), "1".into()),
-            ("port".into(), (3500 + number).to_string()),
         ],
     }
 }

@@ -1,5 +1,6 @@
 //! From TOML to what was typed: every key against the table of keys.
 
+mod events;
 mod leaves;
 pub(crate) mod overrides;
 mod sizes;
@@ -21,7 +22,7 @@ use crate::name::Name;
 use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
 use leaves::{joined, leaves};
-use plan::key::{self, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::key::{self, EVENT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{Origin, Span, Spanned, Value, redact_url, shown};
 
 /// A value as the parser gives it.
@@ -52,6 +53,8 @@ impl Walk {
                 }
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
                 other if name == VARIANT => self.not_variants(other, at),
+                DeValue::Array(list) if name == EVENT => self.events(list),
+                other if name == EVENT => self.not_events(other, at),
                 other
                     if [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
                         || key::is_section(name) =>

@@ -19,6 +19,8 @@ const MAX_ITERATIONS: u32 = 1_000_000;
 /// Longest message of the server that is accepted.
 const MAX_MESSAGE_BYTES: usize = 8192;
 const KEY_BYTES: usize = 32;
+/// PostgreSQL's default.
+const ITERATIONS: NonZeroU32 = NonZeroU32::new(4096).unwrap();
 
 /// Whether the exchange is bound to the TLS connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,14 +103,13 @@ impl Scram {
     pub fn prove(self, password: &str, first: &[u8]) -> Result<(Vec<u8>, Proven), ProtocolError> {
         let first = text(first)?;
         let challenge = Challenge::parse(first, &self.nonce)?;
-        let salted = challenge.salt_password(password);
+        let salted = salted(password, &challenge.salt, challenge.iterations);
         let without_proof = format!(
             "c={},r={}",
             BASE64.encode(self.binding.input()),
             challenge.nonce
         );
         let signed = format!("{},{first},{without_proof}", self.first_bare);
-        let salted = hmac::Key::new(hmac::HMAC_SHA256, &salted);
         let client_key = hmac::sign(&salted, b"Client Key");
         let stored_key = digest::digest(&digest::SHA256, client_key.as_ref());
         let stored_key = hmac::Key::new(hmac::HMAC_SHA256, stored_key.as_ref());
@@ -179,20 +180,32 @@ impl<'a> Challenge<'a> {
             iterations,
         })
     }
+}
 
-    fn salt_password(&self, password: &str) -> [u8; KEY_BYTES] {
-        // A password that SASLprep does not allow is used as it is, as PostgreSQL does.
-        let prepared = stringprep::saslprep(password).unwrap_or(password.into());
-        let mut salted = [0; KEY_BYTES];
-        pbkdf2::derive(
-            pbkdf2::PBKDF2_HMAC_SHA256,
-            self.iterations,
-            &self.salt,
-            prepared.as_bytes(),
-            &mut salted,
-        );
-        salted
-    }
+/// What a server stores of a password, which it accepts in place of one.
+#[must_use]
+pub fn verifier(password: &str, salt: &[u8]) -> String {
+    let salted = salted(password, salt, ITERATIONS);
+    let client_key = hmac::sign(&salted, b"Client Key");
+    let stored_key = digest::digest(&digest::SHA256, client_key.as_ref());
+    let server_key = hmac::sign(&salted, b"Server Key");
+    let [salt, stored_key, server_key] =
+        [salt, stored_key.as_ref(), server_key.as_ref()].map(|bytes| BASE64.encode(bytes));
+    format!("{SCRAM_SHA_256}${ITERATIONS}:{salt}${stored_key}:{server_key}")
+}
+
+fn salted(password: &str, salt: &[u8], iterations: NonZeroU32) -> hmac::Key {
+    // A password that SASLprep does not allow is used as it is, as PostgreSQL does.
+    let prepared = stringprep::saslprep(password).unwrap_or(password.into());
+    let mut salted = [0; KEY_BYTES];
+    pbkdf2::derive(
+        pbkdf2::PBKDF2_HMAC_SHA256,
+        iterations,
+        salt,
+        prepared.as_bytes(),
+        &mut salted,
+    );
+    hmac::Key::new(hmac::HMAC_SHA256, &salted)
 }
 
 fn text(message: &[u8]) -> Result<&str, ProtocolError> {

@@ -62,7 +62,7 @@ impl Oltp {
     pub(crate) fn new(
         steps: &'static [Step],
         options: &Options,
-        dialect: Dialect,
+        dialect: &Dialect,
         seed: u64,
         users: u32,
     ) -> Result<Oltp, OptionsError> {
@@ -131,7 +131,7 @@ fn copies(template: &Template, options: &Options) -> u32 {
 fn numbered(
     steps: &'static [Step],
     options: &Options,
-    dialect: Dialect,
+    dialect: &Dialect,
 ) -> (Catalog, Vec<NumberedStep>) {
     let writes = templates(steps, options).any(|template| template.class == Class::Write);
     let mut catalog = Catalog::default();

@@ -96,7 +96,7 @@ pub(super) const REINSERT: Template = insert(RowId::LastKey);
 pub(super) const INSERT_WITH_ID: Template = insert(RowId::Own);
 /// Inserts a row whose id the server gives.
 pub(super) const INSERT: Template = Template {
-    sql: "INSERT INTO {table} {numbered_row}",
+    sql: "INSERT INTO {table} {generated_row}",
     ..insert(RowId::Server)
 };
 pub(super) const RANDOM_POINTS: Template = read(
@@ -162,7 +162,7 @@ impl Template {
         &self,
         table: u32,
         options: &Options,
-        dialect: Dialect,
+        dialect: &Dialect,
         writes: bool,
     ) -> String {
         let points = repeat("?", ", ", options.random_points);
@@ -170,7 +170,7 @@ impl Template {
         let sql = self
             .sql
             .replace("{begin}", dialect.begin(writes))
-            .replace("{numbered_row}", dialect.numbered_row(options))
+            .replace("{generated_row}", dialect.generated_row(options))
             .replace("{points}", &points)
             .replace("{ranges}", &ranges)
             .replace("{table}", &table_name(table));

@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Row;
 
-/// The XOR of the CRC-32 of each row, and their count. A server computes it as
-/// [`Checksum::MYSQL_COLUMNS`]; sums of parts can be merged.
+/// The XOR of the CRC-32 of each row, and their count. Checksums of parts can be merged.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checksum {
     /// Rows.
@@ -15,9 +14,6 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// What to SELECT from a table of MySQL or MariaDB to get `count` and `xor`.
-    pub const MYSQL_COLUMNS: &str = "COUNT(*), BIT_XOR(CRC32(CONCAT_WS(',',id,k,c,pad)))";
-
     /// Adds a row.
     pub fn add(&mut self, row: &Row) {
         self.count += 1;

@@ -51,7 +51,7 @@ pub(crate) struct Recorder {
 pub(crate) fn user(
     name: WorkloadName,
     options: &Options,
-    dialect: Dialect,
+    dialect: &Dialect,
     index: u32,
 ) -> (BuiltInUser, Recorder) {
     let workload = BuiltIn::new(name, options, dialect, 11, 4).unwrap();
@@ -59,7 +59,7 @@ pub(crate) fn user(
     (user, Recorder::new(&workload))
 }
 
-/// What user `index` of four sends to MySQL.
+/// What user `index` of four sends.
 #[allow(dead_code, reason = "each test crate uses its part")]
 pub(crate) fn record(
     name: WorkloadName,
@@ -67,7 +67,7 @@ pub(crate) fn record(
     index: u32,
     transactions: u32,
 ) -> Recorder {
-    let (mut user, mut recorder) = user(name, options, Dialect::Mysql, index);
+    let (mut user, mut recorder) = user(name, options, &Dialect::STANDARD, index);
     for _ in 0..transactions {
         run(user.transaction(&mut recorder)).unwrap();
     }

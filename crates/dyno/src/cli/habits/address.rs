@@ -1,19 +1,24 @@
-//! The address of a server from the options of other tools.
+//! The URL of a server from the options of other tools.
 
 use url::Url;
 
-/// What stands for an address where none of its parts was typed.
-const EXAMPLE: &str = "mysql://USER@HOST:3306/DATABASE";
+use super::{HABITS, Habit, Meaning};
 
-/// The address that `--mysql-host`, `--port` and so on add up to; never the password.
+/// The URL that `--host`, `--port` and so on add up to; never the password.
 pub(super) fn typed(arguments: &[String]) -> String {
-    from_parts(arguments).map_or_else(
-        || EXAMPLE.to_owned(),
-        |url| crate::secrets::quoted(url.as_str()),
-    )
+    let options = arguments.iter().filter_map(|argument| part(argument));
+    let scheme = options.map(|(scheme, _)| scheme).next();
+    let url = scheme.and_then(|scheme| from_parts(scheme, arguments));
+    match (url, scheme) {
+        (Some(url), _) => crate::secrets::quoted(url.as_str()),
+        (None, Some(scheme)) => format!("{scheme}://USER@HOST/DATABASE"),
+        (None, None) => engine::servers()
+            .next()
+            .map_or_else(String::new, |any| any.url_syntax()),
+    }
 }
 
-fn from_parts(arguments: &[String]) -> Option<Url> {
+fn from_parts(scheme: &str, arguments: &[String]) -> Option<Url> {
     let host = value(arguments, "host");
     let port = value(arguments, "port").and_then(|port| port.parse().ok());
     let user = value(arguments, "user");
@@ -23,7 +28,7 @@ fn from_parts(arguments: &[String]) -> Option<Url> {
     if parts.iter().all(Option::is_none) && port.is_none() {
         return None;
     }
-    let mut url = Url::parse("mysql://localhost/").ok()?;
+    let mut url = Url::parse(&format!("{scheme}://localhost/")).ok()?;
     url.set_host(Some(host.unwrap_or("localhost"))).ok()?;
     url.set_port(port).ok()?;
     url.set_username(user.unwrap_or("sbtest")).ok()?;
@@ -34,44 +39,26 @@ fn from_parts(arguments: &[String]) -> Option<Url> {
     Some(url)
 }
 
-/// The value of `--mysql-NAME` or `--NAME`, with `=` or as the next word.
+/// The value of the option that stands for a part of a URL, with `=` or as the next word.
 fn value<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
     arguments.iter().enumerate().find_map(|(place, argument)| {
-        let option = argument.strip_prefix("--")?;
-        let option = option.strip_prefix("mysql-").unwrap_or(option);
-        match option.strip_prefix(name)? {
-            "" => arguments.get(place + 1).map(String::as_str),
-            rest => rest.strip_prefix('='),
+        part(argument).filter(|(_, part)| *part == name)?;
+        match argument.split_once('=') {
+            Some((_, value)) => Some(value),
+            None => arguments.get(place + 1).map(String::as_str),
         }
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_made_of_what_was_typed() {
-        let typed = |words: &str| {
-            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-            super::typed(&words)
-        };
-        for (words, address) in [
-            ("bench --threads=4", EXAMPLE),
-            (
-                "bench --mysql-host=db1 --mysql-user=me --mysql-password=secret --mysql-db=shop",
-                "mysql://me@db1/shop",
-            ),
-            (
-                "bench --host db1 --port 3307",
-                "mysql://sbtest@db1:3307/sbtest",
-            ),
-            (
-                "bench --mysql-socket=/run/my.sock",
-                "'mysql://sbtest@localhost/sbtest?socket=%2Frun%2Fmy.sock'",
-            ),
-        ] {
-            assert_eq!(typed(words), address);
-        }
-    }
+/// The scheme and the part of a URL, `host`, that an option like `--host=db1` stands for.
+fn part(argument: &str) -> Option<(&'static str, &'static str)> {
+    let option = argument.split_once('=').map_or(argument, |(name, _)| name);
+    let mut known = HABITS.iter().filter(|habit| habit.typed == option);
+    known.find_map(|habit: &Habit| match habit.meaning {
+        Meaning::Address(scheme) => Some((scheme, habit.typed.rsplit('-').next()?)),
+        _ => None,
+    })
 }
+
+#[cfg(test)]
+mod tests;

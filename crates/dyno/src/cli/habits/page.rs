@@ -1,7 +1,6 @@
-//! The page for those who come from other tools, written from the table.
+//! The page for users of other tools, generated from the table.
 
-use super::table::HABITS;
-use super::{Habit, Meaning, Tool};
+use super::{HABITS, Habit, Meaning};
 
 const INTRO: &str = include_str!("page_intro.md");
 const PGBENCH: &str = include_str!("page_pgbench.md");
@@ -10,16 +9,15 @@ const K6: &str = include_str!("page_k6.md");
 fn page() -> String {
     format!(
         "{INTRO}\n{}\n{PGBENCH}\n{}\n{K6}\n{}",
-        table(Tool::Sysbench),
-        table(Tool::Pgbench),
-        table(Tool::K6)
+        table("sysbench"),
+        table("pgbench"),
+        table("k6")
     )
 }
 
-fn table(tool: Tool) -> String {
-    let name = tool.name();
+fn table(tool: &str) -> String {
     let mut text =
-        format!("| {name} | its default | dyno bench | its default |\n|---|---|---|---|\n");
+        format!("| {tool} | its default | dyno bench | its default |\n|---|---|---|---|\n");
     for habit in HABITS.iter().filter(|habit| habit.tool == tool) {
         text.push_str(&row(habit));
     }
@@ -33,7 +31,7 @@ fn row(habit: &Habit) -> String {
     };
     let (instead, default) = match habit.meaning {
         Meaning::Same(option) => (format!("`--{option}`"), default(option)),
-        Meaning::Address => ("a part of the address".to_owned(), String::new()),
+        Meaning::Address(_) => ("a part of the URL".to_owned(), String::new()),
         Meaning::Instead(what) => (what.to_owned(), String::new()),
     };
     format!(
@@ -108,7 +106,7 @@ fn sysbenchs_defaults_are_its_own() {
         let stated = line
             .rsplit_once('[')
             .and_then(|(_, default)| default.strip_suffix(']'));
-        let known = |habit: &&Habit| habit.tool == Tool::Sysbench && habit.typed == typed;
+        let known = |habit: &&Habit| habit.tool == "sysbench" && habit.typed == typed;
         if let (Some(habit), Some(stated)) = (HABITS.iter().find(known), stated) {
             assert_eq!(habit.default, stated, "{typed}");
             compared += 1;

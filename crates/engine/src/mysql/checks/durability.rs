@@ -12,7 +12,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "commit-flush",
             worst: Level::Spoils,
             why: "Only with 1 does a commit wait for the disk: with 2 a crash of the host loses a second of commits, with 0 a crash of the server does, and what is measured is a promise that nobody keeps.",
-            source: "MySQL on vSAN 6.7 (VMware), best practices; MySQL manual, innodb_flush_log_at_trx_commit",
+            source: "VMware vSAN paper, best practices; MySQL manual, innodb_flush_log_at_trx_commit",
             mend: Mend::Setting {
                 name: "innodb_flush_log_at_trx_commit",
                 value: "1",
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "flush-method",
             worst: Level::Spoils,
             why: "Unless it goes past the page cache, pages lie in memory twice, and reads that look like the disk's come from there.",
-            source: "MySQL on vSAN 6.7 (VMware), best practices (O_DIRECT); MySQL manual, innodb_flush_method",
+            source: "VMware vSAN paper, best practices (O_DIRECT); MySQL manual, innodb_flush_method",
             mend: Mend::Setting {
                 name: "innodb_flush_method",
                 value: "O_DIRECT",
@@ -54,7 +54,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "doublewrite",
             worst: Level::Careful,
             why: "Without it half the writes are saved, and a page that was half written in a crash is lost.",
-            source: "Sysbench OLTP Benchmark (StorageReview) (what the engine does to the disk); MySQL manual, innodb_doublewrite",
+            source: "StorageReview article (what the engine does to the disk); MySQL manual, innodb_doublewrite",
             mend: Mend::Setting {
                 name: "innodb_doublewrite",
                 value: "ON",

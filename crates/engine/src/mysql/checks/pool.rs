@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "buffer-pool-memory",
             worst: Level::Spoils,
             why: "A dedicated host gives 70-80 % of its memory to the buffer pool: with more it swaps, and with the default of 128 MiB the disk is measured.",
-            source: "MySQL on vSAN 6.7 (VMware), best practices; MySQL manual, innodb_buffer_pool_size",
+            source: "VMware vSAN paper, best practices; MySQL manual, innodb_buffer_pool_size",
             mend: Mend::Setting {
                 name: "innodb_buffer_pool_size",
                 value: "NEEDED",
@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "buffer-pool-data",
             worst: Level::Note,
             why: "Whether the data fits into the buffer pool decides if memory or disk is measured, and how long the warm-up must be.",
-            source: "Sysbench OLTP Benchmark (StorageReview) (data larger than memory), OLTP Linux on ESX 3.5 (AnandTech) (data in memory)",
+            source: "StorageReview article (data larger than memory), AnandTech article (data in memory)",
             mend: Mend::Setting {
                 name: "innodb_buffer_pool_size",
                 value: "NEEDED",
@@ -52,7 +52,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "buffer-pool-instances",
             worst: Level::Note,
             why: "Each part of the buffer pool has its own locks; parts below 1 GiB are not worth it, and a large pool in one part is contended for.",
-            source: "MySQL on vSAN 6.7 (VMware), best practices (an instance for each GB); MySQL manual, innodb_buffer_pool_instances",
+            source: "VMware vSAN paper, best practices (an instance for each GB); MySQL manual, innodb_buffer_pool_instances",
             mend: Mend::Setting {
                 name: "innodb_buffer_pool_instances",
                 value: "NEEDED",

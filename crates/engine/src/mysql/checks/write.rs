@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "log-size",
             worst: Level::Careful,
             why: "A small log fills before the pages behind it are written, and then transactions wait for a checkpoint, which shows as dips in the throughput.",
-            source: "MySQL on vSAN 6.7 (VMware), best practices (2 x 512 MB); MySQL manual, innodb_redo_log_capacity",
+            source: "VMware vSAN paper, best practices (2 x 512 MB); MySQL manual, innodb_redo_log_capacity",
             mend: Mend::Setting {
                 name: "LOG_SIZE",
                 value: "1G",
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "flush-neighbors",
             worst: Level::Careful,
             why: "Writing a page's neighbours with it spares a turning disk its seeks, and costs any other disk writes for nothing.",
-            source: "MySQL on vSAN 6.7 (VMware) (0 on flash); MySQL manual, innodb_flush_neighbors",
+            source: "VMware vSAN paper (0 on flash); MySQL manual, innodb_flush_neighbors",
             mend: Mend::Setting {
                 name: "innodb_flush_neighbors",
                 value: "0",
@@ -67,7 +67,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "io-threads",
             worst: Level::Note,
             why: "A disk that works on many requests at once gets them from as many threads.",
-            source: "MySQL on vSAN 6.7 (VMware) (16 for reads, 16 for writes); MySQL manual, innodb_read_io_threads",
+            source: "VMware vSAN paper (16 for reads, 16 for writes); MySQL manual, innodb_read_io_threads",
             mend: Mend::Setting {
                 name: "innodb_read_io_threads",
                 value: "16",
@@ -81,7 +81,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "adaptive-flushing",
             worst: Level::Careful,
             why: "Without it dirty pages are written in waves, and throughput dips with each.",
-            source: "MySQL on vSAN 6.7 (VMware), best practices; MySQL manual, innodb_adaptive_flushing",
+            source: "VMware vSAN paper, best practices; MySQL manual, innodb_adaptive_flushing",
             mend: Mend::Setting {
                 name: "innodb_adaptive_flushing",
                 value: "ON",
@@ -95,7 +95,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             id: "file-per-table",
             worst: Level::Note,
             why: "Tables in one common file wait for each other, and what one leaves when it is dropped is not given back.",
-            source: "MySQL on vSAN 6.7 (VMware), best practices; MySQL manual, innodb_file_per_table",
+            source: "VMware vSAN paper, best practices; MySQL manual, innodb_file_per_table",
             mend: Mend::Setting {
                 name: "innodb_file_per_table",
                 value: "ON",

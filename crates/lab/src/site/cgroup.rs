@@ -40,11 +40,6 @@ pub(crate) struct Group {
     place: Outside,
 }
 
-/// Checks that servers can be limited to this many CPUs: creates such a group and removes it.
-pub(crate) fn check(home: &Home, cpus: f64) -> Result<(), LabError> {
-    Group::new(home, cpus).map(drop)
-}
-
 impl Group {
     /// Creates a group without processes.
     pub(crate) fn new(home: &Home, cpus: f64) -> Result<Self, LabError> {

@@ -1,4 +1,4 @@
-//! `server.directory`: a place for servers' data on the disk to be tested.
+//! `server.directory`: a new directory for each node on the disk to be tested.
 
 use std::fs;
 use std::io;
@@ -8,11 +8,30 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::account::Account;
 use crate::error::LabError;
-use crate::home::{self, trust};
+use crate::home::outside::{Kind, Outside};
+use crate::home::{self, Home, trust};
+use crate::volume::Volume;
 
-/// Makes sure that servers of this account can have their data below a directory; gives
-/// it without symbolic links.
-pub(crate) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabError> {
+/// A new directory below one that the study names.
+#[derive(Debug)]
+pub(super) struct Directory(Outside);
+
+impl Directory {
+    pub(super) fn new(home: &Home, below: &Path) -> Result<Self, LabError> {
+        let below = check(below, home.account())?;
+        Outside::make(home, Kind::Directory, &below).map(Self)
+    }
+}
+
+impl Volume for Directory {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// Checks that nodes of this account can store their data below a directory; returns its path
+/// without symbolic links.
+pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabError> {
     let unfit = |why: String, remedy: &str| LabError::UnfitDirectory {
         path: directory.to_owned(),
         why,

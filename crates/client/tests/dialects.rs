@@ -1,15 +1,18 @@
-//! Statements and tables against what sysbench 1.0.20 sends, as its scripts
-//! (`oltp_common.lua` and those that use it) have them for MySQL and PostgreSQL.
+//! Each dialect's statements and tables, compared with those of sysbench 1.0.20's scripts
+//! (`oltp_common.lua` and the scripts that use it).
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use client::mysql::DIALECT as MYSQL;
+use client::postgres::DIALECT as POSTGRES;
+use client::sqlite::DIALECT as SQLITE;
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::{Dialect, drop_table};
 use workload::virtual_user::Workload;
 
-const ALL: [Dialect; 3] = [Dialect::Mysql, Dialect::Sqlite, Dialect::Postgres];
+const ALL: [&Dialect; 3] = [&MYSQL, &SQLITE, &POSTGRES];
 
 /// `stmt_defs` of the script. `%u` is the table; its PostgreSQL driver numbers the
 /// placeholders.
@@ -74,7 +77,7 @@ fn numbered(sql: &str) -> String {
     text.collect()
 }
 
-fn statements(name: WorkloadName, options: &Options, dialect: Dialect) -> Vec<String> {
+fn statements(name: WorkloadName, options: &Options, dialect: &Dialect) -> Vec<String> {
     let workload = BuiltIn::new(name, options, dialect, 1, 1).unwrap();
     let statements = workload.catalog().statements.iter();
     statements.map(|statement| statement.sql.clone()).collect()
@@ -92,10 +95,10 @@ fn statements_are_those_of_sysbench() {
             .collect();
         let options = Options::default();
         let of = |dialect| statements(name, &options, dialect);
-        assert_eq!(of(Dialect::Mysql), sysbench);
+        assert_eq!(of(&MYSQL), sysbench);
         let numbered: Vec<_> = sysbench.iter().map(|sql| numbered(sql)).collect();
-        assert_eq!(of(Dialect::Postgres), numbered);
-        let sqlite = of(Dialect::Sqlite).into_iter();
+        assert_eq!(of(&POSTGRES), numbered);
+        let sqlite = of(&SQLITE).into_iter();
         let begin = |sql: String| sql.replace("BEGIN IMMEDIATE", "BEGIN");
         assert!(sqlite.map(begin).eq(sysbench));
     }
@@ -109,7 +112,7 @@ fn each_table_has_its_statements_in_order() {
     };
     let name = WorkloadName::OltpUpdateNonIndex;
     assert_eq!(
-        statements(name, &options, Dialect::Postgres),
+        statements(name, &options, &POSTGRES),
         [1, 2, 3].map(|table| format!("UPDATE sbtest{table} SET c=$1 WHERE id=$2"))
     );
 }
@@ -117,21 +120,18 @@ fn each_table_has_its_statements_in_order() {
 #[test]
 fn the_server_gives_new_ids_as_with_sysbench() {
     let mut options = Options::default();
-    let insert = |options: &Options, dialect| {
-        statements(WorkloadName::OltpInsert, options, dialect).concat()
-    };
     assert_eq!(
-        insert(&options, Dialect::Mysql),
+        insert(&options, &MYSQL),
         "INSERT INTO sbtest1 (id, k, c, pad) VALUES (0, ?, ?, ?)"
     );
     assert_eq!(
-        insert(&options, Dialect::Postgres),
+        insert(&options, &POSTGRES),
         "INSERT INTO sbtest1 (k, c, pad) VALUES ($1, $2, $3)"
     );
     options.auto_inc = false;
-    assert_eq!(insert(&options, Dialect::Mysql), INSERTS.replace("%u", "1"));
+    assert_eq!(insert(&options, &MYSQL), INSERTS.replace("%u", "1"));
     assert_eq!(
-        insert(&options, Dialect::Postgres),
+        insert(&options, &POSTGRES),
         "INSERT INTO sbtest1 (id, k, c, pad) VALUES ($1, $2, $3, $4)"
     );
 }
@@ -148,12 +148,12 @@ fn on_one_line(sql: &str) -> String {
     sql.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn table(dialect: Dialect, options: &Options) -> String {
+fn table(dialect: &Dialect, options: &Options) -> String {
     let spec = WorkloadName::OltpReadWrite.table_spec(options, 1);
     on_one_line(&spec.create(dialect, 3))
 }
 
-fn finish(dialect: Dialect, options: &Options) -> Vec<String> {
+fn finish(dialect: &Dialect, options: &Options) -> Vec<String> {
     let spec = WorkloadName::OltpReadWrite.table_spec(options, 1);
     spec.finish(dialect, 3)
 }
@@ -164,19 +164,17 @@ fn tables_are_those_of_sysbench() {
     let engine = " /*! ENGINE = innodb */";
     let primary = ", PRIMARY KEY (id)";
     assert_eq!(
-        table(Dialect::Mysql, &options),
+        table(&MYSQL, &options),
         sysbench_table("INTEGER NOT NULL AUTO_INCREMENT", primary, engine)
     );
-    assert_eq!(
-        table(Dialect::Postgres, &options),
-        sysbench_table("SERIAL", primary, "")
-    );
-    for dialect in ALL {
-        assert_eq!(
-            finish(dialect, &options)[0],
-            "CREATE INDEX k_3 ON sbtest3(k)"
-        );
+    assert_eq!(table(&POSTGRES, &options), sysbench_table("SERIAL", "", ""));
+    let index = "CREATE INDEX k_3 ON sbtest3(k)";
+    for dialect in [&MYSQL, &SQLITE] {
+        assert_eq!(finish(dialect, &options), [index]);
     }
+    // It has the name that it would have in the table's definition.
+    let primary = "ALTER TABLE sbtest3 ADD PRIMARY KEY (id)";
+    assert_eq!(finish(&POSTGRES, &options)[..2], [primary, index]);
     assert_eq!(drop_table(3), "DROP TABLE IF EXISTS sbtest3");
     let bulk = WorkloadName::BulkInsert.table_spec(&options, 1);
     for dialect in ALL {
@@ -194,11 +192,11 @@ fn tables_are_those_of_sysbench() {
 fn a_sequence_goes_on_after_the_loaded_rows() {
     let mut options = Options::default();
     assert_eq!(
-        finish(Dialect::Postgres, &options)[1..],
+        finish(&POSTGRES, &options)[2..],
         ["SELECT setval(pg_get_serial_sequence('sbtest3', 'id'), 10000)"]
     );
     options.auto_inc = false;
-    assert_eq!(finish(Dialect::Postgres, &options).len(), 1);
+    assert_eq!(finish(&POSTGRES, &options).len(), 2);
 }
 
 #[test]
@@ -211,15 +209,15 @@ fn options_change_keys_and_indexes() {
         ..Options::default()
     };
     assert_eq!(
-        table(Dialect::Mysql, &options),
+        table(&MYSQL, &options),
         sysbench_table(
             "INTEGER NOT NULL",
             ", KEY xid (id)",
             " /*! ENGINE = myisam */"
         )
     );
-    assert!(finish(Dialect::Mysql, &options).is_empty());
-    for dialect in [Dialect::Sqlite, Dialect::Postgres] {
+    assert!(finish(&MYSQL, &options).is_empty());
+    for dialect in [&SQLITE, &POSTGRES] {
         assert_eq!(
             table(dialect, &options),
             sysbench_table("INTEGER NOT NULL", "", "")
@@ -229,4 +227,38 @@ fn options_change_keys_and_indexes() {
             ["CREATE INDEX xid_3 ON sbtest3(id)"]
         );
     }
+}
+
+fn insert(options: &Options, dialect: &Dialect) -> String {
+    statements(WorkloadName::OltpInsert, options, dialect).concat()
+}
+
+#[test]
+fn sqlite_takes_the_lock_at_the_start_of_a_transaction_that_writes() {
+    let begin = |name, options: &Options, dialect| statements(name, options, dialect).remove(0);
+    let (read, write) = (WorkloadName::OltpReadOnly, WorkloadName::OltpReadWrite);
+    let options = Options::default();
+    assert_eq!(begin(write, &options, &SQLITE), "BEGIN IMMEDIATE");
+    assert_eq!(begin(read, &options, &SQLITE), "BEGIN");
+    assert_eq!(begin(write, &options, &MYSQL), "BEGIN");
+    let reads_only = Options {
+        index_updates: 0,
+        non_index_updates: 0,
+        delete_inserts: 0,
+        ..options
+    };
+    assert_eq!(begin(write, &reads_only, &SQLITE), "BEGIN");
+}
+
+#[test]
+fn sqlite_generates_new_ids() {
+    let mut options = Options::default();
+    assert_eq!(
+        insert(&options, &SQLITE),
+        "INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)"
+    );
+    options.secondary = true;
+    assert!(insert(&options, &SQLITE).contains("SELECT COALESCE(MAX(id),0)+1 FROM sbtest1"));
+    options.auto_inc = false;
+    assert!(insert(&options, &SQLITE).ends_with("VALUES (?, ?, ?, ?)"));
 }

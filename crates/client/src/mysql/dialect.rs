@@ -1,0 +1,18 @@
+//! MySQL's and MariaDB's dialect of SQL.
+
+use workload::schema::Dialect;
+
+/// An id of 0 asks AUTO_INCREMENT for the next one, and sysbench sends it.
+const GENERATED_ROW: &str = "(id, k, c, pad) VALUES (0, ?, ?, ?)";
+
+/// MySQL's and MariaDB's dialect of SQL.
+pub static DIALECT: Dialect = Dialect {
+    generated_id: "INTEGER NOT NULL AUTO_INCREMENT",
+    generated_row: GENERATED_ROW,
+    generated_row_without_key: GENERATED_ROW,
+    secondary_key: Some("KEY xid (id)"),
+    table_options: " /*! ENGINE = {engine} */",
+    default_storage_engine: "innodb",
+    has_on_conflict: false,
+    ..Dialect::STANDARD
+};

@@ -1,0 +1,24 @@
+//! Changes passwords.
+
+use wire::postgres::scram;
+
+use super::connection::Connection;
+use super::error::Error;
+use super::login::nonce;
+
+impl Connection {
+    /// Sets a role's password; an empty one locks the role out. Only what the server stores of
+    /// it is sent, so that no log can contain the password.
+    ///
+    /// # Errors
+    /// The server's refusal, or a broken connection.
+    pub async fn set_password(&mut self, role: &str, password: &str) -> Result<(), Error> {
+        let stored = match password {
+            "" => "NULL".to_owned(),
+            password => format!("'{}'", scram::verifier(password, nonce()?.as_bytes())),
+        };
+        let role = role.replace('"', "\"\"");
+        let statement = format!("ALTER ROLE \"{role}\" PASSWORD {stored}");
+        self.run(&statement).await.map(drop)
+    }
+}

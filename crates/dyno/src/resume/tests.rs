@@ -1,0 +1,149 @@
+use std::collections::BTreeMap;
+
+use lab::Lab;
+use measure::gather::Gather;
+use measure::setup::{Input, Outcome, Unfinished};
+
+use super::*;
+use crate::cli::StudyArgs;
+use crate::study_file::Meant;
+
+fn trials(load: &str, sweep: &str) -> Vec<Trial> {
+    let text = format!(
+        "title = \"t\"\n[server]\nengine = \"mariadb\"\nreset = \"none\"\n\
+         [data]\nrows = 10\n[load]\nworkload = \"oltp_point_select\"\n{load}\n\
+         [sweep]\n{sweep}\n"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let study = dir.path().join("study.toml");
+    std::fs::write(&study, text).unwrap();
+    let args = StudyArgs {
+        study,
+        overrides: Vec::new(),
+    };
+    Meant::read(&args).unwrap().trials(&Lab::default()).unwrap()
+}
+
+fn whole(trial: &Trial) -> TrialSummary {
+    Gather::new(&[]).finish(Input {
+        number: trial.planned.number,
+        repeat: trial.planned.repeat,
+        started_at: None,
+        label: trial.planned.label.clone(),
+        point: trial.planned.point.clone(),
+        setup: trial.planned_setup(),
+        unfinished: Unfinished::default(),
+        instances: Vec::new(),
+        metrics: BTreeMap::new(),
+        reset: None,
+        ended: None,
+        outcome: Outcome::Completed,
+    })
+}
+
+fn kept(trials: &[Trial]) -> RunResult {
+    RunResult {
+        trials: trials.iter().map(whole).collect(),
+        ..RunResult::default()
+    }
+}
+
+fn found(trial: &Trial, end: SearchEnd) -> FoundMax {
+    FoundMax {
+        point: trial.planned.point.clone(),
+        repeat: trial.planned.repeat,
+        column: "response_ms.p99".to_owned(),
+        limit_ms: 20.0,
+        capacity_per_s: None,
+        steps: Vec::new(),
+        end,
+    }
+}
+
+#[test]
+fn data_is_lost_where_a_trial_goes_on_with_that_of_a_whole_one() {
+    let threads = trials("", "\"load.threads\" = [1, 2, 4]");
+    assert!(is_data_lost(&kept(&threads[..1]), &threads));
+    // The third one goes on with what the second one leaves.
+    assert!(is_data_lost(
+        &kept(&[threads[0].clone(), threads[2].clone()]),
+        &threads
+    ));
+    // The first one begins with a copy, and the second one is run again, too.
+    assert!(!is_data_lost(&kept(&threads[2..]), &threads));
+    assert!(!is_data_lost(&kept(&threads), &threads));
+    for copies in ["data.rows", "data.tables", "topology.instances"] {
+        let trials = trials("", &format!("\"{copies}\" = [1, 2]"));
+        assert!(!is_data_lost(&kept(&trials[..1]), &trials), "{copies}");
+    }
+}
+
+#[test]
+fn a_search_that_ended_needs_no_data_any_more() {
+    let load = "threads = 2\nfind_max = { p99 = \"20ms\" }\ntime = \"1s\"";
+    let searches = trials(load, "\"data.rows\" = [10, 20]");
+    let mut kept = kept(&searches[..1]);
+    kept.trials[0]
+        .point
+        .push(("load.rate".to_owned(), "closed loop".to_owned()));
+    assert!(is_data_lost(&kept, &searches));
+    let stopped = SearchEnd::Stopped {
+        reason: "interrupted".to_owned(),
+        held_per_s: None,
+        failed_per_s: None,
+    };
+    kept.searches = vec![found(&searches[0], stopped)];
+    assert!(is_data_lost(&kept, &searches));
+    kept.searches = vec![found(&searches[0], SearchEnd::NoRate { failed_per_s: 1.0 })];
+    assert!(!is_data_lost(&kept, &searches));
+    // The next one would go on with its data.
+    let mut same = searches.clone();
+    same[1].planned.data.rows = 10;
+    assert!(is_data_lost(&kept, &same));
+}
+
+fn place(disks: &[(&str, Option<&str>, Option<u64>)]) -> Environment {
+    let disk = |(name, model, bytes): &(&str, Option<&str>, Option<u64>)| Disk {
+        name: (*name).to_owned(),
+        model: model.map(str::to_owned),
+        bytes: *bytes,
+        ..Disk::default()
+    };
+    let place = Place {
+        path: "/data".to_owned(),
+        file_system: Some("ext4".to_owned()),
+        disks: disks.iter().map(disk).collect(),
+        ..Place::default()
+    };
+    Environment {
+        places: vec![place],
+        ..Environment::default()
+    }
+}
+
+#[test]
+fn a_disk_is_known_by_its_model_and_bytes_where_both_tell_them() {
+    let then = place(&[("sda", Some("A"), Some(100)), ("sdb", Some("B"), Some(200))]);
+    let other = |here: &Environment| other_places(&DISKS, &then, here);
+    for same in [
+        // Their names were given out otherwise.
+        place(&[("sda", Some("B"), Some(200)), ("sdb", Some("A"), Some(100))]),
+        place(&[("vda", None, Some(100)), ("vdb", None, Some(200))]),
+        place(&[("sda", Some("A"), None), ("sdb", Some("B"), None)]),
+        place(&[]),
+    ] {
+        assert_eq!(other(&same), [""; 0]);
+    }
+    let model = place(&[("sda", Some("A"), Some(100)), ("sdb", Some("C"), Some(200))]);
+    let disks = "/data: disks: A and B at the start, A and C now";
+    assert_eq!(other(&model), [disks]);
+    let bytes = place(&[("sda", None, Some(100)), ("sdb", None, Some(300))]);
+    let disks = "/data: bytes of the disks: 100 and 200 at the start, 100 and 300 now";
+    assert_eq!(other(&bytes), [disks]);
+    let mut moved = place(&[]);
+    moved.places[0].file_system = Some("xfs".to_owned());
+    let disks = "/data: file system: ext4 at the start, xfs now";
+    assert_eq!(other(&moved), [disks]);
+    moved.places[0].file_system = None;
+    assert_eq!(other(&moved), [""; 0]);
+}

@@ -1,0 +1,158 @@
+//! Events of a study: servers are killed and restarted while their load goes on.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use common::{Cache, Finished, Program};
+use measure::event::{Happening, NodeEvent};
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+
+/// A study of one trial with two virtual users, with these lines more.
+fn study(engine: &str, time: &str, rest: &str) -> Program {
+    Program::study(&format!(
+        "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 100\n\
+         [load]\nworkload = \"oltp_point_select\"\nthreads = 2\nwarmup = \"1s\"\ntime = \"{time}\"\n{rest}\n"
+    ))
+}
+
+fn only<T: Copy>(events: &[NodeEvent], of: impl Fn(&NodeEvent) -> T) -> Vec<T> {
+    events.iter().map(of).collect()
+}
+
+/// The throughput of each second of an instance's load, with its start.
+fn seconds(done: &Finished) -> Vec<(f64, f64)> {
+    let series = done.series().into_iter();
+    series
+        .map(|second| (second.t_s, second.tps.unwrap_or(0.0)))
+        .collect()
+}
+
+/// No metric is below zero, and the server's process and counters are sampled before `gone_s`
+/// and after `back_s`, but not between.
+fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
+    let dir = &store::trial_dirs(&done.out()).unwrap()[0];
+    let points = store::read_monitors(dir).unwrap();
+    let negative = |value: &f64| *value < 0.0;
+    assert!(
+        !points.iter().any(|p| p.values.values().any(negative)),
+        "{points:?}"
+    );
+    for name in ["server.cpu", "server.innodb.data_reads_per_s"] {
+        let at: Vec<f64> = points
+            .iter()
+            .filter(|point| point.values.contains_key(name))
+            .map(|point| point.t_s)
+            .collect();
+        assert!(at.iter().any(|t| *t < gone_s), "{name} at {at:?}");
+        assert!(
+            at.iter().any(|t| *t >= back_s),
+            "{name} at {at:?}, back at {back_s}"
+        );
+        let in_between = |t: &f64| (gone_s..back_s - 1.0).contains(t);
+        assert!(!at.iter().any(in_between), "{name} at {at:?}");
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_and_restarted_gets_its_load_back() {
+    let place = Cache::new();
+    let rest = "[[event]]\nat = \"6s\"\nrestart = 1\n[[event]]\nat = \"3s\"\nkill = 1\n";
+    let done = study("mariadb", "13s", rest).cache(&place).run().succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    let events = &trial.events;
+    let whats = only(events, |event| (event.node, event.what));
+    assert_eq!(whats, [(1, Happening::Killed), (1, Happening::Restarted)]);
+    let [killed, restarted] = events.as_slice() else {
+        panic!("{events:?}")
+    };
+    // The clock begins before the connections are open, and the warm-up is on it.
+    assert!(
+        killed.at_s >= 4.0 && restarted.at_s - killed.at_s >= 2.9,
+        "{events:?}"
+    );
+    let back_s = restarted.done_s.unwrap();
+    assert!(back_s > restarted.at_s, "{events:?}");
+
+    let seconds = seconds(&done);
+    let down = |t: f64| t > killed.at_s && t + 1.0 < restarted.at_s;
+    assert!(seconds.iter().any(|(t, _)| down(*t)), "{seconds:?}");
+    assert!(
+        seconds.iter().all(|(t, tps)| !down(*t) || *tps == 0.0),
+        "{seconds:?}"
+    );
+    let is_back = |&(t, tps): &(f64, f64)| t > back_s && tps > 0.0;
+    assert!(seconds.iter().any(is_back), "{seconds:?}, back at {back_s}");
+    assert!(
+        trial.reconnects >= 2 && trial.failures() > 0,
+        "{:?}",
+        trial.errors
+    );
+    monitors_followed(&done, killed.at_s, back_s);
+
+    let log = store::trial_dirs(&done.out()).unwrap()[0].join("servers/1/error.log");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!(log.matches("ready for connections").count(), 2, "{log}");
+    assert!(
+        done.stderr.contains("server 1 restarted, ready after"),
+        "{}",
+        done.shown()
+    );
+    let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
+    assert!(page.contains("server 1 restarted"), "the figure marks it");
+    place.assert_nothing_left();
+}
+
+/// The transactions of each instance.
+fn transactions(trial: &TrialSummary) -> Vec<u64> {
+    let instances = trial.instances.iter();
+    instances
+        .map(|instance| instance.transactions.count)
+        .collect()
+}
+
+#[test]
+fn a_restart_of_one_server_is_none_of_the_others() {
+    let place = Cache::new();
+    let rest = "[topology]\ninstances = 2\n[[event]]\nat = \"1s\"\nrestart = 2\n";
+    let done = study("mysql", "10s", rest).cache(&place).run().succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    assert_eq!(
+        only(&trial.events, |e| (e.node, e.what)),
+        [(2, Happening::Restarted)]
+    );
+    assert!(trial.events[0].done_s.is_some(), "{:?}", trial.events);
+    let counts = transactions(&trial);
+    assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
+    assert_eq!(trial.instances[0].errors, 0);
+    assert!(trial.instances[1].errors > 0 && trial.reconnects >= 2);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_trial_completes_without_a_server_that_it_expects_to_be_killed() {
+    let place = Cache::new();
+    let rest = "[topology]\ninstances = 2\n[[event]]\nat = \"1s\"\nkill = 1\n";
+    let done = study("mariadb", "4s", rest).cache(&place).run().succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    let [killed, other] = trial.instances.as_slice() else {
+        panic!("{:?}", trial.instances)
+    };
+    assert!(
+        matches!(killed.outcome, Outcome::ServerLost { .. }),
+        "{killed:?}"
+    );
+    assert_eq!(other.outcome, Outcome::Completed);
+    assert_eq!(
+        only(&trial.events, |e| (e.node, e.what)),
+        [(1, Happening::Killed)]
+    );
+    place.assert_nothing_left();
+}

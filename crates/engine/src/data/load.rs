@@ -1,0 +1,407 @@
+//! Loading over the network: several connections, which share a queue of tables in parts.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use client::reactor::{Reactor, sleep_until, timeout, unless};
+use workload::rows::{Checksum, Row, TableRows};
+use workload::schema::{Dialect, TableSpec, drop_table, table_name};
+
+use super::lock::{self, Locks};
+use super::marker::{CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark_loading, mark_ready};
+use super::parts::{PART_ROWS, Part, Queue};
+use super::state::{self, Found};
+use super::{Listener, PrepareError, Prepared, Progress, Wanted};
+use crate::remote::{Remote, ServerError, first_cell, unless_hung};
+
+/// How much is sent to a server at once: sysbench's size of a bulk insert.
+pub(crate) const CHUNK_BYTES: usize = 512 * 1024;
+/// Room for one more row in a chunk.
+const ROW_BYTES: usize = 512;
+/// How often progress is reported.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+/// How long running statements may take to end once the load is over or is to stop.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A connection that can load tables.
+pub(crate) trait Loads: Locks + 'static {
+    /// The server's dialect of SQL.
+    const DIALECT: &'static Dialect;
+    /// Lists the table and the name of each column of the tables `sbtest…` and `dyno_tables`
+    /// that the connection sees, in order.
+    const LIST_COLUMNS: &'static str;
+    /// What identifies a session to another connection.
+    type Session: 'static;
+    /// What the connections of a load find out about their server.
+    type Abilities: Default + 'static;
+
+    /// Prepares the session for work that takes long.
+    async fn begin(&mut self) -> Result<(), ServerError>;
+
+    /// Identifies its session.
+    async fn session(&mut self) -> Self::Session;
+
+    /// Terminates sessions that are left in the middle of their work; the server may not notice
+    /// for hours that nobody waits for them.
+    async fn terminate(&mut self, sessions: &[Self::Session]) -> Result<(), ServerError>;
+
+    /// Loads some rows of a table; adds to `loaded` as it sends them.
+    async fn load_part(
+        &mut self,
+        abilities: &Self::Abilities,
+        part: &Part,
+        rows: &TableRows,
+        loaded: &Cell<u64>,
+    ) -> Result<Checksum, PrepareError>;
+
+    /// Does to a table with its rows and indexes what the server would otherwise do during the
+    /// measurement.
+    async fn settle(&mut self, table: &str) -> Result<(), ServerError> {
+        let _ = table;
+        Ok(())
+    }
+}
+
+/// Loads the tables that a database lacks.
+///
+/// # Errors
+/// When the server cannot be reached, what is there does not fit, or loading fails;
+/// a table that was being loaded is built anew next time.
+pub(crate) fn prepare<C: Loads>(
+    target: &C::Target,
+    wanted: &Wanted<'_>,
+    listener: Listener<'_>,
+) -> Result<Prepared, PrepareError> {
+    let reactor = Reactor::new()?;
+    let guard = Guard::<C> {
+        reactor: &reactor,
+        target,
+        interrupted: listener.interrupted,
+        stall_limit: wanted.stall_limit,
+    };
+    let spec = wanted.workload.table_spec(wanted.options, wanted.seed);
+    let tables = wanted.workload.tables(wanted.options, wanted.users);
+    let mut first = guard.run(opened::<C>(target))?;
+    guard.run(lock::take(&mut first, lock::WAIT_LIMIT, listener.tell))?;
+    let found = guard.run(inspect(&mut first, tables, &spec))?;
+    let todo = state::plan(&found, wanted, &spec, C::DIALECT, listener.tell)?;
+    if todo.missing.is_empty() {
+        reactor.block_on(first.close())?;
+        return Ok(todo.prepared);
+    }
+    guard.run(first.run(CREATE_MARKER))?;
+    let loading = Rc::new(Loading::<C>::new(spec, &todo.missing));
+    let connections = wanted
+        .connections
+        .clamp(1, loading.parts(todo.missing.len()));
+    for _ in 0..connections {
+        let opened = guard.run(opened::<C>(target))?;
+        loading.spawn(&reactor, opened);
+    }
+    let watched = loading.watch(&todo.prepared, listener);
+    let watched = unless_hung::<C, _>(target, wanted.stall_limit, || loading.steps(), watched);
+    let watched = reactor.block_on(watched)?;
+    loading.stop.set(true);
+    reactor.block_on(loading.end(&reactor, target))?;
+    watched?;
+    // It held the lock until here.
+    reactor.block_on(first.close())?;
+    if let Some(error) = loading.failure.take() {
+        return Err(error);
+    }
+    if loading.indexed.get() < todo.prepared.loaded {
+        return Err(PrepareError::Interrupted);
+    }
+    Ok(todo.prepared)
+}
+
+/// The count and checksum of all rows, as they were loaded and marked.
+///
+/// # Errors
+/// When the marks cannot be read.
+pub(crate) fn checksum<C: Remote>(target: &C::Target) -> Result<Checksum, PrepareError> {
+    let read = async {
+        let mut connection = C::open(target).await?;
+        let marks = connection.rows(READ_CHECKSUMS).await?;
+        connection.close().await;
+        Ok::<_, ServerError>(marks)
+    };
+    let mut all = Checksum::default();
+    for mark in Reactor::new()?.block_on(read)?? {
+        if let [Some(count), Some(xor)] = mark.as_slice() {
+            all.merge(Checksum {
+                count: count.parse().unwrap_or_default(),
+                xor: xor.parse().unwrap_or_default(),
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// Appends one chunk of rows, as `write` writes them; nothing once there are none left.
+pub(crate) fn fill(
+    out: &mut Vec<u8>,
+    rows: &TableRows,
+    keys: &mut impl Iterator<Item = u64>,
+    checksum: &mut Checksum,
+    write: impl Fn(&Row, &mut Vec<u8>),
+) {
+    let end = out.len() + CHUNK_BYTES - ROW_BYTES;
+    out.reserve(CHUNK_BYTES);
+    while out.len() < end
+        && let Some(key) = keys.next()
+    {
+        let row = rows.row(key);
+        write(&row, out);
+        checksum.add(&row);
+    }
+}
+
+/// The server stored other rows than it was sent.
+pub(crate) fn damaged(part: &Part, stored: u64, sent: u64, why: &str) -> PrepareError {
+    let name = table_name(part.table);
+    PrepareError::Damaged(format!(
+        "{name}: the server stored {stored} of {sent} rows{why}; is there another index or trigger?"
+    ))
+}
+
+async fn opened<C: Loads>(target: &C::Target) -> Result<C, ServerError> {
+    let mut connection = C::open(target).await?;
+    connection.begin().await?;
+    Ok(connection)
+}
+
+/// Ends work on a server before it is done.
+struct Guard<'a, C: Remote> {
+    reactor: &'a Reactor,
+    target: &'a C::Target,
+    interrupted: &'a AtomicBool,
+    stall_limit: Duration,
+}
+
+impl<C: Remote> Guard<'_, C> {
+    /// Does some work, unless the user stops or the server hangs before it is done.
+    fn run<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, PrepareError>
+    where
+        E: Into<PrepareError>,
+    {
+        let stopped = || self.interrupted.load(Ordering::Relaxed);
+        let work = unless_hung::<C, _>(self.target, self.stall_limit, || 0, work);
+        let done = self.reactor.block_on(unless(stopped, work))?;
+        done.ok_or(PrepareError::Interrupted)??.map_err(E::into)
+    }
+}
+
+/// Finds out what is under the name of each table.
+async fn inspect<C: Loads>(
+    connection: &mut C,
+    tables: u32,
+    spec: &TableSpec,
+) -> Result<Vec<Found>, PrepareError> {
+    let mut columns: HashMap<String, Vec<String>> = HashMap::new();
+    for row in connection.rows(C::LIST_COLUMNS).await? {
+        if let [Some(table), Some(column)] = row.as_slice() {
+            columns
+                .entry(table.clone())
+                .or_default()
+                .push(column.clone());
+        }
+    }
+    let mut marks = HashMap::new();
+    if columns.contains_key(MARKER_TABLE) {
+        let sql = format!("SELECT name, state, spec FROM {MARKER_TABLE}");
+        for row in connection.rows(&sql).await? {
+            if let [Some(name), Some(state), Some(text)] = row.as_slice() {
+                marks.insert(name.clone(), Mark::parse(state, text, spec));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for table in 1..=tables {
+        let name = table_name(table);
+        let Some(columns) = columns.remove(&name) else {
+            found.push(Found::Nothing);
+            continue;
+        };
+        let highest_id = if columns.iter().any(|column| column == "id") {
+            let sql = format!("SELECT MAX(id) FROM {name}");
+            first_cell(connection.rows(&sql).await?).and_then(|text| text.parse().ok())
+        } else {
+            None
+        };
+        found.push(Found::Table {
+            columns,
+            highest_id,
+            mark: marks.remove(&name),
+        });
+    }
+    Ok(found)
+}
+
+/// What the connections of a load share.
+struct Loading<C: Loads> {
+    spec: TableSpec,
+    queue: RefCell<Queue>,
+    abilities: C::Abilities,
+    rows: Cell<u64>,
+    indexed: Cell<u32>,
+    failure: RefCell<Option<PrepareError>>,
+    stop: Cell<bool>,
+    sessions: RefCell<Vec<C::Session>>,
+}
+
+impl<C: Loads> Loading<C> {
+    fn new(spec: TableSpec, missing: &[u32]) -> Self {
+        Self {
+            queue: RefCell::new(Queue::new(missing, spec.rows)),
+            spec,
+            abilities: C::Abilities::default(),
+            rows: Cell::new(0),
+            indexed: Cell::new(0),
+            failure: RefCell::default(),
+            stop: Cell::new(false),
+            sessions: RefCell::default(),
+        }
+    }
+
+    /// Connections beyond this number would have nothing to do.
+    fn parts(&self, tables: usize) -> u32 {
+        let parts = self.spec.rows.div_ceil(PART_ROWS).max(1);
+        u32::try_from(parts.saturating_mul(tables as u64)).unwrap_or(u32::MAX)
+    }
+
+    fn spawn(self: &Rc<Self>, reactor: &Reactor, connection: C) {
+        let loading = Rc::clone(self);
+        reactor.spawn(async move { loading.work(connection).await });
+    }
+
+    /// Reports progress until all is done or the user stops it.
+    async fn watch(&self, all: &Prepared, listener: Listener<'_>) {
+        while !self.stop.get() && self.indexed.get() < all.loaded {
+            sleep_until(Instant::now() + REPORT_INTERVAL).await;
+            if listener.interrupted.load(Ordering::Relaxed) {
+                self.stop.set(true);
+            }
+            (listener.tell)(self.progress(all));
+        }
+    }
+
+    /// Waits a moment for running statements. What is not done then may take as long as an index
+    /// does: it is abandoned, and the server is asked to terminate it.
+    async fn end(&self, reactor: &Reactor, target: &C::Target) {
+        let all_ended = poll_fn(|_| match reactor.task_count() {
+            0 => Poll::Ready(()),
+            _ => Poll::Pending,
+        });
+        if timeout(GRACE, all_ended).await.is_err() {
+            reactor.cancel_tasks();
+            // A server that hangs does not answer.
+            let _ = timeout(GRACE, self.terminate(target)).await;
+        }
+    }
+
+    async fn terminate(&self, target: &C::Target) -> Result<(), ServerError> {
+        let mut connection = C::open(target).await?;
+        connection.terminate(&self.sessions.take()).await?;
+        connection.close().await;
+        Ok(())
+    }
+
+    /// Grows with all progress.
+    fn steps(&self) -> u64 {
+        self.rows.get() + u64::from(self.indexed.get())
+    }
+
+    fn progress(&self, all: &Prepared) -> Progress {
+        if self.rows.get() < all.rows {
+            return Progress::Loading {
+                rows: self.rows.get(),
+                of: all.rows,
+            };
+        }
+        Progress::Indexing {
+            tables: self.indexed.get(),
+            of: all.loaded,
+        }
+    }
+
+    /// One connection's work: create tables, load parts, finish tables.
+    async fn work(&self, mut connection: C) {
+        if let Err(error) = self.load(&mut connection).await {
+            self.failure.borrow_mut().get_or_insert(error);
+            self.stop.set(true);
+        }
+        connection.close().await;
+    }
+
+    async fn load(&self, connection: &mut C) -> Result<(), PrepareError> {
+        let session = connection.session().await;
+        self.sessions.borrow_mut().push(session);
+        let mut own = None;
+        while !self.stop.get() {
+            // First its own table, then a new one, then help with the others'.
+            let part = own.and_then(|table| self.queue.borrow_mut().take_of(table));
+            if let Some(part) = part {
+                self.load_part(connection, &part).await?;
+                continue;
+            }
+            let fresh = self.queue.borrow_mut().claim_table();
+            if let Some(table) = fresh {
+                self.create(connection, table).await?;
+                self.queue.borrow_mut().open(table);
+                own = Some(table);
+                continue;
+            }
+            let part = self.queue.borrow_mut().take_any();
+            match part {
+                Some(part) => self.load_part(connection, &part).await?,
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    async fn create(&self, connection: &mut C, table: u32) -> Result<(), PrepareError> {
+        let mark = mark_loading(C::DIALECT, &self.spec, table);
+        for sql in [mark, drop_table(table), self.spec.create(C::DIALECT, table)] {
+            connection.run(&sql).await?;
+        }
+        if self.spec.rows > 0 {
+            return Ok(());
+        }
+        self.finish(connection, table, Checksum::default()).await
+    }
+
+    async fn load_part(&self, connection: &mut C, part: &Part) -> Result<(), PrepareError> {
+        let rows = self.spec.table_rows(part.table)?;
+        let loaded = connection.load_part(&self.abilities, part, &rows, &self.rows);
+        let checksum = loaded.await?;
+        let whole = self.queue.borrow_mut().done(part, checksum);
+        if let Some(checksum) = whole {
+            self.finish(connection, part.table, checksum).await?;
+        }
+        Ok(())
+    }
+
+    /// Indexes the table and marks it as complete.
+    async fn finish(
+        &self,
+        connection: &mut C,
+        table: u32,
+        checksum: Checksum,
+    ) -> Result<(), PrepareError> {
+        for sql in self.spec.finish(C::DIALECT, table) {
+            connection.run(&sql).await?;
+        }
+        connection.settle(&table_name(table)).await?;
+        let sql = mark_ready(C::DIALECT, &self.spec, table, checksum);
+        connection.run(&sql).await?;
+        self.indexed.set(self.indexed.get() + 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! Serializes preparations of one database by an advisory lock, which the server releases
+//! when the connection ends, for whatever reason.
+
+use std::time::{Duration, Instant};
+
+use client::reactor::sleep_until;
+
+use super::{PrepareError, Progress};
+use crate::remote::{Remote, ServerError};
+
+/// The longest wait for another preparation of the same database.
+pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(3600);
+/// How often the lock is tried.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The interval between notes while waiting.
+const NOTE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The outcome of one attempt.
+#[derive(Debug)]
+pub(crate) enum Lock {
+    /// The connection has it.
+    Taken,
+    /// This session has it.
+    HeldBy(String),
+    /// The server has no such locks, in its own words.
+    Unsupported(String),
+}
+
+/// A connection that can hold the lock of its database.
+pub(crate) trait Locks: Remote {
+    /// Tries to take the lock, without waiting.
+    async fn try_lock(&mut self) -> Result<Lock, ServerError>;
+
+    /// The statement that terminates a session.
+    fn termination(session: &str) -> String;
+}
+
+/// Takes the lock of the connection's database; waits at most `limit` for another holder.
+/// Without support for locks, warns the user and continues.
+///
+/// # Errors
+/// When the limit has passed, or the connection fails.
+pub(crate) async fn take<C: Locks>(
+    connection: &mut C,
+    limit: Duration,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(), PrepareError> {
+    let begun = Instant::now();
+    let mut noted = None;
+    loop {
+        let holder = match connection.try_lock().await {
+            Ok(Lock::Taken) => return Ok(()),
+            Ok(Lock::HeldBy(holder)) => holder,
+            Ok(Lock::Unsupported(why)) => return without(&why, tell),
+            Err(error) if error.is_answer() => return without(&error.to_string(), tell),
+            Err(error) => return Err(error.into()),
+        };
+        let waited = begun.elapsed();
+        if waited >= limit {
+            return Err(PrepareError::Busy {
+                termination: C::termination(&holder),
+                holder,
+                limit,
+            });
+        }
+        if noted.is_none_or(|noted: Instant| noted.elapsed() >= NOTE_INTERVAL) {
+            noted = Some(Instant::now());
+            tell(Progress::Note(format!(
+                "another dyno is preparing this database (connection {holder}); waiting for it, {} s of at most {} s",
+                waited.as_secs(),
+                limit.as_secs()
+            )));
+        }
+        sleep_until(Instant::now() + POLL_INTERVAL).await;
+    }
+}
+
+fn without(why: &str, tell: &mut dyn FnMut(Progress)) -> Result<(), PrepareError> {
+    tell(Progress::Note(format!(
+        "the server does not provide advisory locks ({why}); make sure that no other dyno prepares this database at the same time"
+    )));
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test tells more"
+)]
+mod tests {
+    use client::reactor::Reactor;
+    use client::{TlsOptions, mysql, postgres};
+    use testkit::{MariaDb, Postgres};
+
+    use super::*;
+
+    /// Of three connections, the third is to another database.
+    async fn excludes<C: Locks>(here: &C::Target, elsewhere: &C::Target) -> String {
+        let mut first = C::open(here).await.unwrap();
+        let mut second = C::open(here).await.unwrap();
+        let mut elsewhere = C::open(elsewhere).await.unwrap();
+        for connection in [&mut first, &mut elsewhere] {
+            let tell = &mut |news| panic!("{news:?}");
+            take(connection, Duration::ZERO, tell).await.unwrap();
+        }
+        let refused = take(&mut second, Duration::ZERO, &mut |_| {}).await;
+        let Err(PrepareError::Busy {
+            holder,
+            termination,
+            ..
+        }) = refused
+        else {
+            panic!("{refused:?}");
+        };
+        elsewhere.run(&termination).await.unwrap();
+        take(&mut second, Duration::from_secs(60), &mut |_| {})
+            .await
+            .unwrap();
+        holder
+    }
+
+    #[test]
+    fn a_locked_database_is_reported_with_the_connection_that_holds_the_lock() {
+        let reactor = Reactor::new().unwrap();
+        let tls = TlsOptions::default();
+        let server = MariaDb::start(&[]);
+        server.sql("CREATE DATABASE other");
+        let target = |name| mysql::Target::parse(&server.url(name), None, "root", &tls).unwrap();
+        let (here, elsewhere) = (target("sbtest"), target("other"));
+        let holder = reactor.block_on(excludes::<mysql::Connection>(&here, &elsewhere));
+        holder.unwrap().parse::<u32>().unwrap();
+        let server = Postgres::start(&[]);
+        server.sql("CREATE DATABASE other");
+        let target = |name| postgres::Target::parse(&server.url(name), None, "root", &tls).unwrap();
+        let (here, elsewhere) = (target("sbtest"), target("other"));
+        let holder = reactor.block_on(excludes::<postgres::Connection>(&here, &elsewhere));
+        holder.unwrap().parse::<u32>().unwrap();
+    }
+}

@@ -1,0 +1,152 @@
+//! Loading by `COPY … FROM STDIN`.
+
+use std::cell::Cell;
+
+use client::postgres::Connection;
+use workload::rows::{Checksum, Row, TableRows};
+use workload::schema::{Dialect, table_name};
+
+use crate::data::PrepareError;
+use crate::data::load::{Loads, damaged, fill};
+use crate::data::lock::{Lock, Locks};
+use crate::data::parts::Part;
+use crate::remote::{ServerError, first_cell};
+
+/// The key of the lock: `dyno` in ASCII, and the first lock of dyno. Its locks are of one
+/// database.
+const LOCK: [u32; 2] = [0x6479_6e6f, 1];
+
+/// A session: process IDs are used again, but not in the same microsecond.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pid: u32,
+    backend_start: String,
+}
+
+impl Locks for Connection {
+    async fn try_lock(&mut self) -> Result<Lock, ServerError> {
+        let [class, object] = LOCK;
+        let taken = format!("SELECT pg_try_advisory_lock({class}, {object})");
+        if first_cell(self.rows(&taken).await?).as_deref() == Some("t") {
+            return Ok(Lock::Taken);
+        }
+        let holder = format!(
+            "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted \
+             AND classid = {class} AND objid = {object} AND objsubid = 2 \
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        );
+        let holder = first_cell(self.rows(&holder).await?);
+        Ok(Lock::HeldBy(holder.unwrap_or_else(|| "unknown".to_owned())))
+    }
+
+    fn termination(session: &str) -> String {
+        format!("SELECT pg_terminate_backend({session})")
+    }
+}
+
+impl Loads for Connection {
+    const DIALECT: &'static Dialect = &client::postgres::DIALECT;
+    const LIST_COLUMNS: &'static str = "SELECT c.relname, a.attname \
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid \
+         WHERE pg_catalog.pg_table_is_visible(c.oid) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \
+         AND (c.relname LIKE 'sbtest%' OR c.relname = 'dyno_tables') \
+         AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum";
+    type Session = Session;
+    type Abilities = ();
+
+    /// Limits of the role or the database are for other clients: a connection that only holds
+    /// a lock is idle for as long as the load takes, and an index takes long to build. Not every
+    /// version has all of them.
+    async fn begin(&mut self) -> Result<(), ServerError> {
+        self.run(
+            "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN \
+             ('idle_session_timeout', 'lock_timeout', 'statement_timeout', 'transaction_timeout')",
+        )
+        .await?;
+        Ok(())
+    }
+
+    async fn session(&mut self) -> Session {
+        let sql = "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+        Session {
+            pid: self.backend_pid(),
+            // Without it nothing is terminated.
+            backend_start: self
+                .rows(sql)
+                .await
+                .ok()
+                .and_then(first_cell)
+                .unwrap_or_default(),
+        }
+    }
+
+    async fn terminate(&mut self, sessions: &[Session]) -> Result<(), ServerError> {
+        for Session { pid, backend_start } in sessions {
+            self.run(&format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                 WHERE pid = {pid} AND backend_start::text = '{backend_start}'"
+            ))
+            .await?;
+        }
+        Ok(())
+    }
+
+    async fn load_part(
+        &mut self,
+        (): &(),
+        part: &Part,
+        rows: &TableRows,
+        loaded: &Cell<u64>,
+    ) -> Result<Checksum, PrepareError> {
+        let sql = format!("COPY {} (id, k, c, pad) FROM STDIN", table_name(part.table));
+        let mut checksum = Checksum::default();
+        let mut keys = part.keys.clone();
+        let done = self
+            .copy_in(&sql, |out| {
+                let sent = checksum.count;
+                fill(out, rows, &mut keys, &mut checksum, Row::write_tsv);
+                loaded.set(loaded.get() + checksum.count - sent);
+            })
+            .await?;
+        if done.affected != checksum.count {
+            return Err(damaged(part, done.affected, checksum.count, ""));
+        }
+        Ok(checksum)
+    }
+
+    /// New rows have no statistics, which plans need, and no hint bits, which the first readers
+    /// would write. Without this, autovacuum would do it a minute later, in the middle of the
+    /// measurement.
+    async fn settle(&mut self, table: &str) -> Result<(), ServerError> {
+        self.run(&format!("VACUUM (ANALYZE) {table}")).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use client::TlsOptions;
+    use client::postgres::Target;
+    use client::reactor::Reactor;
+    use testkit::Postgres;
+
+    use super::*;
+
+    #[test]
+    fn limits_of_the_server_are_for_other_clients() {
+        let limits = ["statement_timeout", "lock_timeout", "idle_session_timeout"];
+        let settings = limits.map(|name| format!("{name}=1h"));
+        let server = Postgres::start(&settings.each_ref().map(String::as_str));
+        let url = server.url("sbtest");
+        let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
+        let read = Reactor::new().unwrap().block_on(async {
+            let mut connection = Connection::open(&target).await.unwrap();
+            connection.begin().await.unwrap();
+            for name in limits {
+                let limit = connection.rows(&format!("SHOW {name}")).await.unwrap();
+                assert_eq!(first_cell(limit).as_deref(), Some("0"), "{name}");
+            }
+        });
+        read.unwrap();
+    }
+}

@@ -1,0 +1,117 @@
+//! What a server's log says about its settings and why it ended.
+
+use crate::server::{Rejected, Settings};
+
+/// The most of a line that a message shows.
+const SHOWN_CHARS: usize = 400;
+/// How the server reports a name that it does not know.
+const UNKNOWN: &str = "unrecognized configuration parameter";
+/// How the line begins that ends a server.
+const FATAL: [&str; 2] = ["FATAL:  ", BEFORE_LOG];
+/// A bad line of the file is reported as `LOG`, before the file is said to contain errors.
+const ERRORS: [&str; 4] = ["LOG:  ", "FATAL:  ", "ERROR:  ", BEFORE_LOG];
+/// Before there is a log, the program begins with its name.
+const BEFORE_LOG: &str = "postgres: ";
+const WARNING: &str = "WARNING:  ";
+
+/// The first setting of the study that an error of the server is about.
+pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
+    // Otherwise the server started, and what it logged is no error.
+    let is_fatal = |line: &str| FATAL.iter().any(|begin| line.contains(begin));
+    if !log.lines().any(is_fatal) {
+        return None;
+    }
+    let words_of = |line| ERRORS.iter().find_map(|level| words_of(line, level));
+    let errors: Vec<String> = log.lines().filter_map(words_of).collect();
+    let found = |is_about: &dyn Fn(&str, &(String, String)) -> bool| {
+        errors.iter().find_map(|words| {
+            let (name, _) = config.iter().find(|setting| is_about(words, setting))?;
+            Some(Rejected {
+                name: name.clone(),
+                words: words.clone(),
+                is_unknown: words.contains(UNKNOWN),
+            })
+        })
+    };
+    // Some errors name only the value: could not access file "no_such_library".
+    found(&|words, (name, _)| names(words, name)).or_else(|| {
+        found(&|words, (_, value)| !value.is_empty() && words.contains(&format!("\"{value}\"")))
+    })
+}
+
+/// What the server warned about among the study's settings.
+pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {
+    let warnings = log.lines().filter_map(|line| words_of(line, WARNING));
+    let about = |words: &String| config.iter().any(|(name, _)| names(words, name));
+    let mut notes: Vec<String> = warnings.filter(about).collect();
+    notes.dedup();
+    notes
+}
+
+/// What follows a level, without the place in the file that dyno wrote.
+fn words_of(line: &str, level: &str) -> Option<String> {
+    let (_, words) = line.split_once(level)?;
+    let words = match words.rsplit_once(" in file \"") {
+        Some((words, place)) if place.contains("\" line ") => words,
+        _ => words,
+    };
+    Some(match words.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words.to_owned(),
+    })
+}
+
+/// Whether the text contains the setting's name as a whole word. The server quotes names since
+/// version 17 everywhere, and shows them in its own case.
+fn names(text: &str, setting: &str) -> bool {
+    let (text, setting) = (text.to_ascii_lowercase(), setting.to_ascii_lowercase());
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_./".contains(c);
+    text.match_indices(&setting).any(|(at, found)| {
+        !text[..at].ends_with(is_part) && !text[at + found.len()..].starts_with(is_part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rejection(log: &str, settings: &[(&str, &str)]) -> Option<Rejected> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let config: Vec<_> = settings.iter().map(owned).collect();
+        rejected(log, &config)
+    }
+
+    #[test]
+    fn an_unknown_name_is_found() {
+        let log = "2026-11-22 09:14:53.997 UTC [29764] LOG:  skipping missing configuration file \"/x/postgresql.auto.conf\"\n\
+                   2026-11-22 09:14:53.997 UTC [29764] LOG:  unrecognized configuration parameter \"foo\" in file \"/x/postgresql.conf\" line 11\n\
+                   2026-11-22 09:14:53.997 UTC [29764] FATAL:  configuration file \"/x/postgresql.conf\" contains errors\n";
+        let found = rejection(log, &[("work_mem", "4MB"), ("foo", "1")]).unwrap();
+        assert_eq!(found.name, "foo");
+        assert_eq!(found.words, "unrecognized configuration parameter \"foo\"");
+        assert!(found.is_unknown);
+    }
+
+    #[test]
+    fn a_bad_value_is_found_whatever_the_case_of_its_name() {
+        let log = "2026-11-22 09:14:54.116 UTC [9] LOG:  invalid value for parameter \"work_mem\": \"12X\"\n\
+                   2026-11-22 09:14:54.116 UTC [9] FATAL:  configuration file \"/x/postgresql.conf\" contains errors\n";
+        let found = rejection(log, &[("Work_Mem", "12X")]).unwrap();
+        assert_eq!(found.name, "Work_Mem");
+        assert!(!found.is_unknown);
+        let log = "postgres: superuser_reserved_connections (200) must be less than max_connections (99)\n";
+        let settings = [("superuser_reserved_connections", "200")];
+        assert!(rejection(log, &settings).is_some());
+        let log = "2026-11-22 09:14:54.116 UTC [9] FATAL:  WAL archival cannot be enabled when wal_level is \"minimal\"\n";
+        assert_eq!(
+            rejection(log, &[("wal_level", "minimal")]).unwrap().name,
+            "wal_level"
+        );
+    }
+
+    #[test]
+    fn what_a_server_that_runs_logs_is_not_about_a_setting() {
+        let log = "2026-11-22 09:14:54.116 UTC [9] LOG:  checkpoint starting: wal fsync\n";
+        assert!(rejection(log, &[("fsync", "off")]).is_none());
+    }
+}

@@ -1,0 +1,67 @@
+//! Removes the shared memory of servers that were killed.
+//!
+//! A System V segment outlives the processes that use it, and a host has room for a few thousand.
+//! A server's directory names its process; a segment that this process made, that belongs to the
+//! servers' account and that nobody uses was the server's.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::account::Account;
+use crate::error::LabError;
+
+/// The kernel's list of segments.
+const SEGMENTS: &str = "/proc/sysvipc/shm";
+/// Removes a segment, which would otherwise take `unsafe` code.
+const IPCRM: &str = "ipcrm";
+/// The file in a server's directory that names its process.
+const PROCESS: &str = "process";
+
+/// Notes in a server's directory which process it is.
+pub(crate) fn note(dir: &Path, pid: u32) -> Result<(), LabError> {
+    let path = dir.join(PROCESS);
+    fs::write(&path, pid.to_string()).map_err(LabError::at("write", &path))
+}
+
+/// Removes the segments of the process that is noted in a server's directory and has ended.
+pub(crate) fn remove_noted(dir: &Path, account: &Account) {
+    let pid = fs::read_to_string(dir.join(PROCESS)).ok();
+    let Some(pid) = pid.and_then(|text| text.parse().ok()) else {
+        return;
+    };
+    // Without the list there are none.
+    let list = fs::read_to_string(SEGMENTS).unwrap_or_default();
+    for id in unused(&list, pid, account.uid()) {
+        let mut ipcrm = Command::new(IPCRM);
+        ipcrm.args(["-m", &id.to_string()]);
+        // What cannot be removed takes a page of memory.
+        let _ = ipcrm.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
+/// The segments of this user that the process made and that nobody uses.
+fn unused(list: &str, pid: u32, uid: u32) -> Vec<u32> {
+    let segments = list.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let field = |at: usize| fields.get(at)?.parse::<u32>().ok();
+        let (id, creator, users, owner) = (field(1)?, field(4)?, field(6)?, field(7)?);
+        (creator == pid && users == 0 && owner == uid).then_some(id)
+    });
+    segments.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_segments_of_the_process_that_nobody_uses_are_its() {
+        let list = "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime                   rss                  swap\n\
+            9994426      98307   600                    56 17308 17311      0   101   104   101   104 1795336154 1795336154 1795336154                  4096                     0\n\
+            9994427      98308   600                    56 17308 17311      6   101   104   101   104 1795336154 1795336154 1795336154                  4096                     0\n\
+            9994428      98309   600                    56 17308 17311      0   102   104   101   104 1795336154 1795336154 1795336154                  4096                     0\n\
+            9994429      98310   600                    56 17309 17311      0   101   104   101   104 1795336154 1795336154 1795336154                  4096                     0\n";
+        assert_eq!(unused(list, 17308, 101), [98307]);
+    }
+}

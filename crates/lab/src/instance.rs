@@ -1,0 +1,99 @@
+//! What a load drives.
+
+use std::sync::{Arc, MutexGuard};
+
+use measure::instance::ServerProcess;
+
+use crate::Database;
+use crate::cluster::{Cluster, lock};
+use crate::monitors::WatchedServer;
+use crate::server_process::Found;
+use crate::servers::Node;
+use crate::site::ThisHost;
+
+/// What a load connects to.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) database: Database,
+    /// The process of a server that dyno did not start, or why it cannot be seen; `None` where
+    /// it is not looked for.
+    pub(crate) process: Option<Result<Found, String>>,
+}
+
+/// An endpoint with data and a load of its own.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    pub(crate) endpoint: Endpoint,
+    /// The nodes behind it, where dyno started them.
+    pub(crate) cluster: Option<Cluster>,
+    /// The server's settings that are not the defaults.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+impl Instance {
+    /// A database without nodes of dyno's.
+    pub(crate) fn of(database: Database) -> Self {
+        Self {
+            endpoint: Endpoint {
+                database,
+                process: None,
+            },
+            cluster: None,
+            settings: Vec::new(),
+        }
+    }
+
+    /// A database that a cluster serves.
+    pub(crate) fn on(cluster: Cluster, database: Database) -> Self {
+        Self {
+            cluster: Some(cluster),
+            ..Self::of(database)
+        }
+    }
+
+    /// The node that serves it, where dyno started that.
+    fn node(&self) -> Option<MutexGuard<'_, Node>> {
+        self.cluster.as_ref()?.nodes().first().map(lock)
+    }
+
+    /// The server's process, for the result.
+    pub(crate) fn process(&self) -> Option<ServerProcess> {
+        let seen = |pid| ServerProcess::Seen { pid };
+        match (self.node(), &self.endpoint.process) {
+            (Some(node), _) => node.pid().map(seen),
+            (None, Some(Ok(found))) => Some(seen(found.pid)),
+            (None, Some(Err(reason))) => Some(ServerProcess::Unseen {
+                reason: reason.clone(),
+            }),
+            (None, None) => None,
+        }
+    }
+
+    /// What the monitors sample of it.
+    pub(crate) fn watched(&self, number: u32) -> WatchedServer {
+        let database = &self.endpoint.database;
+        let (site, process, data_dir) = match self.node() {
+            Some(node) => (
+                Arc::clone(node.site()),
+                node.process().clone(),
+                Some(node.data_dir()),
+            ),
+            None => {
+                let found = self.endpoint.process.as_ref().and_then(|p| p.as_ref().ok());
+                let data_dir = found.and_then(|found| found.data_dir.clone());
+                (
+                    Arc::new(ThisHost::default()) as _,
+                    found.map(|found| found.pid).into(),
+                    data_dir.or_else(|| database.file().map(ToOwned::to_owned)),
+                )
+            }
+        };
+        WatchedServer {
+            number,
+            site,
+            process,
+            data_dir,
+            database: Some(database.clone()),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+use super::*;
+
+fn asked(instances: u32, config: &[(String, String)]) -> Needs {
+    of(&Asked {
+        engine: engine::MARIADB,
+        config,
+        instances,
+        connections: 16,
+        rows: 1_000_000,
+        load: Duration::from_secs(60),
+        template_bytes: None,
+    })
+}
+
+#[test]
+fn needs_grow_with_servers_rows_and_settings() {
+    let pool = |value: &str| [("innodb-buffer-pool-size".to_owned(), value.to_owned())];
+    let (one, eight) = (asked(1, &[]), asked(8, &[]));
+    assert_eq!(eight.memory_bytes, one.memory_bytes * 8);
+    assert!(one.disk_bytes > 2 * 250_000_000 && one.time > Duration::from_secs(65));
+    let large = asked(1, &pool("2G"));
+    assert!(large.memory_bytes - one.memory_bytes > 1900 << 20);
+    assert_eq!(asked(1, &pool("banana")).memory_bytes, one.memory_bytes);
+    assert_eq!(
+        asked(u32::MAX, &pool("16E")).memory_bytes,
+        asked(u32::MAX, &[]).memory_bytes
+    );
+    let log = [("innodb_log_file_size".to_owned(), "1G".to_owned())];
+    assert!(asked(1, &log).disk_bytes - one.disk_bytes > 900 << 20);
+}
+
+#[test]
+fn a_cached_template_is_neither_built_nor_stored_again() {
+    let cached = of(&Asked {
+        engine: engine::MYSQL,
+        config: &[],
+        instances: 2,
+        connections: 1,
+        rows: 1_000_000,
+        load: Duration::ZERO,
+        template_bytes: Some(1 << 30),
+    });
+    assert_eq!(cached.disk_bytes, 2 << 30);
+    assert_eq!(
+        (cached.build_time, cached.template_bytes),
+        (Duration::ZERO, 0)
+    );
+}
+
+#[test]
+fn this_host_has_something_left() {
+    assert!(available_memory().unwrap() > 1 << 20);
+    let (memory, root) = (disk(Path::new("/dev/shm")), disk(Path::new("/")));
+    let (memory, root) = (memory.unwrap(), root.unwrap());
+    assert!(memory.is_memory && !root.is_same(&memory));
+    let error = disk(Path::new("/there/is/none")).unwrap_err();
+    assert!(error.to_string().contains("/there/is/none"), "{error}");
+}

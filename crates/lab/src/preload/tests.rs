@@ -1,0 +1,99 @@
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::sqlite::SqliteTarget;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::*;
+use crate::cluster::Cluster;
+use crate::home::Home;
+use crate::instance::Instance;
+use crate::servers;
+use crate::site::ThisHost;
+use crate::template;
+use crate::testing::{Silent, trial};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// A server of our own without tables, which has got this signal.
+fn struck_by(signal: Signal, keep: &Path) -> Rig {
+    let user = rustix::process::geteuid().as_raw();
+    let root = format!("/tmp/dyno-testkit-cache-{user}");
+    let home = Home::open_in(root.as_ref(), 2 << 30).unwrap();
+    let installed = servers::find(engine::MARIADB, None, None).unwrap();
+    let listener = engine::data::Listener {
+        tell: &mut |_| {},
+        interrupted: &NEVER,
+    };
+    let template = template::obtain_empty(&home, &installed, &[], listener).unwrap();
+    let wanted = servers::Wanted {
+        number: 1,
+        data: template.copy(1).unwrap().0,
+        config: &[],
+        port: None,
+        connections: 10,
+        site: Arc::new(ThisHost::default()),
+        keep,
+        interrupted: &NEVER,
+    };
+    let server = servers::start(&installed, wanted).unwrap();
+    let database = server.open(template::DATABASE).unwrap();
+    let pid = Pid::from_raw(server.pid().unwrap().cast_signed()).unwrap();
+    kill_process(pid, signal).unwrap();
+    of(Instance::on(Cluster::single(server), database))
+}
+
+fn of(instance: Instance) -> Rig {
+    Rig {
+        instances: vec![instance],
+        reset: None,
+        made_for: None,
+    }
+}
+
+/// The failure of a preload that the user ends after a while.
+fn stopped(rig: Rig) -> Failure {
+    let interrupted = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            interrupted.store(true, Ordering::Relaxed);
+        });
+        let mut observer = Silent { panics: false };
+        preload(&trial(), &rig, &mut observer, &interrupted).unwrap_err()
+    })
+}
+
+#[test]
+fn a_server_that_dies_is_told_of_in_its_last_words() {
+    let keep = tempfile::tempdir().unwrap();
+    let rig = struck_by(Signal::KILL, keep.path());
+    let mut observer = Silent { panics: false };
+    let failure = preload(&trial(), &rig, &mut observer, &NEVER).unwrap_err();
+    let text = failure.message;
+    assert!(text.contains("server 1"), "{text}");
+    assert!(text.contains("was killed by signal 9"), "{text}");
+    assert!(text.contains("ready for connections"), "{text}");
+    assert_eq!(failure.cause, Cause::Server);
+}
+
+#[test]
+fn the_user_need_not_wait_for_a_server_that_hangs() {
+    let keep = tempfile::tempdir().unwrap();
+    let failure = stopped(struck_by(Signal::STOP, keep.path()));
+    assert_eq!(failure.cause, Cause::Interrupted, "{failure}");
+}
+
+#[test]
+fn the_user_need_not_wait_for_a_database_in_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", dir.path().join("endless").display());
+    let target = SqliteTarget::parse(&url).unwrap();
+    let endless = "CREATE VIEW sbtest1 AS WITH RECURSIVE n(id) AS \
+                   (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id, id k, '' pad FROM n";
+    target.open().unwrap().execute_batch(endless).unwrap();
+    let database = engine::SQLITE.open(&url, &engine::Access::default(), None);
+    let failure = stopped(of(Instance::of(database.unwrap())));
+    assert_eq!(failure.cause, Cause::Interrupted, "{failure}");
+}

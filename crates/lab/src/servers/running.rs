@@ -1,0 +1,98 @@
+//! The process of a node.
+
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::account::Account;
+use crate::error::LabError;
+use crate::home::{shared_memory, survivors};
+use crate::process;
+use crate::servers::DataDir;
+
+/// How long a busy kernel may take to report an end that the network has reported already.
+const REPORT_LIMIT: Duration = Duration::from_secs(5);
+
+/// The number of a node's process. Clones share it: monitors follow a node that restarts.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessId(Arc<AtomicU32>);
+
+impl ProcessId {
+    /// The process; `None` while there is none.
+    #[must_use]
+    pub fn get(&self) -> Option<u32> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|id| *id != 0)
+    }
+
+    fn set(&self, id: u32) {
+        self.0.store(id, Ordering::Relaxed);
+    }
+}
+
+impl From<Option<u32>> for ProcessId {
+    fn from(id: Option<u32>) -> Self {
+        Self(Arc::new(AtomicU32::new(id.unwrap_or(0))))
+    }
+}
+
+/// A process that does not outlive this value, nor do those that it started.
+#[derive(Debug)]
+pub(super) struct Running {
+    child: Child,
+    id: ProcessId,
+    /// The node's directory, by which its processes are known.
+    dir: PathBuf,
+    account: Account,
+}
+
+impl Running {
+    /// A process that has just been started.
+    pub(super) fn new(child: Child, id: &ProcessId, data: &DataDir) -> Result<Self, LabError> {
+        let running = Self {
+            child,
+            id: id.clone(),
+            dir: data.dir().to_owned(),
+            account: data.home().account().clone(),
+        };
+        shared_memory::note(&running.dir, running.child.id())?;
+        id.set(running.child.id());
+        Ok(running)
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ended(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok().flatten()?;
+        Some(process::how_it_ended(status))
+    }
+
+    /// The same, when it is known to be ending.
+    pub(super) fn ended_soon(&mut self) -> Option<String> {
+        process::wait(&mut self.child, REPORT_LIMIT).map(process::how_it_ended)
+    }
+
+    /// Asks it to end, and waits at most `limit`; otherwise as [`process::finish`].
+    pub(super) fn stop(
+        &mut self,
+        signal: Signal,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<ExitStatus>, LabError> {
+        process::terminate(&mut self.child, signal);
+        process::finish(&mut self.child, limit, interrupted)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.id.set(0);
+        process::kill(&mut self.child);
+        // Some servers consist of processes that each lead a group, and outlive their parent
+        // for a moment. What cannot be ended now is found when the run directory is swept.
+        let _ = survivors::end(&self.dir, &self.account);
+        shared_memory::remove_noted(&self.dir, &self.account);
+    }
+}

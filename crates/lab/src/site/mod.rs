@@ -1,0 +1,60 @@
+//! Where nodes run. Each kind of site is one file.
+
+mod cgroup;
+mod this_host;
+
+use std::fmt;
+use std::fs::File;
+use std::process::Child;
+use std::sync::Arc;
+
+use engine::Invocation;
+use host::Files;
+use host::quota::Quota;
+
+use crate::error::LabError;
+use crate::home::Home;
+
+pub use this_host::ThisHost;
+
+/// Where a node runs. Dropping it removes what was set up for it.
+pub trait Site: fmt::Debug + Send + Sync {
+    /// Starts a program as the servers' account, as one of this run; its standard input is
+    /// `input`, and its output goes to `log`.
+    ///
+    /// # Errors
+    /// When the operating system refuses.
+    fn spawn(
+        &self,
+        home: &Home,
+        invocation: &Invocation,
+        input: File,
+        log: File,
+    ) -> Result<Child, LabError>;
+
+    /// The files of the machine.
+    fn files(&self) -> &dyn Files;
+
+    /// Reads the counters of the machine and of these disks.
+    fn sample(&self, disks: &[String]) -> host::Sample {
+        host::Sample::take(self.files(), disks)
+    }
+
+    /// Reads the counters of the CPU quota; `None` without one.
+    fn quota(&self) -> Option<Quota> {
+        None
+    }
+}
+
+/// Sets up a site for one node.
+///
+/// # Errors
+/// When this machine cannot enforce its limits.
+pub fn set_up(home: &Home, site: &plan::Site) -> Result<Arc<dyn Site>, LabError> {
+    match site {
+        plan::Site::Host { cpus } => {
+            let cpus = cpus.as_ref().map(|cpus| cpus.value);
+            Ok(Arc::new(ThisHost::with_quota(home, cpus)?))
+        }
+    }
+}

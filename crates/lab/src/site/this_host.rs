@@ -1,0 +1,63 @@
+//! This host, with or without a CPU quota.
+
+use std::fs::File;
+use std::process::Child;
+
+use engine::Invocation;
+use host::quota::{self, Quota};
+use host::{Files, LOCAL};
+
+use super::Site;
+use super::cgroup::Group;
+use crate::error::LabError;
+use crate::home::Home;
+use crate::process;
+
+/// This host; by default without a CPU quota.
+#[derive(Debug, Default)]
+pub struct ThisHost {
+    /// Limits the CPU time of the processes.
+    group: Option<Group>,
+}
+
+impl ThisHost {
+    /// This host, whose processes together may use so many CPUs; `None`: all.
+    ///
+    /// # Errors
+    /// When the kernel or this user's rights do not allow a CPU quota.
+    pub fn with_quota(home: &Home, cpus: Option<f64>) -> Result<Self, LabError> {
+        let group = cpus.map(|cpus| Group::new(home, cpus)).transpose()?;
+        Ok(Self { group })
+    }
+}
+
+impl Site for ThisHost {
+    fn spawn(
+        &self,
+        home: &Home,
+        invocation: &Invocation,
+        input: File,
+        log: File,
+    ) -> Result<Child, LabError> {
+        let mut command = home.command(&invocation.program);
+        let errors = log.try_clone();
+        let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
+        command.args(&invocation.arguments);
+        command.stdin(input).stdout(log).stderr(errors);
+        let mut child = process::spawn(command)?;
+        let joined = self.group.as_ref().map(|group| group.add(child.id()));
+        if let Some(Err(error)) = joined {
+            process::kill(&mut child);
+            return Err(error);
+        }
+        Ok(child)
+    }
+
+    fn files(&self) -> &dyn Files {
+        &LOCAL
+    }
+
+    fn quota(&self) -> Option<Quota> {
+        quota::read(self.files(), self.group.as_ref()?.dir())
+    }
+}

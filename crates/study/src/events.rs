@@ -1,0 +1,66 @@
+//! Whether events can happen in the trials of a study.
+
+use std::time::Duration;
+
+use crate::content::{Content, Ground};
+use crate::error::{Fault, Faults};
+use plan::{FromValue, Limited, Spanned, Value, format_duration};
+
+pub(crate) fn check(content: &Content, faults: &mut Faults) {
+    let search = Limited::KEYS
+        .iter()
+        .find_map(|(name, _)| content.place(name));
+    if let (Some(search), Some(event)) = (search, content.events.first()) {
+        let message = "events have no place in a search for the highest rate";
+        let fault = Fault::new(message, "remove the events, or the search");
+        return faults.add(event.at.span, fault.also(search));
+    }
+    for ground in content.grounds() {
+        let shortest =
+            least::<Duration>(content, &ground, "load.time").filter(|time| !time.value.is_zero());
+        let fewest = least::<u32>(content, &ground, "topology.instances");
+        for event in &content.events {
+            if let Some(time) = shortest
+                .as_ref()
+                .filter(|time| event.at.value >= time.value)
+            {
+                let fault = Fault::new(
+                    format!(
+                        "this event is at {}, but the measurement lasts {}",
+                        format_duration(event.at.value),
+                        format_duration(time.value)
+                    ),
+                    "`at` counts from the start of the measurement: write an earlier `at`, or a longer `load.time`",
+                );
+                faults.add(event.at.span, fault.also(time.span));
+            }
+            if let Some(fewest) = fewest.as_ref().filter(|n| event.node.value > n.value) {
+                let fault = Fault::new(
+                    format!(
+                        "there is no server {}: `topology.instances` is {}",
+                        event.node.value, fewest.value
+                    ),
+                    "servers are numbered from 1",
+                );
+                faults.add(event.node.span, fault.also(fewest.span));
+            }
+        }
+    }
+}
+
+/// The least value of a key in the trials on one ground, or its default.
+fn least<T: FromValue + Ord>(
+    content: &Content,
+    ground: &Ground<'_>,
+    name: &str,
+) -> Option<Spanned<T>> {
+    let read = |typed: &Spanned<Value>| {
+        let value = T::from_value(&typed.value)?;
+        let span = typed.span;
+        Some(Spanned { value, span })
+    };
+    let typed = content.values_on(ground, name);
+    let least = typed.into_iter().filter_map(read);
+    let least = least.min_by(|one, other| one.value.cmp(&other.value));
+    least.or_else(|| read(&crate::point::default(name)?))
+}

@@ -1,0 +1,115 @@
+//! `[[event]]`: what happens to nodes during the measurement.
+
+use std::time::Duration;
+
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::{Typed, Walk};
+use crate::content::Event;
+use crate::error::Fault;
+use crate::name::Name;
+use crate::read::type_words;
+use plan::key::{EVENT, Key, Kind, Needs, word};
+use plan::{Action, FromValue, Origin, Span, Spanned, nearest, shown};
+
+const MAX_EVENTS: usize = 100;
+const HOW: &str = "write [[event]] on a line of its own, and below it at = \"20s\" and restart = 1";
+
+static AT: Key = Key {
+    kind: Kind::Duration {
+        min: Duration::ZERO,
+        max: Duration::from_secs(30 * 86_400),
+    },
+    ..word("event.at", 0)
+};
+static KILL: Key = action("event.kill");
+static RESTART: Key = action("event.restart");
+
+/// An action with the number of the server that it is done to.
+const fn action(name: &'static str) -> Key {
+    Key {
+        kind: Kind::Integer { min: 1, max: 64 },
+        needs: Needs::StartedServer,
+        ..word(name, 0)
+    }
+}
+
+fn key_of(action: Action) -> &'static Key {
+    match action {
+        Action::Kill => &KILL,
+        Action::Restart => &RESTART,
+    }
+}
+
+impl Walk {
+    pub(super) fn events(&mut self, list: &DeArray<'_>) {
+        for (i, typed) in list.iter().enumerate() {
+            let at = Span::new(Origin::File, typed.span());
+            match typed.get_ref() {
+                _ if i == MAX_EVENTS => {
+                    let message = format!("the study has {} events", list.len());
+                    let help = format!("a study has at most {MAX_EVENTS}");
+                    return self.faults.add(at, Fault::new(message, help));
+                }
+                DeValue::Table(table) => self.event(table, at),
+                other => self.not_events(other, at),
+            }
+        }
+    }
+
+    pub(super) fn not_events(&mut self, value: &DeValue<'_>, at: Span) {
+        let found = match value {
+            DeValue::Table(_) => "one table",
+            other => type_words(other),
+        };
+        let message = format!("`{EVENT}` is a list of tables, not {found}");
+        self.faults.add(at, Fault::new(message, HOW));
+    }
+
+    fn event(&mut self, table: &DeTable<'_>, place: Span) {
+        let (mut at, mut actions, mut count) = (None, Vec::new(), 0);
+        for (typed, value) in table.iter() {
+            let span = Span::new(Origin::File, typed.span());
+            let name = typed.get_ref().as_ref();
+            match Action::ALL.iter().find(|action| action.name() == name) {
+                Some(&action) => {
+                    count += 1;
+                    let node = self.typed::<u32>(key_of(action), value);
+                    actions.extend(node.map(|node| (action, node)));
+                }
+                None if name == AT.last() => at = Some(self.typed::<Duration>(&AT, value)),
+                None => self.unknown("key", name, span, || likely(name)),
+            }
+        }
+        if at.is_none() {
+            let fault = Fault::new("this event has no `at`", HOW);
+            self.faults.add(place, fault);
+        }
+        if count != 1 {
+            let message = format!("an event has one of `kill` and `restart`, not {count}");
+            self.faults.add(place, Fault::new(message, HOW));
+        }
+        if let (Some(Some(at)), [(action, node)]) = (at, actions.as_slice()) {
+            self.content.events.push(Event {
+                name: Name::of(key_of(*action)),
+                at,
+                action: *action,
+                node: node.clone(),
+            });
+        }
+    }
+
+    fn typed<T: FromValue>(&mut self, key: &'static Key, value: &Typed<'_>) -> Option<Spanned<T>> {
+        let Spanned { value, span } = self.value(&Name::of(key), value, Origin::File)?;
+        let value = T::from_value(&value)?;
+        Some(Spanned { value, span })
+    }
+}
+
+fn likely(name: &str) -> String {
+    let known = || Action::WORDS.iter().copied().chain([AT.last()]);
+    match nearest(name, known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("`{}` is none of `at`, `kill` and `restart`", shown(name)),
+    }
+}
