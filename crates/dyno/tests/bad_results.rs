@@ -242,11 +242,11 @@ fn other_work_and_the_same_twice_are_refused() {
     ["compare", "rank", "history"].into_iter().for_each(twice);
     for number in 1..=4 {
         edit(&folder.trial(number), |json| {
-            json["setup"]["workload"] = "oltp_read_only".into();
+            json["setup"]["load"]["workload"] = "oltp_read_only".into();
         });
     }
     for command in ["compare", "rank", "history"] {
-        let texts = ["workload: oltp_read_only / oltp_read_write", "--force"];
+        let texts = ["load.workload: oltp_read_only / oltp_read_write", "--force"];
         folder.run(command).fails(USAGE, &texts);
         let program = Program::new().arg(command).arg(&shown(&folder.bad()));
         let forced = program.arg(&whole).args("--force").run().succeeds();

@@ -305,9 +305,7 @@ fn points_of_different_work_are_no_rivals() {
     ];
     let error = rank(&both, &[]).unwrap_err().to_string();
     assert!(
-        error.starts_with(
-            "small and large ran different workloads: rows in each table: 1,000 / 2,000"
-        ),
+        error.starts_with("small and large ran different workloads: data.rows: 1,000 / 2,000"),
         "{error}"
     );
     let forced = rank_or_force(&both, &[], true).unwrap();
