@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use mio::net::UnixStream;
 use rustls::pki_types::ServerName;
+use wire::gather::{Gatherer, Message};
 
 use crate::dial;
 pub use crate::peer::Peer;
@@ -199,6 +200,31 @@ impl Stream {
         mut take: impl FnMut(&[u8]) -> Option<R>,
     ) -> Result<Option<R>> {
         poll_fn(|context| self.poll_receive(context, &mut take)).await
+    }
+
+    /// Waits for bytes and gathers them.
+    pub(crate) async fn gather(
+        &mut self,
+        gatherer: &mut Gatherer,
+    ) -> std::result::Result<(), crate::Error> {
+        let received = self.receive(|bytes| {
+            gatherer.push(bytes);
+            None::<()>
+        });
+        received.await.map(drop).map_err(crate::Error::Lost)
+    }
+
+    /// Receives the server's next message.
+    pub(crate) async fn next_message<M: Message>(
+        &mut self,
+        gatherer: &mut Gatherer,
+    ) -> std::result::Result<M, crate::Error> {
+        loop {
+            if let Some(message) = gatherer.take_message()? {
+                return Ok(message);
+            }
+            self.gather(gatherer).await?;
+        }
     }
 
     /// The same as a poll function.

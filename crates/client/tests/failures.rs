@@ -95,7 +95,6 @@ fn a_connection_that_is_killed_between_statements_is_lost() {
                     .await
                     .unwrap_err(),
             );
-            assert_lost(&session.rollback().await.unwrap_err());
         });
     }
 }

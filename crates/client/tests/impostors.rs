@@ -13,9 +13,10 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use client::mysql::{Connection, Error, Target};
+use client::mysql::{Connection, Error, Target, Withheld};
 use common::peer::{OK, packets, read_packet};
 use common::{assert_has, closed, open, run, told};
+use wire::ProtocolError;
 
 /// Long enough for a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -96,8 +97,8 @@ fn a_server_of_the_web_says_nothing_until_it_is_asked() {
         "{error}"
     );
     let (text, remedy) = told(&error);
-    assert_has(&text, &["127.0.0.1", "handshake", "200ms"]);
-    assert_has(remedy, &["something else"]);
+    assert_has(&text, &["127.0.0.1", "200ms"]);
+    assert_has(remedy, &["listens there"]);
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn a_peer_that_speaks_first_is_named_by_what_it_says() {
             let error = peer.refusal(PATIENCE);
             let (text, remedy) = told(&error);
             let (start, _) = first.split_at(first.find('\r').unwrap().min(20));
-            assert_has(&text, &[start, "not a MySQL greeting"]);
+            assert_has(&text, &[start, "MySQL"]);
             assert_has(remedy, &["host and port"]);
         }
     }
@@ -127,7 +128,7 @@ fn a_peer_that_closes_at_once_is_lost() {
     let error = Peer::says_and_closes(Vec::new()).refusal(PATIENCE);
     let (text, remedy) = told(&error);
     assert_has(&text, &["lost", "closed the connection"]);
-    assert_has(remedy, &["error log"]);
+    assert_has(remedy, &["log"]);
 }
 
 #[test]
@@ -151,21 +152,42 @@ fn a_server_that_goes_in_the_middle_of_the_login_is_lost() {
 
 #[test]
 fn what_has_no_place_in_a_login_is_refused() {
-    let cases: [(&[u8], &str); 5] = [
-        (b"\xfedialog\0nonce", "\"dialog\""),
-        (b"\xfemysql_clear_password\0", "in clear"),
-        (b"\x01\x04", "out of turn"),
-        (b"\x05", "does not belong"),
-        (b"", "too early"),
+    type Check = fn(&Error) -> bool;
+    let cases: [(&[u8], Check); 5] = [
+        (b"\xfedialog\0nonce", |error| {
+            error.to_string().contains("\"dialog\"")
+        }),
+        (b"\xfemysql_clear_password\0", |error| {
+            matches!(
+                error,
+                Error::Withheld {
+                    why: Withheld::Cleartext,
+                    ..
+                }
+            )
+        }),
+        (b"\x01\x04", |error| {
+            matches!(error, Error::Protocol(ProtocolError::OutOfTurn))
+        }),
+        (b"\x05", |error| {
+            matches!(
+                error,
+                Error::Protocol(ProtocolError::Unexpected { first: 5, .. })
+            )
+        }),
+        (b"", |error| {
+            matches!(error, Error::Protocol(ProtocolError::Truncated(_)))
+        }),
     ];
-    for (message, wanted) in cases {
+    for (message, is_expected) in cases {
         let peer = Peer::serve(move |mut stream| {
             stream.write_all(&greeting()).unwrap();
             read_packet(&mut stream);
             stream.write_all(&packets(2, &[message])).unwrap();
             wait_for_end(stream);
         });
-        assert_has(&peer.refusal(PATIENCE).to_string(), &[wanted]);
+        let error = peer.refusal(PATIENCE);
+        assert!(is_expected(&error), "{error}");
     }
 }
 
@@ -219,11 +241,18 @@ fn a_server_that_goes_in_the_middle_of_a_reply_is_lost() {
 fn what_has_no_place_in_a_reply_is_refused() {
     let wrong_number = packets(3, &[OK]);
     let two_replies = packets(1, &[OK, OK]);
+    let unexpected = |first, place| ProtocolError::Unexpected { first, place };
     let no_columns = packets(1, &[&[0xfe, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]]);
     for (answer, wanted) in [
-        (wrong_number, "number 3, expected 1"),
-        (two_replies, "behind a reply"),
-        (no_columns, "does not belong"),
+        (
+            wrong_number,
+            ProtocolError::Sequence {
+                got: 3,
+                expected: 1,
+            },
+        ),
+        (two_replies, unexpected(7, "after a reply")),
+        (no_columns, unexpected(0xfe, "in a reply")),
     ] {
         let peer = after_login(answer);
         let target = peer.target(&open());
@@ -231,7 +260,10 @@ fn what_has_no_place_in_a_reply_is_refused() {
             let mut connection = Connection::open_within(PATIENCE, &target).await.unwrap();
             connection.run("SELECT 1").await.unwrap_err()
         });
-        assert_has(&error.to_string(), &[wanted]);
+        assert!(
+            matches!(&error, Error::Protocol(found) if *found == wanted),
+            "{error}"
+        );
         peer.thread.join().unwrap();
     }
 }

@@ -116,7 +116,7 @@ fn mysql_with_another_servers_key() {
         ..open()
     };
     let error = log_in(&account(&server, "u", "secret", &with_other)).unwrap_err();
-    assert_eq!(error.code(), Some(1045), "{error}");
+    assert_eq!(error.number(), Some(1045), "{error}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn mysql_takes_the_hash_of_a_password_that_it_knows() {
         at_localhost(&server, "u", "secret", &verified(&server)),
     );
     let without_key = log_in(&in_clear).unwrap_err();
-    assert_eq!(without_key.code(), Some(1045), "{without_key}");
+    assert_eq!(without_key.number(), Some(1045), "{without_key}");
     assert_under_tls(&under_tls, "u");
     assert_in_clear(&in_clear, "u");
     server.sql("FLUSH PRIVILEGES");
@@ -179,7 +179,7 @@ fn mysql_by_sha256() {
             by_socket(&server, &user, "x", &open()),
         ] {
             let error = log_in(&target).unwrap_err();
-            assert_eq!(error.code(), Some(1045), "{error}");
+            assert_eq!(error.number(), Some(1045), "{error}");
         }
     }
 }
@@ -239,7 +239,7 @@ fn a_full_server_says_so() {
             assert!(held.len() <= 11, "the limit holds");
         }
     });
-    assert_eq!(refused.code(), Some(1040));
+    assert_eq!(refused.number(), Some(1040));
     let (text, remedy) = told(&refused);
     assert_has(&text, &["Too many connections"]);
     assert_has(remedy, &["max_connections"]);
@@ -300,13 +300,13 @@ fn refusals(server: &Server) {
         ("empty", "x"),
     ] {
         let error = refusal(user, password, "sbtest");
-        assert_eq!(error.code(), Some(1045), "{user}: {error}");
+        assert_eq!(error.number(), Some(1045), "{user}: {error}");
         let (text, remedy) = told(&error);
         assert_has(&text, &["refused the connection", "Access denied", user]);
         assert_has(remedy, &["user and password"]);
     }
     let error = refusal("empty", "", "no_such_db");
-    assert_eq!(error.code(), Some(1049));
+    assert_eq!(error.number(), Some(1049));
     let (text, remedy) = told(&error);
     assert_has(&text, &["no_such_db"]);
     assert_has(remedy, &["CREATE DATABASE"]);

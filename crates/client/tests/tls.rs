@@ -188,7 +188,7 @@ fn a_client_with_a_certificate() {
 
         for without in [closed(), open()] {
             let error = log_in(&account(&server, "x", "p", &without)).unwrap_err();
-            assert_eq!(error.code(), Some(1045), "{error}");
+            assert_eq!(error.number(), Some(1045), "{error}");
         }
         // One that another authority signed is as good as none, or worse.
         authority(&files, "ca");
@@ -201,7 +201,7 @@ fn a_client_with_a_certificate() {
         let error = log_in(&account(&server, "x", "p", &wrong)).unwrap_err();
         let (text, _) = told(&error);
         assert!(
-            text.contains("alert") || error.code() == Some(1045),
+            text.contains("alert") || error.number() == Some(1045),
             "{text}"
         );
         fs::remove_dir_all(files).unwrap();

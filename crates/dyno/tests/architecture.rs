@@ -105,17 +105,9 @@ fn the_table_of_the_architecture_is_this_one() {
     }
 }
 
-/// Where an engine may be named, besides tests and docs.
+/// Where an engine may be named, besides files of unit tests.
 const ENGINE_CRATES: [&str; 4] = ["engine", "wire", "client", TESTKIT];
 const ENGINE_WORDS: [&str; 5] = ["innodb", "mysql", "mariadb", "sqlite", "postgres"];
-
-/// Files elsewhere that still name an engine. This list only gets shorter; the goal is that it
-/// is empty.
-const NAMING_AN_ENGINE: &[&str] = &[
-    "crates/measure/src/work.rs",
-    "crates/plan/src/redact.rs",
-    "crates/plan/src/server.rs",
-];
 
 #[test]
 fn engines_are_named_where_they_are_at_home() {
@@ -127,17 +119,7 @@ fn engines_are_named_where_they_are_at_home() {
             naming.extend(files_naming_engines(&sources));
         }
     }
-    naming.sort();
-    let new: Vec<_> = naming
-        .iter()
-        .filter(|file| !NAMING_AN_ENGINE.contains(&file.as_str()))
-        .collect();
-    assert!(new.is_empty(), "these files name an engine: {new:#?}");
-    let done: Vec<_> = NAMING_AN_ENGINE
-        .iter()
-        .filter(|file| !naming.iter().any(|named| named == *file))
-        .collect();
-    assert!(done.is_empty(), "take these off the list: {done:#?}");
+    assert!(naming.is_empty(), "these files name an engine: {naming:#?}");
 }
 
 /// Files below `dir` that name an engine, in whatever part; files of unit tests may.

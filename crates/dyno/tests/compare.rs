@@ -124,13 +124,13 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
 
     let mut other = platform(1, 1);
     for trial in &mut other.trials {
-        trial.setup.tables = 100;
+        trial.setup.data.tables = 100;
     }
     keep(&path.join("other"), &other, STUDY);
     fails(
         &["hw", "other"],
         "",
-        &["ran different workloads: tables: 4 / 100", "--force"],
+        &["ran different workloads: data.tables: 4 / 100", "--force"],
     );
     let forced = compare(path, &["hw", "other"], "--force").succeeds();
     assert!(forced.stdout.contains("-4.69"), "{}", forced.shown());

@@ -1,9 +1,10 @@
 //! Checks on the settings of servers: the facts, and what is common to engines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use measure::bytes::parse_bytes;
-use measure::finding::check::{self, About, Check, Mend, Seen};
+use measure::finding::check::{self, About, Check, Remedy, Seen};
 use measure::finding::{Finding, Level};
 
 use crate::server::Server;
@@ -30,6 +31,10 @@ pub struct Said {
     pub settings: BTreeMap<String, String>,
     /// Its tables and indexes, where the account may see them.
     pub data_bytes: Option<u64>,
+    /// Its data directory, where the account may see it.
+    pub data_dir: Option<PathBuf>,
+    /// The name of its host, from an engine that knows it.
+    pub host_name: Option<String>,
 }
 
 /// What is known of a server.
@@ -49,6 +54,10 @@ pub struct Facts {
     pub varied: BTreeSet<String>,
     /// Whether it is only planned.
     pub planned: bool,
+    /// Its data directory, if it runs on this host.
+    pub data_dir: Option<PathBuf>,
+    /// Why it is not known to run on this host; `None`: it does.
+    pub elsewhere: Option<String>,
     /// Memory of its host; `None` when that is another one.
     pub memory_bytes: Option<u64>,
     /// Servers of the same kind on its host at once.
@@ -67,19 +76,16 @@ pub(crate) const ELSEWHERE: &[Check<Facts>] = &[Check {
         worst: Level::Note,
         why: "From here only its settings are seen: its CPUs, memory and disks need a look, too.",
         source: "AnandTech article (client and servers on hosts of their own)",
-        mend: Mend::Words("run dyno doctor on that host"),
+        remedy: Remedy::Words("run dyno doctor on that host"),
     },
     judge: elsewhere,
 }];
 
 fn elsewhere(server: &Facts) -> Seen {
-    match (&server.settings, server.memory_bytes) {
+    match (&server.settings, &server.elsewhere) {
         (Err(why), _) => Seen::unseen(why),
-        (_, Some(_)) => Seen::passed("hostname: it runs on this host"),
-        (_, None) => Seen::note(format!(
-            "hostname: it runs on {}",
-            server.text("hostname").unwrap_or("another host")
-        )),
+        (Ok(_), None) => Seen::passed("it runs on this host"),
+        (Ok(_), Some(why)) => Seen::note(why),
     }
 }
 
@@ -87,13 +93,13 @@ fn elsewhere(server: &Facts) -> Seen {
 #[must_use]
 pub fn judge(server: &Facts) -> Vec<Finding> {
     let run_one = |check: &'static Check<Facts>| {
-        let mend = |mend| server.mend(mend);
-        let mut findings = check::run(std::slice::from_ref(check), server, &server.name, mend);
+        let remedy = |remedy| server.remedy(remedy);
+        let mut findings = check::run(std::slice::from_ref(check), server, &server.name, remedy);
         for finding in &mut findings {
-            if finding.level < Level::Note && server.is_varied(check.about.mend) {
+            if finding.level < Level::Note && server.is_varied(check.about.remedy) {
                 finding.level = Level::Note;
                 finding.seen.push_str(", which the study varies");
-                finding.mend = None;
+                finding.remedy = None;
             }
         }
         findings
@@ -159,14 +165,14 @@ impl Facts {
         }
     }
 
-    fn is_varied(&self, mend: Mend) -> bool {
-        matches!(mend, Mend::Setting { name, .. } if self.varied.contains(name))
+    fn is_varied(&self, remedy: Remedy) -> bool {
+        matches!(remedy, Remedy::Setting { name, .. } if self.varied.contains(name))
     }
 
     /// What to do with this server.
-    fn mend(&self, mend: Mend) -> Option<String> {
-        let Mend::Setting { name, value, live } = mend else {
-            return check::on_host(mend);
+    fn remedy(&self, remedy: Remedy) -> Option<String> {
+        let Remedy::Setting { name, value, live } = remedy else {
+            return check::on_host(remedy);
         };
         Some(match self.planned {
             true => format!("server.config.{name} = {} in the study", toml(value)),

@@ -15,6 +15,7 @@ pub mod postgres;
 mod program;
 mod remote;
 mod server;
+mod settings;
 mod sqlite;
 
 pub use database::{Access, Database, Load, Sending, Whereabouts};

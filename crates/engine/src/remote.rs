@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use ::load::STALL_LIMIT;
 use client::reactor::{Reactor, timeout, unless};
+use client::{Connection, Protocol};
 
 use crate::error::{Cause, EngineError};
 
@@ -36,6 +37,31 @@ pub(crate) trait Remote: Sized {
 
     /// Closes the connection in the way of its protocol.
     async fn close(self);
+}
+
+impl<P: Protocol> Remote for Connection<P> {
+    type Target = P::Target;
+
+    fn shown(target: &P::Target) -> String {
+        P::shown(target)
+    }
+
+    async fn open(target: &P::Target) -> Result<Self, ServerError> {
+        Ok(Self::open(target).await?)
+    }
+
+    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError> {
+        Ok(self.rows(sql).await?)
+    }
+
+    async fn run(&mut self, sql: &str) -> Result<(), ServerError> {
+        self.run(sql).await?;
+        Ok(())
+    }
+
+    async fn close(self) {
+        self.close().await;
+    }
 }
 
 /// The first cell of the first row.
@@ -78,25 +104,10 @@ impl ServerError {
     }
 }
 
-impl From<client::mysql::Error> for ServerError {
-    fn from(error: client::mysql::Error) -> Self {
-        use client::mysql::Error::{Login, Statement, Withheld};
+impl From<client::Error> for ServerError {
+    fn from(error: client::Error) -> Self {
         Self {
-            is_answer: matches!(error, Login(_) | Statement { .. } | Withheld { .. }),
-            remedy: error.remedy(),
-            message: error.to_string(),
-        }
-    }
-}
-
-impl From<client::postgres::Error> for ServerError {
-    fn from(error: client::postgres::Error) -> Self {
-        use client::postgres::Error::{Login, NoPassword, Statement, Withheld};
-        Self {
-            is_answer: matches!(
-                error,
-                Login(_) | Statement { .. } | Withheld { .. } | NoPassword { .. }
-            ),
+            is_answer: error.is_answer(),
             remedy: error.remedy(),
             message: error.to_string(),
         }
@@ -110,6 +121,32 @@ impl From<ServerError> for EngineError {
             message: error.message,
             remedy: error.remedy.map(str::to_owned),
         }
+    }
+}
+
+/// Asks a server something on a connection of its own, within a limit.
+pub(crate) fn ask<C: Remote, T>(
+    target: &C::Target,
+    limit: Duration,
+    question: impl AsyncFnOnce(&mut C) -> Result<T, ServerError>,
+) -> Result<T, ServerError> {
+    let asked = async {
+        let mut connection = C::open(target).await?;
+        let answer = question(&mut connection).await?;
+        connection.close().await;
+        Ok(answer)
+    };
+    let failed = |message| ServerError {
+        message,
+        remedy: None,
+        is_answer: false,
+    };
+    match Reactor::new().and_then(|reactor| reactor.block_on(timeout(limit, asked))) {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => Err(failed(format!(
+            "the server gave no answer within {limit:?}"
+        ))),
+        Err(error) => Err(failed(format!("cannot ask the server: {error}"))),
     }
 }
 

@@ -40,6 +40,12 @@ pub fn read(files: &dyn Files, pid: impl Display) -> Option<Process> {
     parse(&text(files, format!("/proc/{pid}/stat"))?).filter(|process| !process.is_zombie)
 }
 
+/// The process that started a process or adopted it; `None` if it has ended.
+#[must_use]
+pub fn parent(files: &dyn Files, pid: u32) -> Option<u32> {
+    read(files, pid).map(|process| process.parent)
+}
+
 /// Reads the counters of a process and its children together, for servers with a process for each
 /// connection; `None` if the process has ended.
 ///

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use client::net::Peer;
 use engine::{Database, ENGINES, Engine, Server, Whereabouts};
 
-use host::sockets;
+use host::{LOCAL, process, sockets};
 
 /// A process, and where its data lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,8 +70,9 @@ impl Said {
             owner.is_ok_and(|owner| owner == uid) && runs_server(*pid)
         };
         let mut servers: Vec<u32> = sockets::processes().filter(is_servers).collect();
-        let named = fs::read_to_string(&self.0.pid_file).ok();
-        if let Some(pid) = named.and_then(|text| text.trim().parse::<u32>().ok()) {
+        let named = fs::read_to_string(&self.0.pid_file).unwrap_or_default();
+        let number = named.lines().next().unwrap_or_default();
+        if let Ok(pid) = number.trim().parse::<u32>() {
             servers.retain(|server| *server == pid);
         }
         match servers.as_slice() {
@@ -104,10 +105,25 @@ impl Said {
             Err(_) => true,
         };
         Ok(Found {
-            pid,
+            pid: first_of_program(pid),
             data_dir: shares_files.then(|| self.0.data_dir.clone()),
         })
     }
+}
+
+/// The process of a server whose connections are served by its children, which run the same
+/// program in the same directory; otherwise the process itself.
+fn first_of_program(mut pid: u32) -> u32 {
+    let is_same = |one: u32, other: u32| {
+        ["exe", "cwd"].iter().all(|link| {
+            let of = |pid: u32| identity(format!("/proc/{pid}/{link}"));
+            of(one).is_ok_and(|file| of(other) == Ok(file))
+        })
+    };
+    while let Some(parent) = process::parent(&LOCAL, pid).filter(|parent| is_same(pid, *parent)) {
+        pid = parent;
+    }
+    pid
 }
 
 /// What tells one file from all others.
@@ -134,51 +150,4 @@ pub(crate) fn is_own(address: IpAddr) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(peer: Option<Peer>) -> Result<Found, String> {
-        let said = Said(Whereabouts {
-            peer,
-            data_dir: PathBuf::from("/nowhere/data"),
-            pid_file: PathBuf::from("/nowhere/pid"),
-        });
-        said.process()
-    }
-
-    #[test]
-    fn what_is_not_seen_says_why() {
-        let hidden = of(Some(Peer::Unix { pid: None })).unwrap_err();
-        assert!(hidden.contains("PID namespace"), "{hidden}");
-        // An address for documentation (RFC 5737), which no host has.
-        let [local, remote] = ["127.0.0.1:1", "192.0.2.1:3306"].map(|at| at.parse().unwrap());
-        let elsewhere = of(Some(Peer::Tcp { local, remote })).unwrap_err();
-        assert!(
-            elsewhere.contains("192.0.2.1 is another host"),
-            "{elsewhere}"
-        );
-        // A connection of this host that nobody has.
-        let remote = "127.0.0.1:2".parse().unwrap();
-        let forwarded = of(Some(Peer::Tcp { local, remote })).unwrap_err();
-        assert!(forwarded.contains("container"), "{forwarded}");
-    }
-
-    #[test]
-    fn a_process_that_works_elsewhere_is_not_the_server() {
-        let pid = Some(std::process::id());
-        let proxy = of(Some(Peer::Unix { pid })).unwrap_err();
-        assert!(proxy.contains("a proxy or a tunnel"), "{proxy}");
-    }
-
-    /// Whoever has the port is another user's, who has no server or several.
-    #[test]
-    fn a_server_is_not_guessed() {
-        let said = Said(Whereabouts {
-            peer: None,
-            data_dir: PathBuf::from("/nowhere/data"),
-            pid_file: PathBuf::from("/nowhere/pid"),
-        });
-        let reason = said.only_server_of(u32::MAX - 1).unwrap_err();
-        assert!(reason.contains("only root"), "{reason}");
-    }
-}
+mod tests;

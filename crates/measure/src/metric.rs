@@ -121,13 +121,17 @@ pub enum Group {
     Log,
     /// Waits for rows.
     Locks,
+    /// Transactions and rows, as the servers count them.
+    Work,
+    /// What removes old versions of rows.
+    Vacuum,
     /// The monitors themselves.
     Monitor,
 }
 
 impl Group {
     /// Every group, in the order of the table.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Cpu,
         Self::Processes,
         Self::Disk,
@@ -138,6 +142,8 @@ impl Group {
         Self::ServerIo,
         Self::Log,
         Self::Locks,
+        Self::Work,
+        Self::Vacuum,
         Self::Monitor,
     ];
 
@@ -155,6 +161,8 @@ impl Group {
             Self::ServerIo => "Server IO",
             Self::Log => "Server log",
             Self::Locks => "Row locks",
+            Self::Work => "Transactions and rows",
+            Self::Vacuum => "Vacuum",
             Self::Monitor => "Monitors",
         }
     }
@@ -162,7 +170,10 @@ impl Group {
     /// Whether the servers count it themselves.
     #[must_use]
     pub fn is_of_server_counters(self) -> bool {
-        matches!(self, Self::Cache | Self::ServerIo | Self::Log | Self::Locks)
+        matches!(
+            self,
+            Self::Cache | Self::ServerIo | Self::Log | Self::Locks | Self::Work | Self::Vacuum
+        )
     }
 }
 

@@ -4,12 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::judge::judge;
+pub use crate::bottleneck::find;
 
 /// What a trial was bound by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bound {
+pub enum Bottleneck {
     /// The load generator could not do more.
     Generator,
     /// The host's CPUs were busy.
@@ -24,11 +24,13 @@ pub enum Bound {
     IoWrites,
     /// Transactions waited for each other's rows.
     Locks,
+    /// Sessions waited for the server's locks on its own memory.
+    Latches,
     /// No bottleneck was identified.
     Nothing,
 }
 
-impl fmt::Display for Bound {
+impl fmt::Display for Bottleneck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Generator => "Generator-bound",
@@ -38,6 +40,7 @@ impl fmt::Display for Bound {
             Self::IoLog => "IO-bound by the log",
             Self::IoWrites => "IO-bound by writes",
             Self::Locks => "Lock-bound",
+            Self::Latches => "Latch-bound",
             Self::Nothing => "No bottleneck identified",
         })
     }
@@ -47,7 +50,7 @@ impl fmt::Display for Bound {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// What the trial was bound by.
-    pub bound: Bound,
+    pub bound: Bottleneck,
     /// The numbers that say so, for example `CPUs 98 % busy, 61 % of it the servers'`.
     pub evidence: String,
 }

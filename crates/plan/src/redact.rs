@@ -171,34 +171,31 @@ mod tests {
     #[test]
     fn hides_every_form() {
         for (raw, shown) in [
-            ("mysql://u:p@h/db", "mysql://u:***@h/db"),
+            ("any://u:p@h/db", "any://u:***@h/db"),
             (
-                "url = \"mysql://u:p'@ q@h\" # x@y",
-                "url = \"mysql://u:***@h\" # x@y",
+                "url = \"any://u:p'@ q@h\" # x@y",
+                "url = \"any://u:***@h\" # x@y",
             ),
             (
                 "[\"a://u:p@h\", 'b://u:q\"@h']",
                 "[\"a://u:***@h\", 'b://u:***@h']",
             ),
             ("url = \"a://u:p\\\"x@h", "url = \"a://u:***@h"),
-            ("mysql://u@h:3306/db", "mysql://u@h:3306/db"),
+            ("any://u@h:3306/db", "any://u@h:3306/db"),
             (
-                "mysql://h/db?user=u&password=secret&x=1",
-                "mysql://h/db?user=u&password=***&x=1",
+                "any://h/db?user=u&password=secret&x=1",
+                "any://h/db?user=u&password=***&x=1",
             ),
             ("password = \"a b\"", "password = \"***\""),
             ("Pwd=x", "Pwd=***"),
             ("s3-secret-key = \"x\"", "s3-secret-key = \"***\""),
-            (
-                "innodb_ft_min_token_size = 3",
-                "innodb_ft_min_token_size = 3",
-            ),
+            ("ft_min_token_size = 3", "ft_min_token_size = 3"),
             ("nothing here", "nothing here"),
         ] {
             assert_eq!(redact(raw), shown);
         }
         assert_eq!(redact_url("u:p w'\"@h"), "u:***@h");
-        assert_eq!(redact_url("mysql://u:p w@h"), "mysql://u:***@h");
+        assert_eq!(redact_url("any://u:p w@h"), "any://u:***@h");
     }
 
     #[test]

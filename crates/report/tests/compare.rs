@@ -586,7 +586,7 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
         seen: String::new(),
         why: String::new(),
         source: String::new(),
-        mend: None,
+        remedy: None,
     }];
     machine.trials[3].setup.load.rate = Some(120.0);
     let text = unwrapped(&compare(&hardware, &machine));

@@ -1,8 +1,15 @@
 //! Database protocols: bytes in, messages out; never a socket.
 //!
-//! Everything that comes from a server is untrusted: lengths are bounded, and bytes that
-//! violate the protocol are an error ([`mysql::ProtocolError`], [`postgres::ProtocolError`]),
-//! never a panic.
+//! All input from a server is untrusted: lengths are bounded, and bytes that violate the
+//! protocol are a [`ProtocolError`], never a panic.
 
+pub mod gather;
 pub mod mysql;
 pub mod postgres;
+pub mod reply;
+pub mod rows;
+
+mod error;
+mod fields;
+
+pub use error::{ProtocolError, ServerError};

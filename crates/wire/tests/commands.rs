@@ -8,8 +8,9 @@ use mysql_common::packets::ComStmtExecuteRequestBuilder;
 use mysql_common::proto::codec::packet_to_chunks;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use wire::gather::Gatherer;
 use wire::mysql::command::{self, Value};
-use wire::mysql::packet::{Gatherer, MAX_PAYLOAD_BYTES};
+use wire::mysql::packet::{MAX_PAYLOAD_BYTES, Message};
 
 #[derive(Debug, Clone)]
 enum Parameter {
@@ -115,7 +116,7 @@ fn long_statements_are_split_as_the_oracle_splits() {
         );
         let mut gatherer = Gatherer::new(usize::MAX);
         gatherer.push(&out);
-        let message = gatherer.take_message().unwrap().unwrap();
+        let message = gatherer.take_message::<Message>().unwrap().unwrap();
         assert_eq!(message.payload.len(), length);
         assert!(gatherer.pending().is_empty());
     }
@@ -128,7 +129,7 @@ fn a_long_parameter_is_whole() {
     command::execute(&mut out, 1, true, [Value::Bytes(&long)].into_iter());
     let mut gatherer = Gatherer::new(usize::MAX);
     gatherer.push(&out);
-    let message = gatherer.take_message().unwrap().unwrap();
+    let message = gatherer.take_message::<Message>().unwrap().unwrap();
     assert!(message.payload.ends_with(&long));
     assert_eq!(message.sequence, 1, "two packets");
 }

@@ -4,10 +4,11 @@ mod common;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use wire::mysql::ProtocolError;
-use wire::mysql::ServerError;
+use wire::ProtocolError;
+use wire::gather::Gatherer;
 use wire::mysql::handshake::{Greeting, Next, not_mysql};
-use wire::mysql::packet::Gatherer;
+use wire::mysql::packet::Message;
+use wire::mysql::parse_error;
 use wire::mysql::reply::ReplyReader;
 use wire::mysql::rows::TextResult;
 
@@ -20,6 +21,13 @@ fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
 /// Messages that at least have a right length and number.
 fn framed() -> impl Strategy<Value = Vec<u8>> {
     vec(bytes(40), 0..20).prop_map(|messages| common::stream(1, &messages))
+}
+
+fn message_of(payload: Vec<u8>) -> Message {
+    Message {
+        payload,
+        sequence: 1,
+    }
 }
 
 fn start(deprecate_eof: bool, kind: u8) -> ReplyReader {
@@ -40,7 +48,7 @@ proptest! {
         let _ = Greeting::parse(&bytes);
         let _ = Greeting::parse(&[&[10], &bytes[..]].concat());
         let _ = Next::parse(&bytes);
-        let _ = ServerError::parse(&bytes);
+        let _ = parse_error(&bytes);
         let _ = not_mysql(&bytes).to_string();
     }
 
@@ -50,7 +58,7 @@ proptest! {
         'pieces: for piece in common::pieces(&bytes, &lengths) {
             gatherer.push(piece);
             loop {
-                match gatherer.take_message() {
+                match gatherer.take_message::<Message>() {
                     Ok(Some(message)) => prop_assert!(message.payload.len() <= limit),
                     Ok(None) => break,
                     Err(_) => break 'pieces,
@@ -86,7 +94,7 @@ proptest! {
     fn text_results_survive(messages in vec(bytes(60), 0..30), deprecate_eof: bool) {
         let mut result = TextResult::new(deprecate_eof);
         for message in messages {
-            if !matches!(result.message(&message), Ok(None)) {
+            if !matches!(result.message(&message_of(message)), Ok(None)) {
                 break;
             }
         }
@@ -98,11 +106,12 @@ proptest! {
 fn a_result_of_nothing_but_nulls_is_bounded() {
     let mut result = TextResult::new(true);
     let columns = [&[0xfc], &4096_u16.to_le_bytes()[..]].concat();
-    result.message(&columns).unwrap();
+    result.message(&message_of(columns)).unwrap();
+    let definition = message_of(b"\x03def".to_vec());
     for _ in 0..4096 {
-        result.message(b"\x03def").unwrap();
+        result.message(&definition).unwrap();
     }
-    let row = vec![0xfb; 4096];
+    let row = message_of(vec![0xfb; 4096]);
     let refused = (0..100_000).find_map(|_| result.message(&row).err());
     assert!(matches!(refused, Some(ProtocolError::TooLong { .. })));
 }

@@ -21,13 +21,17 @@ use postgres_protocol::password::scram_sha_256;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ring::hmac;
+use wire::ProtocolError;
+use wire::gather::Gatherer;
+use wire::postgres::certificate;
 use wire::postgres::command::{self, Statement, Value};
 use wire::postgres::login::{self, Next};
-use wire::postgres::message::{self, Gatherer};
-use wire::postgres::reply::{Done, Reply, ReplyReader};
-use wire::postgres::rows::{TextReply, TextResult};
+use wire::postgres::message;
+use wire::postgres::reply::{Reply, ReplyReader};
+use wire::postgres::rows::TextResult;
 use wire::postgres::scram::{ChannelBinding, Scram};
-use wire::postgres::{ProtocolError, certificate};
+use wire::reply::Done;
+use wire::rows::TextReply;
 
 /// What one function appends.
 fn ours(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -470,10 +474,8 @@ fn an_error_has_the_servers_fields() {
         panic!("{message:?}")
     };
     assert_eq!((error.sqlstate(), error.is_fatal), ("3D000", true));
-    assert_eq!(
-        error.to_string(),
-        "database \"x\" does not exist; detail: more; hint: try this (SQLSTATE 3D000)"
-    );
+    let message = "database \"x\" does not exist; detail: more; hint: try this";
+    assert_eq!(error.message, message);
     // The oracle reads the same.
     let mut buffer = BytesMut::from(&bytes[..]);
     let parsed = postgres_protocol::message::backend::Message::parse(&mut buffer);
@@ -485,5 +487,5 @@ fn an_error_has_the_servers_fields() {
     while let Some(field) = fallible_iterator::FallibleIterator::next(&mut iterator).unwrap() {
         read.insert(field.type_(), field.value_bytes().to_vec());
     }
-    assert_eq!(read[&b'M'], error.message.as_bytes());
+    assert!(message.as_bytes().starts_with(&read[&b'M']));
 }

@@ -1,72 +1,35 @@
 //! From a socket to an open connection: greeting, TLS, authentication.
 
-use wire::mysql::ProtocolError;
+use wire::gather::Gatherer;
 use wire::mysql::auth::{
     self, CACHING_SHA2, FAST_PATH_OK, FULL_PATH, FirstAnswer, REQUEST_PUBLIC_KEY,
     REQUEST_PUBLIC_KEY_SHA256, SHA256,
 };
 use wire::mysql::handshake::{Greeting, Login, Next, may_be_mysql, not_mysql};
-use wire::mysql::packet::{self, Gatherer, Message};
+use wire::mysql::packet::{self, Message};
+use wire::{ProtocolError, ServerError};
 
-use super::error::Error;
+use super::error::refusal;
 use super::password::Delivery;
+use super::protocol::Mysql;
 use super::target::Target;
-use crate::channel::Channel;
+use crate::error::Error;
 use crate::net::Stream;
 use crate::reactor::Permit;
-use crate::tls::{TlsFailure, TlsMode};
 
 /// Longest message of the handshake that is accepted.
 const HANDSHAKE_LIMIT_BYTES: usize = 1 << 20;
 
-/// The result of a login.
-pub(super) struct LoggedIn {
-    pub(super) stream: Stream,
-    pub(super) greeting: Greeting,
-    /// The capabilities in use.
-    pub(super) capabilities: u64,
-}
-
 /// Connects and logs in. The permit is returned as soon as the server greets.
-pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, Error> {
-    let stream = Stream::connect(&target.address)
-        .await
-        .map_err(|source| Error::Connect {
-            server: target.shown(),
-            source,
-        })?;
+pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Mysql), Error> {
+    let stream = target.endpoint.connect(&target.shown()).await?;
     let mut handshake = Handshake::greet(stream).await?;
     drop(permit);
     handshake.secure(target).await?;
     handshake.authenticate(target).await?;
-    handshake.expect_silence("behind the login")?;
-    Ok(LoggedIn {
-        stream: handshake.stream,
-        greeting: handshake.greeting,
-        capabilities: handshake.capabilities,
-    })
-}
-
-/// Receives the server's next message.
-pub(super) async fn next_message(
-    stream: &mut Stream,
-    gatherer: &mut Gatherer,
-) -> Result<Message, Error> {
-    loop {
-        if let Some(message) = gatherer.take_message()? {
-            return Ok(message);
-        }
-        receive(stream, gatherer).await?;
-    }
-}
-
-/// Waits for more bytes.
-async fn receive(stream: &mut Stream, gatherer: &mut Gatherer) -> Result<(), Error> {
-    let received = stream.receive(|bytes| {
-        gatherer.push(bytes);
-        None::<()>
-    });
-    received.await.map(|_| ()).map_err(Error::Lost)
+    handshake.expect_no_more("after the login")?;
+    let protocol = Mysql::new(handshake.greeting, handshake.capabilities);
+    Ok((handshake.stream, protocol))
 }
 
 /// A connection during its handshake.
@@ -86,12 +49,12 @@ impl Handshake {
             if !may_be_mysql(gatherer.pending()) {
                 return Err(not_mysql(gatherer.pending()).into());
             }
-            if let Some(message) = gatherer.take_message()? {
+            if let Some(message) = gatherer.take_message::<Message>()? {
                 break message;
             }
-            receive(&mut stream, &mut gatherer).await?;
+            stream.gather(&mut gatherer).await?;
         };
-        let greeting = Greeting::parse(&message.payload)?.map_err(Error::Login)?;
+        let greeting = Greeting::parse(&message.payload)?.map_err(login_refused)?;
         Ok(Self {
             stream,
             gatherer,
@@ -102,7 +65,7 @@ impl Handshake {
     }
 
     /// Checks that no more bytes have arrived: it is the client's turn.
-    fn expect_silence(&self, place: &'static str) -> Result<(), ProtocolError> {
+    fn expect_no_more(&self, place: &'static str) -> Result<(), ProtocolError> {
         match self.gatherer.pending() {
             [] => Ok(()),
             [first, ..] => Err(ProtocolError::Unexpected {
@@ -114,23 +77,15 @@ impl Handshake {
 
     /// Starts TLS if the user wants it and the server supports it.
     async fn secure(&mut self, target: &Target) -> Result<(), Error> {
-        let failed = |why| Error::Tls {
-            server: target.shown(),
-            why,
-        };
-        let Some((config, name)) = &target.tls else {
+        let endpoint = &target.endpoint;
+        if !endpoint.wants_tls() {
             return Ok(());
-        };
+        }
         if !self.greeting.offers_tls() {
-            return match target.tls_mode {
-                TlsMode::Disable | TlsMode::Preferred => Ok(()),
-                TlsMode::Required | TlsMode::VerifyCa | TlsMode::VerifyFull => {
-                    Err(failed(TlsFailure::NotOffered))
-                }
-            };
+            return endpoint.without_tls(&target.shown());
         }
         // Clear text must not be taken for something that TLS protected.
-        self.expect_silence("between the greeting and TLS")?;
+        self.expect_no_more("between the greeting and TLS")?;
         let mut out = Vec::new();
         let login = Login {
             tls: true,
@@ -138,10 +93,7 @@ impl Handshake {
         };
         self.sequence = login.tls_request(&mut out, self.sequence, &self.greeting);
         self.stream.write_all(&out).await.map_err(Error::Lost)?;
-        self.stream
-            .start_tls(config.clone(), name.clone())
-            .await
-            .map_err(|error| failed(error.into()))
+        endpoint.start_tls(&mut self.stream, &target.shown()).await
     }
 
     async fn authenticate(&mut self, target: &Target) -> Result<(), Error> {
@@ -162,7 +114,7 @@ impl Handshake {
         loop {
             match self.next().await? {
                 Next::Ready => return Ok(()),
-                Next::Refused(error) => return Err(Error::Login(error)),
+                Next::Refused(error) => return Err(login_refused(error)),
                 Next::Switch {
                     plugin: wanted,
                     scramble: nonce,
@@ -178,9 +130,9 @@ impl Handshake {
                 Next::More(data) if plugin == CACHING_SHA2 => match data.as_slice() {
                     [FAST_PATH_OK] => {}
                     [FULL_PATH] => self.send_password(target, &plugin, &scramble).await?,
-                    _ => return Err(out_of_place()),
+                    _ => return Err(out_of_turn()),
                 },
-                Next::More(_) => return Err(out_of_place()),
+                Next::More(_) => return Err(out_of_turn()),
             }
         }
     }
@@ -203,11 +155,7 @@ impl Handshake {
         plugin: &str,
         scramble: &[u8],
     ) -> Result<(), Error> {
-        let channel = Channel {
-            is_unix: self.stream.is_unix(),
-            has_tls: self.stream.tls_description().is_some(),
-            is_verified: target.tls_mode.verifies(),
-        };
+        let channel = target.endpoint.channel(&self.stream);
         let delivery = target.permissions.delivery(plugin, channel);
         let delivery = delivery.map_err(|why| Error::Withheld {
             server: target.shown(),
@@ -217,7 +165,7 @@ impl Handshake {
         let payload = match delivery {
             Delivery::Clear => auth::clear(password),
             Delivery::Encrypted(key) => auth::encrypt_password(password, scramble, key)?,
-            Delivery::EncryptedWithTheServersKey => {
+            Delivery::EncryptedWithOfferedKey => {
                 let key = self.request_public_key(plugin).await?;
                 auth::encrypt_password(password, scramble, &key)?
             }
@@ -233,13 +181,13 @@ impl Handshake {
         self.send(&[request]).await?;
         match self.next().await? {
             Next::More(key) => Ok(key),
-            Next::Refused(error) => Err(Error::Login(error)),
-            Next::Ready | Next::Switch { .. } => Err(out_of_place()),
+            Next::Refused(error) => Err(login_refused(error)),
+            Next::Ready | Next::Switch { .. } => Err(out_of_turn()),
         }
     }
 
     async fn next(&mut self) -> Result<Next, Error> {
-        let message = next_message(&mut self.stream, &mut self.gatherer).await?;
+        let message: Message = self.stream.next_message(&mut self.gatherer).await?;
         self.sequence = message.sequence.wrapping_add(1);
         Ok(Next::parse(&message.payload)?)
     }
@@ -253,6 +201,10 @@ impl Handshake {
     }
 }
 
+fn login_refused(error: ServerError) -> Error {
+    Error::Login(refusal(Box::new(error)))
+}
+
 fn login(target: &Target) -> Login<'_> {
     Login {
         user: &target.user,
@@ -261,8 +213,6 @@ fn login(target: &Target) -> Login<'_> {
     }
 }
 
-fn out_of_place() -> Error {
-    Error::Protocol(ProtocolError::Auth(
-        "the server answered out of turn".to_owned(),
-    ))
+fn out_of_turn() -> Error {
+    ProtocolError::OutOfTurn.into()
 }

@@ -1,19 +1,24 @@
 //! MySQL and MariaDB over the network.
 
-mod connection;
 mod dialect;
 mod error;
 mod login;
 mod password;
-mod session;
+mod protocol;
 mod target;
+mod text;
 
-pub use connection::Connection;
 pub use dialect::DIALECT;
-pub use error::{Error, refusal_remedy};
-pub use password::Withheld;
-pub use session::{Connector, MysqlSession};
+pub use error::refusal_remedy;
+pub use protocol::{Connection, Mysql, Statement};
 pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
 
+pub use crate::channel::Withheld;
+pub use crate::error::Error;
 pub use crate::statement_protocol::StatementProtocol;
 pub use crate::tls::{ServerPublicKey, TlsFailure, TlsMode, TlsOptions};
+
+/// Opens connections to one server.
+pub type Connector = crate::session::Connector<Mysql>;
+/// A virtual user's connection.
+pub type MysqlSession = crate::session::NetworkSession<Mysql>;

@@ -6,9 +6,9 @@
 //! verified certificate), or if the user set the option that allows it. MySQL's own client is
 //! less strict in one point: it sends the password over unverified TLS.
 
-use wire::mysql::auth::{CACHING_SHA2, CLEAR, SHA256};
+use wire::mysql::auth::{CACHING_SHA2, CLEAR};
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Withheld};
 use crate::tls::{ServerPublicKey, TlsOptions};
 
 /// What the user has explicitly allowed.
@@ -53,7 +53,7 @@ impl Permissions {
             _ if takes_clear && (trusted || accepts_any_key) => Ok(Delivery::Clear),
             _ if takes_clear => Err(Withheld::Unverified),
             ServerPublicKey::Known(pem) => Ok(Delivery::Encrypted(pem)),
-            _ if trusted || accepts_any_key => Ok(Delivery::EncryptedWithTheServersKey),
+            _ if trusted || accepts_any_key => Ok(Delivery::EncryptedWithOfferedKey),
             _ => Err(Withheld::NoKey),
         }
     }
@@ -67,45 +67,13 @@ pub(super) enum Delivery<'a> {
     /// Encrypted with this key (PEM).
     Encrypted(&'a [u8]),
     /// Encrypted with the key that the server sends on request.
-    EncryptedWithTheServersKey,
-}
-
-/// Why the server does not get the password.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Withheld {
-    /// The server requires it in clear text.
-    #[error("the server requires the password in clear text ({CLEAR}), but it was not verified")]
-    Cleartext,
-    /// The connection has TLS, but the certificate was not verified.
-    #[error(
-        "the server requires the password itself ({CACHING_SHA2} or {SHA256}), but its TLS certificate was not verified"
-    )]
-    Unverified,
-    /// The connection has no TLS, and the server's key is not known.
-    #[error(
-        "the server requires the password encrypted with its RSA public key ({CACHING_SHA2} or {SHA256}), but that key is not known"
-    )]
-    NoKey,
-}
-
-impl Withheld {
-    pub(super) fn remedy(self) -> &'static str {
-        match self {
-            Self::Cleartext => {
-                "verify the server (--tls-ca FILE, or --tls-mode verify-full) or connect over its Unix socket; --enable-cleartext-plugin sends the password without verification"
-            }
-            Self::Unverified => {
-                "verify the server (--tls-ca FILE, or --tls-mode verify-full) or connect over its Unix socket; --get-server-public-key sends the password without verification (MySQL also asks for it if the account does not exist)"
-            }
-            Self::NoKey => {
-                "name the file of that key (--server-public-key-path FILE), verify the server with TLS (--tls-ca FILE), or connect over its Unix socket; --get-server-public-key accepts any key (MySQL also asks for the password if the account does not exist)"
-            }
-        }
-    }
+    EncryptedWithOfferedKey,
 }
 
 #[cfg(test)]
 mod tests {
+    use wire::mysql::auth::SHA256;
+
     use super::*;
 
     const UNIX: Channel = channel(true, false, false);
@@ -147,7 +115,7 @@ mod tests {
         assert_eq!(none.delivery(CLEAR, UNIX), Ok(Delivery::Clear));
         assert_eq!(none.delivery(CACHING_SHA2, UNIX), Ok(Delivery::Clear));
         let of_sha256 = none.delivery(SHA256, UNIX);
-        assert_eq!(of_sha256, Ok(Delivery::EncryptedWithTheServersKey));
+        assert_eq!(of_sha256, Ok(Delivery::EncryptedWithOfferedKey));
     }
 
     #[test]
@@ -163,7 +131,7 @@ mod tests {
             }
         }
         for plugin in [CACHING_SHA2, SHA256] {
-            let servers = Ok(Delivery::EncryptedWithTheServersKey);
+            let servers = Ok(Delivery::EncryptedWithOfferedKey);
             assert_eq!(accepted.delivery(plugin, OPEN), servers);
             assert_eq!(accepted.delivery(plugin, UNVERIFIED), Ok(Delivery::Clear));
             assert_eq!(

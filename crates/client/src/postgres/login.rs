@@ -1,42 +1,36 @@
 //! From a socket to an open connection: TLS, startup, authentication.
 
-use wire::postgres::ProtocolError;
-use wire::postgres::certificate;
+use std::ops::RangeInclusive;
+
+use wire::ProtocolError;
+use wire::gather::Gatherer;
 use wire::postgres::login::{
     self, Authentication, Next, TLS_ACCEPTED, TLS_REFUSED, may_be_postgres, not_postgres,
 };
-use wire::postgres::message::{Gatherer, HEADER_BYTES, Message};
+use wire::postgres::message::HEADER_BYTES;
 use wire::postgres::scram::{ChannelBinding, SCRAM_SHA_256_PLUS, Scram};
+use wire::postgres::{certificate, unexpected};
 
-use super::error::{Error, MAJORS, Withheld};
+use super::error::refusal;
+use super::protocol::Postgres;
 use super::target::{ChannelBindingMode, Target};
-use crate::channel::Channel;
+use crate::channel::Withheld;
+use crate::error::Error;
 use crate::net::Stream;
 use crate::reactor::Permit;
-use crate::tls::{TlsFailure, TlsMode};
+
+/// The major versions that dyno supports.
+const MAJORS: RangeInclusive<u32> = 13..=18;
 
 /// Longest message of the login that is accepted.
 const LOGIN_LIMIT_BYTES: usize = 1 << 20;
 /// Random bytes of a nonce, as libpq's.
 const NONCE_BYTES: usize = 18;
 
-/// What a login leaves.
-pub(super) struct LoggedIn {
-    pub(super) stream: Stream,
-    pub(super) server_version: String,
-    pub(super) backend_pid: u32,
-}
-
 /// Connects and logs in. The permit is returned as soon as the server answers.
-pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, Error> {
-    let stream = Stream::connect(&target.address)
-        .await
-        .map_err(|source| Error::Connect {
-            server: target.shown(),
-            source,
-        })?;
+pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Postgres), Error> {
     let mut login = Login {
-        stream,
+        stream: target.endpoint.connect(&target.shown()).await?,
         gatherer: Gatherer::new(LOGIN_LIMIT_BYTES),
         target,
     };
@@ -47,29 +41,7 @@ pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, 
     login.wait_until_ready().await
 }
 
-/// The next whole message of the server.
-pub(super) async fn next_message(
-    stream: &mut Stream,
-    gatherer: &mut Gatherer,
-) -> Result<Message, Error> {
-    loop {
-        if let Some(message) = gatherer.take_message()? {
-            return Ok(message);
-        }
-        receive(stream, gatherer).await?;
-    }
-}
-
-/// Waits for more bytes.
-async fn receive(stream: &mut Stream, gatherer: &mut Gatherer) -> Result<(), Error> {
-    let received = stream.receive(|bytes| {
-        gatherer.push(bytes);
-        None::<()>
-    });
-    received.await.map(|_| ()).map_err(Error::Lost)
-}
-
-/// A connection on its way to being open.
+/// A connection during its login.
 struct Login<'a> {
     stream: Stream,
     gatherer: Gatherer,
@@ -77,38 +49,28 @@ struct Login<'a> {
 }
 
 impl Login<'_> {
-    /// Goes on under TLS, as far as the user wants it and the server has it.
+    /// Starts TLS if the user wants it and the server supports it.
     async fn secure(&mut self) -> Result<(), Error> {
-        let Some((config, name)) = &self.target.tls else {
+        let endpoint = &self.target.endpoint;
+        if !endpoint.wants_tls() {
             return Ok(());
-        };
-        let failed = |why| Error::Tls {
-            server: self.target.shown(),
-            why,
-        };
+        }
         let mut out = Vec::new();
         login::request_tls(&mut out);
-        self.stream.write_all(&out).await.map_err(Error::Lost)?;
-        receive(&mut self.stream, &mut self.gatherer).await?;
-        // The answer is one byte. What follows it in clear must not pass for something
+        self.send(&out).await?;
+        self.stream.gather(&mut self.gatherer).await?;
+        // The answer is one byte. Clear text that follows it must not be taken for something
         // that TLS protected.
         let answer = match *self.gatherer.pending() {
             [answer @ (TLS_ACCEPTED | TLS_REFUSED)] => answer,
             ref other => return Err(not_postgres(other).into()),
         };
         self.gatherer.take_byte();
-        if answer == TLS_REFUSED {
-            return match self.target.tls_mode {
-                TlsMode::Disable | TlsMode::Preferred => Ok(()),
-                TlsMode::Required | TlsMode::VerifyCa | TlsMode::VerifyFull => {
-                    Err(failed(TlsFailure::NotOffered))
-                }
-            };
+        let server = self.target.shown();
+        match answer {
+            TLS_REFUSED => endpoint.without_tls(&server),
+            _ => endpoint.start_tls(&mut self.stream, &server).await,
         }
-        self.stream
-            .start_tls(config.clone(), name.clone())
-            .await
-            .map_err(|error| failed(error.into()))
     }
 
     /// Sends the startup message and waits until the server turns out to be PostgreSQL.
@@ -125,7 +87,7 @@ impl Login<'_> {
         login::start(&mut out, &parameters);
         self.send(&out).await?;
         while self.gatherer.pending().len() < HEADER_BYTES {
-            receive(&mut self.stream, &mut self.gatherer).await?;
+            self.stream.gather(&mut self.gatherer).await?;
             if !may_be_postgres(self.gatherer.pending()) {
                 return Err(not_postgres(self.gatherer.pending()).into());
             }
@@ -141,7 +103,7 @@ impl Login<'_> {
         loop {
             let request = match self.next().await? {
                 Next::Authentication(request) => request,
-                Next::Refused(error) => return Err(Error::Login(error)),
+                Next::Refused(error) => return Err(Error::Login(refusal(error))),
                 Next::Parameter { .. } | Next::Other => continue,
                 Next::Backend { .. } | Next::Ready => return Err(out_of_turn()),
             };
@@ -171,11 +133,7 @@ impl Login<'_> {
 
     /// Sends the password itself, if the server may have it.
     async fn send_cleartext(&mut self) -> Result<(), Error> {
-        let channel = Channel {
-            is_unix: self.stream.is_unix(),
-            has_tls: self.stream.tls_description().is_some(),
-            is_verified: self.target.tls_mode.verifies(),
-        };
+        let channel = self.target.endpoint.channel(&self.stream);
         if !channel.is_trusted() && !self.target.sends_cleartext {
             return Err(self.withheld(Withheld::Cleartext));
         }
@@ -200,7 +158,7 @@ impl Login<'_> {
         let mechanism = binding.mechanism();
         if !mechanisms.iter().any(|offered| offered == mechanism) {
             let offered = format!("SASL ({})", mechanisms.join(", "));
-            return Err(ProtocolError::UnknownMethod(offered).into());
+            return Err(login::unsupported(offered).into());
         }
         let password = self.password()?.to_owned();
         let scram = Scram::new(&nonce()?, binding);
@@ -241,7 +199,7 @@ impl Login<'_> {
         loop {
             match self.next().await? {
                 Next::Authentication(request) => return Ok(request),
-                Next::Refused(error) => return Err(Error::Login(error)),
+                Next::Refused(error) => return Err(Error::Login(refusal(error))),
                 Next::Other => {}
                 _ => return Err(out_of_turn()),
             }
@@ -249,7 +207,7 @@ impl Login<'_> {
     }
 
     /// Reads what the server says of itself.
-    async fn wait_until_ready(mut self) -> Result<LoggedIn, Error> {
+    async fn wait_until_ready(mut self) -> Result<(Stream, Postgres), Error> {
         let mut server_version = String::new();
         let mut backend_pid = 0;
         loop {
@@ -260,28 +218,20 @@ impl Login<'_> {
                 }
                 Next::Parameter { .. } | Next::Other => {}
                 Next::Backend { pid } => backend_pid = pid,
-                Next::Refused(error) => return Err(Error::Login(error)),
+                Next::Refused(error) => return Err(Error::Login(refusal(error))),
                 Next::Authentication(_) => return Err(out_of_turn()),
             }
         }
         if let [kind, ..] = *self.gatherer.pending() {
-            return Err(ProtocolError::unexpected(kind, "behind the login").into());
+            return Err(unexpected(kind, "after the login").into());
         }
         check_version(self.target, &server_version)?;
-        Ok(LoggedIn {
-            stream: self.stream,
-            server_version,
-            backend_pid,
-        })
+        Ok((self.stream, Postgres::new(server_version, backend_pid)))
     }
 
     async fn next(&mut self) -> Result<Next, Error> {
-        loop {
-            if let Some(message) = self.gatherer.take_message()? {
-                return Ok(Next::parse(&message)?);
-            }
-            receive(&mut self.stream, &mut self.gatherer).await?;
-        }
+        let message = self.stream.next_message(&mut self.gatherer).await?;
+        Ok(Next::parse(&message)?)
     }
 
     async fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -312,7 +262,8 @@ fn check_version(target: &Target, version: &str) -> Result<(), Error> {
         Ok(major) if MAJORS.contains(&major) => Ok(()),
         _ => Err(Error::Unsupported {
             server: target.shown(),
-            version: version.to_owned(),
+            version: format!("PostgreSQL {version}"),
+            supported: format!("PostgreSQL {} to {}", MAJORS.start(), MAJORS.end()),
         }),
     }
 }
@@ -327,5 +278,5 @@ pub(super) fn nonce() -> Result<String, Error> {
 }
 
 fn out_of_turn() -> Error {
-    ProtocolError::Authentication("the server answered out of turn".to_owned()).into()
+    ProtocolError::OutOfTurn.into()
 }

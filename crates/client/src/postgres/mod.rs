@@ -1,17 +1,24 @@
 //! PostgreSQL over the network.
 
-mod connection;
 mod dialect;
 mod error;
 mod login;
 mod parameters;
 mod passfile;
 mod password;
-mod session;
+mod protocol;
 mod target;
+mod text;
 
-pub use connection::Connection;
 pub use dialect::DIALECT;
-pub use error::{Error, Withheld, refusal_remedy};
-pub use session::{Connector, PostgresSession};
+pub use error::refusal_remedy;
+pub use protocol::{Connection, Postgres};
 pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
+
+pub use crate::channel::Withheld;
+pub use crate::error::Error;
+
+/// Opens connections to one server.
+pub type Connector = crate::session::Connector<Postgres>;
+/// A virtual user's connection.
+pub type PostgresSession = crate::session::NetworkSession<Postgres>;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode_str;
 
+use crate::endpoint::RESERVED;
+
 /// The parameters that dyno knows, and the environment variables that stand for them.
 const KNOWN: [(&str, &str); 14] = [
     ("application_name", "PGAPPNAME"),
@@ -47,7 +49,7 @@ impl Parameters {
         let (main, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = main.split_once('/').unwrap_or((main, ""));
         if rest.contains('#') || database.contains('@') {
-            return Err("the URL has a '#', or an '@' after its host; in a password or a name write # as %23, @ as %40, / as %2F, ? as %3F, % as %25".to_owned());
+            return Err(RESERVED.to_owned());
         }
         let (account, place) = authority.rsplit_once('@').unwrap_or(("", authority));
         let (user, password) = account.split_once(':').unwrap_or((account, ""));

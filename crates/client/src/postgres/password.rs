@@ -2,9 +2,9 @@
 
 use wire::postgres::scram;
 
-use super::connection::Connection;
-use super::error::Error;
 use super::login::nonce;
+use super::protocol::Connection;
+use crate::error::Error;
 
 impl Connection {
     /// Sets a role's password; an empty one locks the role out. Only what the server stores of

@@ -1,16 +1,17 @@
-//! Which server, as whom: `postgres://user:password@host:port/database?name=value`.
+//! A server and an account: `postgres://user:password@host:port/database?name=value`.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use rustls::pki_types::ServerName;
 
 use super::parameters::Parameters;
 use super::passfile;
+use crate::endpoint::Endpoint;
+use crate::error::NoPassword;
 use crate::net::Address;
 use crate::tls::{TlsMode, TlsOptions};
+
+pub use crate::endpoint::TargetError;
 
 /// The schemes of a URL that names a server; both mean the same.
 pub const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
@@ -24,19 +25,13 @@ const SOCKET_DIRECTORIES: [&str; 3] = ["/run/postgresql", "/var/run/postgresql",
 /// A server and an account. Its `Debug` and [`Target::shown`] hide the password.
 #[derive(Clone)]
 pub struct Target {
-    /// Where the server listens.
-    pub(super) address: Address,
-    /// The host as the user wrote it, or the directory of the Unix socket.
-    host: String,
-    port: u16,
+    pub(super) endpoint: Endpoint,
     /// The account.
     pub user: String,
     /// Or why there is none.
     pub(super) password: Result<String, NoPassword>,
     /// The database that holds the tables.
     pub database: String,
-    pub(super) tls_mode: TlsMode,
-    pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
     pub(super) channel_binding: ChannelBindingMode,
     /// Whether a server that was not verified may have the password in clear.
     pub(super) sends_cleartext: bool,
@@ -45,44 +40,12 @@ pub struct Target {
     pub(super) application_name: String,
 }
 
-/// Why there is no password.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoPassword {
-    /// Nobody gave one.
-    #[error("none was given")]
-    NotGiven,
-    /// There is a password file, but it is not used.
-    #[error("none was given, and the password file is ignored: {0}")]
-    PassFile(String),
-}
-
 /// Whether SCRAM must be bound to the TLS connection (libpq's `channel_binding`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChannelBindingMode {
     Disable,
     Prefer,
     Require,
-}
-
-/// A URL or an option that names no server.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TargetError {
-    /// The text is not of the form.
-    #[error(
-        "{0}; a server is named like postgres://user@host:5432/sbtest or postgres://user@/sbtest?host=/run/postgresql"
-    )]
-    Url(String),
-    /// The name has no address.
-    #[error("the host {host:?} was not found: {why}; check the name, or write the address")]
-    Host {
-        /// As written.
-        host: String,
-        /// The system's words.
-        why: String,
-    },
-    /// TLS options that do not work.
-    #[error("TLS: {0}")]
-    Tls(String),
 }
 
 impl fmt::Debug for Target {
@@ -119,27 +82,24 @@ impl Target {
         tls: &TlsOptions,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, TargetError> {
-        let mut parameters = Parameters::from_url(url).map_err(TargetError::Url)?;
+        let mut parameters = Parameters::from_url(url).map_err(malformed)?;
         if let Some(password) = password {
             parameters.add("password", password);
         }
-        parameters
-            .add_service(environment)
-            .map_err(TargetError::Url)?;
+        parameters.add_service(environment).map_err(malformed)?;
         parameters.add_environment(environment);
         let port = match parameters.get("port") {
             None => DEFAULT_PORT,
             Some(text) => match text.parse() {
                 Ok(port @ 1..) => port,
-                _ => return Err(TargetError::Url(format!("{text:?} is not a port"))),
+                _ => return Err(malformed(format!("{text:?} is not a port"))),
             },
         };
         let host = match parameters.get("host") {
             Some(host) => host.to_owned(),
             None => default_host(port),
         };
-        let address = address(&host, port)?;
-        let (tls_mode, tls) = tls_of(&parameters, &address, &host, tls)?;
+        let tls = merged(&parameters, tls)?;
         let text = |name| parameters.get(name).map(str::to_owned);
         let user = text("user").unwrap_or_else(|| default_user.to_owned());
         let database = text("dbname").unwrap_or_else(|| DEFAULT_DATABASE.to_owned());
@@ -152,16 +112,17 @@ impl Target {
         Ok(Self {
             password: password_of(&parameters, login, environment),
             channel_binding: channel_binding(&parameters)?,
-            sends_cleartext: tls.sends_cleartext,
+            sends_cleartext: tls.cleartext_plugin,
             options: text("options"),
             application_name: text("application_name").unwrap_or_else(|| "dyno".to_owned()),
-            tls: tls.config,
-            address,
-            host,
-            port,
+            // A host that is a path is the directory of the Unix socket. The server offers no TLS
+            // there, and libpq ignores its sslmode, too.
+            endpoint: {
+                let socket = host.starts_with('/').then(|| socket(&host, port));
+                Endpoint::new(host, port, socket, false, &tls)?
+            },
             user,
             database,
-            tls_mode,
         })
     }
 
@@ -174,31 +135,22 @@ impl Target {
         }
     }
 
-    /// The addresses that its host has; none for a Unix socket, which is on this host.
+    /// The host's addresses; none for a Unix socket, which is on this host.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
-        match &self.address {
-            Address::Unix(_) => &[],
-            Address::Tcp(addresses) => addresses,
-        }
+        self.endpoint.addresses()
     }
 
     /// The server and account, without the password.
     #[must_use]
     pub fn shown(&self) -> String {
-        let Self {
-            user,
-            host,
-            port,
-            database,
-            ..
-        } = self;
-        match &self.address {
+        let (user, database) = (&self.user, &self.database);
+        let Endpoint { host, port, .. } = &self.endpoint;
+        match &self.endpoint.address {
             Address::Unix(_) => format!("postgres://{user}@/{database}?host={host}&port={port}"),
-            Address::Tcp(_) if host.contains(':') => {
-                format!("postgres://{user}@[{host}]:{port}/{database}")
+            Address::Tcp(_) => {
+                format!("postgres://{user}@{}/{database}", self.endpoint.authority())
             }
-            Address::Tcp(_) => format!("postgres://{user}@{host}:{port}/{database}"),
         }
     }
 }
@@ -213,17 +165,6 @@ fn default_host(port: u16) -> String {
 
 fn socket(directory: &str, port: u16) -> PathBuf {
     Path::new(directory).join(format!(".s.PGSQL.{port}"))
-}
-
-/// A host that is a path is the directory of the Unix socket.
-fn address(host: &str, port: u16) -> Result<Address, TargetError> {
-    if host.starts_with('/') {
-        return Ok(Address::Unix(socket(host, port)));
-    }
-    Address::resolve(host, port).map_err(|why| TargetError::Host {
-        host: host.to_owned(),
-        why,
-    })
 }
 
 /// libpq looks the usual sockets up as `localhost`.
@@ -251,43 +192,13 @@ fn password_of(
     }
 }
 
-/// TLS as the options and the parameters ask for it; the options come first.
-struct Tls {
-    config: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
-    sends_cleartext: bool,
-}
-
-fn tls_of(
-    parameters: &Parameters,
-    address: &Address,
-    host: &str,
-    options: &TlsOptions,
-) -> Result<(TlsMode, Tls), TargetError> {
-    let options = merged(parameters, options)?;
-    options.check().map_err(TargetError::Tls)?;
-    let mode = match address {
-        // The server offers no TLS there, and libpq ignores its sslmode, too.
-        Address::Unix(_) => TlsMode::Disable,
-        Address::Tcp(_) => options.mode(),
-    };
-    let config = (mode != TlsMode::Disable)
-        .then(|| {
-            let name = ServerName::try_from(host.to_owned())
-                .map_err(|_| format!("{host:?} can be in no certificate"))?;
-            Ok((options.client_config()?, name))
-        })
-        .transpose()
-        .map_err(TargetError::Tls)?;
-    let sends_cleartext = options.cleartext_plugin;
-    Ok((
-        mode,
-        Tls {
-            config,
-            sends_cleartext,
-        },
+fn malformed(why: String) -> TargetError {
+    TargetError::Url(format!(
+        "{why}; a server is named like postgres://user@host:5432/sbtest or postgres://user@/sbtest?host=/run/postgresql"
     ))
 }
 
+/// TLS as the options and the parameters request it; the options take precedence.
 fn merged(parameters: &Parameters, options: &TlsOptions) -> Result<TlsOptions, TargetError> {
     let ca = parameters.path("sslrootcert");
     let means_system = ca.as_deref() == Some(Path::new("system"));
@@ -302,7 +213,7 @@ fn merged(parameters: &Parameters, options: &TlsOptions) -> Result<TlsOptions, T
         Some("verify-ca") => Some(TlsMode::VerifyCa),
         Some("verify-full") => Some(TlsMode::VerifyFull),
         Some(other) => {
-            return Err(TargetError::Url(format!(
+            return Err(malformed(format!(
                 "sslmode {other:?} is unknown; known are disable, allow, prefer, require, verify-ca and verify-full"
             )));
         }
@@ -322,7 +233,7 @@ fn channel_binding(parameters: &Parameters) -> Result<ChannelBindingMode, Target
         None | Some("prefer") => Ok(ChannelBindingMode::Prefer),
         Some("disable") => Ok(ChannelBindingMode::Disable),
         Some("require") => Ok(ChannelBindingMode::Require),
-        Some(other) => Err(TargetError::Url(format!(
+        Some(other) => Err(malformed(format!(
             "channel_binding {other:?} is unknown; known are disable, prefer and require"
         ))),
     }
@@ -340,7 +251,7 @@ mod tests {
     fn what_is_left_out_has_defaults() {
         let target = parse("postgres://127.0.0.1").unwrap();
         assert_eq!(target.shown(), "postgres://me@127.0.0.1:5432/sbtest");
-        assert_eq!(target.tls_mode, TlsMode::Preferred);
+        assert_eq!(target.endpoint.tls_mode, TlsMode::Preferred);
         assert_eq!(target.password, Err(NoPassword::NotGiven));
     }
 
@@ -358,9 +269,12 @@ mod tests {
             "postgres://u@%2Frun%2Fx:7/d",
         ] {
             let target = parse(url).unwrap();
-            assert_eq!(target.address, Address::Unix("/run/x/.s.PGSQL.7".into()));
+            assert_eq!(
+                target.endpoint.address,
+                Address::Unix("/run/x/.s.PGSQL.7".into())
+            );
             assert_eq!(target.shown(), "postgres://u@/d?host=/run/x&port=7");
-            assert_eq!(target.tls_mode, TlsMode::Disable);
+            assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
         }
     }
 
@@ -384,14 +298,14 @@ mod tests {
         let target = parse("postgres://", None).unwrap();
         assert_eq!(target.shown(), "postgres://u@127.0.0.1:7/d");
         assert_eq!(target.password.as_deref(), Ok("p"));
-        assert_eq!(target.tls_mode, TlsMode::Required);
+        assert_eq!(target.endpoint.tls_mode, TlsMode::Required);
         assert_eq!(target.application_name, "a");
         assert_eq!(target.options.as_deref(), Some("-c x=y"));
         let url = "postgres://x:y@[::1]:9/z?sslmode=disable";
         let target = parse(url, Some("not this")).unwrap();
         assert_eq!(target.shown(), "postgres://x@[::1]:9/z");
         assert_eq!(target.password.as_deref(), Ok("y"));
-        assert_eq!(target.tls_mode, TlsMode::Disable);
+        assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
         let given = parse("postgres://", Some("given")).unwrap();
         assert_eq!(given.password.as_deref(), Ok("given"));
     }
@@ -418,7 +332,11 @@ mod tests {
         };
         let url = "postgres://127.0.0.1/d?sslmode=require";
         let target = Target::parse_with(url, None, "me", &disable, &|_| None).unwrap();
-        assert_eq!(target.tls_mode, TlsMode::Disable, "an option comes first");
+        assert_eq!(
+            target.endpoint.tls_mode,
+            TlsMode::Disable,
+            "an option comes first"
+        );
     }
 
     #[test]

@@ -36,10 +36,10 @@ const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
 const WALL_CLOCK: Token = Token(usize::MAX - 2);
 const EVENTS_AT_ONCE: usize = 1024;
-/// How many tasks may be waiting for a server's greeting. A server's queue of connections
-/// that it has not accepted is short (MariaDB: 50 and more), and the kernel drops what
-/// arrives at a full one: the client would wait for a greeting that never comes.
-const KNOCKING_AT_ONCE: usize = 32;
+/// How many tasks may wait for a server's first bytes. A server's accept queue is short (MariaDB:
+/// 50 and more), and the kernel drops what arrives when it is full: the client would wait for a
+/// greeting that never comes.
+const GREETINGS_AT_ONCE: usize = 32;
 /// All connections of a thread share one buffer, so an idle one costs no memory.
 const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
 
@@ -62,7 +62,7 @@ struct Inner {
     /// Set once a socket's arrivals are stamped.
     wall_clock: OnceCell<WallClock>,
     /// Tasks that wait for a server's greeting.
-    knocking: Semaphore,
+    awaiting_greeting: Semaphore,
     tasks: RefCell<Slab<Task>>,
     /// Tasks that this thread has woken.
     woken: RefCell<Vec<usize>>,
@@ -75,8 +75,8 @@ struct Inner {
 }
 
 /// Waits for permission to wait for a server's greeting.
-pub(crate) fn permit_to_knock() -> impl Future<Output = Permit> {
-    Inner::current().knocking.acquire()
+pub(crate) fn permit_to_connect() -> impl Future<Output = Permit> {
+    Inner::current().awaiting_greeting.acquire()
 }
 
 /// Wakes every task of a loop from any thread: as a [`Waker`], or by its own method.
@@ -115,7 +115,7 @@ impl Reactor {
                 sources: RefCell::default(),
                 timers,
                 wall_clock: OnceCell::new(),
-                knocking: Semaphore::new(KNOCKING_AT_ONCE),
+                awaiting_greeting: Semaphore::new(GREETINGS_AT_ONCE),
                 tasks: RefCell::default(),
                 woken: RefCell::default(),
                 deferred: RefCell::default(),

@@ -10,7 +10,7 @@ use client::postgres::{Connection, Error, Target};
 use client::tls::{TlsMode, TlsOptions};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use wire::postgres::ProtocolError;
+use wire::ProtocolError;
 use wire::postgres::message;
 
 use super::logins::openssl;
@@ -117,10 +117,10 @@ fn another_protocol_is_named_by_its_first_bytes() {
                 wait_for_end(stream);
             });
             let error = peer.refusal(PATIENCE, &tls(mode));
-            let Error::Protocol(ProtocolError::NotPostgres(text)) = &error else {
+            let Error::Protocol(ProtocolError::OtherProtocol { first_bytes, .. }) = &error else {
                 panic!("{mode:?}: {error}")
             };
-            assert_eq!(text.as_bytes()[..4], first[..4]);
+            assert_eq!(first_bytes.as_bytes()[..4], first[..4]);
             assert_told(&error, &["host and port"]);
         }
     }
@@ -135,7 +135,7 @@ fn a_peer_that_says_nothing_is_given_up() {
             matches!(error, Error::Timeout { limit: SHORT, .. }),
             "{error}"
         );
-        assert_told(&error, &["localhost", "200ms", "something else"]);
+        assert_told(&error, &["localhost", "200ms", "listens there"]);
     }
 }
 
@@ -170,7 +170,7 @@ fn what_has_no_place_in_a_login_is_refused() {
         (&[MD5, CLEARTEXT], "out of turn"),
         (&[SCRAM, OK], "out of turn"),
         (&[OK, OK], "out of turn"),
-        (&[OK, VERSION, KEY, READY, READY], "behind the login"),
+        (&[OK, VERSION, KEY, READY, READY], "after the login"),
         (&[OK, (b'S', b"server_version\x0012.9\0"), READY], "12.9"),
         (
             &[OK, (b'S', b"server_version\x0019beta1\0"), READY],
@@ -200,7 +200,10 @@ fn a_server_that_does_not_know_the_password_is_refused() {
             wait_for_end(stream);
         });
         let error = peer.refusal(PATIENCE, &open());
-        let is_refused = matches!(error, Error::Protocol(ProtocolError::Authentication(_)));
+        let is_refused = matches!(
+            error,
+            Error::Protocol(ProtocolError::Authentication(_) | ProtocolError::OutOfTurn)
+        );
         assert!(is_refused, "{error}");
     }
 }
@@ -326,7 +329,7 @@ fn nothing_is_taken_in_clear_before_tls() {
             wait_for_end(stream);
         });
         let error = peer.refusal(PATIENCE, &tls(TlsMode::Required));
-        let is_refused = matches!(error, Error::Protocol(ProtocolError::NotPostgres(_)));
+        let is_refused = matches!(error, Error::Protocol(ProtocolError::OtherProtocol { .. }));
         assert!(is_refused, "{error}");
     }
 }

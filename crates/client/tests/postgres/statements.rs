@@ -7,7 +7,6 @@ use client::postgres::{Connection, Connector, PostgresSession};
 use client::statement_protocol::StatementProtocol;
 use client::tls::TlsMode;
 use testkit::{Postgres, PostgresServer};
-use wire::postgres::command::Value;
 use workload::catalog::{Catalog, Class, Label};
 use workload::session::{Connect, Param, Session};
 
@@ -44,17 +43,15 @@ async fn long_statements_and_rows(connection: &mut Connection) {
         assert_eq!(one_value(connection, &sql).await, length.to_string());
         let sql = format!("SELECT repeat('x', {length}) UNION ALL SELECT 'y'");
         assert_eq!(connection.run(&sql).await.unwrap().rows, 2, "{length}");
-        let statement = connection.prepare(&sql).await.unwrap();
-        let done = connection.execute(&statement, [].into_iter(), &sql).await;
+        let mut statement = connection.prepare(&sql).await.unwrap();
+        let done = connection.execute(&mut statement, &[], &sql).await;
         assert_eq!(done.unwrap().rows, 2, "{length} bytes, prepared");
     }
     let sql = "SELECT length($1)::text || $1";
-    let statement = connection.prepare(sql).await.unwrap();
+    let mut statement = connection.prepare(sql).await.unwrap();
     let text = "ü".repeat(5 << 20);
-    let values = [Value::Text(&text)];
-    let done = connection
-        .execute(&statement, values.into_iter(), sql)
-        .await;
+    let values = [Param::Text(&text)];
+    let done = connection.execute(&mut statement, &values, sql).await;
     assert_eq!(done.unwrap().rows, 1);
 }
 
@@ -63,10 +60,10 @@ async fn parameters_of_all_types(connection: &mut Connection) {
         "CREATE TABLE p (a int, b bigint, c smallint, d char(6), e varchar, f text, g numeric)";
     connection.run(create).await.unwrap();
     let sql = "INSERT INTO p VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let insert = connection.prepare(sql).await.unwrap();
+    let mut insert = connection.prepare(sql).await.unwrap();
     // With the numeric all go as text.
     let plain = "INSERT INTO p VALUES ($1, $2, $3, $4, $5, $6)";
-    let binary = connection.prepare(plain).await.unwrap();
+    let mut binary = connection.prepare(plain).await.unwrap();
     let texts = ["", "it's", r"\ ü"];
     let numbers = [
         (i64::from(i32::MIN), i64::MIN, i64::from(i16::MIN)),
@@ -75,18 +72,20 @@ async fn parameters_of_all_types(connection: &mut Connection) {
     ];
     for ((a, b, c), text) in numbers.into_iter().zip(texts) {
         let values = [
-            Value::Int(a),
-            Value::Int(b),
-            Value::Int(c),
-            Value::Text(text),
-            Value::Text(text),
-            Value::Text(text),
-            Value::Int(a),
+            Param::Int(a),
+            Param::Int(b),
+            Param::Int(c),
+            Param::Text(text),
+            Param::Text(text),
+            Param::Text(text),
+            Param::Int(a),
         ];
-        let done = connection.execute(&insert, values.into_iter(), sql).await;
+        let done = connection.execute(&mut insert, &values, sql).await;
         assert_eq!((done.unwrap().affected), 1);
-        let values = values[..6].iter().copied();
-        let done = connection.execute(&binary, values, plain).await.unwrap();
+        let done = connection
+            .execute(&mut binary, &values[..6], plain)
+            .await
+            .unwrap();
         assert_eq!((done.rows, done.affected), (0, 1));
     }
     let rows = connection
@@ -106,28 +105,26 @@ async fn parameters_of_all_types(connection: &mut Connection) {
     }
     assert_eq!(rows.len(), 3);
     // A number that the type cannot hold is the server's to refuse.
-    let values = [i64::MAX, 0, 0].map(Value::Int);
-    let values = values.into_iter().chain([Value::Text(""); 3]);
+    let values = [i64::MAX, 0, 0].map(Param::Int);
+    let values = values.into_iter().chain([Param::Text(""); 3]);
     let values: Vec<_> = values.collect();
-    let refused = connection.execute(&binary, values.into_iter(), plain).await;
+    let refused = connection.execute(&mut binary, &values, plain).await;
     assert_eq!(refused.unwrap_err().sqlstate(), Some("22003"));
-    let too_few = [Value::Int(1)].into_iter();
-    let refused = connection.execute(&binary, too_few, plain).await;
+    let refused = connection
+        .execute(&mut binary, &[Param::Int(1)], plain)
+        .await;
     assert_eq!(refused.unwrap_err().sqlstate(), Some("08P01"));
     // UPDATE counts the rows that it found.
     let sql = "UPDATE p SET a = a WHERE c <= $1";
-    let update = connection.prepare(sql).await.unwrap();
-    let done = connection
-        .execute(&update, [Value::Int(0)].into_iter(), sql)
-        .await;
+    let mut update = connection.prepare(sql).await.unwrap();
+    let done = connection.execute(&mut update, &[Param::Int(0)], sql).await;
     assert_eq!(done.unwrap().affected, 4);
     // A value for each of many parameters.
     let places: Vec<_> = (1..=500).map(|number| format!("${number}")).collect();
     let sql = format!("SELECT * FROM p WHERE a IN ({})", places.join(","));
-    let select = connection.prepare(&sql).await.unwrap();
-    let done = connection
-        .execute(&select, (0..500_u16).map(|id| Value::Int(id.into())), &sql)
-        .await;
+    let mut select = connection.prepare(&sql).await.unwrap();
+    let values: Vec<_> = (0..500).map(Param::Int).collect();
+    let done = connection.execute(&mut select, &values, &sql).await;
     assert_eq!(done.unwrap().rows, 2);
 }
 
@@ -137,8 +134,8 @@ async fn many_rows(connection: &mut Connection) {
     assert_eq!((done.rows, done.affected), (0, 0));
     let sql = "SELECT id, NULL, 'text' FROM n ORDER BY id";
     assert_eq!(connection.run(sql).await.unwrap().rows, 100_000);
-    let statement = connection.prepare(sql).await.unwrap();
-    let done = connection.execute(&statement, [].into_iter(), sql).await;
+    let mut statement = connection.prepare(sql).await.unwrap();
+    let done = connection.execute(&mut statement, &[], sql).await;
     assert_eq!(done.unwrap().rows, 100_000);
     let rows = connection.rows(sql).await.unwrap();
     assert_eq!(rows.len(), 100_000);
@@ -155,12 +152,12 @@ async fn several_statements(connection: &mut Connection) {
     let done = connection.run(sql).await.unwrap();
     assert_eq!((done.rows, done.affected), (2, 3));
     assert_eq!(connection.run("").await.unwrap().rows, 0);
-    let empty = connection.prepare("").await.unwrap();
-    let done = connection.execute(&empty, [].into_iter(), "").await;
+    let mut empty = connection.prepare("").await.unwrap();
+    let done = connection.execute(&mut empty, &[], "").await;
     assert_eq!(done.unwrap().rows, 0);
     for name in ["BEGIN", "COMMIT"] {
-        let statement = connection.prepare(name).await.unwrap();
-        let done = connection.execute(&statement, [].into_iter(), name).await;
+        let mut statement = connection.prepare(name).await.unwrap();
+        let done = connection.execute(&mut statement, &[], name).await;
         assert_eq!(done.unwrap().affected, 0);
     }
 }
@@ -172,17 +169,17 @@ async fn a_table_is_loaded_from_memory(connection: &mut Connection) {
         .unwrap();
     let sql = "COPY l FROM STDIN";
     let mut next = 1..=20_000;
-    let loaded = connection.copy_in(sql, |out| {
+    let loaded = connection.load(sql, |out| {
         for id in next.by_ref().take(777) {
             out.extend_from_slice(format!("{id}\t{}\n", "z".repeat(100)).as_bytes());
         }
     });
     assert_eq!(loaded.await.unwrap().affected, 20_000);
-    assert_eq!(connection.copy_in(sql, |_| {}).await.unwrap().affected, 0);
+    assert_eq!(connection.load(sql, |_| {}).await.unwrap().affected, 0);
 
     // The server gives up at the first line and takes the others all the same.
     let mut left = 2000;
-    let refused = connection.copy_in(sql, |out| {
+    let refused = connection.load(sql, |out| {
         if left > 0 {
             left -= 1;
             out.extend_from_slice("1\tagain\n".repeat(1000).as_bytes());
@@ -196,12 +193,9 @@ async fn a_table_is_loaded_from_memory(connection: &mut Connection) {
 
     // Refused before a line is sent; and a statement that wants no lines.
     let nobody = |_: &mut Vec<u8>| panic!("nobody asked for lines");
-    let refused = connection.copy_in("COPY none FROM STDIN", nobody).await;
+    let refused = connection.load("COPY none FROM STDIN", nobody).await;
     assert_eq!(refused.unwrap_err().sqlstate(), Some("42P01"));
-    assert_eq!(
-        connection.copy_in("SELECT 1", nobody).await.unwrap().rows,
-        1
-    );
+    assert_eq!(connection.load("SELECT 1", nobody).await.unwrap().rows, 1);
 }
 
 async fn errors_leave_the_connection_usable(connection: &mut Connection) {
@@ -222,10 +216,10 @@ async fn errors_leave_the_connection_usable(connection: &mut Connection) {
     let error = connection.prepare("SELECT nothing").await.unwrap_err();
     assert_eq!(error.sqlstate(), Some("42703"));
     let sql = "SELECT 1/$1::int";
-    let statement = connection.prepare(sql).await.unwrap();
+    let mut statement = connection.prepare(sql).await.unwrap();
     for (divisor, outcome) in [(0, Some("22012")), (1, None), (0, Some("22012"))] {
-        let values = [Value::Int(divisor)].into_iter();
-        let done = connection.execute(&statement, values, sql).await;
+        let values = [Param::Int(divisor)];
+        let done = connection.execute(&mut statement, &values, sql).await;
         assert_eq!(
             done.err().as_ref().and_then(|error| error.sqlstate()),
             outcome

@@ -29,7 +29,7 @@ async fn prepare(connection: &mut Connection, workload: WorkloadName, options: &
         let rows = spec.table_rows(table).unwrap();
         let mut keys = 1..=options.rows;
         let sql = format!("COPY {name} (id, k, c, pad) FROM STDIN");
-        let loaded = connection.copy_in(&sql, |out| {
+        let loaded = connection.load(&sql, |out| {
             for key in keys.by_ref().take(100) {
                 rows.row(key).write_tsv(out);
             }

@@ -31,7 +31,7 @@ pub use program::{Finished, Program, Running, cache};
 pub use proxy::Proxy;
 pub use servers::{LAZY_DISK, database, mariadb, mysql, postgres, server_checksum};
 pub use status::{Delta, Status};
-pub use sysbench::{SysbenchRun, sysbench};
+pub use sysbench::{SysbenchRun, sysbench, sysbench_pgsql};
 pub use tables::{Table, csv, is_rounded, tables};
 pub use terminal::Terminal;
 pub use testkit::SmallDisk;

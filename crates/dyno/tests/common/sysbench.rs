@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use testkit::Server;
+use testkit::{PostgresServer, Server};
 
 /// What sysbench said.
 pub struct SysbenchRun {
@@ -14,15 +14,30 @@ pub struct SysbenchRun {
 /// `prepare`, `run` or `cleanup`.
 #[track_caller]
 pub fn sysbench(server: &Server, database: &str, script: &str, command: &str) -> SysbenchRun {
+    run("mysql", server.port(), database, script, command)
+}
+
+/// The same on PostgreSQL.
+#[track_caller]
+pub fn sysbench_pgsql(
+    server: &PostgresServer,
+    database: &str,
+    script: &str,
+    command: &str,
+) -> SysbenchRun {
+    run("pgsql", server.port(), database, script, command)
+}
+
+#[track_caller]
+fn run(driver: &str, port: u16, database: &str, script: &str, command: &str) -> SysbenchRun {
     let mut sysbench = Command::new("sysbench");
-    sysbench.arg(script).args([
-        "--db-driver=mysql",
-        "--mysql-host=127.0.0.1",
-        "--mysql-user=root",
-    ]);
     sysbench
-        .arg(format!("--mysql-port={}", server.port()))
-        .arg(format!("--mysql-db={database}"))
+        .arg(script)
+        .arg(format!("--db-driver={driver}"))
+        .arg(format!("--{driver}-host=127.0.0.1"))
+        .arg(format!("--{driver}-user=root"))
+        .arg(format!("--{driver}-port={port}"))
+        .arg(format!("--{driver}-db={database}"))
         .args(command.split_whitespace());
     let output = sysbench
         .output()

@@ -163,10 +163,10 @@ pub(crate) fn fill(
 }
 
 /// The server stored other rows than it was sent.
-pub(crate) fn damaged(part: &Part, stored: u64, sent: u64, why: &str) -> PrepareError {
+pub(crate) fn damaged(part: &Part, stored: u64, sent: u64) -> PrepareError {
     let name = table_name(part.table);
     PrepareError::Damaged(format!(
-        "{name}: the server stored {stored} of {sent} rows{why}; is there another index or trigger?"
+        "{name}: the server stored {stored} of {sent} rows; is there another index or trigger?"
     ))
 }
 

@@ -132,14 +132,8 @@ pub enum PrepareError {
     Distribution(#[from] workload::distribution::DistributionError),
 }
 
-impl From<client::mysql::Error> for PrepareError {
-    fn from(error: client::mysql::Error) -> Self {
-        Self::Server(error.into())
-    }
-}
-
-impl From<client::postgres::Error> for PrepareError {
-    fn from(error: client::postgres::Error) -> Self {
+impl From<client::Error> for PrepareError {
+    fn from(error: client::Error) -> Self {
         Self::Server(error.into())
     }
 }

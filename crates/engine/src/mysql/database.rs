@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
 use client::mysql::{Connection, Connector, Error, Target, TargetError, refusal_remedy};
-use client::reactor::{Reactor, timeout};
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::table_name;
@@ -22,7 +21,7 @@ use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
 use crate::database::{Access, Database, Load, Sending, Whereabouts};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
-use crate::remote::{Remote, Rows, ServerError, connected, read};
+use crate::remote::{ask, connected, read};
 
 /// How long a server may take to say where it is.
 const LOCATE_LIMIT: Duration = Duration::from_secs(3);
@@ -87,7 +86,7 @@ impl Database for MysqlDatabase {
         if matches!(error.kind, FailureKind::Lost | FailureKind::Away) && !error.is_from_server() {
             return Some("look into the server's error log for why the connection ended");
         }
-        refusal_remedy(u16::try_from(error.number?).ok()?)
+        refusal_remedy(error.number?)
     }
 
     fn prepare(
@@ -108,19 +107,11 @@ impl Database for MysqlDatabase {
     }
 
     fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
-        let connector = Arc::new(Connector {
+        load.run(Connector {
             target: (*self.target).clone(),
             protocol: sending.protocol,
             stamp_replies: sending.stamp_replies,
-        });
-        ::load::run(
-            load.spec,
-            &connector,
-            load.workload,
-            load.barrier,
-            load.stop,
-            load.tell,
-        )
+        })
     }
 
     fn tls(&self) -> Option<String> {
@@ -132,12 +123,11 @@ impl Database for MysqlDatabase {
     }
 
     fn changed_settings(&self) -> Result<Vec<(String, String)>, EngineError> {
-        settings::not_default(&self.target)
-            .map_err(|error| EngineError::failed(Cause::Server, error))
+        Ok(settings::not_default(&self.target)?)
     }
 
     fn ask(&self) -> Option<Result<Said, String>> {
-        Some(settings::ask(&self.target))
+        Some(settings::ask(&self.target).map_err(|error| error.to_string()))
     }
 
     fn addresses(&self) -> Vec<SocketAddr> {
@@ -145,43 +135,15 @@ impl Database for MysqlDatabase {
     }
 
     fn locate(&self, look: &mut dyn FnMut(&Whereabouts)) -> Result<(), String> {
-        let reactor = Reactor::new().map_err(|error| error.to_string())?;
-        let located = reactor.block_on(timeout(LOCATE_LIMIT, async {
-            let mut connection = Connection::open(&self.target).await?;
-            look(&whereabouts(&mut connection).await?);
-            connection.close().await;
-            Ok::<_, Error>(())
-        }));
-        match located {
-            Err(error) => Err(error.to_string()),
-            Ok(Err(_)) => Err(format!("the server gave no answer within {LOCATE_LIMIT:?}")),
-            Ok(Ok(answer)) => answer.map_err(|error| error.to_string()),
-        }
-    }
-}
-
-impl Remote for Connection {
-    type Target = Target;
-
-    fn shown(target: &Target) -> String {
-        target.shown()
-    }
-
-    async fn open(target: &Target) -> Result<Self, ServerError> {
-        Ok(Self::open(target).await?)
-    }
-
-    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError> {
-        Ok(self.rows(sql).await?)
-    }
-
-    async fn run(&mut self, sql: &str) -> Result<(), ServerError> {
-        self.run(sql).await?;
-        Ok(())
-    }
-
-    async fn close(self) {
-        self.close().await;
+        let located = ask(
+            self.target.as_ref(),
+            LOCATE_LIMIT,
+            async |connection: &mut Connection| {
+                look(&whereabouts(connection).await?);
+                Ok(())
+            },
+        );
+        located.map_err(|error| error.to_string())
     }
 }
 
@@ -211,7 +173,7 @@ fn reading(options: &Options, table: u32) -> Vec<String> {
 }
 
 /// The server's error number of a database that does not exist.
-const UNKNOWN_DATABASE: u16 = 1049;
+const UNKNOWN_DATABASE: u32 = 1049;
 
 /// Creates the database unless it exists; an account without the right to create one can still
 /// use one that does.
@@ -222,7 +184,7 @@ fn create_if_missing(target: &Target) -> Result<(), EngineError> {
         &target.without_database(),
         &never,
         async |connection: &mut Connection| match connection.run(&format!("USE {name}")).await {
-            Err(error) if error.code() == Some(UNKNOWN_DATABASE) => {
+            Err(error) if error.number() == Some(UNKNOWN_DATABASE) => {
                 let sql = format!("CREATE DATABASE IF NOT EXISTS {name}");
                 connection.run(&sql).await.map(|_| ())
             }

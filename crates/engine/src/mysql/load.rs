@@ -97,7 +97,7 @@ async fn load_data(
     let mut checksum = Checksum::default();
     let mut keys = part.keys.clone();
     let done = connection
-        .load_local(&sql, |out| {
+        .load(&sql, |out| {
             let sent = checksum.count;
             fill(out, rows, &mut keys, &mut checksum, Row::write_tsv);
             loaded.set(loaded.get() + checksum.count - sent);
@@ -107,10 +107,7 @@ async fn load_data(
         Err(error) if is_load_data_refused(&error) => Ok(None),
         Err(error) => Err(error.into()),
         Ok(done) if done.affected == checksum.count => Ok(Some(checksum)),
-        Ok(done) => {
-            let why = format!(" ({} warnings)", done.warnings);
-            Err(damaged(part, done.affected, checksum.count, &why))
-        }
+        Ok(done) => Err(damaged(part, done.affected, checksum.count)),
     }
 }
 
@@ -140,5 +137,5 @@ async fn insert(
 
 /// The server (1148, 3948, 4166) or its policy (1290) does not accept LOAD DATA LOCAL.
 fn is_load_data_refused(error: &Error) -> bool {
-    matches!(error.code(), Some(1148 | 3948 | 4166 | 1290))
+    matches!(error.number(), Some(1148 | 3948 | 4166 | 1290))
 }

@@ -12,12 +12,15 @@ use workload::rows::Checksum;
 use workload::schema::table_name;
 use workload::session::{FailureKind, SessionError};
 
-use super::POSTGRES;
+use super::feed::Feed;
+use super::{POSTGRES, changed};
+use crate::checks::Said;
+use crate::counters::Counters;
 use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
-use crate::database::{Access, Database, Load, Sending};
+use crate::database::{Access, Database, Load, Sending, Whereabouts};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
-use crate::remote::{Remote, Rows, ServerError, connected, read};
+use crate::remote::{connected, read};
 
 /// The database that every server has, unless somebody dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
@@ -113,52 +116,35 @@ impl Database for PostgresDatabase {
     }
 
     fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
-        let connector = Arc::new(Connector {
+        load.run(Connector {
             target: (*self.target).clone(),
             protocol: sending.protocol,
             stamp_replies: sending.stamp_replies,
-        });
-        ::load::run(
-            load.spec,
-            &connector,
-            load.workload,
-            load.barrier,
-            load.stop,
-            load.tell,
-        )
+        })
     }
 
     fn tls(&self) -> Option<String> {
         self.tls.clone()
     }
 
+    fn counters(&self) -> Option<Counters> {
+        Some(Counters::new(Feed::new(Arc::clone(&self.target))))
+    }
+
+    fn changed_settings(&self) -> Result<Vec<(String, String)>, EngineError> {
+        Ok(changed::not_default(&self.target)?)
+    }
+
+    fn ask(&self) -> Option<Result<Said, String>> {
+        Some(changed::ask(&self.target).map_err(|error| error.to_string()))
+    }
+
+    fn locate(&self, look: &mut dyn FnMut(&Whereabouts)) -> Result<(), String> {
+        changed::locate(&self.target, look).map_err(|error| error.to_string())
+    }
+
     fn addresses(&self) -> Vec<SocketAddr> {
         self.target.addresses().to_vec()
-    }
-}
-
-impl Remote for Connection {
-    type Target = Target;
-
-    fn shown(target: &Target) -> String {
-        target.shown()
-    }
-
-    async fn open(target: &Target) -> Result<Self, ServerError> {
-        Ok(Self::open(target).await?)
-    }
-
-    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError> {
-        Ok(self.rows(sql).await?)
-    }
-
-    async fn run(&mut self, sql: &str) -> Result<(), ServerError> {
-        self.run(sql).await?;
-        Ok(())
-    }
-
-    async fn close(self) {
-        self.close().await;
     }
 }
 

@@ -102,14 +102,14 @@ impl Loads for Connection {
         let mut checksum = Checksum::default();
         let mut keys = part.keys.clone();
         let done = self
-            .copy_in(&sql, |out| {
+            .load(&sql, |out| {
                 let sent = checksum.count;
                 fill(out, rows, &mut keys, &mut checksum, Row::write_tsv);
                 loaded.set(loaded.get() + checksum.count - sent);
             })
             .await?;
         if done.affected != checksum.count {
-            return Err(damaged(part, done.affected, checksum.count, ""));
+            return Err(damaged(part, done.affected, checksum.count));
         }
         Ok(checksum)
     }

@@ -1,7 +1,11 @@
 //! PostgreSQL.
 
+mod changed;
+mod checks;
 mod configuration;
+mod counters;
 mod database;
+mod feed;
 mod load;
 mod log;
 mod reserved;

@@ -16,7 +16,7 @@ use super::configuration::{self, ROLE, SUPERUSER};
 use super::database::PostgresDatabase;
 use super::reserved::reserved_setting;
 use super::settings::{self, MEGABYTE, PAGE_BYTES, bytes, chosen, size, value_of};
-use super::{Postgres, log};
+use super::{Postgres, checks, log};
 use crate::checks::Facts;
 use crate::database::Database;
 use crate::error::{Cause, EngineError};
@@ -293,7 +293,7 @@ impl Server for Postgres {
     }
 
     fn checks(&self) -> Vec<&'static Check<Facts>> {
-        Vec::new()
+        checks::checks()
     }
 
     fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)> {
@@ -302,13 +302,15 @@ impl Server for Postgres {
 
     fn planned_settings(
         &self,
-        _: &str,
+        version: &str,
         connections: u32,
         config: &Settings,
     ) -> BTreeMap<String, String> {
         let connections = configuration::allowed_connections(connections).to_string();
         let own = ("max_connections".to_owned(), connections);
-        [own].into_iter().chain(chosen(config)).collect()
+        let defaults = checks::defaults::of(version);
+        let defaults = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        defaults.chain([own]).chain(chosen(config)).collect()
     }
 
     fn set_command(&self, name: &str, value: &str, live: bool) -> String {

@@ -14,8 +14,18 @@ const UNITS: [(&str, u64); 5] = [
     ("kB", 1 << 10),
     ("B", 1),
 ];
-/// Words in the names of settings whose values may be secrets.
-const SECRET_WORDS: [&str; 7] = [
+/// Units of time, in milliseconds, the longest first.
+const TIMES: [(&str, f64); 6] = [
+    ("min", 60_000.0),
+    ("us", 0.001),
+    ("ms", 1.0),
+    ("s", 1000.0),
+    ("h", 3_600_000.0),
+    ("d", 86_400_000.0),
+];
+/// Words in the names of settings whose values may be secrets: a command may hold anything.
+const SECRET_WORDS: [&str; 8] = [
+    "_command",
     "password",
     "passphrase",
     "secret",
@@ -41,6 +51,16 @@ pub(super) fn bytes(value: &str, unit_bytes: u64) -> Option<u64> {
         .next();
     let (number, unit_bytes) = with_unit.unwrap_or((value, unit_bytes));
     number.trim().parse::<u64>().ok()?.checked_mul(unit_bytes)
+}
+
+/// A time in milliseconds: a number with a unit, or of `unit_ms` each. -1 stands for none.
+pub(super) fn ms(value: &str, unit_ms: f64) -> Option<f64> {
+    let value = value.trim();
+    let mut units = TIMES.iter();
+    let with_unit = units.find_map(|(unit, ms)| Some((value.strip_suffix(unit)?, *ms)));
+    let (number, unit_ms) = with_unit.unwrap_or((value, unit_ms));
+    let number: f64 = number.trim().parse().ok()?;
+    number.is_finite().then_some(number * unit_ms)
 }
 
 /// A size among the settings of a study.
@@ -73,6 +93,17 @@ pub(super) fn chosen(config: &Settings) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_postgresqls_units() {
+        assert_eq!(ms("5min", 1000.0), Some(300_000.0));
+        assert_eq!(ms(" 1.5 s", 1.0), Some(1500.0));
+        assert_eq!(ms("30", 1000.0), Some(30_000.0));
+        assert_eq!(ms("-1", 1.0), Some(-1.0));
+        for bad in ["", "s", "5 years", "nan", "inf"] {
+            assert_eq!(ms(bad, 1.0), None, "{bad}");
+        }
+    }
 
     #[test]
     fn sizes_have_postgresqls_units() {

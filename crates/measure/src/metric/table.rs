@@ -2,7 +2,8 @@
 
 use super::Brackets::{Always, Never, Optional};
 use super::Group::{
-    Cache, Cpu, Disk, Locks, Log, Memory, Monitor, Network, Pressure, Processes, ServerIo,
+    Cache, Cpu, Disk, Locks, Log, Memory, Monitor, Network, Pressure, Processes, ServerIo, Vacuum,
+    Work,
 };
 use super::Reading::{Growth, Level};
 use super::{Brackets, Group, Metric, Reading};
@@ -127,6 +128,15 @@ pub const METRICS: &[Metric] = &[
         "File flushes to disk, including the log's."),
     metric("server.io.read_pct", SERVER, "%", Growth, ServerIo, "IO reads %",
         "Reads as a share of all file reads and writes, including the log's."),
+    metric("server.io.session_pages_written_per_s", SERVER, "1/s", Growth, ServerIo,
+        "pages written by sessions/s",
+        "Pages that sessions wrote themselves, to extend a table or because the cache had no clean \
+         page for them; where checkpoints and a background writer do most of the writing."),
+    metric("server.io.temp_mb_per_s", SERVER, "MB/s", Growth, ServerIo, "temporary MB/s",
+        "Temporary files written by sorts and the like that did not fit into memory."),
+    metric("server.io.read_wait_ms_per_s", SERVER, "ms/s", Growth, ServerIo, "read wait ms/s",
+        "Time that sessions waited for pages to be read; 1000 is one session that waits all the \
+         time. Sampled: once a second the server is asked what its sessions wait for."),
 
     metric("server.log.writes_per_s", SERVER, "1/s", Growth, Log, "log writes/s",
         "Writes to the log (redo log, write-ahead log)."),
@@ -138,14 +148,45 @@ pub const METRICS: &[Metric] = &[
     metric("server.log.checkpoint_age_bytes", SERVER, "bytes", Level, Log, "checkpoint age",
         "Log written since the last checkpoint, which crash recovery would replay; when it nears \
          the log's size, writes stall."),
+    metric("server.log.wait_ms_per_s", SERVER, "ms/s", Growth, Log, "log wait ms/s",
+        "Time that sessions waited for the log to be written or flushed; 1000 is one session that \
+         waits all the time. Sampled, like `server.io.read_wait_ms_per_s`."),
+    metric("server.log.checkpoints_timed_per_min", SERVER, "1/min", Growth, Log,
+        "timed checkpoints/min", "Checkpoints that were due by the clock."),
+    metric("server.log.checkpoints_requested_per_min", SERVER, "1/min", Growth, Log,
+        "requested checkpoints/min",
+        "Checkpoints that were forced, usually because the log reached its maximum size."),
     metric("server.log.history_length", SERVER, "", Level, Log, "history length",
         "Old row versions that have not been purged yet, as the server counts them."),
 
     metric("server.locks.waits_per_s", SERVER, "1/s", Growth, Locks, "row lock waits/s",
         "Row lock waits that began."),
     metric("server.locks.wait_ms_per_s", SERVER, "ms/s", Growth, Locks, "row lock ms/s",
-        "Time that statements waited for row locks; 1000 is one user who waits all the time. A \
-         wait is counted when it ends."),
+        "Time that statements waited for row locks, and for other locks where the server does not \
+         tell them apart; 1000 is one user who waits all the time. A wait is counted when it ends, \
+         or sampled, like `server.io.read_wait_ms_per_s`."),
+    metric("server.locks.deadlocks_per_s", SERVER, "1/s", Growth, Locks, "deadlocks/s",
+        "Deadlocks that the server resolved by failing a transaction."),
+    metric("server.locks.latch_wait_ms_per_s", SERVER, "ms/s", Growth, Locks, "latch wait ms/s",
+        "Time that sessions waited for latches, the server's locks on its own memory; 1000 is one \
+         session that waits all the time. Sampled, like `server.io.read_wait_ms_per_s`."),
+
+    metric("server.transactions.commits_per_s", SERVER, "1/s", Growth, Work, "commits/s",
+        "Transactions that the server committed, including those of monitors and maintenance."),
+    metric("server.transactions.rollbacks_per_s", SERVER, "1/s", Growth, Work, "rollbacks/s",
+        "Transactions that were rolled back."),
+    metric("server.rows.read_per_s", SERVER, "1/s", Growth, Work, "rows read/s",
+        "Rows and index entries that scans returned, including those of catalogs."),
+    metric("server.rows.inserted_per_s", SERVER, "1/s", Growth, Work, "rows inserted/s",
+        "Rows inserted."),
+    metric("server.rows.updated_per_s", SERVER, "1/s", Growth, Work, "rows updated/s",
+        "Rows updated."),
+    metric("server.rows.deleted_per_s", SERVER, "1/s", Growth, Work, "rows deleted/s",
+        "Rows deleted."),
+    metric("server.vacuum.dead_rows", SERVER, "", Level, Vacuum, "dead rows",
+        "Old row versions in tables that a vacuum would remove, as the server estimates them."),
+    metric("server.vacuum.running", SERVER, "", Level, Vacuum, "vacuums",
+        "Vacuums that are running."),
 
     metric("monitor.cpu_ms", Never, "ms/s", Growth, Monitor, "monitor CPU",
         "CPU time of the monitors themselves."),

@@ -1,4 +1,4 @@
-//! What each authentication plugin answers to the server's nonce.
+//! Authentication plugins: their responses to the server's nonce.
 
 use ed25519_dalek::VerifyingKey;
 use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
@@ -6,42 +6,42 @@ use rsa::pkcs8::DecodePublicKey;
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 
-use super::ProtocolError;
+use crate::ProtocolError;
 
 /// MySQL before 8, and MariaDB.
 pub const NATIVE: &str = "mysql_native_password";
 /// MySQL since 8.
 pub const CACHING_SHA2: &str = "caching_sha2_password";
-/// The same without the fast path. MySQL also asks for it when it does not know
-/// the account, so that nobody learns which accounts there are.
+/// The same without the fast path. MySQL also requests it for unknown accounts, so as not to
+/// reveal which accounts exist.
 pub const SHA256: &str = "sha256_password";
-/// MariaDB's choice for new accounts.
+/// MariaDB's Ed25519 plugin.
 pub const ED25519: &str = "client_ed25519";
 /// The password in clear text.
 pub const CLEAR: &str = "mysql_clear_password";
 
-/// The plugins that dyno knows, for messages.
-pub(super) const KNOWN: &str = "mysql_native_password, caching_sha2_password, sha256_password, client_ed25519 and mysql_clear_password";
+/// The plugins that dyno supports, for messages.
+const SUPPORTED: &str = "mysql_native_password, caching_sha2_password, sha256_password, client_ed25519 and mysql_clear_password";
 
-/// caching_sha2_password: the server knows the password's hash; it will say OK.
+/// caching_sha2_password: the server has cached the password's hash; an OK follows.
 pub const FAST_PATH_OK: u8 = 3;
 /// caching_sha2_password: the server needs the password itself.
 pub const FULL_PATH: u8 = 4;
-/// caching_sha2_password: asks for the server's RSA key.
+/// caching_sha2_password: requests the server's RSA key.
 pub const REQUEST_PUBLIC_KEY: u8 = 2;
-/// sha256_password: asks for the server's RSA key.
+/// sha256_password: requests the server's RSA key.
 pub const REQUEST_PUBLIC_KEY_SHA256: u8 = 1;
 
-/// What a plugin answers to the server's nonce.
+/// A plugin's response to the server's nonce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FirstAnswer {
-    /// A proof from which nobody can read the password.
+    /// A proof that does not reveal the password.
     Proof(Vec<u8>),
-    /// The password itself. Whether the server may have it is for the caller to decide.
+    /// The password itself; the caller decides whether the server may have it.
     Password,
 }
 
-/// The first answer of `plugin` to the nonce `scramble`.
+/// The first response of `plugin` to the nonce `scramble`.
 ///
 /// # Errors
 /// When the plugin is unknown.
@@ -57,12 +57,17 @@ pub fn first_answer(
         ED25519 => ed25519(password.as_bytes(), scramble).to_vec(),
         SHA256 | CLEAR if password.is_empty() => clear(password),
         SHA256 | CLEAR => return Ok(FirstAnswer::Password),
-        other => return Err(ProtocolError::UnknownPlugin(other.to_owned())),
+        other => {
+            return Err(ProtocolError::UnknownMethod {
+                method: other.to_owned(),
+                supported: SUPPORTED,
+            });
+        }
     };
     Ok(FirstAnswer::Proof(proof))
 }
 
-/// The password and a zero byte: how every plugin sends it in clear.
+/// The password and a zero byte, as every plugin sends it in clear text.
 #[must_use]
 pub fn clear(password: &str) -> Vec<u8> {
     let mut bytes = password.as_bytes().to_vec();
@@ -99,8 +104,8 @@ fn xor<const N: usize>(mut left: [u8; N], right: [u8; N]) -> [u8; N] {
     left
 }
 
-/// MariaDB's ed25519: the secret key is SHA512 of the password itself (of any
-/// length), not of a 32-byte seed.
+/// MariaDB's ed25519: the secret key is the SHA-512 of the password itself, of any length,
+/// rather than of a 32-byte seed.
 fn ed25519(password: &[u8], scramble: &[u8]) -> [u8; 64] {
     let hash: [u8; 64] = Sha512::digest(password).into();
     let key = ExpandedSecretKey::from_bytes(&hash);
@@ -108,11 +113,11 @@ fn ed25519(password: &[u8], scramble: &[u8]) -> [u8; 64] {
     raw_sign::<Sha512>(&key, scramble, &public).to_bytes()
 }
 
-/// The password under the server's public key (PEM), as caching_sha2_password's
-/// full path without TLS sends it: XOR with the nonce, then RSA-OAEP with SHA-1.
+/// The password encrypted with the server's public key (PEM), as caching_sha2_password sends
+/// it without TLS: XOR with the nonce, then RSA-OAEP with SHA-1.
 ///
 /// # Errors
-/// When the key is none, or too short for the password.
+/// When the PEM holds no RSA public key, or one too short for the password.
 pub fn encrypt_password(
     password: &str,
     scramble: &[u8],
@@ -132,13 +137,13 @@ pub fn encrypt_password(
         rsa::Oaep::new::<Sha1>(),
         &masked,
     )
-    .map_err(|error| ProtocolError::Auth(format!("encrypting the password: {error}")))
+    .map_err(|error| ProtocolError::Authentication(format!("encrypting the password: {error}")))
 }
 
-/// Makes sure that this is an RSA public key (PEM).
+/// Checks that this is an RSA public key (PEM).
 ///
 /// # Errors
-/// When it is none.
+/// When it is not.
 pub fn check_public_key(pem: &[u8]) -> Result<(), ProtocolError> {
     public_key(pem).map(drop)
 }
@@ -146,5 +151,5 @@ pub fn check_public_key(pem: &[u8]) -> Result<(), ProtocolError> {
 fn public_key(pem: &[u8]) -> Result<rsa::RsaPublicKey, ProtocolError> {
     let pem = String::from_utf8_lossy(pem);
     rsa::RsaPublicKey::from_public_key_pem(pem.trim_end_matches('\0').trim())
-        .map_err(|error| ProtocolError::Auth(format!("not an RSA public key: {error}")))
+        .map_err(|error| ProtocolError::Authentication(format!("not an RSA public key: {error}")))
 }

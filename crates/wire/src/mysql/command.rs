@@ -1,7 +1,7 @@
-//! Commands to the server. Those that have a reply return the number of its first
-//! packet: 1, unless the command is so long that it takes several packets itself.
+//! Commands to the server. Those that have a reply return the sequence number of its first
+//! packet: 1, unless the command itself spans several packets.
 
-use super::packet;
+use super::{lenenc, packet};
 
 const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
@@ -16,7 +16,7 @@ const TYPE_VAR_STRING: u8 = 0xfd;
 pub enum Value<'a> {
     /// A signed integer.
     Int(i64),
-    /// Bytes of a text.
+    /// The bytes of a string.
     Bytes(&'a [u8]),
 }
 
@@ -25,7 +25,7 @@ pub fn quit(out: &mut Vec<u8>) {
     packet::write(out, 0, |out| out.push(COM_QUIT));
 }
 
-/// Runs one text statement.
+/// Runs a text statement.
 pub fn query(out: &mut Vec<u8>, sql: &str) -> u8 {
     packet::write(out, 0, |out| {
         out.push(COM_QUERY);
@@ -41,8 +41,8 @@ pub fn prepare(out: &mut Vec<u8>, sql: &str) -> u8 {
     })
 }
 
-/// Executes a prepared statement without a cursor. The server remembers the types
-/// of the values: `with_types` is needed for a statement's first execution only.
+/// Executes a prepared statement without a cursor. The server remembers the parameters'
+/// types, so only a statement's first execution needs `with_types`.
 pub fn execute<'a>(
     out: &mut Vec<u8>,
     statement: u32,
@@ -51,7 +51,7 @@ pub fn execute<'a>(
 ) -> u8 {
     packet::write(out, 0, |out| {
         let [a, b, c, d] = statement.to_le_bytes();
-        // No cursor; iteration count is always 1.
+        // No cursor; the iteration count is always 1.
         out.extend_from_slice(&[COM_STMT_EXECUTE, a, b, c, d, 0, 1, 0, 0, 0]);
         if values.len() == 0 {
             return;
@@ -71,33 +71,8 @@ pub fn execute<'a>(
         for value in values {
             match value {
                 Value::Int(number) => out.extend_from_slice(&number.to_le_bytes()),
-                Value::Bytes(bytes) => put_lenenc_bytes(out, bytes),
+                Value::Bytes(bytes) => lenenc::put_bytes(out, bytes),
             }
         }
     })
-}
-
-/// Appends bytes behind their length.
-pub(super) fn put_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_lenenc(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-fn put_lenenc(out: &mut Vec<u8>, number: u64) {
-    let bytes = number.to_le_bytes();
-    match number {
-        0..=0xfa => out.push(bytes[0]),
-        0xfb..=0xffff => {
-            out.push(0xfc);
-            out.extend_from_slice(&bytes[..2]);
-        }
-        0x1_0000..=0xff_ffff => {
-            out.push(0xfd);
-            out.extend_from_slice(&bytes[..3]);
-        }
-        _ => {
-            out.push(0xfe);
-            out.extend_from_slice(&bytes);
-        }
-    }
 }

@@ -1,50 +1,51 @@
-//! The handshake: the server's greeting, the client's answer, and what follows.
+//! The handshake: the server's greeting, the client's response, and authentication.
 
-use super::read::Fields;
-use super::{ProtocolError, ServerError, capability, command, packet};
+use super::{capability, lenenc, packet, parse_error};
+use crate::fields::Fields;
+use crate::{ProtocolError, ServerError};
 
 /// utf8mb4_general_ci, which every server since 5.5 has.
 const CHARSET_UTF8MB4: u8 = 45;
-/// Longest message that is taken: 1 GiB, the protocol's own limit.
+/// Longest message that the client accepts: 1 GiB, the protocol's own limit.
 const MAX_MESSAGE_BYTES: u32 = 1 << 30;
-/// The bytes of a scramble, without the zero behind them.
+/// Bytes of a nonce, without the zero that follows it.
 const SCRAMBLE_BYTES: usize = 20;
 
-/// What the server says first.
+/// The server's first message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
-    /// The server's version as it names itself.
+    /// The version that the server reports.
     pub version: String,
-    /// The connection's number, for `KILL`.
+    /// The connection's ID, for `KILL`.
     pub connection_id: u32,
-    /// What the server can do; MariaDB's own flags from bit 32 on.
+    /// The server's capabilities; MariaDB's own flags start at bit 32.
     pub capabilities: u64,
-    /// The nonce of the authentication.
+    /// The nonce for authentication.
     pub scramble: Vec<u8>,
-    /// The authentication that the server would like.
+    /// The server's default authentication plugin.
     pub plugin: String,
 }
 
 impl Greeting {
-    /// Reads the first message of a server.
+    /// Parses a server's first message.
     ///
     /// # Errors
-    /// The server's refusal (too many connections, host blocked) as the inner
-    /// error; [`ProtocolError`] when it is no MySQL server of 4.1 or later.
+    /// The inner error is the server's refusal (too many connections, host blocked); the outer
+    /// one means that it is not a MySQL server of version 5.5 or later.
     pub fn parse(payload: &[u8]) -> Result<Result<Self, ServerError>, ProtocolError> {
         let mut fields = Fields::new(payload, "greeting");
         match fields.u8()? {
-            0xff => return ServerError::parse(payload).map(Err),
+            0xff => return parse_error(payload).map(Err),
             10 => {}
             _ => return Err(not_mysql(payload)),
         }
-        let version = String::from_utf8_lossy(fields.until_nul()).into_owned();
-        let connection_id = fields.u32()?;
+        let version = text(&mut fields);
+        let connection_id = fields.u32_le()?;
         let mut scramble = fields.bytes(8)?.to_vec();
         fields.bytes(1)?;
-        let low = fields.u16()?;
-        let (_charset, _status) = (fields.u8()?, fields.u16()?);
-        let high = fields.u16()?;
+        let low = fields.u16_le()?;
+        let (_charset, _status) = (fields.u8()?, fields.u16_le()?);
+        let high = fields.u16_le()?;
         let mut capabilities = u64::from(low) | u64::from(high) << 16;
         if capabilities & capability::PROTOCOL_41 == 0
             || capabilities & capability::PLUGIN_AUTH == 0
@@ -53,15 +54,15 @@ impl Greeting {
         }
         let scramble_length = usize::from(fields.u8()?);
         fields.bytes(6)?;
-        let extended = fields.u32()?;
+        let extended = fields.u32_le()?;
         if capabilities & capability::MYSQL == 0 {
             capabilities |= u64::from(extended) << 32;
         }
-        // The second part is at least 13 bytes, the last of which is a zero.
+        // The second part has at least 13 bytes, the last of which is zero.
         let second = fields.bytes(scramble_length.saturating_sub(8).max(13))?;
         scramble.extend_from_slice(second);
         scramble.truncate(SCRAMBLE_BYTES);
-        let plugin = String::from_utf8_lossy(fields.until_nul()).into_owned();
+        let plugin = text(&mut fields);
         Ok(Ok(Self {
             version,
             connection_id,
@@ -71,21 +72,21 @@ impl Greeting {
         }))
     }
 
-    /// Whether the server can go on under TLS.
+    /// Whether the server supports TLS.
     #[must_use]
     pub fn offers_tls(&self) -> bool {
         self.capabilities & capability::SSL != 0
     }
 
-    /// MariaDB prefixes its version for the sake of old replicas.
+    /// Whether the server is MariaDB.
     #[must_use]
     pub fn is_mariadb(&self) -> bool {
         self.version.contains("MariaDB")
     }
 }
 
-/// Whether a server's stream that begins with these bytes may be one of MySQL's:
-/// a low packet number, then a greeting or an error.
+/// Whether a stream that begins with these bytes may come from a MySQL server: a low sequence
+/// number, then a greeting or an error.
 #[must_use]
 pub fn may_be_mysql(first_bytes: &[u8]) -> bool {
     let number = first_bytes.get(3).copied().unwrap_or(0);
@@ -93,26 +94,33 @@ pub fn may_be_mysql(first_bytes: &[u8]) -> bool {
     number < 2 && matches!(first, 9 | 10 | 0xff)
 }
 
-/// A peer that is no MySQL server, named by its first bytes.
+/// The error for a peer that is not a MySQL server, judged by its first bytes.
 #[must_use]
 pub fn not_mysql(first_bytes: &[u8]) -> ProtocolError {
-    let shown = &first_bytes[..first_bytes.len().min(24)];
-    ProtocolError::NotMysql(String::from_utf8_lossy(shown).into_owned())
+    ProtocolError::other_protocol("MySQL", first_bytes)
 }
 
-/// What the client wants of the connection.
+/// The text up to a zero byte, or to the end if there is none.
+fn text(fields: &mut Fields<'_>) -> String {
+    let bytes = fields
+        .bytes_until_nul()
+        .or_else(|_| fields.bytes(fields.rest().len()));
+    String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
+}
+
+/// The client's side of the handshake.
 #[derive(Debug, Clone, Copy)]
 pub struct Login<'a> {
     /// The account's name.
     pub user: &'a str,
     /// The default database; empty for none.
     pub database: &'a str,
-    /// Whether the connection goes on under TLS.
+    /// Whether the connection uses TLS.
     pub tls: bool,
 }
 
 impl Login<'_> {
-    /// The capabilities that both sides have and dyno uses.
+    /// The capabilities that both sides support and dyno uses.
     #[must_use]
     pub fn capabilities(&self, greeting: &Greeting) -> u64 {
         let mut wanted = capability::FOUND_ROWS
@@ -136,12 +144,12 @@ impl Login<'_> {
         wanted & greeting.capabilities
     }
 
-    /// The short message after which the connection goes on under TLS.
+    /// Requests TLS; the connection then continues under it.
     pub fn tls_request(&self, out: &mut Vec<u8>, sequence: u8, greeting: &Greeting) -> u8 {
         packet::write(out, sequence, |out| self.put_fixed(out, greeting))
     }
 
-    /// The answer to the greeting, with the first authentication data.
+    /// Responds to the greeting, with the plugin's first data.
     pub fn response(
         &self,
         out: &mut Vec<u8>,
@@ -156,9 +164,9 @@ impl Login<'_> {
             out.extend_from_slice(self.user.as_bytes());
             out.push(0);
             if capabilities & capability::PLUGIN_AUTH_LENENC_DATA != 0 {
-                command::put_lenenc_bytes(out, auth);
+                lenenc::put_bytes(out, auth);
             } else {
-                // Every first answer is shorter than 256 bytes.
+                // Every first response is shorter than 256 bytes.
                 out.push(auth.len() as u8);
                 out.extend_from_slice(auth);
             }
@@ -182,41 +190,41 @@ impl Login<'_> {
     }
 }
 
-/// What the server says after the client's answer.
+/// The server's next message after the client's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// The connection is open.
     Ready,
-    /// The account uses another plugin; start over with this nonce.
+    /// The account uses another plugin: start over with this nonce.
     Switch {
         /// The plugin's name.
         plugin: String,
         /// The new nonce.
         scramble: Vec<u8>,
     },
-    /// Data of the running plugin.
+    /// Data for the current plugin.
     More(Vec<u8>),
     /// Refused.
     Refused(ServerError),
 }
 
 impl Next {
-    /// Reads a message of the authentication.
+    /// Parses a message of the authentication.
     ///
     /// # Errors
-    /// When it is none.
+    /// When it is malformed, or none of these.
     pub fn parse(payload: &[u8]) -> Result<Self, ProtocolError> {
         match payload {
             [0x00, ..] => Ok(Self::Ready),
-            [0xff, ..] => ServerError::parse(payload).map(Self::Refused),
+            [0xff, ..] => parse_error(payload).map(Self::Refused),
             [0x01, data @ ..] => Ok(Self::More(data.to_vec())),
             [0xfe] => Err(ProtocolError::TooOld("4.1 passwords")),
             [0xfe, rest @ ..] => {
                 let mut fields = Fields::new(rest, "authentication switch");
-                let plugin = String::from_utf8_lossy(fields.until_nul()).into_owned();
+                let plugin = text(&mut fields);
                 let scramble = match fields.rest() {
-                    // A zero closes the nonce of the hashing plugins; a nonce of
-                    // another length may itself end with a zero.
+                    // The hashing plugins' nonce is terminated by a zero; a nonce of another
+                    // length may itself end with one.
                     [scramble @ .., 0] if scramble.len() == SCRAMBLE_BYTES => scramble,
                     scramble => scramble,
                 };
@@ -227,7 +235,7 @@ impl Next {
             }
             [first, ..] => Err(ProtocolError::Unexpected {
                 first: *first,
-                place: "in the authentication",
+                place: "during authentication",
             }),
             [] => Err(ProtocolError::Truncated("authentication")),
         }

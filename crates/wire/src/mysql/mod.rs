@@ -11,13 +11,13 @@ pub mod reply;
 pub mod rows;
 
 mod error;
-mod read;
+mod lenenc;
 
-pub use error::{ProtocolError, ServerError};
+pub use error::parse_error;
 
 /// Capability flags of the handshake.
 pub mod capability {
-    /// UPDATE reports the rows it matched, not only those it changed.
+    /// UPDATE reports the rows that it matched rather than those that it changed.
     pub const FOUND_ROWS: u64 = 1 << 1;
     /// Column flags in their long form.
     pub const LONG_FLAG: u64 = 1 << 2;
@@ -27,15 +27,15 @@ pub mod capability {
     pub const LOCAL_FILES: u64 = 1 << 7;
     /// The protocol of version 4.1 and later.
     pub const PROTOCOL_41: u64 = 1 << 9;
-    /// The connection goes on under TLS.
+    /// The connection continues under TLS.
     pub const SSL: u64 = 1 << 11;
     /// Status flags in the replies.
     pub const TRANSACTIONS: u64 = 1 << 13;
     /// The 4.1 authentication.
     pub const SECURE_CONNECTION: u64 = 1 << 15;
-    /// Several result sets for a text statement.
+    /// Several result sets from a text statement.
     pub const MULTI_RESULTS: u64 = 1 << 17;
-    /// Several result sets for a prepared statement.
+    /// Several result sets from a prepared statement.
     pub const PS_MULTI_RESULTS: u64 = 1 << 18;
     /// Authentication by named plugins.
     pub const PLUGIN_AUTH: u64 = 1 << 19;
@@ -43,10 +43,10 @@ pub mod capability {
     pub const PLUGIN_AUTH_LENENC_DATA: u64 = 1 << 21;
     /// No EOF packets: a result set ends with an OK packet.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
-    /// MySQL's servers have it, MariaDB's do not: these may have the flags from bit 32 on.
+    /// Set by MySQL; MariaDB leaves it unset and uses the flags from bit 32 on.
     pub const MYSQL: u64 = 1;
-    /// MariaDB's, since 10.6: the definitions of a prepared statement's columns are sent
-    /// again only where they have changed, and the count of columns says which.
+    /// MariaDB since 10.6: column definitions of a prepared statement are sent again only if
+    /// they have changed; the column count says whether they follow.
     pub const CACHE_METADATA: u64 = 1 << 36;
 }
 

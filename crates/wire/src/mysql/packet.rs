@@ -1,10 +1,12 @@
 //! Packets: a 3-byte length, a sequence number, and up to 16 MiB - 1 of payload.
 
-use super::ProtocolError;
+use crate::ProtocolError;
+use crate::error::check_length;
+use crate::gather;
 
 /// Bytes in front of each payload.
 pub const HEADER_BYTES: usize = 4;
-/// A payload of this length goes on in the next packet.
+/// A payload of this length continues in the next packet.
 pub const MAX_PAYLOAD_BYTES: usize = 0xff_ffff;
 
 /// Length and sequence number of a packet.
@@ -12,12 +14,12 @@ pub const MAX_PAYLOAD_BYTES: usize = 0xff_ffff;
 pub struct Header {
     /// Bytes of payload in this packet.
     pub length: usize,
-    /// Its number; a command starts at 0 and the number goes round at 255.
+    /// Its sequence number: a command starts at 0, and 255 is followed by 0.
     pub sequence: u8,
 }
 
 impl Header {
-    /// Reads the four bytes.
+    /// Parses the four bytes.
     #[inline]
     #[must_use]
     pub fn parse(bytes: [u8; HEADER_BYTES]) -> Self {
@@ -29,8 +31,8 @@ impl Header {
     }
 }
 
-/// Appends the packets of one message to `out`, starting with number `sequence`;
-/// `fill` writes the payload. Returns the number of the next packet.
+/// Appends the packets of one message to `out`, starting with sequence number `sequence`;
+/// `fill` writes the payload. Returns the next packet's number.
 pub fn write(out: &mut Vec<u8>, sequence: u8, fill: impl FnOnce(&mut Vec<u8>)) -> u8 {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
@@ -43,14 +45,14 @@ pub fn write(out: &mut Vec<u8>, sequence: u8, fill: impl FnOnce(&mut Vec<u8>)) -
     split(out, start, sequence)
 }
 
-/// Cuts the long payload behind `start` into packets.
+/// Splits the long payload after `start` into packets.
 fn split(out: &mut Vec<u8>, start: usize, mut sequence: u8) -> u8 {
     let payload = out.split_off(start + HEADER_BYTES);
     out.truncate(start);
     let mut chunks = payload.chunks(MAX_PAYLOAD_BYTES).peekable();
     while let Some(chunk) = chunks.next() {
         push(out, chunk, &mut sequence);
-        // A last chunk of full length needs an empty one behind it, to end the message.
+        // A last chunk of full length is followed by an empty one, which ends the message.
         if chunks.peek().is_none() && chunk.len() == MAX_PAYLOAD_BYTES {
             push(out, &[], &mut sequence);
         }
@@ -74,75 +76,33 @@ fn put_header(at: &mut [u8], length: usize, sequence: u8) {
     }
 }
 
-/// Gathers whole messages out of a stream of bytes, for the handshake and for
-/// small results; the load's replies go through [`super::reply::ReplyReader`].
-#[derive(Debug)]
-pub struct Gatherer {
-    buffer: Vec<u8>,
-    limit: usize,
-}
-
-/// A whole message and the number of its last packet.
+/// A whole message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The payloads of its packets, joined.
     pub payload: Vec<u8>,
-    /// The number of its last packet.
+    /// The sequence number of its last packet.
     pub sequence: u8,
 }
 
-impl Gatherer {
-    /// A gatherer that refuses messages over `limit` bytes.
-    #[must_use]
-    pub fn new(limit: usize) -> Self {
-        Self {
-            buffer: Vec::new(),
-            limit,
-        }
-    }
-
-    /// Takes bytes from the socket.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.buffer.extend_from_slice(bytes);
-    }
-
-    /// What came and was not yet given out.
-    #[must_use]
-    pub fn pending(&self) -> &[u8] {
-        &self.buffer
-    }
-
-    /// The next whole message, if it is there.
-    ///
-    /// # Errors
-    /// When a message is longer than the limit.
-    pub fn take_message(&mut self) -> Result<Option<Message>, ProtocolError> {
+impl gather::Message for Message {
+    fn split(bytes: &[u8], limit: usize) -> Result<Option<(Self, usize)>, ProtocolError> {
         let mut payload = Vec::new();
-        let mut at = 0;
+        let mut rest = bytes;
         loop {
-            let Some(header) = self.buffer[at..].first_chunk::<HEADER_BYTES>() else {
+            let Some((header, body)) = rest.split_first_chunk::<HEADER_BYTES>() else {
                 return Ok(None);
             };
-            let header = Header::parse(*header);
-            let length = payload.len() + header.length;
-            if length > self.limit {
-                return Err(ProtocolError::TooLong {
-                    length,
-                    limit: self.limit,
-                });
-            }
-            let start = at + HEADER_BYTES;
-            let Some(part) = self.buffer.get(start..start + header.length) else {
+            let Header { length, sequence } = Header::parse(*header);
+            check_length(payload.len() + length, limit)?;
+            let Some((part, behind)) = body.split_at_checked(length) else {
                 return Ok(None);
             };
             payload.extend_from_slice(part);
-            at = start + header.length;
-            if header.length < MAX_PAYLOAD_BYTES {
-                self.buffer.drain(..at);
-                return Ok(Some(Message {
-                    payload,
-                    sequence: header.sequence,
-                }));
+            rest = behind;
+            if length < MAX_PAYLOAD_BYTES {
+                let message = Self { payload, sequence };
+                return Ok(Some((message, bytes.len() - rest.len())));
             }
         }
     }
@@ -151,6 +111,7 @@ impl Gatherer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gather::Gatherer;
 
     fn round_trip(length: usize) -> (usize, Message) {
         let mut out = Vec::new();
@@ -195,7 +156,7 @@ mod tests {
         let mut gatherer = Gatherer::new(100);
         gatherer.push(&[0xff, 0xff, 0x00, 0]);
         assert_eq!(
-            gatherer.take_message(),
+            gatherer.take_message::<Message>(),
             Err(ProtocolError::TooLong {
                 length: 65535,
                 limit: 100

@@ -1,85 +1,66 @@
-//! Replies on the load's hot path: rows are counted, never copied or looked at.
+//! Replies on the load's hot path: rows are counted, never copied or decoded.
 
 mod interpret;
 mod whole;
 
 use super::packet::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES};
-use super::{ProtocolError, ServerError, capability};
+use super::{SERVER_STATUS_IN_TRANS, capability};
+use crate::ProtocolError;
+use crate::error::check_length;
+use crate::reply::{self, Done};
 
-/// Longest message that is gathered (OK, ERR, a count of columns); rows and
-/// column definitions are skipped and have no limit but the server's.
+/// Longest message that is gathered (OK, ERR, a column count). Rows and column definitions
+/// are skipped and have no limit but the server's.
 const MAX_GATHERED_BYTES: usize = 1 << 20;
 
-/// What a reply said.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
-    /// The statement was done.
-    Done(Done),
-    /// A statement was prepared.
-    Prepared {
-        /// Its number for execution.
-        statement: u32,
-        /// How many parameters it takes.
-        params: u16,
-    },
-    /// The server waits for the lines of LOAD DATA LOCAL; after they are sent,
-    /// [`ReplyReader::expect_rest`] reads the result.
-    WantsFile {
-        /// The sequence number of the first packet to send.
-        sequence: u8,
-    },
-    /// The server refused.
-    Refused(ServerError),
-}
+/// A whole reply. Data for LOAD DATA LOCAL starts with the sequence number that it carries;
+/// [`ReplyReader::expect_rest`] then reads the result.
+pub type Reply = reply::Reply<Prepared, u8>;
 
-/// Counts of a statement that was done; of several results, their sums.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Rows in the results.
-    pub rows: u64,
-    /// Rows that the statement matched.
-    pub affected: u64,
-    /// The server's status flags at the end.
-    pub status: u16,
-    /// How many warnings it raised.
-    pub warnings: u16,
+/// A statement that the server has prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prepared {
+    /// Its number for execution.
+    pub statement: u32,
+    /// How many parameters it takes.
+    pub params: u16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The first packet of a result.
     First,
-    /// The first packet of a reply to PREPARE.
+    /// The first packet of the reply to a PREPARE.
     FirstPrepared,
-    /// Definitions to skip, then rows; the second number is columns of an
-    /// EOF-terminated list.
+    /// Column definitions to skip: how many are left.
     Columns(u64),
-    /// The EOF behind the columns, from servers that still send it.
+    /// The EOF after the column definitions, from servers that still send it.
     ColumnsEnd,
     Rows,
-    /// Definitions behind PREPARE to skip (EOF packets included).
+    /// Definitions after a PREPARE to skip, EOF packets included.
     Definitions {
         left: u32,
-        statement: u32,
-        params: u16,
+        prepared: Prepared,
     },
 }
 
-/// Reads one reply out of a stream of bytes that comes in any pieces.
+/// Reads one reply from a stream of bytes that arrives in pieces of any size.
 #[derive(Debug)]
 pub struct ReplyReader {
     state: State,
     done: Done,
-    /// Number of the next packet.
+    /// The server's status flags in the last reply.
+    status: u16,
+    /// Sequence number of the next packet.
     sequence: u8,
     /// Bytes of a skipped packet that are still to come.
     skip: usize,
-    /// The packet that is skipped goes on in the next one.
+    /// The skipped packet continues in the next one.
     continues: bool,
-    /// The piece of a packet that came so far, when it has to be looked at.
+    /// The beginning of a packet that must be parsed and is not complete yet.
     partial: Vec<u8>,
     deprecate_eof: bool,
-    /// The count of columns says whether their definitions follow.
+    /// The column count says whether definitions follow.
     may_omit_columns: bool,
 }
 
@@ -90,6 +71,7 @@ impl ReplyReader {
         Self {
             state: State::First,
             done: Done::default(),
+            status: 0,
             sequence: 1,
             skip: 0,
             continues: false,
@@ -110,12 +92,13 @@ impl ReplyReader {
         self.expect(State::FirstPrepared, 1);
     }
 
-    /// The lines of LOAD DATA LOCAL were sent up to the packet before `sequence`.
+    /// The data of LOAD DATA LOCAL was sent, up to the packet before `sequence`.
     pub fn expect_rest(&mut self, sequence: u8) {
         self.expect(State::First, sequence);
     }
 
-    /// The command took several packets: the first of its reply has this number.
+    /// Sets the sequence number of the reply's first packet, which is not 1 if the command
+    /// itself spans several packets.
     #[inline]
     pub fn expect_number(&mut self, sequence: u8) {
         self.sequence = sequence;
@@ -131,19 +114,30 @@ impl ReplyReader {
         self.partial.clear();
     }
 
-    /// Takes bytes from the socket; gives the reply once it is whole.
+    /// Whether a transaction may be open: the last reply says so, or was an error, after
+    /// which it may or may not be.
+    #[inline]
+    #[must_use]
+    pub fn is_in_transaction(&self) -> bool {
+        self.status & SERVER_STATUS_IN_TRANS != 0
+    }
+
+    /// Takes bytes from the socket; returns the reply once it is whole.
     ///
     /// # Errors
-    /// When the bytes are not the protocol, or go on behind the reply.
+    /// When the bytes violate the protocol, or more follow the reply.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Reply>, ProtocolError> {
         match self.whole_reply(bytes) {
-            Some(done) => Ok(Some(Reply::Done(done))),
+            Some((done, status)) => {
+                self.status = status;
+                Ok(Some(Reply::Done(done)))
+            }
             None => self.feed_piece(bytes),
         }
     }
 
-    /// Whether a part of the reply was read before.
+    /// Whether part of the reply has been read.
     #[inline]
     fn is_begun(&self) -> bool {
         self.skip > 0 || self.continues || !self.partial.is_empty() || self.done != Done::default()
@@ -174,12 +168,12 @@ impl ReplyReader {
                     None => Ok(Some(reply)),
                     Some(first) => Err(ProtocolError::Unexpected {
                         first: *first,
-                        place: "behind a reply",
+                        place: "after a reply",
                     }),
                 };
             }
         }
-        // A definition may end with what is here without a byte left to skip.
+        // The last definition may end exactly here.
         Ok(if self.skip == 0 {
             self.last_definition_skipped()
         } else {
@@ -187,8 +181,8 @@ impl ReplyReader {
         })
     }
 
-    /// Skips the rows that are whole in `bytes`: nearly all that a range SELECT
-    /// gives. Whatever is out of the ordinary is left to the packets' own way.
+    /// Skips the rows that are whole in `bytes`: nearly all of a range SELECT's result.
+    /// Anything out of the ordinary is left to [`Self::take_packet`].
     #[inline]
     fn skip_whole_rows(&mut self, bytes: &mut &[u8]) {
         if self.state != State::Rows || self.continues || !self.partial.is_empty() {
@@ -209,7 +203,7 @@ impl ReplyReader {
         }
     }
 
-    /// Handles the packet at the front of `bytes`, or keeps its beginning.
+    /// Processes the packet at the front of `bytes`, or keeps its beginning.
     #[inline]
     fn take_packet(&mut self, bytes: &mut &[u8]) -> Result<Option<Reply>, ProtocolError> {
         let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
@@ -220,7 +214,7 @@ impl ReplyReader {
         let header = Header::parse(*header);
         let body = &bytes[HEADER_BYTES..];
         if body.is_empty() && header.length > 0 {
-            // Its first byte says what it is, and has not come yet.
+            // Its first byte, which says what it is, has not arrived yet.
             self.partial.extend_from_slice(bytes);
             *bytes = &[];
             return Ok(None);
@@ -232,16 +226,16 @@ impl ReplyReader {
             return Ok(None);
         }
         let Some(payload) = body.get(..header.length) else {
-            check_gathered(header)?;
+            check_length(header.length, MAX_GATHERED_BYTES)?;
             self.partial.extend_from_slice(bytes);
             *bytes = &[];
             return Ok(None);
         };
         *bytes = &body[header.length..];
-        self.look(header, payload)
+        self.parse(header, payload)
     }
 
-    /// Gathers what is missing of a packet that came in pieces.
+    /// Gathers what is missing from a packet that arrives in pieces.
     fn complete_partial(&mut self, bytes: &mut &[u8]) -> Result<Option<Reply>, ProtocolError> {
         // Header and first byte decide whether the packet is skipped.
         self.gather(bytes, HEADER_BYTES);
@@ -260,26 +254,23 @@ impl ReplyReader {
             self.partial.clear();
             return Ok(None);
         }
-        check_gathered(header)?;
+        check_length(header.length, MAX_GATHERED_BYTES)?;
         let whole = HEADER_BYTES + header.length;
         self.gather(bytes, whole);
         if self.partial.len() < whole {
             return Ok(None);
         }
         let packet = std::mem::take(&mut self.partial);
-        self.look(header, &packet[HEADER_BYTES..])
+        self.parse(header, &packet[HEADER_BYTES..])
     }
 
-    /// The reply to a PREPARE ends with the last of its definitions, which no
-    /// packet follows.
+    /// The reply to a PREPARE ends with its last definition; no packet follows.
     #[inline]
     fn last_definition_skipped(&self) -> Option<Reply> {
         match self.state {
-            State::Definitions {
-                left: 0,
-                statement,
-                params,
-            } if !self.continues => Some(Reply::Prepared { statement, params }),
+            State::Definitions { left: 0, prepared } if !self.continues => {
+                Some(Reply::Prepared(prepared))
+            }
             _ => None,
         }
     }
@@ -289,16 +280,6 @@ impl ReplyReader {
         self.partial.extend_from_slice(&bytes[..missing]);
         *bytes = &bytes[missing..];
     }
-}
-
-fn check_gathered(header: Header) -> Result<(), ProtocolError> {
-    if header.length > MAX_GATHERED_BYTES {
-        return Err(ProtocolError::TooLong {
-            length: header.length,
-            limit: MAX_GATHERED_BYTES,
-        });
-    }
-    Ok(())
 }
 
 #[cfg(test)]

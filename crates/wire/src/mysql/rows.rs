@@ -1,16 +1,11 @@
-//! Whole results of text statements, for the few questions that dyno asks itself
-//! (versions, counts, states); not for the load.
+//! Gathers the results of text statements.
 
-use super::read::Fields;
-use super::{ProtocolError, SERVER_MORE_RESULTS_EXISTS, ServerError};
+use super::packet::Message;
+use super::{SERVER_MORE_RESULTS_EXISTS, lenenc, parse_error};
+use crate::ProtocolError;
+use crate::fields::Fields;
+use crate::rows::{Rows, TextReply};
 
-/// One value as text; `None` for NULL.
-pub type Cell = Option<String>;
-
-/// Most rows that are kept of one result.
-const MAX_ROWS: usize = 1 << 20;
-/// Most memory that the rows of one result may take.
-const MAX_BYTES: usize = 256 << 20;
 /// Most columns that a result may announce.
 const MAX_COLUMNS: u64 = 4096;
 
@@ -19,20 +14,9 @@ const MAX_COLUMNS: u64 = 4096;
 pub struct TextResult {
     deprecate_eof: bool,
     columns: Option<u64>,
-    /// Definitions and the EOF behind them that are still to come.
+    /// Definitions still to come, and the EOF that follows them.
     definitions_left: u64,
-    rows: Vec<Vec<Cell>>,
-    /// About what the rows take.
-    kept_bytes: usize,
-}
-
-/// What a text statement gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TextReply {
-    /// Its rows; none for a statement without a result.
-    Rows(Vec<Vec<Cell>>),
-    /// The server refused.
-    Refused(ServerError),
+    rows: Rows,
 }
 
 impl TextResult {
@@ -43,25 +27,26 @@ impl TextResult {
             deprecate_eof,
             columns: None,
             definitions_left: 0,
-            rows: Vec::new(),
-            kept_bytes: 0,
+            rows: Rows::default(),
         }
     }
 
-    /// Takes the next message of the reply; gives the result at its end.
+    /// Takes the next message of the reply; returns the result at its end.
     ///
     /// # Errors
-    /// When the message is not the protocol, or the result is too large.
-    pub fn message(&mut self, payload: &[u8]) -> Result<Option<TextReply>, ProtocolError> {
+    /// When the message violates the protocol, or the result is too large.
+    pub fn message(&mut self, message: &Message) -> Result<Option<TextReply>, ProtocolError> {
+        let payload = message.payload.as_slice();
         let first = *payload.first().ok_or(ProtocolError::Truncated("reply"))?;
         if first == 0xff {
-            return ServerError::parse(payload).map(|error| Some(TextReply::Refused(error)));
+            let error = parse_error(payload)?;
+            return Ok(Some(TextReply::Refused(Box::new(error))));
         }
         match self.columns {
             None if first == 0x00 => self.end(payload, false),
             None if first == 0xfb => Err(ProtocolError::Unexpected {
                 first,
-                place: "in a reply: the server asks for a file that nobody offered",
+                place: "in a reply: a request for a file that was not offered",
             }),
             None => self.announce(payload),
             Some(_) if self.definitions_left > 0 => {
@@ -74,7 +59,7 @@ impl TextResult {
     }
 
     fn announce(&mut self, payload: &[u8]) -> Result<Option<TextReply>, ProtocolError> {
-        let columns = Fields::new(payload, "column count").lenenc()?.unwrap_or(0);
+        let columns = lenenc::integer(&mut Fields::new(payload, "column count"))?.unwrap_or(0);
         if columns == 0 || columns > MAX_COLUMNS {
             return Err(ProtocolError::Truncated("column count"));
         }
@@ -84,29 +69,9 @@ impl TextResult {
     }
 
     fn row(&mut self, payload: &[u8], columns: u64) -> Result<Option<TextReply>, ProtocolError> {
-        if self.rows.len() >= MAX_ROWS {
-            return Err(ProtocolError::TooLong {
-                length: self.rows.len() + 1,
-                limit: MAX_ROWS,
-            });
-        }
-        // A NULL is one byte on the wire and a whole cell here.
-        let cells = columns as usize * size_of::<Cell>();
-        self.kept_bytes += payload.len() + cells + size_of::<Vec<Cell>>();
-        if self.kept_bytes > MAX_BYTES {
-            return Err(ProtocolError::TooLong {
-                length: self.kept_bytes,
-                limit: MAX_BYTES,
-            });
-        }
         let mut fields = Fields::new(payload, "row");
-        let row = (0..columns)
-            .map(|_| {
-                let cell = fields.lenenc_bytes()?;
-                Ok(cell.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
-            })
-            .collect::<Result<_, ProtocolError>>()?;
-        self.rows.push(row);
+        let cell = || lenenc::bytes(&mut fields);
+        self.rows.push(payload.len(), columns as usize, cell)?;
         Ok(None)
     }
 
@@ -118,17 +83,17 @@ impl TextResult {
         let mut fields = Fields::new(payload, "end of a reply");
         fields.u8()?;
         let status = if behind_rows && !self.deprecate_eof {
-            fields.u16()?;
-            fields.u16()?
+            fields.u16_le()?;
+            fields.u16_le()?
         } else {
-            fields.lenenc()?;
-            fields.lenenc()?;
-            fields.u16()?
+            lenenc::integer(&mut fields)?;
+            lenenc::integer(&mut fields)?;
+            fields.u16_le()?
         };
         if status & SERVER_MORE_RESULTS_EXISTS != 0 {
             self.columns = None;
             return Ok(None);
         }
-        Ok(Some(TextReply::Rows(std::mem::take(&mut self.rows))))
+        Ok(Some(TextReply::Rows(self.rows.take())))
     }
 }

@@ -2,25 +2,44 @@
 
 use md5::{Digest, Md5};
 
-use super::message::{self, Message, put_text};
-use super::read::Fields;
-use super::{ProtocolError, ServerError};
-
-pub use super::error::{may_be_postgres, not_postgres};
+use super::message::{self, HEADER_BYTES, Header, Message, put_text};
+use super::{parse_error, unexpected};
+use crate::fields::Fields;
+use crate::{ProtocolError, ServerError};
 
 const PROTOCOL_3_0: u32 = 3 << 16;
 /// A number that no version of the protocol has.
 const SSL_REQUEST: u32 = 1234 << 16 | 5679;
-/// What the server answers to the request if it goes on under TLS.
+/// The server's answer to the request if it supports TLS.
 pub const TLS_ACCEPTED: u8 = b'S';
-/// And if it does not.
+/// Its answer if it does not.
 pub const TLS_REFUSED: u8 = b'N';
 
-/// Asks the server to go on under TLS; it answers with one byte.
+/// Requests TLS; the server answers with one byte.
 pub fn request_tls(out: &mut Vec<u8>) {
     message::write_untyped(out, |out| {
         out.extend_from_slice(&SSL_REQUEST.to_be_bytes());
     });
+}
+
+/// Whether a stream that begins with these bytes may be a PostgreSQL server's answer to a
+/// startup message: an authentication request, an error, or a notice of plausible length.
+#[must_use]
+pub fn may_be_postgres(first_bytes: &[u8]) -> bool {
+    /// As libpq's limit for an error during the startup.
+    const MAX_FIRST_BYTES: usize = 30_000;
+    let kind = first_bytes.first().copied().unwrap_or(b'R');
+    let length = match first_bytes.first_chunk::<HEADER_BYTES>() {
+        Some(header) => Header::parse(*header).map_or(usize::MAX, |header| header.length),
+        None => 0,
+    };
+    matches!(kind, b'R' | b'E' | b'N' | b'v') && length <= MAX_FIRST_BYTES
+}
+
+/// The error for a peer that is not a PostgreSQL server, judged by its first bytes.
+#[must_use]
+pub fn not_postgres(first_bytes: &[u8]) -> ProtocolError {
+    ProtocolError::other_protocol("PostgreSQL", first_bytes)
 }
 
 /// Begins the connection with these parameters (`user`, `database`, …).
@@ -55,7 +74,7 @@ pub fn sasl_next(out: &mut Vec<u8>, data: &[u8]) {
     message::write(out, b'p', |out| out.extend_from_slice(data));
 }
 
-/// The answer to an md5 request, which does not show the password.
+/// The answer to an md5 request; it does not reveal the password.
 #[must_use]
 pub fn md5_proof(user: &str, password: &str, salt: [u8; 4]) -> String {
     let stored = md5_hex(&[password.as_bytes(), user.as_bytes()]);
@@ -69,10 +88,10 @@ fn md5_hex(parts: &[&[u8]]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What the server says between the startup and the first ReadyForQuery.
+/// The server's messages between the startup and the first ReadyForQuery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// It requests an authentication, or is satisfied.
+    /// It requests authentication, or accepts it.
     Authentication(Authentication),
     /// It reports a setting (`server_version`, …).
     Parameter {
@@ -90,11 +109,11 @@ pub enum Next {
     Ready,
     /// Refused.
     Refused(Box<ServerError>),
-    /// Something that changes nothing here: a notice, an offer of an older protocol.
+    /// A message that changes nothing here: a notice, or an offer of an older protocol.
     Other,
 }
 
-/// What the server requests.
+/// The server's authentication requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Authentication {
     /// Nothing more.
@@ -120,19 +139,19 @@ impl Next {
         let payload = message.payload.as_slice();
         Ok(match message.kind {
             b'R' => Self::Authentication(Authentication::parse(payload)?),
-            b'E' => Self::Refused(Box::new(ServerError::parse(payload)?)),
+            b'E' => Self::Refused(Box::new(parse_error(payload)?)),
             b'S' => {
                 let mut fields = Fields::new(payload, "parameter status");
                 let (name, value) = (fields.text()?, fields.text()?);
                 Self::Parameter { name, value }
             }
             b'K' => {
-                let pid = Fields::new(payload, "backend key").u32()?;
+                let pid = Fields::new(payload, "backend key").u32_be()?;
                 Self::Backend { pid }
             }
             b'Z' => Self::Ready,
             b'N' | b'v' => Self::Other,
-            kind => return Err(ProtocolError::unexpected(kind, "during the login")),
+            kind => return Err(unexpected(kind, "during the login")),
         })
     }
 }
@@ -140,8 +159,8 @@ impl Next {
 impl Authentication {
     fn parse(payload: &[u8]) -> Result<Self, ProtocolError> {
         let mut fields = Fields::new(payload, "authentication request");
-        let unknown = |name: &str| Err(ProtocolError::UnknownMethod(name.to_owned()));
-        Ok(match fields.u32()? {
+        let unknown = |name: &str| Err(unsupported(name.to_owned()));
+        Ok(match fields.u32_be()? {
             0 => Self::Ok,
             2 => return unknown("Kerberos"),
             3 => Self::Cleartext,
@@ -154,6 +173,13 @@ impl Authentication {
             number => return unknown(&format!("method {number}")),
         })
     }
+}
+
+/// The error for an authentication method that dyno does not support.
+#[must_use]
+pub fn unsupported(method: String) -> ProtocolError {
+    let supported = "SCRAM-SHA-256, md5, password and certificates";
+    ProtocolError::UnknownMethod { method, supported }
 }
 
 fn mechanisms(mut fields: Fields<'_>) -> Result<Vec<String>, ProtocolError> {

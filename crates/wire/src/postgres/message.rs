@@ -1,6 +1,8 @@
 //! Messages: a type, a length that counts itself, and the payload.
 
-use super::ProtocolError;
+use crate::ProtocolError;
+use crate::error::check_length;
+use crate::gather;
 
 /// Bytes in front of each payload.
 pub const HEADER_BYTES: usize = 5;
@@ -60,72 +62,25 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.push(0);
 }
 
-/// Gathers whole messages from a stream of bytes, for the login and for small results;
-/// the load's replies go through [`super::reply::ReplyReader`].
-#[derive(Debug)]
-pub struct Gatherer {
-    buffer: Vec<u8>,
-    limit: usize,
-}
-
 /// A whole message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Its type.
     pub kind: u8,
-    /// What it says.
+    /// Its content.
     pub payload: Vec<u8>,
 }
 
-impl Gatherer {
-    /// A gatherer that refuses messages over `limit` bytes.
-    #[must_use]
-    pub fn new(limit: usize) -> Self {
-        Self {
-            buffer: Vec::new(),
-            limit,
-        }
-    }
-
-    /// Takes bytes from the socket.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.buffer.extend_from_slice(bytes);
-    }
-
-    /// Bytes received that no message has used yet.
-    #[must_use]
-    pub fn pending(&self) -> &[u8] {
-        &self.buffer
-    }
-
-    /// The next byte that is not part of a message, as in the answer to a request for TLS.
-    pub fn take_byte(&mut self) -> Option<u8> {
-        let first = self.buffer.first().copied();
-        self.buffer.drain(..usize::from(first.is_some()));
-        first
-    }
-
-    /// The next message, once it is whole.
-    ///
-    /// # Errors
-    /// When its length is invalid or over the limit.
-    pub fn take_message(&mut self) -> Result<Option<Message>, ProtocolError> {
-        let Some((header, rest)) = self.buffer.split_first_chunk::<HEADER_BYTES>() else {
+impl gather::Message for Message {
+    fn split(bytes: &[u8], limit: usize) -> Result<Option<(Self, usize)>, ProtocolError> {
+        let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
         };
         let Header { kind, length } = Header::parse(*header)?;
-        check_length(length, self.limit)?;
-        let Some(payload) = rest.get(..length).map(<[u8]>::to_vec) else {
-            return Ok(None);
-        };
-        self.buffer.drain(..HEADER_BYTES + length);
-        Ok(Some(Message { kind, payload }))
-    }
-}
-
-pub(super) fn check_length(length: usize, limit: usize) -> Result<(), ProtocolError> {
-    match length <= limit {
-        true => Ok(()),
-        false => Err(ProtocolError::TooLong { length, limit }),
+        check_length(length, limit)?;
+        Ok(rest.get(..length).map(|payload| {
+            let payload = payload.to_vec();
+            (Self { kind, payload }, HEADER_BYTES + length)
+        }))
     }
 }

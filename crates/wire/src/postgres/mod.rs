@@ -11,6 +11,13 @@ pub mod rows;
 pub mod scram;
 
 mod error;
-mod read;
 
-pub use error::{ProtocolError, ServerError};
+pub use error::parse_error;
+
+use crate::ProtocolError;
+
+/// The error for a message of a type that is not allowed there.
+#[must_use]
+pub fn unexpected(first: u8, place: &'static str) -> ProtocolError {
+    ProtocolError::Unexpected { first, place }
+}

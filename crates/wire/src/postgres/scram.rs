@@ -6,7 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::{digest, hmac, pbkdf2};
 
-use super::ProtocolError;
+use crate::ProtocolError;
+use crate::error::check_length;
 
 /// The mechanism without channel binding.
 pub const SCRAM_SHA_256: &str = "SCRAM-SHA-256";
@@ -209,7 +210,7 @@ fn salted(password: &str, salt: &[u8], iterations: NonZeroU32) -> hmac::Key {
 }
 
 fn text(message: &[u8]) -> Result<&str, ProtocolError> {
-    super::message::check_length(message.len(), MAX_MESSAGE_BYTES)?;
+    check_length(message.len(), MAX_MESSAGE_BYTES)?;
     str::from_utf8(message).map_err(|_| failed("the server's message is not text"))
 }
 

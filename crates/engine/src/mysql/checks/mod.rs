@@ -24,11 +24,9 @@ pub(super) fn checks() -> Vec<&'static Check<Facts>> {
     families.into_iter().flatten().collect()
 }
 
-/// Every setting that a judge looks at, and those that say where the server is.
-pub(super) const WANTED: [&str; 31] = [
-    "datadir",
+/// Every setting that a judge looks at.
+pub(super) const WANTED: [&str; 29] = [
     "general_log",
-    "hostname",
     "innodb_adaptive_flushing",
     "innodb_buffer_pool_instances",
     "innodb_buffer_pool_size",
@@ -86,6 +84,8 @@ mod tests {
             chosen: BTreeSet::new(),
             varied: BTreeSet::new(),
             planned: false,
+            data_dir: None,
+            elsewhere: None,
             memory_bytes: Some(16 << 30),
             servers: 1,
             data_bytes: None,
@@ -125,27 +125,28 @@ mod tests {
         };
         let finding = find(&server);
         assert_eq!(finding.level, Level::Spoils);
-        let mend = finding.mend.as_deref();
-        assert_eq!(mend, Some("SET GLOBAL innodb_flush_log_at_trx_commit = 1;"));
+        let remedy = finding.remedy.as_deref();
+        assert_eq!(
+            remedy,
+            Some("SET GLOBAL innodb_flush_log_at_trx_commit = 1;")
+        );
         server.planned = true;
-        let mend = find(&server).mend;
+        let remedy = find(&server).remedy;
         let words = "server.config.innodb_flush_log_at_trx_commit = 1 in the study";
-        assert_eq!(mend.as_deref(), Some(words));
+        assert_eq!(remedy.as_deref(), Some(words));
         server
             .varied
             .insert("innodb_flush_log_at_trx_commit".into());
         let meant = find(&server);
-        assert_eq!((meant.level, meant.mend), (Level::Note, None));
+        assert_eq!((meant.level, meant.remedy), (Level::Note, None));
     }
 
     #[test]
     fn another_host_needs_a_look_of_its_own() {
-        let mut server = with(MYSQL, &[("hostname", "db1")]);
-        server.memory_bytes = None;
-        assert_eq!(
-            (ELSEWHERE[0].judge)(&server),
-            Seen::note("hostname: it runs on db1")
-        );
+        let mut server = with(MYSQL, &[]);
+        assert_eq!((ELSEWHERE[0].judge)(&server).level(), Level::Passed);
+        server.elsewhere = Some("it runs on db1".into());
+        assert_eq!((ELSEWHERE[0].judge)(&server), Seen::note("it runs on db1"));
     }
 
     #[test]

@@ -1,40 +1,40 @@
 //! What is known of servers: asked of one that runs, worked out for one that is planned.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use engine::checks::{Demand, Facts};
+use engine::checks::{Demand, Facts, Said};
 use engine::{Installed, Server};
 use host::{LOCAL, Memory, Place};
 
 use crate::Database;
 use crate::doctor::asked::Asked;
-use crate::server_process::is_own;
+use crate::server_process::{self, is_own};
 
 /// A server that runs. What it does not tell is said by the checks.
 pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> Option<Facts> {
-    let said = database.ask()?;
-    let here = said
-        .as_ref()
-        .is_ok_and(|said| is_here(&database.addresses(), &said.settings));
-    let data_dir = said.as_ref().ok().and_then(|said| data_dir(&said.settings));
-    let turning_disk = data_dir
-        .filter(|_| here)
-        .and_then(|dir| is_rotational(&dir));
-    let data_bytes = said.as_ref().ok().and_then(|said| said.data_bytes);
+    let (said, settings) = match database.ask()? {
+        Ok(said) => (said.clone(), Ok(said.settings)),
+        Err(why) => (Said::default(), Err(why)),
+    };
+    let elsewhere = elsewhere(database, said.host_name.as_deref());
+    let is_here = elsewhere.is_none() && settings.is_ok();
+    let data_dir = said.data_dir.filter(|_| is_here);
     Some(Facts {
         name: database.shown(),
         engine: database.engine().server()?,
         version: database.version().to_owned(),
-        settings: said.map(|said| said.settings),
+        settings,
         chosen: BTreeSet::new(),
         varied: BTreeSet::new(),
         planned: false,
-        memory_bytes: here.then(memory_bytes).flatten(),
+        turning_disk: data_dir.as_deref().and_then(is_rotational),
+        data_dir,
+        elsewhere,
+        memory_bytes: is_here.then(memory_bytes).flatten(),
         servers: 1,
-        data_bytes,
-        turning_disk,
+        data_bytes: said.data_bytes,
         demand: asked.map(demand),
     })
 }
@@ -49,21 +49,22 @@ fn demand(asked: Asked) -> Demand {
     }
 }
 
-/// Where a running server's data is, if that is on this host.
-pub(in crate::doctor) fn data_dir_here(server: &Facts) -> Option<PathBuf> {
-    let settings = server.settings.as_ref().ok()?;
-    data_dir(settings).filter(|_| !server.planned && server.memory_bytes.is_some())
-}
-
-fn data_dir(settings: &BTreeMap<String, String>) -> Option<PathBuf> {
-    settings.get("datadir").map(PathBuf::from)
+/// Why a server is not known to run on this host. One that does not know its host's name is found
+/// by its process.
+fn elsewhere(database: &Database, host_name: Option<&str>) -> Option<String> {
+    let addresses = database.addresses();
+    match host_name {
+        Some(name) if is_here(&addresses, name) => None,
+        Some(name) => Some(format!("it runs on {name}")),
+        None => server_process::find(&**database).err(),
+    }
 }
 
 /// Whether a server is reached at an address of this host and has its name: a container has
 /// one of its own, a clone of this machine the same.
-fn is_here(addresses: &[SocketAddr], settings: &BTreeMap<String, String>) -> bool {
+fn is_here(addresses: &[SocketAddr], host_name: &str) -> bool {
     let name = rustix::system::uname();
-    settings.get("hostname").map(String::as_bytes) == Some(name.nodename().to_bytes())
+    host_name.as_bytes() == name.nodename().to_bytes()
         && addresses.iter().all(|address| is_own(address.ip()))
 }
 
@@ -99,6 +100,8 @@ pub(in crate::doctor) fn planned(
         chosen: chosen.map(|(name, _)| name).collect(),
         varied: BTreeSet::new(),
         planned: true,
+        data_dir: None,
+        elsewhere: None,
         memory_bytes: memory_bytes(),
         servers: asked.private_servers,
         data_bytes: None,
@@ -119,8 +122,7 @@ mod tests {
             .into_owned();
         let here = |address: &str, name: &str| {
             let addresses: Vec<SocketAddr> = address.parse().into_iter().collect();
-            let settings = [("hostname".to_owned(), name.to_owned())];
-            is_here(&addresses, &BTreeMap::from(settings))
+            is_here(&addresses, name)
         };
         assert!(here("127.0.0.1:3306", &name));
         // A Unix socket.

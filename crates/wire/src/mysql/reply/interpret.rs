@@ -1,15 +1,16 @@
-//! What the packets of a reply mean: which are skipped, and what the others say.
+//! Interprets the packets of a reply: which are skipped, and what the others mean.
 
 use super::super::packet::{Header, MAX_PAYLOAD_BYTES};
-use super::super::read::Fields;
-use super::super::{ProtocolError, SERVER_MORE_RESULTS_EXISTS, ServerError};
-use super::{Reply, ReplyReader, State};
+use super::super::{SERVER_MORE_RESULTS_EXISTS, SERVER_STATUS_IN_TRANS, lenenc, parse_error};
+use super::{Prepared, Reply, ReplyReader, State};
+use crate::ProtocolError;
+use crate::fields::Fields;
 
 /// Most columns that a result may announce (MySQL's own limit is 4,096).
 const MAX_COLUMNS: u64 = 1 << 16;
 
 impl ReplyReader {
-    /// Rows and definitions are skipped; what ends them is looked at.
+    /// Rows and definitions are skipped; the packets that end them are parsed.
     #[inline]
     pub(super) fn is_skipped(&self, header: Header, first: Option<u8>) -> bool {
         if self.continues {
@@ -18,7 +19,7 @@ impl ReplyReader {
         match self.state {
             State::Rows => match first {
                 Some(0xff) => false,
-                // A row may begin with 0xfe only as the length of a text of 16 MiB.
+                // A row begins with 0xfe only as the length of a string of 16 MiB or more.
                 Some(0xfe) => header.length == MAX_PAYLOAD_BYTES,
                 Some(_) => true,
                 None => false,
@@ -30,7 +31,7 @@ impl ReplyReader {
         }
     }
 
-    /// Counts a packet that is skipped; its payload is still to come.
+    /// Counts a packet whose payload will be skipped.
     #[inline]
     pub(super) fn count_skipped(&mut self, header: Header) -> Result<(), ProtocolError> {
         self.next_sequence(header)?;
@@ -44,7 +45,7 @@ impl ReplyReader {
             State::Columns(left) => {
                 *left -= 1;
                 if *left == 0 {
-                    self.state = self.behind_columns();
+                    self.state = self.after_columns();
                 }
             }
             State::Definitions { left, .. } => *left -= 1,
@@ -53,7 +54,7 @@ impl ReplyReader {
         Ok(())
     }
 
-    fn behind_columns(&self) -> State {
+    fn after_columns(&self) -> State {
         match self.deprecate_eof {
             true => State::Rows,
             false => State::ColumnsEnd,
@@ -72,32 +73,32 @@ impl ReplyReader {
         Ok(())
     }
 
-    /// Understands a packet that is not skipped.
-    pub(super) fn look(
+    /// Parses a packet that is not skipped.
+    pub(super) fn parse(
         &mut self,
         header: Header,
         payload: &[u8],
     ) -> Result<Option<Reply>, ProtocolError> {
         let first = *payload.first().ok_or(ProtocolError::Truncated("reply"))?;
         if first == 0xff {
-            // A server that gives up in the middle of a statement, or before it,
-            // numbers its last words as it likes.
-            return ServerError::parse(payload).map(|error| Some(Reply::Refused(error)));
+            // A server that gives up before or during a statement may send any sequence number.
+            let error = Box::new(parse_error(payload)?);
+            // A deadlock has ended the transaction; other errors may not have.
+            self.status = SERVER_STATUS_IN_TRANS;
+            return Ok(Some(Reply::Refused(error)));
         }
         self.next_sequence(header)?;
         match (self.state, first) {
             (State::First, 0x00) => self.end_of_result(payload, false),
-            (State::First, 0xfb) => Ok(Some(Reply::WantsFile {
-                sequence: self.sequence,
-            })),
+            (State::First, 0xfb) => Ok(Some(Reply::WantsData(self.sequence))),
             (State::First, _) => {
                 let mut fields = Fields::new(payload, "column count");
-                let Some(columns @ 1..=MAX_COLUMNS) = fields.lenenc()? else {
+                let Some(columns @ 1..=MAX_COLUMNS) = lenenc::integer(&mut fields)? else {
                     return Err(unexpected(first));
                 };
                 let are_omitted = self.may_omit_columns && fields.u8()? == 0;
                 self.state = match are_omitted {
-                    true => self.behind_columns(),
+                    true => self.after_columns(),
                     false => State::Columns(columns),
                 };
                 Ok(None)
@@ -115,8 +116,9 @@ impl ReplyReader {
     fn prepared(&mut self, payload: &[u8]) -> Result<Option<Reply>, ProtocolError> {
         let mut fields = Fields::new(payload, "reply to a prepare");
         fields.u8()?;
-        let statement = fields.u32()?;
-        let (columns, params) = (fields.u16()?, fields.u16()?);
+        let statement = fields.u32_le()?;
+        let (columns, params) = (fields.u16_le()?, fields.u16_le()?);
+        let prepared = Prepared { statement, params };
         let lists = [columns, params];
         let ends = if self.deprecate_eof {
             0
@@ -125,13 +127,9 @@ impl ReplyReader {
         };
         let left = u32::from(columns) + u32::from(params) + ends;
         if left == 0 {
-            return Ok(Some(Reply::Prepared { statement, params }));
+            return Ok(Some(Reply::Prepared(prepared)));
         }
-        self.state = State::Definitions {
-            left,
-            statement,
-            params,
-        };
+        self.state = State::Definitions { left, prepared };
         Ok(None)
     }
 
@@ -139,22 +137,21 @@ impl ReplyReader {
     fn end_of_result(
         &mut self,
         payload: &[u8],
-        behind_rows: bool,
+        after_rows: bool,
     ) -> Result<Option<Reply>, ProtocolError> {
         let mut fields = Fields::new(payload, "end of a reply");
         fields.u8()?;
-        if behind_rows && !self.deprecate_eof {
-            self.done.warnings = fields.u16()?;
-            self.done.status = fields.u16()?;
+        if after_rows && !self.deprecate_eof {
+            let _warnings = fields.u16_le()?;
+            self.status = fields.u16_le()?;
         } else {
-            // A server may say -1, so the sum of several can run over.
-            let affected = fields.lenenc()?.unwrap_or(0);
+            // A server may report -1, so the sum of several could overflow.
+            let affected = lenenc::integer(&mut fields)?.unwrap_or(0);
             self.done.affected = self.done.affected.saturating_add(affected);
-            let _last_insert_id = fields.lenenc()?;
-            self.done.status = fields.u16()?;
-            self.done.warnings = fields.u16()?;
+            let _last_insert_id = lenenc::integer(&mut fields)?;
+            self.status = fields.u16_le()?;
         }
-        if self.done.status & SERVER_MORE_RESULTS_EXISTS != 0 {
+        if self.status & SERVER_MORE_RESULTS_EXISTS != 0 {
             self.state = State::First;
             return Ok(None);
         }

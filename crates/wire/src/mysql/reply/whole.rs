@@ -1,14 +1,15 @@
-//! The fast path: a reply that comes in one piece is read in one pass.
+//! The fast path: a reply that arrives in one piece is read in one pass.
 
 use super::super::SERVER_MORE_RESULTS_EXISTS;
 use super::super::packet::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES};
-use super::{Done, ReplyReader, State};
+use super::{ReplyReader, State};
+use crate::reply::Done;
 
 impl ReplyReader {
     /// Reads a complete reply that fills `bytes` and needs no special treatment, as nearly
-    /// all do. `None`: it must be read packet by packet.
+    /// all do; returns its counts and status flags. `None`: it must be read packet by packet.
     #[inline]
-    pub(super) fn whole_reply(&self, bytes: &[u8]) -> Option<Done> {
+    pub(super) fn whole_reply(&self, bytes: &[u8]) -> Option<(Done, u16)> {
         // Too short for a packet that continues in the next one.
         let is_short = bytes.len() < MAX_PAYLOAD_BYTES;
         if !is_short || self.state != State::First || self.is_begun() {
@@ -40,27 +41,27 @@ impl ReplyReader {
             }
         }
         let is_eof = last.first == 0xfe && !self.deprecate_eof;
-        let (status, warnings) = match *last.payload {
-            [0xfe, w0, w1, s0, s1] if is_eof => ([s0, s1], [w0, w1]),
+        let status = match *last.payload {
+            [0xfe, _, _, s0, s1] if is_eof => [s0, s1],
+            // After the status come two bytes of warnings.
             [
                 0x00 | 0xfe,
                 affected @ ..=0xfa,
                 _id @ ..=0xfa,
                 s0,
                 s1,
-                w0,
-                w1,
+                _,
+                _,
                 ..,
             ] if !is_eof => {
                 done.affected = affected.into();
-                ([s0, s1], [w0, w1])
+                [s0, s1]
             }
             _ => return None,
         };
-        done.status = u16::from_le_bytes(status);
-        done.warnings = u16::from_le_bytes(warnings);
-        let is_last = done.status & SERVER_MORE_RESULTS_EXISTS == 0 && packets.bytes.is_empty();
-        is_last.then_some(done)
+        let status = u16::from_le_bytes(status);
+        let is_last = status & SERVER_MORE_RESULTS_EXISTS == 0 && packets.bytes.is_empty();
+        is_last.then_some((done, status))
     }
 }
 

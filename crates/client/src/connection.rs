@@ -1,0 +1,341 @@
+//! A connection to a server: sends commands and reads their replies, whatever the protocol.
+
+use std::future::{Future, poll_fn};
+use std::task::{Poll, ready};
+use std::time::Duration;
+
+use wire::gather::{Gatherer, Message};
+use wire::reply::Done;
+use wire::rows::{Cell, TextReply};
+use wire::{ProtocolError, ServerError};
+use workload::session::Param;
+
+use crate::error::{Error, Refusal};
+use crate::net::{Peer, Stream};
+use crate::reactor::{Permit, permit_to_connect, timeout};
+use crate::shown::shortened;
+
+const LOGIN_LIMIT: Duration = Duration::from_secs(10);
+/// Longest row that dyno's own queries may return.
+const ROW_LIMIT_BYTES: usize = 16 << 20;
+
+/// A protocol's side of a connection: it logs in, builds commands and parses replies. A
+/// function that builds a command also prepares for its reply.
+pub trait Protocol: Sized {
+    /// A server and an account.
+    type Target;
+    /// A message, for logins and dyno's own queries.
+    type Message: Message;
+    /// What a reply says of a statement that was prepared.
+    type Prepared;
+    /// A prepared statement.
+    type Statement;
+    /// Where a bulk load stands.
+    type Transfer;
+
+    /// The server and account, without the password.
+    fn shown(target: &Self::Target) -> String;
+
+    /// Connects and logs in. The permit is returned as soon as the server answers.
+    fn log_in(
+        target: &Self::Target,
+        permit: Permit,
+    ) -> impl Future<Output = Result<(Stream, Self), Error>>;
+
+    /// Runs a text statement.
+    fn query(&mut self, out: &mut Vec<u8>, sql: &str);
+
+    /// Prepares a statement.
+    fn prepare(&mut self, out: &mut Vec<u8>, sql: &str);
+
+    /// The statement that was prepared last.
+    fn statement(&self, prepared: Self::Prepared) -> Self::Statement;
+
+    /// Executes a prepared statement.
+    fn execute(&mut self, out: &mut Vec<u8>, statement: &mut Self::Statement, params: &[Param<'_>]);
+
+    /// Sends the rows of a bulk load that `fill` appends. Returns whether it appended none,
+    /// which ends the load.
+    fn transfer(
+        &mut self,
+        out: &mut Vec<u8>,
+        transfer: &mut Self::Transfer,
+        fill: impl FnOnce(&mut Vec<u8>),
+    ) -> bool;
+
+    /// Closes the connection.
+    fn quit(&mut self, out: &mut Vec<u8>);
+
+    /// Takes bytes of a reply; returns the reply once it is whole.
+    ///
+    /// # Errors
+    /// When the bytes violate the protocol.
+    fn feed(&mut self, bytes: &[u8]) -> Result<Option<Reply<Self>>, ProtocolError>;
+
+    /// An error that the server reported between two statements, before it closed the connection.
+    fn take_last_words(&mut self) -> Option<Box<ServerError>> {
+        None
+    }
+
+    /// Gathers the messages of one text result.
+    fn text_result(&self)
+    -> impl FnMut(&Self::Message) -> Result<Option<TextReply>, ProtocolError>;
+
+    /// Whether a transaction may be open.
+    fn is_in_transaction(&self) -> bool;
+
+    /// What an error of the server means.
+    fn refusal(error: Box<ServerError>) -> Refusal;
+
+    /// Whether the server can run the statement only as text.
+    fn is_unpreparable(_error: &Error) -> bool {
+        false
+    }
+
+    /// Writes a statement with its parameters in place.
+    fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]);
+}
+
+/// A reply to a command.
+pub type Reply<P> = wire::reply::Reply<<P as Protocol>::Prepared, <P as Protocol>::Transfer>;
+
+/// An open connection.
+#[derive(Debug)]
+pub struct Connection<P> {
+    stream: Stream,
+    pub(crate) protocol: P,
+    /// Commands are built here; reused.
+    out: Vec<u8>,
+}
+
+impl<P: Protocol> Connection<P> {
+    /// Connects and logs in, within 10 seconds.
+    ///
+    /// # Errors
+    /// Why the connection could not be opened; [`Error::remedy`] says what to do.
+    pub async fn open(target: &P::Target) -> Result<Self, Error> {
+        Self::open_within(LOGIN_LIMIT, target).await
+    }
+
+    /// Connects and logs in, within `limit`.
+    ///
+    /// # Errors
+    /// See [`Connection::open`].
+    pub async fn open_within(limit: Duration, target: &P::Target) -> Result<Self, Error> {
+        // Waiting for the permit does not count: the limit is for the server.
+        let permit = permit_to_connect().await;
+        let (stream, protocol) =
+            timeout(limit, P::log_in(target, permit))
+                .await
+                .map_err(|_| Error::Timeout {
+                    server: P::shown(target),
+                    limit,
+                })??;
+        Ok(Self {
+            stream,
+            protocol,
+            out: Vec::new(),
+        })
+    }
+
+    /// The two ends of the connection.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn peer(&self) -> std::io::Result<Peer> {
+        self.stream.peer()
+    }
+
+    /// TLS version and cipher, if the connection uses TLS.
+    #[must_use]
+    pub fn tls_description(&self) -> Option<String> {
+        self.stream.tls_description()
+    }
+
+    /// Makes the kernel stamp the arrival of replies from now on, where it can.
+    ///
+    /// # Errors
+    /// The system's; replies are then not stamped.
+    pub fn stamp_replies(&mut self) -> std::io::Result<()> {
+        self.stream.stamp_arrivals()
+    }
+
+    /// When the last byte of the last reply reached this host, by the kernel's stamp, in
+    /// nanoseconds of the monotonic clock; `None` if there is no stamp.
+    #[inline]
+    #[must_use]
+    pub fn reply_arrived_ns(&self) -> Option<u64> {
+        self.stream.arrived_ns()
+    }
+
+    /// Whether a transaction may be open, according to the last reply.
+    #[inline]
+    #[must_use]
+    pub fn is_in_transaction(&self) -> bool {
+        self.protocol.is_in_transaction()
+    }
+
+    /// Runs a text statement and returns its rows.
+    ///
+    /// # Errors
+    /// The server's refusal, or a broken connection.
+    pub async fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Cell>>, Error> {
+        self.out.clear();
+        self.protocol.query(&mut self.out, sql);
+        self.send().await.map_err(Error::Lost)?;
+        let mut gatherer = Gatherer::new(ROW_LIMIT_BYTES);
+        let mut take = self.protocol.text_result();
+        loop {
+            let message = self.stream.next_message(&mut gatherer).await?;
+            match take(&message)? {
+                None => {}
+                Some(TextReply::Rows(rows)) => return Ok(rows),
+                Some(TextReply::Refused(error)) => return Err(refused::<P>(error, sql)),
+            }
+        }
+    }
+
+    /// Runs a text statement and returns its counts.
+    ///
+    /// # Errors
+    /// The server's refusal, or a broken connection.
+    pub async fn run(&mut self, sql: &str) -> Result<Done, Error> {
+        self.out.clear();
+        self.protocol.query(&mut self.out, sql);
+        let reply = self.exchange().await?;
+        done::<P>(reply, sql)
+    }
+
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// The server's refusal, or a broken connection.
+    pub async fn prepare(&mut self, sql: &str) -> Result<P::Statement, Error> {
+        self.out.clear();
+        self.protocol.prepare(&mut self.out, sql);
+        match self.exchange().await? {
+            Reply::<P>::Prepared(prepared) => Ok(self.protocol.statement(prepared)),
+            reply => done::<P>(reply, sql).and(Err(unexpected_reply())),
+        }
+    }
+
+    /// Executes a prepared statement; `sql` is its text, for errors.
+    ///
+    /// # Errors
+    /// The server's refusal, or a broken connection.
+    pub async fn execute(
+        &mut self,
+        statement: &mut P::Statement,
+        params: &[Param<'_>],
+        sql: &str,
+    ) -> Result<Done, Error> {
+        self.out.clear();
+        self.protocol.execute(&mut self.out, statement, params);
+        let reply = self.exchange().await?;
+        done::<P>(reply, sql)
+    }
+
+    /// Runs a statement that loads rows from the client, and sends what `fill` appends until it
+    /// appends nothing. No file is read, whatever name the server asks for.
+    ///
+    /// # Errors
+    /// The server's refusal, or a broken connection.
+    pub async fn load(
+        &mut self,
+        sql: &str,
+        mut fill: impl FnMut(&mut Vec<u8>),
+    ) -> Result<Done, Error> {
+        self.out.clear();
+        self.protocol.query(&mut self.out, sql);
+        let mut transfer = match self.exchange().await? {
+            Reply::<P>::WantsData(transfer) => transfer,
+            reply => return done::<P>(reply, sql),
+        };
+        let sent = loop {
+            self.out.clear();
+            let is_end = self
+                .protocol
+                .transfer(&mut self.out, &mut transfer, &mut fill);
+            let sent = self.send().await;
+            if is_end || sent.is_err() {
+                break sent;
+            }
+        };
+        let reply = self.reply_to(sent).await?;
+        done::<P>(reply, sql)
+    }
+
+    /// Closes the connection properly, so that the server does not log it as aborted.
+    pub async fn close(mut self) {
+        self.out.clear();
+        self.protocol.quit(&mut self.out);
+        // A failure no longer matters.
+        let _ = self.stream.write_all(&self.out).await;
+    }
+
+    /// Sends the command in `out` and reads its reply.
+    async fn exchange(&mut self) -> Result<Reply<P>, Error> {
+        let sent = self.send().await;
+        self.reply_to(sent).await
+    }
+
+    /// Nearly every command is small and is sent in one write.
+    async fn send(&mut self) -> std::io::Result<()> {
+        match self.stream.try_write(&self.out) {
+            Ok(sent) if sent < self.out.len() => self.stream.write_all(&self.out[sent..]).await,
+            sent => sent.map(drop),
+        }
+    }
+
+    /// Reads the reply to a command, which may have been sent only in part.
+    async fn reply_to(&mut self, sent: std::io::Result<()>) -> Result<Reply<P>, Error> {
+        match (sent, self.reply().await) {
+            (Ok(()), Ok(reply)) => Ok(reply),
+            // A server that rejects the rest of a statement sends the reason before it closes.
+            (Err(_), Ok(refused @ Reply::<P>::Refused(_))) => Ok(refused),
+            (Err(error), _) | (Ok(()), Err(Error::Lost(error))) => {
+                match self.protocol.take_last_words() {
+                    Some(words) => Ok(Reply::<P>::Refused(words)),
+                    None => Err(Error::Lost(error)),
+                }
+            }
+            (Ok(()), Err(error)) => Err(error),
+        }
+    }
+
+    async fn reply(&mut self) -> Result<Reply<P>, Error> {
+        poll_fn(|context| {
+            loop {
+                let protocol = &mut self.protocol;
+                let read = |bytes: &[u8]| protocol.feed(bytes).transpose();
+                match ready!(self.stream.poll_receive(context, read)) {
+                    Ok(None) => {}
+                    Ok(Some(reply)) => return Poll::Ready(reply.map_err(Error::from)),
+                    Err(error) => return Poll::Ready(Err(Error::Lost(error))),
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// The server's refusal of `sql`, which is shortened.
+fn refused<P: Protocol>(error: Box<ServerError>, sql: &str) -> Error {
+    Error::Statement {
+        error: P::refusal(error),
+        statement: shortened(sql),
+    }
+}
+
+#[inline]
+fn done<P: Protocol>(reply: Reply<P>, sql: &str) -> Result<Done, Error> {
+    match reply {
+        Reply::<P>::Done(done) => Ok(done),
+        Reply::<P>::Refused(error) => Err(refused::<P>(error, sql)),
+        Reply::<P>::Prepared(_) | Reply::<P>::WantsData(_) => Err(unexpected_reply()),
+    }
+}
+
+fn unexpected_reply() -> Error {
+    Error::Protocol(ProtocolError::OutOfTurn)
+}

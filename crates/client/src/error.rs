@@ -1,0 +1,244 @@
+//! What can go wrong with a connection to a server, and what to do about it.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use wire::{ProtocolError, ServerError};
+use workload::session::{FailureKind, SessionError};
+
+use crate::channel::Withheld;
+use crate::tls::TlsFailure;
+
+/// A failed connection or statement.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No connection.
+    #[error("cannot connect to {server}: {source}")]
+    Connect {
+        /// The server.
+        server: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The server accepted the connection but did not complete the login.
+    #[error("{server} did not complete the login within {limit:?}")]
+    Timeout {
+        /// The server.
+        server: String,
+        /// How long dyno waited.
+        limit: Duration,
+    },
+    /// The connection broke.
+    #[error("the connection was lost: {0}")]
+    Lost(#[source] std::io::Error),
+    /// The TLS handshake failed.
+    #[error("TLS with {server} failed: {why}")]
+    Tls {
+        /// The server.
+        server: String,
+        /// Why.
+        why: TlsFailure,
+    },
+    /// The server requests a password, and there is none.
+    #[error("{server} requests a password: {why}")]
+    NoPassword {
+        /// The server.
+        server: String,
+        /// Why there is none.
+        why: NoPassword,
+    },
+    /// The server may not have what it requests.
+    #[error("the password was not sent to {server}: {why}")]
+    Withheld {
+        /// The server.
+        server: String,
+        /// Why not.
+        why: Withheld,
+    },
+    /// dyno does not support the server's version.
+    #[error("{server} runs {version}; dyno supports {supported}")]
+    Unsupported {
+        /// The server.
+        server: String,
+        /// Its product and version.
+        version: String,
+        /// The supported versions.
+        supported: String,
+    },
+    /// The server violated the protocol.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The server refused the login.
+    #[error("the server refused the connection: {}", .0.error)]
+    Login(Refusal),
+    /// The server refused a statement.
+    #[error("the server refused a statement: {}\n  in: {statement}", .error.error)]
+    Statement {
+        /// The server's error.
+        error: Refusal,
+        /// The statement, shortened.
+        statement: String,
+    },
+}
+
+/// An error that the server reported, and what it means.
+#[derive(Debug)]
+pub struct Refusal {
+    pub(crate) error: Box<ServerError>,
+    /// What the load does about it.
+    pub(crate) kind: FailureKind,
+    /// What the user can do about it.
+    pub(crate) remedy: Option<&'static str>,
+}
+
+/// Why there is no password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoPassword {
+    /// None was given.
+    #[error("none was given")]
+    NotGiven,
+    /// There is a password file, but it is not used.
+    #[error("none was given, and the password file is ignored: {0}")]
+    PassFile(String),
+}
+
+impl Error {
+    /// What the user can do about it, if anything.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Connect { source, .. } => connect_remedy(source),
+            Self::Timeout { .. } => {
+                "check that a database server of this kind listens there, and that it is not overloaded"
+            }
+            Self::Lost(_) => "look into the server's log for why it closed the connection",
+            Self::Tls { why, .. } => why.remedy(),
+            Self::NoPassword { .. } => {
+                "set PGPASSWORD or DYNO_PASSWORD, or add the account to ~/.pgpass"
+            }
+            Self::Withheld { why, .. } => why.remedy(),
+            Self::Unsupported { .. } => "use a server of a supported version",
+            Self::Protocol(ProtocolError::OtherProtocol { .. }) => {
+                "check host and port: another kind of server answers there"
+            }
+            Self::Protocol(ProtocolError::UnknownMethod { .. }) => {
+                "choose another authentication method for this account on the server"
+            }
+            Self::Protocol(_) => "if it is a server of this kind, please report its version",
+            Self::Login(refusal) | Self::Statement { error: refusal, .. } => return refusal.remedy,
+        })
+    }
+
+    /// The server's own error number, if it reported one.
+    #[must_use]
+    pub fn number(&self) -> Option<u32> {
+        self.server_error()?.number
+    }
+
+    /// The SQLSTATE, if the server reported the error.
+    #[must_use]
+    pub fn sqlstate(&self) -> Option<&str> {
+        self.server_error().map(ServerError::sqlstate)
+    }
+
+    /// Whether the server answered, so that it is alive: a refusal is an answer, too.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        let asks_password = matches!(self, Self::Withheld { .. } | Self::NoPassword { .. });
+        asks_password || self.server_error().is_some()
+    }
+
+    fn server_error(&self) -> Option<&ServerError> {
+        match self {
+            Self::Login(refusal) | Self::Statement { error: refusal, .. } => Some(&refusal.error),
+            _ => None,
+        }
+    }
+
+    /// The error as a workload sees it; `statement` is the one that was running.
+    #[must_use]
+    pub fn into_session_error(self, statement: Option<&str>) -> SessionError {
+        let kind = self.failure_kind();
+        let (sqlstate, number, message) = match self {
+            Self::Login(Refusal { error, .. })
+            | Self::Statement {
+                error: Refusal { error, .. },
+                ..
+            } => (Some(error.sqlstate_bytes()), error.number, error.message),
+            other => (None, None, other.to_string()),
+        };
+        SessionError {
+            kind,
+            sqlstate,
+            number,
+            message,
+            statement: statement.map(crate::shown::shortened),
+        }
+    }
+
+    /// What the load does about it.
+    fn failure_kind(&self) -> FailureKind {
+        match self {
+            Self::Login(refusal) => refusal.kind,
+            Self::Statement { error, .. } => match error.kind {
+                // The server closes the connection, whatever its reason.
+                FailureKind::Refused if error.error.is_fatal => FailureKind::Lost,
+                kind => kind,
+            },
+            Self::Connect { source, .. } if is_nothing_there(source) => FailureKind::Away,
+            Self::Connect { .. } | Self::Timeout { .. } | Self::Lost(_) | Self::Tls { .. } => {
+                FailureKind::Lost
+            }
+            Self::NoPassword { .. }
+            | Self::Withheld { .. }
+            | Self::Unsupported { .. }
+            | Self::Protocol(_) => FailureKind::Refused,
+        }
+    }
+}
+
+/// Whether the host answers that nothing listens there, as when the server restarts.
+fn is_nothing_there(source: &std::io::Error) -> bool {
+    let kind = source.kind();
+    matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound)
+}
+
+fn connect_remedy(source: &std::io::Error) -> &'static str {
+    match source.kind() {
+        ErrorKind::ConnectionRefused => {
+            "nothing listens there: start the server, or check the port (if it listens only on a Unix socket, name the socket in the URL)"
+        }
+        ErrorKind::NotFound => "there is no such socket: start the server, or check the path",
+        ErrorKind::PermissionDenied => {
+            "this user may not open the socket: check its owner and mode"
+        }
+        _ => "check host, port and the network between",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(error: Error) -> FailureKind {
+        error.into_session_error(None).kind
+    }
+
+    #[test]
+    fn a_server_is_away_only_if_nothing_listens_there() {
+        let connect = |kind: ErrorKind| Error::Connect {
+            server: String::new(),
+            source: kind.into(),
+        };
+        for (source, expected) in [
+            (ErrorKind::ConnectionRefused, FailureKind::Away),
+            (ErrorKind::NotFound, FailureKind::Away),
+            (ErrorKind::TimedOut, FailureKind::Lost),
+            (ErrorKind::HostUnreachable, FailureKind::Lost),
+        ] {
+            assert_eq!(kind(connect(source)), expected);
+        }
+        let lost = Error::Lost(ErrorKind::ConnectionReset.into());
+        assert_eq!(kind(lost), FailureKind::Lost);
+    }
+}

@@ -1,0 +1,168 @@
+//! The protocol as a connection uses it.
+
+use wire::mysql::capability::DEPRECATE_EOF;
+use wire::mysql::command::{self, Value};
+use wire::mysql::handshake::Greeting;
+use wire::mysql::packet::{self, Message};
+use wire::mysql::reply::{Prepared, ReplyReader};
+use wire::mysql::rows::TextResult;
+use wire::rows::TextReply;
+use wire::{ProtocolError, ServerError};
+use workload::session::Param;
+
+use super::error::refusal;
+use super::login;
+use super::target::Target;
+use super::text::write_text;
+use crate::connection::{Protocol, Reply};
+use crate::error::{Error, Refusal};
+use crate::net::Stream;
+use crate::reactor::Permit;
+
+/// MySQL's error for a statement that cannot be prepared, such as BEGIN.
+const NOT_PREPARABLE: u32 = 1295;
+
+/// The MySQL protocol on an open connection.
+#[derive(Debug)]
+pub struct Mysql {
+    reader: ReplyReader,
+    deprecate_eof: bool,
+    greeting: Greeting,
+}
+
+/// A prepared statement.
+#[derive(Debug, Clone, Copy)]
+pub struct Statement {
+    number: u32,
+    /// Whether the server knows its parameters' types.
+    is_bound: bool,
+}
+
+/// An open connection.
+pub type Connection = crate::connection::Connection<Mysql>;
+
+impl Connection {
+    /// The version that the server reports.
+    #[must_use]
+    pub fn server_version(&self) -> &str {
+        &self.protocol.greeting.version
+    }
+
+    /// Whether it is MariaDB.
+    #[must_use]
+    pub fn is_mariadb(&self) -> bool {
+        self.protocol.greeting.is_mariadb()
+    }
+
+    /// The connection's ID, for `KILL`.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.protocol.greeting.connection_id
+    }
+}
+
+impl Mysql {
+    pub(super) fn new(greeting: Greeting, capabilities: u64) -> Self {
+        Self {
+            reader: ReplyReader::new(capabilities),
+            deprecate_eof: capabilities & DEPRECATE_EOF != 0,
+            greeting,
+        }
+    }
+}
+
+impl Protocol for Mysql {
+    type Target = Target;
+    type Message = Message;
+    type Prepared = Prepared;
+    type Statement = Statement;
+    /// The sequence number of the next packet.
+    type Transfer = u8;
+
+    fn shown(target: &Target) -> String {
+        target.shown()
+    }
+
+    async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Self), Error> {
+        login::log_in(target, permit).await
+    }
+
+    fn query(&mut self, out: &mut Vec<u8>, sql: &str) {
+        let number = command::query(out, sql);
+        self.reader.expect_result();
+        self.reader.expect_number(number);
+    }
+
+    fn prepare(&mut self, out: &mut Vec<u8>, sql: &str) {
+        let number = command::prepare(out, sql);
+        self.reader.expect_prepared();
+        self.reader.expect_number(number);
+    }
+
+    fn statement(&self, prepared: Prepared) -> Statement {
+        Statement {
+            number: prepared.statement,
+            is_bound: false,
+        }
+    }
+
+    #[inline]
+    fn execute(&mut self, out: &mut Vec<u8>, statement: &mut Statement, params: &[Param<'_>]) {
+        let values = params.iter().map(|param| match param {
+            Param::Int(number) => Value::Int(*number),
+            Param::Text(text) => Value::Bytes(text.as_bytes()),
+        });
+        let with_types = !std::mem::replace(&mut statement.is_bound, true);
+        let number = command::execute(out, statement.number, with_types, values);
+        self.reader.expect_result();
+        self.reader.expect_number(number);
+    }
+
+    fn transfer(
+        &mut self,
+        out: &mut Vec<u8>,
+        sequence: &mut u8,
+        fill: impl FnOnce(&mut Vec<u8>),
+    ) -> bool {
+        // The empty packet ends the file.
+        let mut is_end = false;
+        *sequence = packet::write(out, *sequence, |out| {
+            let start = out.len();
+            fill(out);
+            is_end = out.len() == start;
+        });
+        self.reader.expect_rest(*sequence);
+        is_end
+    }
+
+    fn quit(&mut self, out: &mut Vec<u8>) {
+        command::quit(out);
+    }
+
+    #[inline]
+    fn feed(&mut self, bytes: &[u8]) -> Result<Option<Reply<Self>>, ProtocolError> {
+        self.reader.feed(bytes)
+    }
+
+    fn text_result(&self) -> impl FnMut(&Message) -> Result<Option<TextReply>, ProtocolError> {
+        let mut result = TextResult::new(self.deprecate_eof);
+        move |message| result.message(message)
+    }
+
+    #[inline]
+    fn is_in_transaction(&self) -> bool {
+        self.reader.is_in_transaction()
+    }
+
+    fn refusal(error: Box<ServerError>) -> Refusal {
+        refusal(error)
+    }
+
+    fn is_unpreparable(error: &Error) -> bool {
+        error.number() == Some(NOT_PREPARABLE)
+    }
+
+    fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
+        write_text(out, sql, params);
+    }
+}

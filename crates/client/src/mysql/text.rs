@@ -1,0 +1,43 @@
+//! Statements with their parameters written into the text.
+
+use workload::session::Param;
+
+/// Writes a statement with its parameters in place of the question marks.
+pub(super) fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
+    out.clear();
+    let mut params = params.iter();
+    for part in sql.split('?') {
+        out.push_str(part);
+        put(out, params.next());
+    }
+}
+
+fn put(out: &mut String, param: Option<&Param<'_>>) {
+    match param {
+        Some(Param::Int(number)) => out.push_str(&number.to_string()),
+        Some(Param::Text(text)) => {
+            out.push('\'');
+            for character in text.chars() {
+                if matches!(character, '\'' | '\\') {
+                    out.push('\\');
+                }
+                out.push(character);
+            }
+            out.push('\'');
+        }
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_statements_have_their_values_in_place() {
+        let mut out = String::new();
+        let params = [Param::Text("it's \\"), Param::Int(-7)];
+        write_text(&mut out, "UPDATE t SET c=? WHERE id=?", &params);
+        assert_eq!(out, r"UPDATE t SET c='it\'s \\' WHERE id=-7");
+    }
+}

@@ -1,0 +1,149 @@
+//! The protocol as a connection uses it.
+
+use wire::postgres::command::{self, Statement, Value};
+use wire::postgres::message::Message;
+use wire::postgres::reply::ReplyReader;
+use wire::postgres::rows::TextResult;
+use wire::rows::TextReply;
+use wire::{ProtocolError, ServerError};
+use workload::session::Param;
+
+use super::error::refusal;
+use super::login;
+use super::target::Target;
+use super::text::write_text;
+use crate::connection::{Protocol, Reply};
+use crate::error::{Error, Refusal};
+use crate::net::Stream;
+use crate::reactor::Permit;
+
+/// The PostgreSQL protocol on an open connection.
+#[derive(Debug)]
+pub struct Postgres {
+    reader: ReplyReader,
+    /// How many statements were prepared.
+    prepared: u32,
+    server_version: String,
+    backend_pid: u32,
+}
+
+/// An open connection.
+pub type Connection = crate::connection::Connection<Postgres>;
+
+impl Connection {
+    /// The version that the server reports, such as `15.10 (Debian 15.10-0+deb12u1)`.
+    #[must_use]
+    pub fn server_version(&self) -> &str {
+        &self.protocol.server_version
+    }
+
+    /// The server process of this connection, for `pg_terminate_backend`.
+    #[must_use]
+    pub fn backend_pid(&self) -> u32 {
+        self.protocol.backend_pid
+    }
+}
+
+impl Postgres {
+    pub(super) fn new(server_version: String, backend_pid: u32) -> Self {
+        Self {
+            reader: ReplyReader::default(),
+            prepared: 0,
+            server_version,
+            backend_pid,
+        }
+    }
+}
+
+impl Protocol for Postgres {
+    type Target = Target;
+    type Message = Message;
+    /// Its parameters' type OIDs.
+    type Prepared = Vec<u32>;
+    type Statement = Statement;
+    type Transfer = ();
+
+    fn shown(target: &Target) -> String {
+        target.shown()
+    }
+
+    async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Self), Error> {
+        login::log_in(target, permit).await
+    }
+
+    fn query(&mut self, out: &mut Vec<u8>, sql: &str) {
+        command::query(out, sql);
+        self.reader.expect_query();
+    }
+
+    fn prepare(&mut self, out: &mut Vec<u8>, sql: &str) {
+        self.prepared += 1;
+        command::prepare(out, self.prepared, sql);
+        self.reader.expect_preparation();
+    }
+
+    fn statement(&self, types: Vec<u32>) -> Statement {
+        Statement::new(self.prepared, types)
+    }
+
+    #[inline]
+    fn execute(&mut self, out: &mut Vec<u8>, statement: &mut Statement, params: &[Param<'_>]) {
+        let values = params.iter().map(|param| match param {
+            Param::Int(number) => Value::Int(*number),
+            Param::Text(text) => Value::Text(text),
+        });
+        command::execute(out, statement, values);
+        self.reader.expect_execution();
+    }
+
+    fn transfer(
+        &mut self,
+        out: &mut Vec<u8>,
+        (): &mut (),
+        fill: impl FnOnce(&mut Vec<u8>),
+    ) -> bool {
+        let mut is_end = false;
+        command::copy_data(out, |out| {
+            let start = out.len();
+            fill(out);
+            is_end = out.len() == start;
+        });
+        if is_end {
+            out.clear();
+            command::copy_done(out);
+        }
+        self.reader.expect_copied();
+        is_end
+    }
+
+    fn quit(&mut self, out: &mut Vec<u8>) {
+        command::terminate(out);
+    }
+
+    #[inline]
+    fn feed(&mut self, bytes: &[u8]) -> Result<Option<Reply<Self>>, ProtocolError> {
+        self.reader.feed(bytes)
+    }
+
+    fn take_last_words(&mut self) -> Option<Box<ServerError>> {
+        self.reader.take_last_words()
+    }
+
+    fn text_result(&self) -> impl FnMut(&Message) -> Result<Option<TextReply>, ProtocolError> {
+        let mut result = TextResult::default();
+        move |message| result.message(message)
+    }
+
+    #[inline]
+    fn is_in_transaction(&self) -> bool {
+        self.reader.is_in_transaction()
+    }
+
+    fn refusal(error: Box<ServerError>) -> Refusal {
+        refusal(error)
+    }
+
+    fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
+        write_text(out, sql, params);
+    }
+}

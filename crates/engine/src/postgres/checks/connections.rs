@@ -1,0 +1,157 @@
+//! Limits of the server against the load that is asked for, and what its sessions begin with.
+
+use measure::finding::Level;
+use measure::finding::check::{About, Check, Remedy, Seen};
+
+use super::{ms, valued};
+use crate::checks::Facts;
+
+/// Connections of dyno besides those of the load: the monitors, and a look at the settings.
+const OWN_CONNECTIONS: u64 = 2;
+/// What sessions are limited by, in milliseconds.
+const TIMEOUTS: [&str; 4] = [
+    "statement_timeout",
+    "transaction_timeout",
+    "lock_timeout",
+    "idle_in_transaction_session_timeout",
+];
+
+pub(super) const CHECKS: &[Check<Facts>] = &[
+    Check {
+        about: About {
+            id: "session-limit",
+            worst: Level::Spoils,
+            why: "Each virtual user has a connection, and those beyond the limit are refused; some of them are reserved.",
+            source: "PostgreSQL manual, Connections and Authentication (max_connections, superuser_reserved_connections, reserved_connections)",
+            remedy: Remedy::Setting {
+                name: "max_connections",
+                value: "NEEDED",
+                live: false,
+            },
+        },
+        judge: connections,
+    },
+    Check {
+        about: About {
+            id: "transaction-isolation",
+            worst: Level::Careful,
+            why: "Above read committed, transactions that touch the same rows fail and are repeated, and servers compare only with the same isolation.",
+            source: "PostgreSQL manual, Transaction Isolation (default_transaction_isolation)",
+            remedy: Remedy::Setting {
+                name: "default_transaction_isolation",
+                value: "read committed",
+                live: true,
+            },
+        },
+        judge: |server| {
+            valued(
+                server,
+                "default_transaction_isolation",
+                |value| match value {
+                    "read committed" | "read uncommitted" => Level::Passed,
+                    _ => Level::Careful,
+                },
+            )
+        },
+    },
+    Check {
+        about: About {
+            id: "session-timeouts",
+            worst: Level::Careful,
+            why: "A statement or transaction that takes longer is canceled, so the slowest are missing from the response times and appear as errors.",
+            source: "PostgreSQL manual, Client Connection Defaults (statement_timeout, lock_timeout)",
+            remedy: Remedy::Setting {
+                name: "TIMEOUT",
+                value: "0",
+                live: true,
+            },
+        },
+        judge: timeouts,
+    },
+];
+
+fn connections(server: &Facts) -> Seen {
+    const NAME: &str = "max_connections";
+    let Some(all) = server.number(NAME) else {
+        return server.unseen(NAME);
+    };
+    let reserved: u64 = ["superuser_reserved_connections", "reserved_connections"]
+        .iter()
+        .filter_map(|name| server.number(name))
+        .sum();
+    let seen = format!("{NAME}: {all}, of which {reserved} are reserved");
+    let Some(demand) = &server.demand else {
+        return Seen::unseen(format!(
+            "{seen}, and no load to compare it with: give --study FILE"
+        ));
+    };
+    let needed = demand.users + OWN_CONNECTIONS;
+    let seen = format!("{seen}; the load needs {needed}");
+    match needed > all.saturating_sub(reserved) {
+        true => Seen::spoils(seen).with("NEEDED", needed + reserved),
+        false => Seen::passed(seen),
+    }
+}
+
+fn timeouts(server: &Facts) -> Seen {
+    let known = TIMEOUTS
+        .iter()
+        .filter_map(|name| Some((*name, ms(server, name, 1.0)?)));
+    let known: Vec<(&str, f64)> = known.collect();
+    match known.iter().find(|(_, limit)| *limit > 0.0) {
+        _ if known.is_empty() => server.unseen(TIMEOUTS[0]),
+        Some((name, _)) => valued(server, name, |_| Level::Careful).with("TIMEOUT", name),
+        None => Seen::passed("there are none"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check, with};
+    use super::*;
+    use crate::checks::Demand;
+    use Level::{Careful, Passed, Unseen};
+
+    #[test]
+    fn connections_against_a_load() {
+        let judge = |users: Option<u64>| {
+            let mut server = with(&[
+                ("max_connections", "100"),
+                ("superuser_reserved_connections", "3"),
+                ("reserved_connections", "0"),
+            ]);
+            server.demand = users.map(|users| Demand {
+                users,
+                ..Demand::default()
+            });
+            connections(&server)
+        };
+        assert_eq!(judge(None).level(), Unseen);
+        assert_eq!(judge(Some(95)).level(), Passed);
+        assert_eq!(
+            judge(Some(96)),
+            Seen::spoils("max_connections: 100, of which 3 are reserved; the load needs 98")
+                .with("NEEDED", 101)
+        );
+    }
+
+    #[test]
+    fn sessions_have_the_usual_isolation_and_no_limits() {
+        let isolation = |level| {
+            check(
+                "transaction-isolation",
+                &[("default_transaction_isolation", level)],
+            )
+        };
+        assert_eq!(
+            [isolation("read committed"), isolation("serializable")],
+            [Passed, Careful]
+        );
+        let server = with(&[("statement_timeout", "0"), ("lock_timeout", "1s")]);
+        assert_eq!(
+            timeouts(&server),
+            Seen::careful("lock_timeout: 1s").with("TIMEOUT", "lock_timeout")
+        );
+        assert_eq!(timeouts(&with(&[("lock_timeout", "0")])).level(), Passed);
+    }
+}

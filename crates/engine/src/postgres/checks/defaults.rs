@@ -1,0 +1,104 @@
+//! What servers take for settings that nobody made, as far as a check looks at them.
+
+/// The oldest version whose defaults are known.
+const OLDEST: u32 = 13;
+
+/// Since PostgreSQL 13. `huge_pages_status` and what a study cannot make are left out.
+const SETTINGS: [(&str, &str); 37] = [
+    ("archive_command", ""),
+    ("archive_library", ""),
+    ("archive_mode", "off"),
+    ("autovacuum", "on"),
+    ("bgwriter_lru_maxpages", "100"),
+    ("checkpoint_completion_target", "0.5"),
+    ("checkpoint_timeout", "5min"),
+    ("commit_delay", "0"),
+    ("data_checksums", "off"),
+    ("debug_assertions", "off"),
+    ("default_transaction_isolation", "read committed"),
+    ("fsync", "on"),
+    ("full_page_writes", "on"),
+    ("huge_pages", "try"),
+    ("idle_in_transaction_session_timeout", "0"),
+    ("lock_timeout", "0"),
+    ("log_duration", "off"),
+    ("log_min_duration_sample", "-1"),
+    ("log_min_duration_statement", "-1"),
+    ("log_statement", "none"),
+    ("log_statement_sample_rate", "1"),
+    ("log_transaction_sample_rate", "0"),
+    ("max_connections", "100"),
+    ("max_wal_size", "1GB"),
+    ("random_page_cost", "4"),
+    ("session_preload_libraries", ""),
+    ("shared_buffers", "128MB"),
+    ("shared_preload_libraries", ""),
+    ("statement_timeout", "0"),
+    ("superuser_reserved_connections", "3"),
+    ("synchronous_commit", "on"),
+    ("synchronous_standby_names", ""),
+    ("track_counts", "on"),
+    ("track_io_timing", "off"),
+    ("wal_compression", "off"),
+    ("wal_level", "replica"),
+    ("wal_sync_method", "fdatasync"),
+];
+
+/// What changed since, and from which version on.
+const CHANGES: [(u32, &str, &str); 5] = [
+    (14, "checkpoint_completion_target", "0.9"),
+    (14, "track_wal_io_timing", "off"),
+    (16, "reserved_connections", "0"),
+    (17, "transaction_timeout", "0"),
+    (18, "data_checksums", "on"),
+];
+
+/// The defaults of a version, by name; none if they are not known.
+pub(in crate::postgres) fn of(version: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let major: u32 = version
+        .split(|c: char| !c.is_ascii_digit())
+        .next()
+        .and_then(|major| major.parse().ok())
+        .unwrap_or(0);
+    let settings = SETTINGS.into_iter().filter(move |_| major >= OLDEST);
+    let changes = CHANGES
+        .into_iter()
+        .filter(move |(since, ..)| major >= *since);
+    settings.chain(changes.map(|(_, name, value)| (name, value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::postgres::checks::WANTED;
+
+    #[test]
+    fn every_default_is_looked_at() {
+        let all = SETTINGS.iter().map(|(name, _)| name);
+        for name in all.chain(CHANGES.iter().map(|(_, name, _)| name)) {
+            assert!(WANTED.contains(name), "{name}");
+        }
+        assert_eq!(of("12.22").count() + of("").count(), 0);
+        let newest: BTreeMap<_, _> = of("18.1").collect();
+        assert_eq!(newest["data_checksums"], "on");
+        assert_eq!(newest["checkpoint_completion_target"], "0.9");
+    }
+
+    #[test]
+    fn they_are_what_a_server_has_that_nobody_configured() {
+        // The kit's own choices are undone.
+        let server = testkit::Postgres::start(&["shared_buffers=128MB", "fsync=on"]);
+        let version = server.sql("SHOW server_version").remove(0).remove(0);
+        let defaults: BTreeMap<_, _> = of(&version).collect();
+        assert!(defaults.len() >= SETTINGS.len(), "{version}");
+        for (name, default) in defaults {
+            let shown = server.sql(&format!("SHOW {name}"));
+            let shown = shown.first().map_or("", |row| row[0].as_str());
+            // So the server shows a command that is not used.
+            let shown = if shown == "(disabled)" { "" } else { shown };
+            assert_eq!(shown, default, "{version}: {name}");
+        }
+    }
+}

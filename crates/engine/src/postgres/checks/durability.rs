@@ -1,0 +1,159 @@
+//! What a commit promises, and whether the server keeps it.
+
+use measure::finding::Level;
+use measure::finding::check::{About, Check, Remedy, Seen};
+
+use super::{switched, valued};
+use crate::checks::Facts;
+
+pub(super) const CHECKS: &[Check<Facts>] = &[
+    Check {
+        about: About {
+            id: "fsync",
+            worst: Level::Spoils,
+            why: "With fsync off nothing waits for the disk, and a crash of the host can leave a database that cannot be repaired.",
+            source: "PostgreSQL manual, Write Ahead Log (fsync)",
+            remedy: Remedy::Setting {
+                name: "fsync",
+                value: "on",
+                live: true,
+            },
+        },
+        judge: |server| switched(server, "fsync", true, Level::Spoils),
+    },
+    Check {
+        about: About {
+            id: "synchronous-commit",
+            worst: Level::Spoils,
+            why: "With synchronous_commit off, transactions are reported as committed before their log is on the disk: a crash loses those of the last moments.",
+            source: "PostgreSQL manual, Write Ahead Log (synchronous_commit)",
+            remedy: Remedy::Setting {
+                name: "synchronous_commit",
+                value: "on",
+                live: true,
+            },
+        },
+        judge: commit,
+    },
+    Check {
+        about: About {
+            id: "full-page-writes",
+            worst: Level::Careful,
+            why: "Without full page images the log is much smaller, and a page that was half written in a crash cannot be repaired, unless the file system prevents torn pages.",
+            source: "PostgreSQL manual, Write Ahead Log (full_page_writes)",
+            remedy: Remedy::Setting {
+                name: "full_page_writes",
+                value: "on",
+                live: true,
+            },
+        },
+        judge: |server| switched(server, "full_page_writes", true, Level::Careful),
+    },
+    Check {
+        about: About {
+            id: "wal-sync-method",
+            worst: Level::Note,
+            why: "How the log is forced to the disk decides how long a commit takes; the default on Linux is fdatasync.",
+            source: "PostgreSQL manual, Write Ahead Log (wal_sync_method), pg_test_fsync",
+            remedy: Remedy::Setting {
+                name: "wal_sync_method",
+                value: "fdatasync",
+                live: true,
+            },
+        },
+        judge: |server| {
+            valued(server, "wal_sync_method", |method| match method {
+                "fdatasync" => Level::Passed,
+                _ => Level::Note,
+            })
+        },
+    },
+    Check {
+        about: About {
+            id: "synchronous-standbys",
+            worst: Level::Note,
+            why: "Each commit waits until standby servers have its log, so their disks and the network between are measured, too.",
+            source: "PostgreSQL manual, Replication (synchronous_standby_names)",
+            remedy: Remedy::Nothing,
+        },
+        judge: standbys,
+    },
+    Check {
+        about: About {
+            id: "data-checksums",
+            worst: Level::Note,
+            why: "Checksums of pages take CPU time and make the log larger; servers compare only with the same choice, and PostgreSQL 18 changed the default.",
+            source: "PostgreSQL manual, Data Checksums",
+            remedy: Remedy::Nothing,
+        },
+        judge: |server| switched(server, "data_checksums", false, Level::Note),
+    },
+];
+
+fn commit(server: &Facts) -> Seen {
+    valued(server, "synchronous_commit", |value| match value {
+        "on" | "remote_apply" | "true" | "yes" | "1" => Level::Passed,
+        // With standbys it waits for less of them than the default does.
+        "local" | "remote_write" => match server.text("synchronous_standby_names") {
+            Some("") => Level::Passed,
+            _ => Level::Note,
+        },
+        _ => Level::Spoils,
+    })
+}
+
+fn standbys(server: &Facts) -> Seen {
+    const NAME: &str = "synchronous_standby_names";
+    match server.text(NAME) {
+        None => server.unseen(NAME),
+        Some("") => Seen::passed(format!("{NAME} is empty")),
+        Some(names) => Seen::note(format!("{NAME}: {names}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check, with};
+    use super::*;
+    use Level::{Careful, Note, Passed, Spoils};
+
+    #[test]
+    fn commits() {
+        let judge = |value, standbys| {
+            let settings = [
+                ("synchronous_commit", value),
+                ("synchronous_standby_names", standbys),
+            ];
+            commit(&with(&settings)).level()
+        };
+        assert_eq!(
+            ["on", "local", "remote_write", "off"].map(|value| judge(value, "")),
+            [Passed, Passed, Passed, Spoils]
+        );
+        assert_eq!(judge("local", "*"), Note);
+        assert_eq!(judge("remote_apply", "*"), Passed);
+    }
+
+    #[test]
+    fn switches() {
+        let judge = |id, value| check(id, &[(&id.replace('-', "_"), value)]);
+        assert_eq!(
+            [judge("fsync", "on"), judge("fsync", "off")],
+            [Passed, Spoils]
+        );
+        assert_eq!(judge("full-page-writes", "off"), Careful);
+        assert_eq!(judge("data-checksums", "on"), Note);
+        assert_eq!(judge("wal-sync-method", "open_datasync"), Note);
+    }
+
+    #[test]
+    fn a_standby_that_commits_wait_for_is_noted() {
+        let judge = |names| {
+            check(
+                "synchronous-standbys",
+                &[("synchronous_standby_names", names)],
+            )
+        };
+        assert_eq!([judge(""), judge("FIRST 1 (a, b)")], [Passed, Note]);
+    }
+}

@@ -1,0 +1,205 @@
+//! The shared buffers, against memory and data.
+
+use measure::bytes::shown_bytes;
+use measure::finding::Level;
+use measure::finding::check::{About, Check, Remedy, Seen};
+
+use super::{bytes, size};
+use crate::checks::Facts;
+use crate::postgres::settings::PAGE_BYTES;
+
+/// What a server takes when nobody chooses.
+const DEFAULT_BYTES: u64 = 128 << 20;
+/// From here on, page tables of each session are felt without huge pages.
+const LARGE_BYTES: u64 = 8 << 30;
+/// Of a host's memory, in %: less leaves most of the work to the kernel's page cache,…
+const LEAST_PCT: u64 = 15;
+/// …more leaves it too little,…
+const GOOD_PCT: u64 = 40;
+/// …and with much more the host swaps.
+const MOST_PCT: u64 = 80;
+
+const BUFFERS: &str = "shared_buffers";
+
+pub(super) const CHECKS: &[Check<Facts>] = &[
+    Check {
+        about: About {
+            id: "shared-buffers-memory",
+            worst: Level::Spoils,
+            why: "The manual starts with 25 % of a dedicated host's memory and sees little use in more than 40 %, since PostgreSQL also relies on the kernel's page cache; the default of 128 MiB is for any machine.",
+            source: "PostgreSQL manual, Resource Consumption (shared_buffers)",
+            remedy: Remedy::Setting {
+                name: BUFFERS,
+                value: "NEEDED",
+                live: false,
+            },
+        },
+        judge: memory,
+    },
+    Check {
+        about: About {
+            id: "shared-buffers-data",
+            worst: Level::Note,
+            why: "Data beyond the shared buffers comes from the kernel's page cache or from the disk: which of them decides what is measured, and how long the warm-up must be.",
+            source: "PostgreSQL manual, Resource Consumption (shared_buffers)",
+            remedy: Remedy::Setting {
+                name: BUFFERS,
+                value: "NEEDED",
+                live: false,
+            },
+        },
+        judge: data,
+    },
+    Check {
+        about: About {
+            id: "server-huge-pages",
+            worst: Level::Careful,
+            why: "Each session is a process with page tables of its own: without huge pages, large shared buffers cost memory and CPU time for each of them.",
+            source: "PostgreSQL manual, Managing Kernel Resources (Linux Huge Pages)",
+            remedy: Remedy::Words(
+                "sysctl vm.nr_hugepages=PAGES; huge_pages = try is the default, restart the server",
+            ),
+        },
+        judge: huge_pages,
+    },
+];
+
+fn memory(server: &Facts) -> Seen {
+    let Some(buffers) = bytes(server, BUFFERS, PAGE_BYTES) else {
+        return server.unseen(BUFFERS);
+    };
+    // Whoever asks for few in a study means it.
+    let is_default = buffers <= DEFAULT_BYTES && !server.chosen.contains(BUFFERS);
+    let Some(memory) = server.memory_bytes.filter(|memory| *memory > 0) else {
+        let seen = format!("{BUFFERS}: {}", shown_bytes(buffers));
+        return match is_default {
+            true => Seen::careful(seen)
+                .with_remedy("set shared_buffers to 25 % of its host's memory and restart it"),
+            false => Seen::unseen(format!("{seen}, of a memory that is not seen from here")),
+        };
+    };
+    let servers = server.servers.max(1);
+    let percent = buffers.saturating_mul(servers) / (memory / 100).max(1);
+    let each = match servers {
+        1 => shown_bytes(buffers),
+        servers => format!("{} for each of {servers} servers", shown_bytes(buffers)),
+    };
+    let seen = format!(
+        "{BUFFERS}: {each}, {percent} % of {} of memory",
+        shown_bytes(memory)
+    );
+    let good = memory / 4 / servers;
+    let found = match percent {
+        _ if percent > MOST_PCT => Seen::spoils(seen),
+        _ if percent > GOOD_PCT => Seen::careful(seen),
+        LEAST_PCT.. => return Seen::passed(seen),
+        _ if is_default => Seen::careful(seen),
+        _ => Seen::note(seen),
+    };
+    found.with("NEEDED", size(server, good))
+}
+
+fn data(server: &Facts) -> Seen {
+    let Some(buffers) = bytes(server, BUFFERS, PAGE_BYTES) else {
+        return server.unseen(BUFFERS);
+    };
+    let loaded = server.demand.map(|demand| demand.data_bytes);
+    let shown = shown_bytes(buffers);
+    let Some(data) = loaded.or(server.data_bytes).filter(|bytes| *bytes > 0) else {
+        return Seen::unseen(format!(
+            "{BUFFERS}: {shown}, and no table that this account may see to compare it with"
+        ));
+    };
+    let seen = format!("{BUFFERS}: {shown}, data of {}", shown_bytes(data));
+    match data > buffers {
+        true => Seen::note(seen).with(
+            "NEEDED",
+            size(server, (data + data / 4).next_multiple_of(DEFAULT_BYTES)),
+        ),
+        false => Seen::passed(seen),
+    }
+}
+
+fn huge_pages(server: &Facts) -> Seen {
+    const NAME: &str = "huge_pages";
+    let (Some(buffers), Some(wanted)) = (bytes(server, BUFFERS, PAGE_BYTES), server.text(NAME))
+    else {
+        return server.unseen(NAME);
+    };
+    let seen = format!("{NAME}: {wanted}, {BUFFERS}: {}", shown_bytes(buffers));
+    if buffers < LARGE_BYTES || wanted == "on" {
+        return Seen::passed(seen);
+    }
+    match (wanted, server.text("huge_pages_status")) {
+        ("try", Some("on")) => Seen::passed(seen),
+        ("try", None) => Seen::unseen(format!(
+            "{seen}: whether it got them, PostgreSQL tells from version 17 on"
+        )),
+        _ => Seen::careful(seen).with("PAGES", buffers / (2 << 20) * 11 / 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::with;
+    use super::*;
+    use crate::checks::Demand;
+    use Level::{Careful, Note, Passed, Spoils, Unseen};
+
+    #[test]
+    fn buffers_against_memory() {
+        let judge = |buffers: &str, servers| {
+            let mut server = with(&[(BUFFERS, buffers)]);
+            server.servers = servers;
+            memory(&server).level()
+        };
+        // Of 16 GiB.
+        let levels = ["4GB", "6GB", "7GB", "13GB", "1GB", "128MB"].map(|size| judge(size, 1));
+        assert_eq!(levels, [Passed, Passed, Careful, Spoils, Note, Careful]);
+        assert_eq!([judge("1GB", 4), judge("2GB", 8)], [Passed, Spoils]);
+        let mut small = with(&[(BUFFERS, "16384")]);
+        (small.planned, small.chosen) = (true, [BUFFERS.to_owned()].into());
+        assert_eq!(
+            memory(&small),
+            Seen::note("shared_buffers: 128.0 MiB, 0 % of 16.0 GiB of memory")
+                .with("NEEDED", "\"4096MB\"")
+        );
+        let mut far = with(&[(BUFFERS, "4GB")]);
+        far.memory_bytes = None;
+        assert_eq!(memory(&far).level(), Unseen);
+        far.settings = Ok([(BUFFERS.to_owned(), "128MB".to_owned())].into());
+        assert_eq!(memory(&far).level(), Careful);
+    }
+
+    #[test]
+    fn buffers_against_data() {
+        let mut server = with(&[(BUFFERS, "1GB")]);
+        assert_eq!(data(&server).level(), Unseen);
+        server.data_bytes = Some(2 << 30);
+        assert_eq!(
+            data(&server),
+            Seen::note("shared_buffers: 1.0 GiB, data of 2.0 GiB").with("NEEDED", "2560MB")
+        );
+        // What will be loaded counts more than what is there.
+        server.demand = Some(Demand {
+            data_bytes: 1 << 20,
+            ..Demand::default()
+        });
+        assert_eq!(data(&server).level(), Passed);
+    }
+
+    #[test]
+    fn huge_pages_matter_with_large_buffers() {
+        let judge = |buffers, wanted, status: Option<&str>| {
+            let mut settings = vec![(BUFFERS, buffers), ("huge_pages", wanted)];
+            settings.extend(status.map(|status| ("huge_pages_status", status)));
+            huge_pages(&with(&settings)).level()
+        };
+        assert_eq!(judge("128MB", "off", None), Passed);
+        assert_eq!(judge("32GB", "on", None), Passed);
+        assert_eq!(judge("32GB", "off", None), Careful);
+        assert_eq!(judge("32GB", "try", None), Unseen);
+        assert_eq!(judge("32GB", "try", Some("on")), Passed);
+        assert_eq!(judge("32GB", "try", Some("off")), Careful);
+    }
+}

@@ -1,0 +1,250 @@
+//! What the server does besides the work: logs, statistics, checks of its own code.
+
+use measure::finding::Level;
+use measure::finding::check::{About, Check, Remedy, Seen};
+
+use super::{ms, switched};
+use crate::checks::Facts;
+
+/// Where libraries are loaded from.
+const PRELOADED: [&str; 2] = ["shared_preload_libraries", "session_preload_libraries"];
+
+pub(super) const CHECKS: &[Check<Facts>] = &[
+    Check {
+        about: About {
+            id: "statement-logging",
+            worst: Level::Spoils,
+            why: "Each statement or its duration is written to the log, which takes longer than many a statement itself.",
+            source: "PostgreSQL manual, Error Reporting and Logging (log_statement, log_min_duration_statement)",
+            remedy: Remedy::Setting {
+                name: "SETTING",
+                value: "USUAL",
+                live: true,
+            },
+        },
+        judge: statements,
+    },
+    Check {
+        about: About {
+            id: "auto-explain",
+            worst: Level::Spoils,
+            why: "The plans of slow statements are logged; with log_analyze each step of every statement is timed for it.",
+            source: "PostgreSQL manual, auto_explain",
+            remedy: Remedy::Setting {
+                name: "auto_explain.log_min_duration",
+                value: "-1",
+                live: true,
+            },
+        },
+        judge: plans,
+    },
+    Check {
+        about: About {
+            id: "statement-statistics",
+            worst: Level::Note,
+            why: "Counting each statement by its text takes CPU time and a lock: servers compare only with the same of it.",
+            source: "PostgreSQL manual, pg_stat_statements",
+            remedy: Remedy::Nothing,
+        },
+        judge: statistics,
+    },
+    Check {
+        about: About {
+            id: "io-timing",
+            worst: Level::Note,
+            why: "The clock is read before and after each read and write, which costs little or much depending on the host's clock source.",
+            source: "PostgreSQL manual, Run-time Statistics (track_io_timing, track_wal_io_timing), pg_test_timing",
+            remedy: Remedy::Setting {
+                name: "track_io_timing",
+                value: "off",
+                live: true,
+            },
+        },
+        judge: timing,
+    },
+    Check {
+        about: About {
+            id: "debug-assertions",
+            worst: Level::Spoils,
+            why: "A server that was built to check itself at each step is several times slower than the one that users run.",
+            source: "PostgreSQL manual, Preset Options (debug_assertions)",
+            remedy: Remedy::Words("install a build without --enable-cassert"),
+        },
+        judge: |server| switched(server, "debug_assertions", false, Level::Spoils),
+    },
+];
+
+/// The first setting that has statements logged.
+fn statements(server: &Facts) -> Seen {
+    let (statement, duration) = ("log_statement", "log_min_duration_statement");
+    let (Some(kind), Some(least_ms)) = (server.text(statement), ms(server, duration, 1.0)) else {
+        return server.unseen(statement);
+    };
+    let found = |level, seen: String, name: &str, usual: &str| {
+        Seen::found(level, seen)
+            .with("SETTING", name)
+            .with("USUAL", usual)
+    };
+    if matches!(kind, "all" | "mod") {
+        return found(
+            Level::Spoils,
+            format!("{statement}: {kind}"),
+            statement,
+            "none",
+        );
+    }
+    if least_ms == 0.0 {
+        return found(Level::Spoils, format!("{duration}: 0"), duration, "-1");
+    }
+    if server.is_on("log_duration") == Some(true) {
+        let name = "log_duration";
+        return found(Level::Spoils, format!("{name}: on"), name, "off");
+    }
+    let samples = ms(server, "log_min_duration_sample", 1.0).is_some_and(|ms| ms >= 0.0);
+    for (name, is_used) in [
+        ("log_statement_sample_rate", samples),
+        ("log_transaction_sample_rate", true),
+    ] {
+        let rate = server.text(name).and_then(|rate| rate.parse::<f64>().ok());
+        if let Some(rate) = rate.filter(|rate| is_used && *rate > 0.0) {
+            return found(Level::Careful, format!("{name}: {rate}"), name, "0");
+        }
+    }
+    match least_ms > 0.0 {
+        true => found(
+            Level::Note,
+            format!("{duration}: {least_ms} ms"),
+            duration,
+            "-1",
+        ),
+        false => Seen::passed(format!("{statement}: {kind}, {duration}: -1")),
+    }
+}
+
+/// Whether the server loads a library; `None`: not known. The account may not see all of them.
+fn loads(server: &Facts, library: &str) -> Option<bool> {
+    let lists = PRELOADED.iter().filter_map(|name| server.text(name));
+    let lists: Vec<&str> = lists.collect();
+    let names = || lists.iter().flat_map(|list| list.split(','));
+    let is_it = |name: &str| {
+        name.trim()
+            .trim_matches('"')
+            .trim_end_matches(".so")
+            .ends_with(library)
+    };
+    match names().any(is_it) {
+        true => Some(true),
+        false => (lists.len() == PRELOADED.len()).then_some(false),
+    }
+}
+
+fn plans(server: &Facts) -> Seen {
+    let (least, analyze) = ("auto_explain.log_min_duration", "auto_explain.log_analyze");
+    match (loads(server, "auto_explain"), ms(server, least, 1.0)) {
+        (None, None) => server.unseen(PRELOADED[0]),
+        (Some(false), None) => Seen::passed("auto_explain is not loaded"),
+        (_, Some(..0.0)) => Seen::passed(format!("{least}: -1")),
+        _ => match server.is_on(analyze) {
+            Some(true) => Seen::spoils(format!("{analyze}: on")),
+            _ => Seen::note("auto_explain is loaded"),
+        },
+    }
+}
+
+fn statistics(server: &Facts) -> Seen {
+    match loads(server, "pg_stat_statements") {
+        None => server.unseen(PRELOADED[0]),
+        Some(true) => Seen::note("pg_stat_statements is loaded"),
+        Some(false) => Seen::passed("pg_stat_statements is not loaded"),
+    }
+}
+
+fn timing(server: &Facts) -> Seen {
+    let wal = "track_wal_io_timing";
+    match server.is_on(wal) {
+        Some(true) => switched(server, wal, false, Level::Note).with("track_io_timing", wal),
+        _ => switched(server, "track_io_timing", false, Level::Note),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check, with};
+    use super::*;
+    use Level::{Careful, Note, Passed, Spoils, Unseen};
+
+    #[test]
+    fn logs_of_statements() {
+        const QUIET: [(&str, &str); 6] = [
+            ("log_statement", "none"),
+            ("log_min_duration_statement", "-1"),
+            ("log_duration", "off"),
+            ("log_min_duration_sample", "-1"),
+            ("log_statement_sample_rate", "1"),
+            ("log_transaction_sample_rate", "0"),
+        ];
+        let judge = |name, value| {
+            check(
+                "statement-logging",
+                &[&QUIET[..], &[(name, value)]].concat(),
+            )
+        };
+        assert_eq!(judge("log_statement", "ddl"), Passed);
+        assert_eq!(judge("log_statement", "all"), Spoils);
+        assert_eq!(judge("log_min_duration_statement", "0"), Spoils);
+        assert_eq!(judge("log_min_duration_statement", "1s"), Note);
+        assert_eq!(judge("log_duration", "on"), Spoils);
+        assert_eq!(judge("log_min_duration_sample", "0"), Careful);
+        assert_eq!(judge("log_transaction_sample_rate", "0.1"), Careful);
+        let all = statements(&with(&[&QUIET[..], &[("log_statement", "all")]].concat()));
+        let found = Seen::spoils("log_statement: all");
+        assert_eq!(
+            all,
+            found.with("SETTING", "log_statement").with("USUAL", "none")
+        );
+    }
+
+    #[test]
+    fn libraries_that_watch_statements() {
+        let judge = |id, libraries, also: &[(&str, &str)]| {
+            let lists = [(PRELOADED[0], libraries), (PRELOADED[1], "")];
+            check(id, &[&lists[..], also].concat())
+        };
+        let libraries = "pg_stat_statements, auto_explain";
+        assert_eq!(judge("statement-statistics", libraries, &[]), Note);
+        assert_eq!(judge("statement-statistics", "", &[]), Passed);
+        assert_eq!(check("statement-statistics", &[(PRELOADED[0], "")]), Unseen);
+        let explain = |least, analyze| {
+            let settings = [
+                ("auto_explain.log_min_duration", least),
+                ("auto_explain.log_analyze", analyze),
+            ];
+            judge("auto-explain", libraries, &settings)
+        };
+        assert_eq!(judge("auto-explain", "", &[]), Passed);
+        assert_eq!(explain("-1", "on"), Passed);
+        assert_eq!([explain("1s", "on"), explain("1s", "off")], [Spoils, Note]);
+    }
+
+    #[test]
+    fn timing_and_assertions() {
+        let timing = |io, wal| {
+            check(
+                "io-timing",
+                &[("track_io_timing", io), ("track_wal_io_timing", wal)],
+            )
+        };
+        assert_eq!(
+            [
+                timing("off", "off"),
+                timing("on", "off"),
+                timing("off", "on")
+            ],
+            [Passed, Note, Note]
+        );
+        assert_eq!(
+            check("debug-assertions", &[("debug_assertions", "on")]),
+            Spoils
+        );
+    }
+}

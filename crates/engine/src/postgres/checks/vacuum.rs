@@ -1,0 +1,86 @@
+//! What removes the old versions of rows.
+
+use measure::finding::Level;
+use measure::finding::check::{About, Check, Remedy, Seen};
+
+use super::VACUUMS;
+use crate::checks::Facts;
+
+pub(super) const CHECKS: &[Check<Facts>] = &[
+    Check {
+        about: About {
+            id: "autovacuum",
+            worst: Level::Careful,
+            why: "Without it old versions of rows pile up, so a load that writes becomes slower the longer it runs, and what is measured cannot last.",
+            source: "PostgreSQL manual, Automatic Vacuuming (autovacuum, track_counts)",
+            remedy: Remedy::Setting {
+                name: "autovacuum",
+                value: "on",
+                live: true,
+            },
+        },
+        judge: autovacuum,
+    },
+    Check {
+        about: About {
+            id: "vacuum-running",
+            worst: Level::Careful,
+            why: "A vacuum reads and writes while the load runs, and the next trial may have none.",
+            source: "PostgreSQL manual, Progress Reporting (pg_stat_progress_vacuum)",
+            remedy: Remedy::Words(
+                "wait until pg_stat_progress_vacuum is empty, or run VACUUM ANALYZE before the load",
+            ),
+        },
+        judge: running,
+    },
+];
+
+fn autovacuum(server: &Facts) -> Seen {
+    let (autovacuum, counts) = ("autovacuum", "track_counts");
+    match (server.is_on(autovacuum), server.is_on(counts)) {
+        (None, _) => server.unseen(autovacuum),
+        (Some(false), _) => Seen::careful(format!("{autovacuum}: off")),
+        (Some(true), Some(false)) => {
+            Seen::careful(format!("{autovacuum}: on, {counts}: off")).with(autovacuum, counts)
+        }
+        (Some(true), _) => Seen::passed(format!("{autovacuum}: on")),
+    }
+}
+
+fn running(server: &Facts) -> Seen {
+    match server.number(VACUUMS) {
+        None if server.planned && server.settings.is_ok() => {
+            Seen::passed("a server that is new runs no vacuum yet")
+        }
+        None => server.unseen(VACUUMS),
+        Some(0) => Seen::passed(format!("{VACUUMS}: none")),
+        Some(count) => Seen::careful(format!("{VACUUMS}: {count}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check;
+    use super::*;
+    use Level::{Careful, Passed};
+
+    #[test]
+    fn autovacuum_needs_counts() {
+        let judge = |on, counts| {
+            check(
+                "autovacuum",
+                &[("autovacuum", on), ("track_counts", counts)],
+            )
+        };
+        assert_eq!(
+            [judge("on", "on"), judge("off", "on"), judge("on", "off")],
+            [Passed, Careful, Careful]
+        );
+    }
+
+    #[test]
+    fn a_vacuum_that_runs_is_found() {
+        let judge = |count| check("vacuum-running", &[(VACUUMS, count)]);
+        assert_eq!([judge("0"), judge("2")], [Passed, Careful]);
+    }
+}

@@ -1,0 +1,280 @@
+//! What goes to the disk besides commits: checkpoints, the log's volume, reading ahead.
+
+use measure::bytes::shown_bytes;
+use measure::finding::Level;
+use measure::finding::check::{About, Check, Remedy, Seen};
+
+use super::{bytes, ms, size, valued};
+use crate::checks::Facts;
+use crate::postgres::settings::MEGABYTE;
+
+/// From here on, a load that writes ends few checkpoints early.
+const GOOD_WAL_BYTES: u64 = 4 << 30;
+/// The default.
+const SMALL_WAL_BYTES: u64 = 1 << 30;
+/// The default, in milliseconds.
+const CHECKPOINT_MS: f64 = 300_000.0;
+/// In seconds, as the setting counts.
+const SECOND_MS: f64 = 1000.0;
+/// The default since PostgreSQL 14.
+const COMPLETION_TARGET: f64 = 0.9;
+
+pub(super) const CHECKS: &[Check<Facts>] = &[
+    Check {
+        about: About {
+            id: "max-wal-size",
+            worst: Level::Careful,
+            why: "A load that writes this much log before checkpoint_timeout is over forces a checkpoint, after which each page is logged in full once more: throughput dips, and the log grows.",
+            source: "PostgreSQL manual, WAL Configuration (max_wal_size)",
+            remedy: Remedy::Setting {
+                name: "max_wal_size",
+                value: "NEEDED",
+                live: true,
+            },
+        },
+        judge: wal_size,
+    },
+    Check {
+        about: About {
+            id: "checkpoint-timeout",
+            worst: Level::Careful,
+            why: "Frequent checkpoints write the same pages again and again, and log each in full after each checkpoint.",
+            source: "PostgreSQL manual, WAL Configuration (checkpoint_timeout)",
+            remedy: Remedy::Setting {
+                name: "checkpoint_timeout",
+                value: "5min",
+                live: true,
+            },
+        },
+        judge: |server| {
+            let Some(time) = ms(server, "checkpoint_timeout", SECOND_MS) else {
+                return server.unseen("checkpoint_timeout");
+            };
+            valued(server, "checkpoint_timeout", |_| {
+                match time < CHECKPOINT_MS {
+                    true => Level::Careful,
+                    false => Level::Passed,
+                }
+            })
+        },
+    },
+    Check {
+        about: About {
+            id: "checkpoint-completion-target",
+            worst: Level::Note,
+            why: "A checkpoint spreads its writes over this part of the time until the next one; a small part makes bursts that sessions wait for.",
+            source: "PostgreSQL manual, WAL Configuration (checkpoint_completion_target)",
+            remedy: Remedy::Setting {
+                name: "checkpoint_completion_target",
+                value: "0.9",
+                live: true,
+            },
+        },
+        judge: |server| {
+            valued(server, "checkpoint_completion_target", |part| {
+                match part.parse().is_ok_and(|part: f64| part < COMPLETION_TARGET) {
+                    true => Level::Note,
+                    false => Level::Passed,
+                }
+            })
+        },
+    },
+    Check {
+        about: About {
+            id: "background-writer",
+            worst: Level::Note,
+            why: "Without the background writer, sessions that need a free page write dirty ones themselves.",
+            source: "PostgreSQL manual, Background Writer (bgwriter_lru_maxpages)",
+            remedy: Remedy::Setting {
+                name: "bgwriter_lru_maxpages",
+                value: "100",
+                live: true,
+            },
+        },
+        judge: |server| unless(server, "bgwriter_lru_maxpages", |value| value != "0"),
+    },
+    Check {
+        about: About {
+            id: "wal-compression",
+            worst: Level::Note,
+            why: "Compressed page images make the log smaller and take CPU time: servers compare only with the same choice.",
+            source: "PostgreSQL manual, Write Ahead Log (wal_compression)",
+            remedy: Remedy::Nothing,
+        },
+        judge: |server| unless(server, "wal_compression", |value| value == "off"),
+    },
+    Check {
+        about: About {
+            id: "wal-level",
+            worst: Level::Note,
+            why: "The log holds more for logical replication, and less than by default where there is neither replication nor archiving.",
+            source: "PostgreSQL manual, Write Ahead Log (wal_level)",
+            remedy: Remedy::Nothing,
+        },
+        judge: |server| unless(server, "wal_level", |value| value == "replica"),
+    },
+    Check {
+        about: About {
+            id: "archiving",
+            worst: Level::Careful,
+            why: "Each file of the log is copied while the load runs; without a command to do so they fill the disk.",
+            source: "PostgreSQL manual, Continuous Archiving (archive_mode, archive_command)",
+            remedy: Remedy::Setting {
+                name: "archive_mode",
+                value: "off",
+                live: false,
+            },
+        },
+        judge: archiving,
+    },
+    Check {
+        about: About {
+            id: "commit-delay",
+            worst: Level::Note,
+            why: "Commits wait for others to share a flush with, which changes response times and how throughput grows with users.",
+            source: "PostgreSQL manual, Write Ahead Log (commit_delay)",
+            remedy: Remedy::Setting {
+                name: "commit_delay",
+                value: "0",
+                live: true,
+            },
+        },
+        judge: |server| unless(server, "commit_delay", |value| value == "0"),
+    },
+    Check {
+        about: About {
+            id: "random-page-cost",
+            worst: Level::Note,
+            why: "The default is for disks that turn: on others the planner may scan a whole table where an index is faster.",
+            source: "PostgreSQL manual, Query Planning (random_page_cost)",
+            remedy: Remedy::Setting {
+                name: "random_page_cost",
+                value: "1.1",
+                live: true,
+            },
+        },
+        judge: page_cost,
+    },
+];
+
+/// Notes a value that is not as usual.
+fn unless(server: &Facts, name: &str, usual: impl Fn(&str) -> bool) -> Seen {
+    valued(server, name, |value| match usual(value) {
+        true => Level::Passed,
+        false => Level::Note,
+    })
+}
+
+fn wal_size(server: &Facts) -> Seen {
+    const NAME: &str = "max_wal_size";
+    let Some(most) = bytes(server, NAME, MEGABYTE) else {
+        return server.unseen(NAME);
+    };
+    let seen = format!("{NAME}: {}", shown_bytes(most));
+    let found = match most {
+        GOOD_WAL_BYTES.. => return Seen::passed(seen),
+        ..=SMALL_WAL_BYTES => Seen::careful(seen),
+        _ => Seen::note(seen),
+    };
+    found.with("NEEDED", size(server, GOOD_WAL_BYTES))
+}
+
+fn archiving(server: &Facts) -> Seen {
+    const NAME: &str = "archive_mode";
+    let Some(mode) = server.text(NAME) else {
+        return server.unseen(NAME);
+    };
+    let seen = format!("{NAME}: {mode}");
+    let ways = ["archive_command", "archive_library"];
+    // An account without rights is not told the command.
+    let known = ways.iter().filter_map(|name| server.text(name));
+    let is_empty = |way: &str| way.is_empty() || way == "(disabled)";
+    match mode {
+        "off" => Seen::passed(seen),
+        _ if known.clone().count() > 0 && known.clone().all(is_empty) => {
+            Seen::careful(format!("{seen}, without an archive_command"))
+        }
+        _ => Seen::note(seen),
+    }
+}
+
+fn page_cost(server: &Facts) -> Seen {
+    const NAME: &str = "random_page_cost";
+    let Some(cost) = server.text(NAME) else {
+        return server.unseen(NAME);
+    };
+    let seen = format!("{NAME}: {cost}");
+    match (server.turning_disk, cost.parse::<f64>()) {
+        (Some(false), Ok(4.0..)) => Seen::note(format!("{seen}, and its disk does not turn")),
+        (None, Ok(4.0..)) => Seen::unseen(format!("{seen}, of a disk that is not seen from here")),
+        _ => Seen::passed(seen),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check, with};
+    use super::*;
+    use Level::{Careful, Note, Passed, Unseen};
+
+    #[test]
+    fn the_log_between_checkpoints() {
+        let size = |value| check("max-wal-size", &[("max_wal_size", value)]);
+        let levels = ["1GB", "1024", "2GB", "16GB"].map(size);
+        assert_eq!(levels, [Careful, Careful, Note, Passed]);
+        let time = |value| check("checkpoint-timeout", &[("checkpoint_timeout", value)]);
+        assert_eq!(
+            ["5min", "1h", "30s", "30"].map(time),
+            [Passed, Passed, Careful, Careful]
+        );
+        let target = |value| {
+            let name = "checkpoint_completion_target";
+            check("checkpoint-completion-target", &[(name, value)])
+        };
+        assert_eq!([target("0.9"), target("0.5")], [Passed, Note]);
+    }
+
+    #[test]
+    fn an_archive_needs_a_command() {
+        let judge = |mode, command| {
+            let settings = [("archive_mode", mode), ("archive_command", command)];
+            check("archiving", &settings)
+        };
+        assert_eq!(
+            [judge("off", ""), judge("on", ""), judge("on", "cp")],
+            [Passed, Careful, Note]
+        );
+        assert_eq!(check("archiving", &[("archive_mode", "on")]), Note);
+    }
+
+    #[test]
+    fn what_differs_from_the_usual_is_noted() {
+        for (id, usual, other) in [
+            ("background-writer", "100", "0"),
+            ("wal-compression", "off", "lz4"),
+            ("wal-level", "replica", "logical"),
+            ("commit-delay", "0", "10"),
+        ] {
+            let name = match id {
+                "background-writer" => "bgwriter_lru_maxpages".to_owned(),
+                id => id.replace('-', "_"),
+            };
+            let judge = |value| check(id, &[(&name, value)]);
+            assert_eq!([judge(usual), judge(other)], [Passed, Note], "{id}");
+        }
+    }
+
+    #[test]
+    fn the_cost_of_a_random_page_depends_on_the_disk() {
+        let judge = |cost, turns| {
+            let mut server = with(&[("random_page_cost", cost)]);
+            server.turning_disk = turns;
+            page_cost(&server).level()
+        };
+        assert_eq!(
+            [judge("4", Some(false)), judge("1.1", Some(false))],
+            [Note, Passed]
+        );
+        assert_eq!([judge("4", Some(true)), judge("4", None)], [Passed, Unseen]);
+    }
+}

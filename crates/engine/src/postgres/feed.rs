@@ -1,0 +1,234 @@
+//! The connection on which a server is asked for its counters.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use client::postgres::{Connection, Error, Target};
+
+use super::counters::{Key, SIZE_QUERY, TABLE, WAITS, query};
+use crate::counters::{Asking, Reading, Source};
+
+/// How long a server may take to be connected to.
+const LIMIT: Duration = Duration::from_millis(800);
+
+/// One server and the connection to it.
+pub(super) struct Feed {
+    target: Arc<Target>,
+    open: Option<Open>,
+    /// Milliseconds that sessions have waited, of each of [`WAITS`].
+    waited_ms: [u64; WAITS.len()],
+}
+
+/// A connection that answers.
+struct Open {
+    connection: Connection,
+    /// What the columns of an answer are.
+    keys: Vec<Key>,
+    /// Of the database's tables, when connected.
+    data_bytes: Option<u64>,
+    asked: Instant,
+}
+
+impl Source for Feed {
+    fn read(&mut self) -> Asking<'_, Option<Reading>> {
+        Box::pin(async { self.try_to_ask().await.ok() })
+    }
+
+    fn leave(&mut self) -> Asking<'_, ()> {
+        Box::pin(async {
+            if let Some(open) = self.open.take() {
+                open.connection.close().await;
+            }
+        })
+    }
+}
+
+impl Feed {
+    pub(super) fn new(target: Arc<Target>) -> Self {
+        Self {
+            target,
+            open: None,
+            waited_ms: [0; WAITS.len()],
+        }
+    }
+
+    /// A connection that fails in the middle of a reply is of no more use: it is put back only
+    /// after a whole one.
+    async fn try_to_ask(&mut self) -> Result<Reading, Error> {
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => Open::new(&self.target).await?,
+        };
+        let rows = open.connection.rows("EXECUTE dyno_counters").await?;
+        let now = Instant::now();
+        let mut reading = Reading::new(&TABLE, now);
+        let row = rows.first().into_iter().flatten();
+        for (key, cell) in open.keys.iter().zip(row) {
+            let value = cell.as_deref().and_then(|text| text.parse().ok());
+            reading.set(*key as usize, value);
+        }
+        reading.set(Key::DataSetBytes as usize, open.data_bytes);
+        self.add_waits(&mut reading, now.duration_since(open.asked));
+        open.asked = now;
+        self.open = Some(open);
+        Ok(reading)
+    }
+
+    /// The server counts no time that sessions wait; how many of them do is taken to hold since
+    /// it was last asked.
+    fn add_waits(&mut self, reading: &mut Reading, since: Duration) {
+        let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        for ((sessions, sum), waited_ms) in WAITS.iter().zip(&mut self.waited_ms) {
+            let waiting = reading.get(*sessions as usize);
+            *waited_ms = waited_ms.saturating_add(waiting.unwrap_or(0).saturating_mul(ms));
+            reading.set(*sum as usize, waiting.map(|_| *waited_ms));
+        }
+    }
+}
+
+impl Open {
+    async fn new(target: &Target) -> Result<Self, Error> {
+        let mut connection = Connection::open_within(LIMIT, target).await?;
+        let size = connection.rows(SIZE_QUERY).await?;
+        let size = size.into_iter().flatten().flatten().next();
+        let (sql, keys) = query(major(connection.server_version()));
+        // Planning takes longer than the answer.
+        let prepare = format!("PREPARE dyno_counters AS {sql}");
+        connection.rows(&prepare).await?;
+        Ok(Self {
+            connection,
+            keys,
+            data_bytes: size.and_then(|bytes| bytes.parse().ok()),
+            asked: Instant::now(),
+        })
+    }
+}
+
+/// `15` of `15.10 (Debian 15.10-0+deb12u1)` or `18beta1`.
+fn major(version: &str) -> u32 {
+    let end = version.find(|c: char| !c.is_ascii_digit());
+    version[..end.unwrap_or(version.len())].parse().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use client::TlsOptions;
+    use client::reactor::Reactor;
+    use testkit::{Postgres, PostgresServer};
+
+    use super::*;
+
+    /// Longer than backends keep what they counted to themselves, on a busy machine.
+    const PUBLISHED: Duration = Duration::from_secs(60);
+
+    fn feed(server: &PostgresServer, user: &str) -> Feed {
+        let url = server.url("sbtest");
+        let url = url.replace("root@", &format!("{user}@"));
+        let target = Target::parse_with(&url, None, user, &TlsOptions::default(), &|_| None);
+        Feed::new(Arc::new(target.unwrap()))
+    }
+
+    fn ask(reactor: &Reactor, feed: &mut Feed) -> Reading {
+        reactor.block_on(feed.try_to_ask()).unwrap().unwrap()
+    }
+
+    /// Asks until the server says so.
+    fn ask_until(reactor: &Reactor, feed: &mut Feed, is_so: impl Fn(&Reading) -> bool) -> Reading {
+        let start = Instant::now();
+        loop {
+            let reading = ask(reactor, feed);
+            if is_so(&reading) {
+                return reading;
+            }
+            assert!(start.elapsed() < PUBLISHED, "{reading:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[test]
+    fn what_is_done_is_counted() {
+        let server = Postgres::start(&[]);
+        server.sql("CREATE TABLE t (id serial PRIMARY KEY, c text)");
+        let reactor = Reactor::new().unwrap();
+        let mut feed = feed(&server, "root");
+        let before = ask(&reactor, &mut feed);
+        server.sql(
+            "INSERT INTO t (c) SELECT repeat('x', 1000) FROM generate_series(1, 1000);\n\
+             UPDATE t SET c = 'y' WHERE id <= 100; DELETE FROM t WHERE id > 990; CHECKPOINT",
+        );
+        let grown = |reading: &Reading, key: Key| {
+            let place = key as usize;
+            Some(reading.get(place)? - before.get(place)?)
+        };
+        let is_published = |reading: &Reading| grown(reading, Key::RowsInserted) >= Some(1000);
+        let after = ask_until(&reactor, &mut feed, is_published);
+        let grown = |key| grown(&after, key).unwrap();
+        assert_eq!(grown(Key::RowsUpdated), 100);
+        assert_eq!(grown(Key::RowsDeleted), 10);
+        // Checkpoint, and what it did, are published by the process that made it.
+        ask_until(&reactor, &mut feed, |reading| {
+            let place = Key::CheckpointsRequested as usize;
+            reading.get(place) > before.get(place)
+        });
+        assert!(grown(Key::Commits) >= 4);
+        assert!(grown(Key::LogBytes) > 1000 * 1000);
+        let position = &server.sql("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")[0][0];
+        let position: u64 = position.parse().unwrap();
+        assert!(after.get(Key::LogBytes as usize).unwrap() <= position);
+        assert_eq!(after.get(Key::BufferBytes as usize), Some(16 << 20));
+        let size = after.get(Key::DataSetBytes as usize).unwrap();
+        assert!(size < 1 << 20, "{size}: as it was when the feed connected");
+    }
+
+    #[test]
+    fn sessions_that_wait_add_up_to_time() {
+        let server = Postgres::start(&[]);
+        server.sql("CREATE TABLE t (id int)");
+        let reactor = Reactor::new().unwrap();
+        let mut feed = feed(&server, "root");
+        ask(&reactor, &mut feed);
+        std::thread::scope(|scope| {
+            let hold = "BEGIN; LOCK t; SELECT pg_sleep(3); COMMIT";
+            scope.spawn(|| server.sql(hold));
+            let is_held =
+                "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND granted";
+            while server.sql(is_held)[0][0] == "0" {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            scope.spawn(|| server.sql("INSERT INTO t VALUES (1)"));
+            let waits = |reading: &Reading| reading.get(Key::WaitForLocks as usize) == Some(1);
+            let first = ask_until(&reactor, &mut feed, waits);
+            std::thread::sleep(Duration::from_millis(300));
+            let second = ask_until(&reactor, &mut feed, waits);
+            let ms = |reading: &Reading| reading.get(Key::LockMs as usize).unwrap();
+            assert!(ms(&second) >= ms(&first) + 300, "{first:?} {second:?}");
+        });
+    }
+
+    #[test]
+    fn an_account_without_rights_reads_all_of_it() {
+        let server = Postgres::start(&[]);
+        server.sql("CREATE ROLE guest LOGIN");
+        let reactor = Reactor::new().unwrap();
+        let reading = ask(&reactor, &mut feed(&server, "guest"));
+        let keys = query(major(&server.sql("SHOW server_version")[0][0])).1;
+        // Without a table nothing is dead.
+        let known = keys.iter().filter(|key| **key != Key::DeadRows);
+        for key in known {
+            assert!(reading.get(*key as usize).is_some(), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn versions() {
+        for (text, version) in [
+            ("15.10 (Debian 15.10-0+deb12u1)", 15),
+            ("18beta1", 18),
+            ("", 0),
+        ] {
+            assert_eq!(major(text), version);
+        }
+    }
+}

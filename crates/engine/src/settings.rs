@@ -1,0 +1,69 @@
+//! Settings as servers report them, cut to a size that can be kept.
+
+use std::collections::BTreeMap;
+
+use crate::remote::Rows;
+
+/// More settings than a server has.
+const MAX_SETTINGS: usize = 2000;
+/// Most characters of a value that a result keeps.
+const MAX_VALUE_CHARS: usize = 1000;
+/// Most characters of a value that a check looks at.
+const MAX_CHECKED_CHARS: usize = 200;
+/// Replaces the value of a secret.
+const HIDDEN: &str = "(hidden)";
+
+/// Settings that are not the defaults, from rows of name and value, without those that no two
+/// servers of a host share.
+pub(crate) fn changed(
+    rows: Rows,
+    per_server: &[&str],
+    is_secret: fn(&str, &str) -> bool,
+) -> Vec<(String, String)> {
+    let shared = pairs(rows).filter(|(name, _)| !per_server.contains(&name.as_str()));
+    let shown = shared.map(|(name, value)| {
+        let value = match is_secret(&name, &value) {
+            true => HIDDEN.to_owned(),
+            false => value.chars().take(MAX_VALUE_CHARS).collect(),
+        };
+        (name, value)
+    });
+    shown.collect()
+}
+
+/// Settings that checks look at, from rows of name and value.
+pub(crate) fn checked(rows: Rows) -> BTreeMap<String, String> {
+    let cut = |value: String| value.chars().take(MAX_CHECKED_CHARS).collect();
+    pairs(rows)
+        .map(|(name, value)| (name.to_ascii_lowercase(), cut(value)))
+        .collect()
+}
+
+fn pairs(rows: Rows) -> impl Iterator<Item = (String, String)> {
+    let pairs = rows.into_iter().filter_map(|row| {
+        let mut cells = row.into_iter();
+        Some((cells.next()??, cells.next()??))
+    });
+    pairs.take(MAX_SETTINGS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_and_values_are_cut() {
+        let row = |name: &str, value: &str| vec![Some(name.to_owned()), Some(value.to_owned())];
+        let rows = vec![
+            row("a", &"x".repeat(5000)),
+            row("b", "secret"),
+            vec![Some("c".to_owned()), None],
+            row("port", "1"),
+        ];
+        let changed = changed(rows.clone(), &["port"], |name, _| name == "b");
+        assert_eq!(changed.len(), 2);
+        assert_eq!(changed[0].1.len(), MAX_VALUE_CHARS);
+        assert_eq!(changed[1].1, HIDDEN);
+        assert_eq!(checked(rows)["a"].len(), MAX_CHECKED_CHARS);
+    }
+}

@@ -1,0 +1,61 @@
+//! Gathers whole messages from a stream of bytes, for logins and small results. The load's
+//! replies go through each protocol's `ReplyReader` instead.
+
+use crate::ProtocolError;
+
+/// A message that can be told apart from what follows it.
+pub trait Message: Sized {
+    /// The message at the front of `bytes` and its length there; `None` until it is whole.
+    ///
+    /// # Errors
+    /// When its length is invalid or over `limit`.
+    fn split(bytes: &[u8], limit: usize) -> Result<Option<(Self, usize)>, ProtocolError>;
+}
+
+/// Bytes that arrived and were not used yet.
+#[derive(Debug)]
+pub struct Gatherer {
+    buffer: Vec<u8>,
+    limit: usize,
+}
+
+impl Gatherer {
+    /// A gatherer that refuses messages over `limit` bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self {
+            buffer: Vec::new(),
+            limit,
+        }
+    }
+
+    /// Takes bytes from the socket.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Bytes received that no message has used yet.
+    #[must_use]
+    pub fn pending(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// The next byte, where the protocol sends one that is not part of a message.
+    pub fn take_byte(&mut self) -> Option<u8> {
+        let first = self.buffer.first().copied();
+        self.buffer.drain(..usize::from(first.is_some()));
+        first
+    }
+
+    /// The next message, once it is whole.
+    ///
+    /// # Errors
+    /// When its length is invalid or over the limit.
+    pub fn take_message<M: Message>(&mut self) -> Result<Option<M>, ProtocolError> {
+        let Some((message, length)) = M::split(&self.buffer, self.limit)? else {
+            return Ok(None);
+        };
+        self.buffer.drain(..length);
+        Ok(Some(message))
+    }
+}
