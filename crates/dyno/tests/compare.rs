@@ -136,7 +136,7 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
     assert!(forced.stdout.contains("-4.69"), "{}", forced.shown());
 
     for trial in &mut other.trials {
-        trial.setup.tables = 4;
+        trial.setup.data.tables = 4;
         trial.point[0].1.push('0');
     }
     keep(&path.join("apart"), &other, STUDY);
