@@ -25,10 +25,10 @@ target_of() { # DIRECTORY: where the package in it is built
         python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])'
 }
 
-build_dyno() { # and name the program in DYNO, for the experiments in Python
+build_dyno() { # [ENGINE]: install its servers, build dyno, and name the program in DYNO, for the experiments in Python
     command -v cargo >/dev/null || die "cargo is missing: install Rust first (see README.md)"
     command -v python3 >/dev/null || die "python3 is missing: apt-get install python3"
-    "$root/scripts/install-servers.sh" mariadb >&2
+    "$root/scripts/install-servers.sh" "${1:-mariadb}" >&2
     echo "building dyno" >&2
     (cd "$root" && cargo build --quiet --release -p dyno) || die "dyno does not build"
     DYNO=$(target_of "$root")/release/dyno

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lab::doctor::{LONG_LOOK, SHORT_LOOK, Subject, examine};
+use lab::doctor::{LONG_SAMPLE, SHORT_SAMPLE, Subject, examine};
 use lab::{Lab, Trial};
 use measure::finding::{self, Finding, Level};
 
@@ -32,7 +32,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         trials: &trials,
         servers: &servers,
         places: &places(&servers, &trials),
-        look: LONG_LOOK,
+        look: LONG_SAMPLE,
     });
     match args.json {
         true => print_json(&json(&findings)?),
@@ -56,7 +56,7 @@ fn json(findings: &[Finding]) -> Result<String, Failure> {
 pub(crate) fn before(trials: &[Trial]) -> Vec<Finding> {
     let mut findings = examine(&Subject {
         trials,
-        look: SHORT_LOOK,
+        look: SHORT_SAMPLE,
         ..Subject::default()
     });
     findings.retain(|finding| finding.level < Level::Passed);
@@ -95,7 +95,7 @@ mod tests {
             seen: String::new(),
             why: String::new(),
             source: String::new(),
-            mend: None,
+            remedy: None,
         };
         levels.iter().map(finding).collect()
     }

@@ -227,8 +227,9 @@ impl Screen {
                 0 => String::new(),
                 found => format!("; {found} already existed"),
             };
+            let plural = if prepared.loaded == 1 { "" } else { "s" };
             self.line(&format!(
-                "data: loaded {} tables, {} rows{found}",
+                "data: loaded {} table{plural}, {} rows{found}",
                 prepared.loaded, prepared.rows
             ));
         }

@@ -243,7 +243,7 @@ fn caution(seen: String) -> Finding {
               may explain a difference between them."
             .to_owned(),
         source: "environment.json of this result, and the host at --resume".to_owned(),
-        mend: Some("run the whole study again".to_owned()),
+        remedy: Some("run the whole study again".to_owned()),
     }
 }
 

@@ -166,10 +166,10 @@ fn a_study_is_examined_before_its_servers_are_there() {
         expected,
         "{findings_here:#?}"
     );
-    let mend = findings_here
+    let remedy = findings_here
         .iter()
-        .find_map(|finding| finding.mend.as_deref());
-    assert!(mend.is_some());
+        .find_map(|finding| finding.remedy.as_deref());
+    assert!(remedy.is_some());
     let enough = look("--set server.config.max_connections=200");
     assert_eq!(level(&enough, "max-connections"), Level::Passed);
 }

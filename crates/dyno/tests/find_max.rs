@@ -12,7 +12,7 @@ mod common;
 use std::path::Path;
 
 use common::{Cache, Finished, Program, csv};
-use measure::find_max::{Doubt, FoundMax, SearchEnd, StepJudged};
+use measure::find_max::{Doubt, FoundMax, SearchEnd, StepVerdict};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use rustix::process::{Pid, Signal};
@@ -41,9 +41,9 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
         let times = trial.response_ms.map(|times| times.p99);
         assert_eq!(step.value_ms, times);
         match (step.judged, step.value_ms) {
-            (StepJudged::Held | StepJudged::Unsteady, Some(ms)) => assert!(ms < search.limit_ms),
-            (StepJudged::TooSlow, Some(ms)) => assert!(ms >= search.limit_ms),
-            (StepJudged::Overloaded, _) | (StepJudged::Nothing, None) => {}
+            (StepVerdict::Held | StepVerdict::Unsteady, Some(ms)) => assert!(ms < search.limit_ms),
+            (StepVerdict::TooSlow, Some(ms)) => assert!(ms >= search.limit_ms),
+            (StepVerdict::Overloaded, _) | (StepVerdict::Nothing, None) => {}
             (judged, value) => panic!("{judged} with {value:?}"),
         }
         let few = trial.transactions.count < 1000;
@@ -51,7 +51,7 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
         let doubts = doubts.map(|(holds, doubt)| holds.then_some(doubt));
         let doubts: Vec<Doubt> = doubts.into_iter().flatten().collect();
         match step.judged {
-            StepJudged::Overloaded | StepJudged::Nothing => assert_eq!(step.doubts, []),
+            StepVerdict::Overloaded | StepVerdict::Nothing => assert_eq!(step.doubts, []),
             _ => assert_eq!(step.doubts, doubts, "{step:?}"),
         }
     }
@@ -136,7 +136,7 @@ fn a_limit_that_no_rate_holds_is_said_to_be_so() {
     let said = flat(&done.stdout).contains("per second less than 20 s were measured");
     assert_eq!(said, is_doubted, "{}", done.shown());
     let steps = search.steps.iter();
-    let judged = steps.filter(|step| step.judged == StepJudged::TooSlow);
+    let judged = steps.filter(|step| step.judged == StepVerdict::TooSlow);
     assert!(judged.clone().count() > 0 && judged.clone().all(|step| step.doubts == [Doubt::Short]));
     let study = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
     assert!(study.contains("find_max.mean = \"1us\""), "{study}");

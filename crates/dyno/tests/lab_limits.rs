@@ -80,7 +80,12 @@ fn a_cache_that_fills_up_while_it_is_built() {
     });
     fill(disk.path());
     let done = dyno.wait();
-    let texts = ["building the data", "needs", "are free", "free some space"];
+    let texts = [
+        "building the data",
+        "needs",
+        "is available",
+        "free some disk space",
+    ];
     let done = done.fails(SERVER, &texts);
     let Outcome::Failed { reason } = done.trial().outcome else {
         panic!("{}", done.shown());

@@ -34,7 +34,11 @@ fn a_directory_of_others_is_not_cleaned() {
     let mut theirs = Command::new("sh");
     theirs.args(["-c", "read line", "sh", &pid]);
     let mut theirs = theirs.stdin(Stdio::piped()).spawn().unwrap();
-    let texts = [".dyno-directory", "dyno did not make it", "DYNO_CACHE_DIR"];
+    let texts = [
+        ".dyno-directory",
+        "was not created by dyno",
+        "DYNO_CACHE_DIR",
+    ];
     for words in ["clean", "clean --templates"] {
         Program::new()
             .args(words)

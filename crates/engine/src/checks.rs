@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use measure::bytes::parse_bytes;
-use measure::finding::check::{self, About, Check, Mend, Seen};
+use measure::finding::check::{self, About, Check, Remedy, Seen};
 use measure::finding::{Finding, Level};
 
 use crate::server::Server;
@@ -76,7 +76,7 @@ pub(crate) const ELSEWHERE: &[Check<Facts>] = &[Check {
         worst: Level::Note,
         why: "From here only its settings are seen: its CPUs, memory and disks need a look, too.",
         source: "AnandTech article (client and servers on hosts of their own)",
-        mend: Mend::Words("run dyno doctor on that host"),
+        remedy: Remedy::Words("run dyno doctor on that host"),
     },
     judge: elsewhere,
 }];
@@ -93,13 +93,13 @@ fn elsewhere(server: &Facts) -> Seen {
 #[must_use]
 pub fn judge(server: &Facts) -> Vec<Finding> {
     let run_one = |check: &'static Check<Facts>| {
-        let mend = |mend| server.mend(mend);
-        let mut findings = check::run(std::slice::from_ref(check), server, &server.name, mend);
+        let remedy = |remedy| server.remedy(remedy);
+        let mut findings = check::run(std::slice::from_ref(check), server, &server.name, remedy);
         for finding in &mut findings {
-            if finding.level < Level::Note && server.is_varied(check.about.mend) {
+            if finding.level < Level::Note && server.is_varied(check.about.remedy) {
                 finding.level = Level::Note;
                 finding.seen.push_str(", which the study varies");
-                finding.mend = None;
+                finding.remedy = None;
             }
         }
         findings
@@ -165,14 +165,14 @@ impl Facts {
         }
     }
 
-    fn is_varied(&self, mend: Mend) -> bool {
-        matches!(mend, Mend::Setting { name, .. } if self.varied.contains(name))
+    fn is_varied(&self, remedy: Remedy) -> bool {
+        matches!(remedy, Remedy::Setting { name, .. } if self.varied.contains(name))
     }
 
     /// What to do with this server.
-    fn mend(&self, mend: Mend) -> Option<String> {
-        let Mend::Setting { name, value, live } = mend else {
-            return check::on_host(mend);
+    fn remedy(&self, remedy: Remedy) -> Option<String> {
+        let Remedy::Setting { name, value, live } = remedy else {
+            return check::on_host(remedy);
         };
         Some(match self.planned {
             true => format!("server.config.{name} = {} in the study", toml(value)),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ::load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop};
@@ -10,7 +11,7 @@ use client::net::Peer;
 use client::{StatementProtocol, TlsOptions};
 use workload::built_in::BuiltIn;
 use workload::options::Options;
-use workload::session::SessionError;
+use workload::session::{Connect, SessionError};
 
 use crate::checks::Said;
 use crate::counters::Counters;
@@ -53,6 +54,27 @@ pub struct Load<'a> {
     pub stop: &'a Stop,
     /// Hears of its connections and seconds.
     pub tell: &'a mut dyn FnMut(Event<'_>),
+}
+
+impl Load<'_> {
+    /// Runs it on the connections of an engine.
+    ///
+    /// # Errors
+    /// When the load could not begin, or a worker died.
+    pub(crate) fn run<C>(self, connector: C) -> Result<LoadOutcome, LoadError>
+    where
+        C: Connect + Send + Sync + 'static,
+        C::Session: 'static,
+    {
+        ::load::run(
+            self.spec,
+            &Arc::new(connector),
+            self.workload,
+            self.barrier,
+            self.stop,
+            self.tell,
+        )
+    }
 }
 
 /// Where a server says that it is.

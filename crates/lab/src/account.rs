@@ -1,4 +1,4 @@
-//! Whom servers run as: dyno's own user, or an unprivileged one when that is root.
+//! The user that servers run as: dyno's own, or an unprivileged one if that is root.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -9,7 +9,7 @@ use rustix::fs::{Gid, Mode, Uid};
 
 use crate::error::LabError;
 
-/// Who is left to run servers when dyno is root and no engine's package made a user.
+/// The user for servers if dyno is root and no engine's package has created one.
 const UNPRIVILEGED: &str = "nobody";
 
 /// The user of the servers.
@@ -54,7 +54,7 @@ impl Account {
             return Ok(());
         };
         std::os::unix::fs::lchown(path, Some(other.uid), Some(other.gid))
-            .map_err(LabError::at("give the server", path))
+            .map_err(LabError::at("change the owner of", path))
     }
 
     /// Makes the account the owner of an open file.
@@ -66,7 +66,7 @@ impl Account {
         rustix::fs::fchown(file, Some(uid), Some(gid))
     }
 
-    /// Lets the account read an open file that is dyno's own, and nobody else.
+    /// Lets the account, and nobody else, read an open file of dyno's.
     pub(crate) fn let_read(&self, file: impl AsFd) -> rustix::io::Result<()> {
         let Some(other) = &self.other else {
             return rustix::fs::fchmod(file, Mode::RUSR | Mode::WUSR);
@@ -88,7 +88,7 @@ impl Account {
         self.other.as_ref().map(|other| other.name.as_str())
     }
 
-    /// What `setpriv` needs to become it.
+    /// The options with which `setpriv` changes to it.
     pub(crate) fn setpriv_options(&self) -> Vec<String> {
         let Some(other) = &self.other else {
             return Vec::new();
@@ -101,7 +101,7 @@ impl Account {
     }
 }
 
-/// The user `name` of a file like /etc/passwd; never one that is root by another name.
+/// The user `name` in the text of /etc/passwd; never one with root's user or group number.
 fn other(passwd: &str, name: &str) -> Option<Other> {
     let mut lines = passwd
         .lines()

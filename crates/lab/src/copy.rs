@@ -1,5 +1,5 @@
-//! Copies a data directory: shares the blocks where the file system can, else copies
-//! what is not a hole.
+//! Copies a data directory: shares blocks if the file system can, otherwise copies everything but
+//! holes.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
@@ -20,27 +20,27 @@ use crate::account::Account;
 use crate::error::LabError;
 use crate::tree::OpenDir;
 
-/// The most that one call is asked to copy; the kernel takes no more than 2 GiB.
+/// The most bytes that one call copies; the kernel's limit is 2 GiB.
 const STEP_BYTES: u64 = 1 << 30;
 
 /// What was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
-    /// The files' contents, holes not counted.
+    /// Bytes in the files, without holes.
     pub bytes: u64,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
     /// Every block is shared with the original until one of them is written.
     pub is_shared: bool,
 }
 
-/// Copies the directory `from` to `to`, which must not exist, for `account`, whose everything
-/// in it must be. Only files and directories are copied; a data directory holds nothing else
-/// that lasts. Symbolic links are never followed: a server's account could have put them there.
+/// Copies the directory `from` to `to`, which must not exist. Everything in it must belong to
+/// `account`, as will the copy. Only files and directories are copied; a data directory contains
+/// nothing else of importance. Symbolic links are never followed: a server could have planted them.
 ///
 /// # Errors
-/// The operating system's, of which a full disk is one; something that belongs to another
-/// account. Half a copy is left then.
+/// Errors of the operating system, such as a full disk; something that belongs to another account.
+/// A partial copy remains then.
 pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copied, LabError> {
     let begun = Instant::now();
     let mut copy = Copy {
@@ -48,9 +48,9 @@ pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copi
         bytes: 0,
         shares: true,
     };
-    // Nobody enters it before it is whole.
+    // Inaccessible to others until it is complete.
     let made = DirBuilder::new().mode(0o700).create(to);
-    made.map_err(LabError::at("make", to))?;
+    made.map_err(LabError::at("create", to))?;
     copy.dir(&OpenDir::open(from)?, &OpenDir::open(to)?)?;
     Ok(Copied {
         bytes: copy.bytes,
@@ -62,7 +62,7 @@ pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copi
 struct Copy<'a> {
     account: &'a Account,
     bytes: u64,
-    /// False once the file system has said that it cannot.
+    /// False once the file system has refused.
     shares: bool,
 }
 
@@ -76,7 +76,7 @@ impl Copy<'_> {
                 FileType::Directory => {
                     let made = mkdirat(to, name, Mode::RWXU);
                     made.map_err(|error| {
-                        LabError::at("make", &to.path().join(name))(error.into())
+                        LabError::at("create", &to.path().join(name))(error.into())
                     })?;
                     self.dir(&from.open_dir(name)?, &to.open_dir(name)?)?;
                 }
@@ -85,7 +85,7 @@ impl Copy<'_> {
             }
         }
         self.hand_over(to.as_fd(), stat.st_mode)
-            .map_err(LabError::at("hand over", to.path()))
+            .map_err(LabError::at("change the owner of", to.path()))
     }
 
     fn file(&mut self, from: &OpenDir, to: &OpenDir, name: &OsStr) -> Result<(), LabError> {
@@ -97,16 +97,16 @@ impl Copy<'_> {
         let path = to.path().join(name);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let target = openat(to, name, flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
-        let target = target.map_err(|error| LabError::at("make", &path)(error.into()))?;
+        let target = target.map_err(|error| LabError::at("create", &path)(error.into()))?;
         let target = File::from(target);
         self.content(&source, &target, &stat)
             .map_err(|error| LabError::at("copy", &path)(error.into()))?;
         self.hand_over(target.as_fd(), stat.st_mode)
-            .map_err(LabError::at("hand over", &path))
+            .map_err(LabError::at("change the owner of", &path))
     }
 
-    /// A file of somebody else may be linked where the account may write, and the account is
-    /// to read the copy.
+    /// Another user's file may be hard-linked into a directory of the account; the account must not
+    /// get a readable copy of it.
     fn check_owner(&self, stat: &Stat, path: &Path) -> Result<(), LabError> {
         match (stat.st_uid, self.account.uid()) {
             (owner, uid) if owner == uid => Ok(()),
@@ -137,7 +137,7 @@ impl Copy<'_> {
                     return Ok(());
                 }
                 Err(Errno::NOSPC) => return Err(Errno::NOSPC),
-                // Not this file system, or not between these two.
+                // Not supported by this file system, or not between these two.
                 Err(_) => self.shares = false,
             }
         }
@@ -152,7 +152,7 @@ impl Copy<'_> {
     }
 }
 
-/// The first stretch of the file from `at` on that is not a hole.
+/// The first range of the file after `at` that is not a hole.
 fn next_data(file: &File, at: u64, len: u64) -> Result<Option<(u64, u64)>, Errno> {
     if at >= len {
         return Ok(None);
@@ -160,7 +160,7 @@ fn next_data(file: &File, at: u64, len: u64) -> Result<Option<(u64, u64)>, Errno
     let start = match seek(file, SeekFrom::Data(at)) {
         Ok(start) => start,
         Err(Errno::NXIO) => return Ok(None),
-        // A file system that knows no holes.
+        // A file system without support for holes.
         Err(Errno::INVAL) => return Ok(Some((at, len))),
         Err(error) => return Err(error),
     };
@@ -173,10 +173,10 @@ fn copy_range(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno>
     while read_at < end {
         let step = usize::try_from((end - read_at).min(STEP_BYTES)).unwrap_or(usize::MAX);
         match copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), step) {
-            // Shorter than it was: there is no more to copy.
+            // The file was truncated: nothing more to copy.
             Ok(0) => return Ok(()),
             Ok(_) | Err(Errno::INTR) => {}
-            // Between file systems, or on one that cannot.
+            // Between file systems, or not supported.
             Err(Errno::XDEV | Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => {
                 return copy_by_hand(from, to, read_at, end);
             }

@@ -13,16 +13,16 @@ use crate::trial::Trial;
 /// When a trial may end before its time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EarlyEnd {
-    /// When the mean throughput is known well enough.
+    /// When the mean throughput is precise enough.
     Sure(Until),
-    /// When it is clear that more arrives than is done.
+    /// When arrivals clearly exceed completions.
     Overloaded {
-        /// A wait that is longer than this is too long.
+        /// The longest acceptable wait.
         longest: Duration,
     },
 }
 
-/// Seconds in a row in which a backlog grows, before it is more than a stall.
+/// Seconds in a row in which a backlog must grow to be more than a stall.
 const GROWING: usize = 3;
 
 /// Follows the seconds of a trial.
@@ -50,7 +50,7 @@ impl Early {
         }
     }
 
-    /// Why the trial ended before its time.
+    /// Why the trial ended early.
     pub(crate) fn ended(&self) -> Option<Ended> {
         self.ended
     }
@@ -83,7 +83,7 @@ impl Early {
         self.seconds.iter().map(|second| second.weight).sum()
     }
 
-    /// What is sure only in the last second is not sure before its time.
+    /// Precision that is reached only in the last second is no reason to end early.
     fn sure(&self, until: &Until) -> Option<Ended> {
         let after_s = self.after_s();
         let reached = sure(until, &self.warmup, &self.seconds)?;
@@ -94,8 +94,8 @@ impl Early {
         })
     }
 
-    /// A backlog that grows and grows, that the users cannot be what holds, and through
-    /// which nothing comes in time.
+    /// A backlog that keeps growing, is not explained by the number of users, and delays every
+    /// transaction beyond the limit.
     fn overloaded(&self, longest: Duration) -> Option<Ended> {
         let last = self.backlogs.len().checked_sub(GROWING + 1)?;
         let (backlogs, seconds) = (self.backlogs.get(last..)?, self.seconds.get(last + 1..)?);

@@ -1,4 +1,4 @@
-//! What can go wrong in the laboratory, and what to do about it.
+//! The errors of the laboratory, and their remedies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,36 +7,36 @@ use engine::EngineError;
 
 use measure::bytes::shown_bytes;
 
-/// A laboratory that could not do its work.
+/// An error of the laboratory.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The operating system refused.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
-        /// What was tried, for example `write`.
+        /// The attempted operation, for example `write`.
         what: &'static str,
         /// Where.
         path: PathBuf,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The disk has too little room.
+    /// The disk has too little space.
     #[error(
-        "{}: {what} needs {}, and {} are free", path.display(), shown_bytes(*needed_bytes),
+        "{}: {what} needs {}; only {} is available", path.display(), shown_bytes(*needed_bytes),
         shown_bytes(*free_bytes)
     )]
     DiskFull {
-        /// For what.
+        /// What needs the space.
         what: String,
         /// Where.
         path: PathBuf,
-        /// What it takes in all.
+        /// What it needs in total.
         needed_bytes: u64,
-        /// What is left now.
+        /// The space available.
         free_bytes: u64,
     },
-    /// No place for the cache is known.
-    #[error("there is no place for dyno's cache: neither DYNO_CACHE_DIR nor HOME is set")]
+    /// There is no directory for the cache.
+    #[error("no directory for dyno's cache: neither DYNO_CACHE_DIR nor HOME is set")]
     NoCacheDir,
     /// A directory of the cache cannot be trusted.
     #[error("{} {why}", path.display())]
@@ -46,25 +46,25 @@ pub enum LabError {
         /// Why not.
         why: String,
     },
-    /// A directory that is not empty lacks the marker of those that dyno made.
+    /// A directory that is not empty lacks the marker of dyno's directories.
     #[error(
-        "{} is not empty and dyno did not make it: it has no file {}", path.display(),
+        "{} is not empty and was not created by dyno: it has no file {}", path.display(),
         crate::home::marker::MARKER
     )]
     Unmarked {
         /// The directory.
         path: PathBuf,
     },
-    /// Another user could exchange a directory for another one.
+    /// Another user could replace a directory.
     #[error("{} cannot be used safely: {} {why}", path.display(), dir.display())]
     Exposed {
         /// The directory to be used.
         path: PathBuf,
-        /// The one, above it or itself, that is in other hands.
+        /// The one, above it or itself, that another user controls.
         dir: PathBuf,
-        /// In whose.
+        /// Who controls it.
         why: String,
-        /// What to do about that.
+        /// What to do about it.
         remedy: String,
     },
     /// A file of a template belongs to another account than the servers'.
@@ -72,37 +72,37 @@ pub enum LabError {
     ForeignData {
         /// The file or directory.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         owner: u32,
-        /// Whose it should be.
+        /// The expected owner.
         uid: u32,
     },
-    /// The user a server runs as cannot get to the cache.
+    /// The servers' user cannot enter the cache.
     #[error("the user {user} that servers run as may not enter {}", path.display())]
     Unreachable {
-        /// The directory that is closed.
+        /// The directory that the user cannot enter.
         path: PathBuf,
         /// The user's name.
         user: String,
     },
-    /// Sockets below the cache would have names the kernel does not take.
+    /// The paths of sockets in the cache would be too long for the kernel.
     #[error(
-        "{} is too long a path for the sockets below it: it may have {limit} bytes", path.display()
+        "{} is too long a path for sockets in it: the maximum is {limit} bytes", path.display()
     )]
     PathTooLong {
         /// The cache.
         path: PathBuf,
-        /// The most that works.
+        /// The maximum length, in bytes.
         limit: usize,
     },
-    /// `server.directory` is no place for servers' data.
+    /// `server.directory` is not suitable for servers' data.
     #[error("{} {why}", path.display())]
     UnfitDirectory {
         /// The directory of the study.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
-        /// What to do about that.
+        /// What to do about it.
         remedy: String,
     },
     /// This host or this user cannot limit a server's CPU time.
@@ -113,10 +113,10 @@ pub enum LabError {
         /// How to get it.
         remedy: String,
     },
-    /// `DYNO_CACHE_LIMIT` is no size.
-    #[error("DYNO_CACHE_LIMIT is {0:?}, which is no size")]
+    /// `DYNO_CACHE_LIMIT` is not a size.
+    #[error("DYNO_CACHE_LIMIT is {0:?}, which is not a size")]
     CacheLimit(String),
-    /// dyno is root, and there is nobody to run a server as.
+    /// dyno runs as root, and there is no other user to run a server as.
     #[error("servers refuse to run as root, and there is no user to run them as")]
     NoAccount,
     /// A program that starts servers is missing.
@@ -124,10 +124,10 @@ pub enum LabError {
     NoProgram {
         /// Its name.
         program: String,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The engine's own.
+    /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The server refused a setting of the study.
@@ -142,7 +142,7 @@ pub enum LabError {
         /// A setting of the server with a similar name, where it does not know this one.
         near: Option<String>,
     },
-    /// Somebody else listens there.
+    /// Another process listens on the port.
     #[error("port {port} is taken{}", by.as_ref().map_or(String::new(), |by| format!(" by {by}")))]
     PortTaken {
         /// The port of the study.
@@ -160,22 +160,22 @@ pub enum LabError {
         /// The last lines of its log.
         log: String,
     },
-    /// A server ended while it was needed, or otherwise than it was asked to.
+    /// A server ended while it was needed, or failed to stop properly.
     #[error("{0}")]
     Ended(String),
-    /// A server runs and does not answer.
+    /// A server runs but does not answer.
     #[error("{server} did not {what} within {limit_s} s; its log ends:\n{log}")]
     TooSlow {
         /// Which server.
         server: String,
         /// `answer` or `stop`.
         what: &'static str,
-        /// How long it was given.
+        /// How long dyno waited.
         limit_s: u64,
         /// The last lines of its log.
         log: String,
     },
-    /// A process of a dead dyno is there and stays there.
+    /// A process of a dead run cannot be ended.
     #[error("process {pid} still uses it: {why}")]
     Undead {
         /// The process.
@@ -184,7 +184,7 @@ pub enum LabError {
         why: String,
     },
     /// The user asked to stop.
-    #[error("interrupted while preparing the servers; nothing of it is left")]
+    #[error("interrupted while preparing the servers; nothing was left behind")]
     Interrupted,
 }
 
@@ -195,32 +195,32 @@ impl LabError {
         let text = match self {
             Self::Io { source, .. } => return io_remedy(source),
             Self::DiskFull { .. } => {
-                "free some space, ask for less data, or name another disk: DYNO_CACHE_DIR for dyno's cache, server.directory for the servers' data"
+                "free some disk space, use less data, or choose another disk: DYNO_CACHE_DIR for dyno's cache, server.directory for the servers' data"
             }
-            Self::NoCacheDir => "set DYNO_CACHE_DIR to a directory that may fill up",
+            Self::NoCacheDir => "set DYNO_CACHE_DIR to a directory with enough space",
             Self::Untrusted { .. } | Self::Unreachable { .. } => {
-                "name a directory of your own with DYNO_CACHE_DIR, such as /var/cache/dyno"
+                "set DYNO_CACHE_DIR to a directory of your own, such as /var/cache/dyno"
             }
             Self::Unmarked { path } => {
                 return Some(format!(
-                    "choose a directory that is empty or not there yet, such as {}, with \
-                     DYNO_CACHE_DIR; if this one is the cache of an older dyno, remove it",
+                    "set DYNO_CACHE_DIR to a directory that is empty or does not exist, such as {}; \
+                     if this one is the cache of an older dyno, remove it",
                     path.join("dyno").display()
                 ));
             }
             Self::ForeignData { .. } => {
-                "remove the prepared data (dyno clean --templates), and run again"
+                "remove the prepared data with dyno clean --templates, and run again"
             }
             Self::Exposed { remedy, .. } => return Some(remedy.clone()),
-            Self::PathTooLong { .. } => "name a shorter directory with DYNO_CACHE_DIR",
+            Self::PathTooLong { .. } => "set DYNO_CACHE_DIR to a directory with a shorter path",
             Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
             Self::NoCpuQuota { remedy, .. } => return Some(remedy.clone()),
-            Self::CacheLimit(_) => "write it like 20G, 500M or plain bytes",
-            Self::NoAccount => "install a server's package, which makes a user for it",
+            Self::CacheLimit(_) => "write a size such as 20G, 500M or a number of bytes",
+            Self::NoAccount => "install a server's package, which creates a user for it",
             Self::NoProgram { program, .. } if program == crate::process::SETPRIV => {
                 "install the package util-linux"
             }
-            Self::NoProgram { .. } => "install it, or name another server with server.basedir",
+            Self::NoProgram { .. } => "install it, or choose another server with server.basedir",
             Self::Engine(error) => return error.remedy(),
             Self::RejectedSetting {
                 near: Some(near), ..
@@ -230,10 +230,8 @@ impl LabError {
                 ));
             }
             Self::RejectedSetting { near: None, .. } => "correct or remove it in server.config",
-            Self::PortTaken { .. } => {
-                "leave server.port out to get a free one, or end that process"
-            }
-            Self::Undead { .. } => "end it by hand, then run: dyno clean",
+            Self::PortTaken { .. } => "remove server.port to use a free port, or stop that process",
+            Self::Undead { .. } => "end it yourself, then run dyno clean",
             Self::Died { .. } | Self::Ended(_) | Self::TooSlow { .. } | Self::Interrupted => {
                 return None;
             }
@@ -253,7 +251,7 @@ impl LabError {
         }
     }
 
-    /// Whether it came from a disk without room.
+    /// Whether a full disk is the cause.
     pub(crate) fn is_disk_full(&self) -> bool {
         match self {
             Self::Io { source, .. } => matches!(
@@ -268,13 +266,13 @@ impl LabError {
 fn io_remedy(error: &io::Error) -> Option<String> {
     let text = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space, or name another disk: DYNO_CACHE_DIR for dyno's cache, server.directory for the servers' data"
+            "free some disk space, or choose another disk: DYNO_CACHE_DIR for dyno's cache, server.directory for the servers' data"
         }
         io::ErrorKind::ReadOnlyFilesystem => {
-            "remount it read-write (mount -o remount,rw), or name a directory on another disk with DYNO_CACHE_DIR"
+            "remount it read-write (mount -o remount,rw), or set DYNO_CACHE_DIR to a directory on another disk"
         }
         io::ErrorKind::PermissionDenied => {
-            "run as a user who may, or name a directory of your own with DYNO_CACHE_DIR"
+            "run as a user with permission, or set DYNO_CACHE_DIR to a directory of your own"
         }
         _ => return None,
     };

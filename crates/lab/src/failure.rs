@@ -1,4 +1,4 @@
-//! What can go wrong in the laboratory, told as a user needs it.
+//! Failures of the laboratory, as shown to the user.
 
 use engine::EngineError;
 use engine::data::PrepareError;
@@ -8,16 +8,16 @@ use crate::error::LabError;
 
 pub use engine::Cause;
 
-/// Why something ended early: what failed and why, and what to do.
+/// Why something ended early: what failed, why, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Whose fault it is.
+    /// What caused it.
     pub cause: Cause,
-    /// What failed, where and why, in the server's own words where it said some.
+    /// What failed, where, and why, in the server's own words if it gave a reason.
     pub message: String,
     /// What to do about it.
     pub remedy: Option<String>,
-    /// The place in the study that it is about.
+    /// The place in the study that caused it.
     pub span: Option<Span>,
     /// Whether the same servers would fail in the same way again: one of them did not start.
     pub recurs: bool,
@@ -35,14 +35,14 @@ impl Failure {
         }
     }
 
-    /// Says what to do about it, where something can be done.
+    /// Adds a remedy, if there is one.
     #[must_use]
     pub fn remedy(mut self, remedy: Option<impl Into<String>>) -> Self {
         self.remedy = remedy.map(Into::into);
         self
     }
 
-    /// Says which place of the study it is about.
+    /// Adds the place in the study that caused it.
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);

@@ -1,15 +1,15 @@
-//! How many files a trial's loads have open.
+//! The number of files that a trial's loads have open.
 
 use crate::trial::Trial;
 
-/// Files that dyno has open besides those of the loads, at most.
+/// The most files that dyno has open besides those of the loads.
 pub(crate) const OWN_FILES: u64 = 256;
 /// An event loop: two of the kernel's event queue, two timers, and what wakes it.
 const WORKER: u64 = 5;
 /// A database, its log or journal, shared memory, a temporary file.
 const IN_PROCESS_CONNECTION: u64 = 4;
 
-/// Files that all loads of a trial have open at once, at most.
+/// The most files that all loads of a trial have open at once.
 pub(crate) fn of_loads(trial: &Trial) -> u64 {
     let users = u64::from(trial.load.users);
     let load = if trial.is_in_process() {

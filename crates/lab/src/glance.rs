@@ -1,4 +1,4 @@
-//! What can be said of a study's servers without running a program or changing a file.
+//! What is known of a study's servers without running a program or changing a file.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,12 @@ use crate::spec::{config, engine_of, placed};
 use crate::template;
 use crate::volume;
 
-/// What a study's servers are, as far as files tell.
+/// A study's servers, as far as files show.
 #[derive(Debug, Clone, Copy)]
 pub struct Glance {
     /// Their engine.
     pub engine: &'static dyn Server,
-    /// What their data takes in the cache, if it is there for a version that the study
-    /// takes.
+    /// Size of their data in the cache, if it exists for a version that the study accepts.
     pub template_bytes: Option<u64>,
 }
 
@@ -42,10 +41,10 @@ pub fn glance(spec: &EngineSpec, node: &Node, wanted: &Wanted<'_>) -> Result<Gla
     })
 }
 
-/// The cache's directory, or the one above it that there is.
+/// The cache's directory, or the nearest existing one above it.
 ///
 /// # Errors
-/// When the environment names no place.
+/// When the environment names no directory.
 pub fn disk_of_cache() -> Result<PathBuf, Failure> {
     let cache = home::place()?;
     let there = cache.ancestors().find(|path| path.is_dir());

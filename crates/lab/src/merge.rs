@@ -1,9 +1,9 @@
-//! The seconds of several loads as those of one.
+//! Merges the seconds of several loads.
 //!
-//! Each load cuts its own seconds, a little earlier or later than the others do. So a
-//! merged second begins and ends at the mean of its parts' instants: its length is the mean
-//! of their lengths, and its transactions over that length are the sum of the loads' rates.
-//! From the earliest start to the latest end it would be longer than any of its parts.
+//! Each load's seconds end a little earlier or later than those of the others. A merged second
+//! therefore begins and ends at the mean of its parts' instants: its length is the mean of their
+//! lengths, and its transactions divided by that length are the sum of the loads' rates. From the
+//! earliest start to the latest end it would be longer than any of its parts.
 
 use std::collections::VecDeque;
 
@@ -20,9 +20,9 @@ pub(crate) struct Merger {
 struct Waiting {
     seconds: VecDeque<Second>,
     has_ended: bool,
-    /// What it adds to the next merged second, so far.
+    /// Its contribution to the next merged second so far.
     part: Option<Second>,
-    /// Phase and end of the last second that was merged.
+    /// Phase and end of the last merged second.
     merged_until: Option<(Phase, u64)>,
     workers: usize,
 }
@@ -49,9 +49,9 @@ impl Merger {
         }
     }
 
-    /// The next second of all loads together, once it is complete. A load that ended a
-    /// phase before the others has no part in the rest of it. Where a load was held up and
-    /// cut one long second, the others' seconds of that time are merged with it.
+    /// The next second of all loads together, once it is complete. A load that ended a phase before
+    /// the others contributes nothing to the rest of it. If a load was delayed and had one long
+    /// second, the others' seconds of that time are merged with it.
     pub(crate) fn next(&mut self) -> Option<Second> {
         let phase = self.phase()?;
         loop {
@@ -97,7 +97,7 @@ impl Waiting {
         may_have_more && part_end_ns.is_none_or(|part_end_ns| !is_together(part_end_ns, end_ns))
     }
 
-    /// Adds its next second to its part; `None` when it is not there yet.
+    /// Adds its next second to its part; `None` if that has not arrived yet.
     fn extend(&mut self) -> Option<()> {
         let next = self.seconds.pop_front()?;
         self.part = Some(match self.part.take() {
@@ -126,7 +126,7 @@ fn is_together(earlier_ns: u64, later_ns: u64) -> bool {
     earlier_ns + SHORTEST_SECOND_NS > later_ns
 }
 
-/// Two seconds of one load as one.
+/// Merges two seconds of one load.
 fn joined(first: Second, next: Second) -> Second {
     let (first_ns, next_ns) = (first.length_ns() as f64, next.length_ns() as f64);
     let mean = |a: f64, b: f64| (a * first_ns + b * next_ns) / (first_ns + next_ns).max(1.0);
@@ -146,7 +146,7 @@ fn joined(first: Second, next: Second) -> Second {
     }
 }
 
-/// The parts of all loads as one second. Workers of a load without a part did nothing.
+/// Merges the parts of all loads. The workers of a load without a part did nothing.
 fn merged(loads: &mut [Waiting], end_ns: u64) -> Option<Second> {
     let phase = loads.iter().find_map(|load| load.part.as_ref())?.phase;
     let (mut starts, mut ends) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! What a trial needs of this host, and what there is: looked at before anything starts.
+//! What a trial needs of this host, and what is available: compared before anything starts.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::error::LabError;
 /// A row of the load's tables with its index entry and the pages' fill, in bytes. Loaded
 /// tables of 1 million rows take 252 to 264.
 pub(crate) const ROW_BYTES: u64 = 270;
-/// How fast rows are loaded and indexed, at least.
+/// Lowest speed of loading and indexing rows.
 const LOAD_ROWS_PER_S: u64 = 100_000;
-/// How fast data is copied without sharing blocks, at least.
+/// Lowest speed of copying data without sharing blocks.
 const COPY_BYTES_PER_S: u64 = 500_000_000;
 /// Start and stop of a server.
 const START: Duration = Duration::from_secs(2);
 
-/// What one trial asks for.
+/// The demands of one trial.
 #[derive(Debug, Clone)]
 pub struct Asked<'a> {
     /// The engine of its servers.
@@ -33,26 +33,26 @@ pub struct Asked<'a> {
     pub rows: u64,
     /// Warm-up and measurement.
     pub load: Duration,
-    /// What the cached template takes; `None` if it is still to be built.
+    /// Size of the cached template; `None` if it must be built.
     pub template_bytes: Option<u64>,
 }
 
-/// What a trial takes of this host.
+/// What a trial needs of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
     /// The load, and what comes before it.
     pub time: Duration,
     /// Of that, building a template that is not in the cache.
     pub build_time: Duration,
-    /// On disks at once: all copies, and in the cache a template that is still to be built.
+    /// Disk space: all copies, and a template that must be built.
     pub disk_bytes: u64,
-    /// Of that, what stays after the trial: the template.
+    /// Of that, the template, which stays after the trial.
     pub template_bytes: u64,
-    /// In memory, of all servers.
+    /// Memory of all servers.
     pub memory_bytes: u64,
 }
 
-/// Estimates what a trial needs. The estimates are meant to be a little too high.
+/// Estimates what a trial needs, a little too high on purpose.
 #[must_use]
 pub fn of(asked: &Asked<'_>) -> Needs {
     let instances = u64::from(asked.instances.max(1));
@@ -85,17 +85,17 @@ pub fn of(asked: &Asked<'_>) -> Needs {
 pub struct Disk {
     /// The directory.
     pub path: PathBuf,
-    /// What an unprivileged user may still write there.
+    /// Bytes available to an unprivileged user.
     pub free_bytes: u64,
-    /// Whether it keeps files in memory.
+    /// Whether it is in memory.
     pub is_memory: bool,
     device: u64,
 }
 
-/// Looks at the file system of a directory.
+/// Reads the file system of a directory.
 ///
 /// # Errors
-/// When there is no such directory, or the operating system does not tell.
+/// When the directory does not exist, or the operating system fails.
 pub fn disk(path: &Path) -> Result<Disk, LabError> {
     let space = space(path)?;
     Ok(Disk {
@@ -107,28 +107,28 @@ pub fn disk(path: &Path) -> Result<Disk, LabError> {
 }
 
 impl Disk {
-    /// Whether both are one file system, with one free space.
+    /// Whether both are the same file system.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.device == other.device
     }
 }
 
-/// What an unprivileged user may still write to the file system of `path`.
+/// Bytes available to an unprivileged user on the file system of `path`.
 pub(crate) fn free_bytes(path: &Path) -> Result<u64, LabError> {
     space(path).map(|space| space.free_bytes)
 }
 
 fn space(path: &Path) -> Result<Space, LabError> {
     let space = LOCAL.space(path);
-    space.map_err(LabError::at("look at the disk of", path))
+    space.map_err(LabError::at("read the file system of", path))
 }
 
-/// What is left for new processes without swapping, within the limits of this process's
-/// control groups.
+/// Memory available to new processes without swapping, within the limits of this process's control
+/// groups.
 ///
 /// # Errors
-/// When the operating system does not tell.
+/// When the operating system does not report it.
 pub fn available_memory() -> Result<u64, LabError> {
     let failed = LabError::at("read", Path::new("/proc/meminfo"));
     let available = Memory::read(&LOCAL).available_bytes;

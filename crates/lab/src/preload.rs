@@ -1,4 +1,4 @@
-//! A warm-up that runs no transaction: every table and index is read once.
+//! A warm-up without transactions: every table and index is read once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,10 +26,10 @@ pub(crate) fn preload(
     let read = rig.databases().try_for_each(read);
     read.map_err(|error| {
         if interrupted.load(Ordering::Relaxed) {
-            let message = "interrupted while all tables were read";
+            let message = "interrupted while reading all tables";
             return Failure::new(Cause::Interrupted, message);
         }
-        // A server that died says more than a connection that broke.
+        // The death of a server explains more than a broken connection.
         rig.death(true)
             .map_or_else(|| error.into(), |(_, death)| death)
     })

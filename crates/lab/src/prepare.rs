@@ -1,4 +1,4 @@
-//! Has the rows of a trial in its databases.
+//! Loads the rows of a trial into its databases.
 
 use std::sync::atomic::AtomicBool;
 
@@ -22,10 +22,10 @@ pub(crate) fn prepare_for(
     Ok(())
 }
 
-/// Has the rows of a trial in a database.
+/// Loads the rows of a trial into a database.
 ///
 /// # Errors
-/// When what is there does not fit, or the rows cannot be loaded.
+/// When existing tables do not fit, or the rows cannot be loaded.
 pub fn prepare(
     trial: &Trial,
     database: &Database,

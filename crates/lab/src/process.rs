@@ -1,4 +1,4 @@
-//! Starting programs: as whom, and so that they do not outlive dyno.
+//! Starts programs as a given user, in a way that they do not outlive dyno.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -15,11 +15,11 @@ use rustix::process::{Pid, Signal};
 use crate::account::Account;
 use crate::error::LabError;
 
-/// Gives a child its user and its parent-death signal, which would otherwise take `unsafe` code.
+/// Sets a child's user and parent-death signal, which would take `unsafe` code otherwise.
 pub(crate) const SETPRIV: &str = "setpriv";
-/// How often a child is looked at.
+/// How often a child is checked.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// What children inherit of the environment: how to find and load programs, and nothing secret.
+/// The environment variables that children inherit: how to find and load programs, nothing secret.
 const INHERITED: [&str; 6] = [
     "PATH",
     "TZ",
@@ -39,7 +39,7 @@ pub(crate) fn command(account: &Account, program: &Path) -> Command {
         .iter()
         .filter_map(|name| Some((name, std::env::var_os(name)?)));
     command.envs(inherited).env("LC_ALL", "C");
-    // The account may not be able to enter the directory dyno was started in.
+    // The account may be unable to enter dyno's working directory.
     command
         .current_dir("/")
         .stdin(Stdio::null())
@@ -47,7 +47,7 @@ pub(crate) fn command(account: &Account, program: &Path) -> Command {
     command
 }
 
-/// A command to start, and where to send the outcome.
+/// A command to start, and the channel for the outcome.
 type Job = (Command, Sender<io::Result<Child>>);
 
 /// Starts a command from a thread that lives as long as the process.
@@ -61,11 +61,11 @@ pub(crate) fn spawn(command: Command) -> Result<Child, LabError> {
         let (sender, jobs) = channel::<Job>();
         let run = move || {
             for (mut command, outcome) in jobs {
-                // Who asked may have stopped waiting.
+                // The receiver may be gone.
                 let _ = outcome.send(command.spawn());
             }
         };
-        // Without the thread nobody receives, and every job fails with `gone`.
+        // Without the thread, every job fails with `gone`.
         let _ = std::thread::Builder::new()
             .name("spawner".to_owned())
             .spawn(run);
@@ -101,7 +101,7 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 
 /// Kills a child with all its children, and reaps it.
 pub(crate) fn kill(child: &mut Child) {
-    // Until it is reaped its number cannot be anybody else's.
+    // Its number cannot be reused before it is reaped.
     if let (Ok(None), Some(pid)) = (child.try_wait(), pid_of(child)) {
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
         let _ = child.wait();
@@ -128,8 +128,8 @@ pub(crate) fn run(
     finish(&mut spawn(command)?, limit, interrupted)
 }
 
-/// Waits until the child has ended. One that has not at the limit is killed (`None`); so
-/// is one that the user does not want to wait for (`Err`).
+/// Waits until the child has ended. It is killed at the limit (`None`), and when the user
+/// interrupts (`Err`).
 pub(crate) fn finish(
     child: &mut Child,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! Lets what was just written come to rest, so that the disk is quiet when a load begins.
+//! Writes dirty pages to disk, so that the disk is idle when a load begins.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ use crate::error::LabError;
 use crate::tree::OpenDir;
 
 /// Waits until everything on the file system of a directory is on disk, then drops the
-/// directory's files from the page cache. What is kept in memory only, such as a tmpfs, stays.
+/// directory's files from the page cache. File systems in memory, such as tmpfs, are unaffected.
 ///
 /// # Errors
 /// When the disk fails, or the user wants to stop.
@@ -32,11 +32,13 @@ fn drop_pages(dir: &OpenDir) -> Result<(), LabError> {
             FileType::Directory => drop_pages(&dir.open_dir(name)?)?,
             FileType::RegularFile => match fadvise(dir.open_file(name)?, 0, None, Advice::DontNeed)
             {
-                // A file system without a page cache has nothing to drop.
+                // A file system without a page cache.
                 Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP) => {}
                 Err(error) => {
                     let path = dir.path().join(name);
-                    return Err(LabError::at("drop from memory", &path)(error.into()));
+                    return Err(LabError::at("drop from the page cache", &path)(
+                        error.into(),
+                    ));
                 }
             },
             _ => {}

@@ -1,5 +1,5 @@
-//! What a study asks of its private servers, as the laboratory needs it, and where in the
-//! study a failure comes from.
+//! A study's description of its private servers as the laboratory needs it, and the place in the
+//! study that caused a failure.
 
 use engine::{Engine, EngineError, Installed, Server};
 use plan::{EngineSpec, Node, Span};
@@ -8,7 +8,7 @@ use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::servers;
 
-/// The server program that a study asks for.
+/// The server program of a study.
 ///
 /// # Errors
 /// When it is not installed, at its place in the study.
@@ -26,7 +26,7 @@ pub(crate) fn engine_of(spec: &EngineSpec) -> Result<&'static dyn Server, Failur
     engine.ok_or_else(|| Failure::new(Cause::Internal, format!("{name} has no servers")))
 }
 
-/// The settings of a study as the server's option file has them.
+/// The settings of a study, as written to the server's configuration file.
 #[must_use]
 pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
     let settings = spec.config.iter();
@@ -35,13 +35,13 @@ pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The port of a server, where the study names one.
+/// The port of a server, if the study names one.
 pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
     let first = spec.port.as_ref()?.value;
     first.checked_add(u16::try_from(number - 1).ok()?)
 }
 
-/// A failure at the place of the study that it is about.
+/// A failure with the place in the study that caused it.
 pub(crate) fn placed(spec: &EngineSpec, node: &Node, error: LabError) -> Failure {
     let directory = node.volume.directory();
     let span = match &error {

@@ -10,13 +10,13 @@ use crate::lab::Lab;
 use crate::observer::Observer;
 use crate::trial::{self, Place, Trial};
 
-/// Runs trials in their order. One that fails is kept as failed with its reason, and
-/// the next one is run. Where servers did not start, the repeats with the same servers are
-/// skipped, since they would fail in the same way.
+/// Runs trials in their order. A failed trial is stored with its reason, and the next one runs. If
+/// servers did not start, further trials with the same servers are skipped: they would fail in the
+/// same way.
 ///
 /// # Errors
-/// The first failure of a trial, told once all are over; at once when the user asked
-/// to stop or the results cannot be kept.
+/// The first failure of a trial, after all trials; at once if the user interrupts or the results
+/// cannot be stored.
 pub fn run(
     lab: &mut Lab,
     trials: &[Trial],
@@ -33,13 +33,13 @@ pub fn run(
         if let Some(failed) = dead.iter().find(|failed| have_same_servers(failed, trial)) {
             let (trial, failed) = (trial.number, failed.number);
             observer.note(&format!(
-                "trial {trial} is skipped: its servers are those of trial {failed}, which did not start"
+                "trial {trial} is skipped: it has the servers of trial {failed}, which did not start"
             ));
             continue;
         }
         if let (_, Some(failure)) = attempt(lab, trial, observer, interrupted)? {
             let mut before = trials[..at].iter();
-            // What started once fails for another reason, which may pass.
+            // Servers that started before may do so again.
             if failure.recurs && !before.any(|earlier| have_same_servers(earlier, trial)) {
                 dead.push(trial);
             }
@@ -58,7 +58,7 @@ fn have_same_servers(one: &Trial, other: &Trial) -> bool {
     spec == other_spec && one.topology == other.topology && one.load.users == other.load.users
 }
 
-/// Runs one trial; gives what came of it, and why it failed, if the study can go on.
+/// Runs one trial; returns its failure, if the study can continue.
 pub(crate) fn attempt(
     lab: &mut Lab,
     trial: &Trial,
@@ -79,7 +79,7 @@ pub(crate) fn attempt(
     }
 }
 
-/// A server that died or refused a statement may be another in the next trial.
+/// Whether the next trial may succeed: a server that died or refused a statement is replaced.
 fn ends_study(failure: &Failure, outcome: &Outcome) -> bool {
     let is_servers = matches!(
         outcome,

@@ -1,9 +1,8 @@
-//! Walks directory trees that other users can change while dyno, perhaps as root, is at work
-//! in them.
+//! Walks directory trees that other users may change while dyno, perhaps as root, works in them.
 //!
 //! Every step opens a name in a directory that is already open, and never follows a symbolic
-//! link. Whoever exchanges an entry meanwhile cannot lead the walk out of the tree. A file
-//! system that is mounted inside the tree belongs to somebody else and is refused.
+//! link, so that replacing an entry cannot lead the walk out of the tree. A file system mounted
+//! inside the tree is refused.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -30,7 +29,7 @@ pub(crate) struct OpenDir {
     depth: usize,
 }
 
-/// What a directory holds under a name.
+/// An entry of a directory.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: CString,
@@ -44,8 +43,7 @@ impl Entry {
 }
 
 impl OpenDir {
-    /// Opens a directory whose parents nobody else can change; it must not be a symbolic link
-    /// itself.
+    /// Opens a directory whose parents nobody else can change. It must not be a symbolic link.
     pub(crate) fn open(path: &Path) -> Result<Self, LabError> {
         let fd = openat(CWD, path, DIRECTORY, Mode::empty());
         Ok(Self {
@@ -63,7 +61,7 @@ impl OpenDir {
         }
         let fd = openat(&self.fd, name.as_ref(), DIRECTORY, Mode::empty());
         let fd = fd.map_err(at("open", &path))?;
-        if is_mount_point(&fd, self.fd.as_fd()).map_err(at("look at", &path))? {
+        if is_mount_point(&fd, self.fd.as_fd()).map_err(at("inspect", &path))? {
             return Err(LabError::Untrusted {
                 why: "has another file system mounted on it".to_owned(),
                 path,
@@ -76,11 +74,11 @@ impl OpenDir {
     /// Opens a file in this directory for reading, if it still is one.
     pub(crate) fn open_file(&self, name: impl AsRef<OsStr>) -> Result<OwnedFd, LabError> {
         let path = self.path.join(name.as_ref());
-        // A named pipe would keep whoever opens it waiting.
+        // Opening a named pipe would block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name.as_ref(), flags, Mode::empty());
         let fd = fd.map_err(at("open", &path))?;
-        let stat = fstat(&fd).map_err(at("look at", &path))?;
+        let stat = fstat(&fd).map_err(at("inspect", &path))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(LabError::Untrusted {
                 why: "is not a regular file".to_owned(),
@@ -90,7 +88,7 @@ impl OpenDir {
         Ok(fd)
     }
 
-    /// Removes a file from this directory, if it is there.
+    /// Removes a file from this directory, if it exists.
     pub(crate) fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), LabError> {
         match unlinkat(&self.fd, name.as_ref(), AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
@@ -98,7 +96,7 @@ impl OpenDir {
         }
     }
 
-    /// What it holds now.
+    /// Its entries.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>, LabError> {
         let failed = || at("read", &self.path);
         let mut entries = Vec::new();
@@ -109,7 +107,7 @@ impl OpenDir {
             }
             match statat(&self.fd, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => entries.push(Entry { name, stat }),
-                // Gone since.
+                // Removed in the meantime.
                 Err(Errno::NOENT) => {}
                 Err(error) => return Err(failed()(error)),
             }
@@ -118,7 +116,7 @@ impl OpenDir {
     }
 
     pub(crate) fn stat(&self) -> Result<Stat, LabError> {
-        fstat(&self.fd).map_err(at("look at", &self.path))
+        fstat(&self.fd).map_err(at("inspect", &self.path))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -167,16 +165,15 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Removes a directory with all that is in it. Nobody else may be able to change the
-/// directories above it.
+/// Removes a directory and its contents. Nobody else may be able to change the directories above
+/// it.
 ///
 /// # Errors
-/// The first entry that cannot be removed, or on which something is mounted; whatever was not
-/// reached yet stays.
+/// The first entry that cannot be removed, or is a mount point; the remaining entries stay.
 pub(crate) fn remove(path: &Path) -> Result<(), LabError> {
     let dir = OpenDir::open(path)?;
     // Of the directory itself: its parent may well be on another file system.
-    if is_mount_root(&dir.fd).map_err(at("look at", path))? == Some(true) {
+    if is_mount_root(&dir.fd).map_err(at("inspect", path))? == Some(true) {
         return Err(LabError::Untrusted {
             path: path.to_owned(),
             why: "has another file system mounted on it".to_owned(),
@@ -186,7 +183,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), LabError> {
     std::fs::remove_dir(path).map_err(LabError::at("remove", path))
 }
 
-/// What a directory with all that is in it takes on the disk, as far as it can be read.
+/// Disk space of a directory and its contents, as far as it is readable.
 pub(crate) fn used_bytes(path: &Path) -> u64 {
     let Ok(dir) = OpenDir::open(path) else {
         return 0;
@@ -202,12 +199,12 @@ fn blocks(stat: &Stat) -> u64 {
 fn is_mount_point(dir: &OwnedFd, parent: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     Ok(match is_mount_root(dir)? {
         Some(is_root) => is_root,
-        // Before Linux 5.8 a bind mount of the same file system is not told apart.
+        // Linux before 5.8 does not report bind mounts of the same file system.
         None => fstat(dir)?.st_dev != fstat(parent)?.st_dev,
     })
 }
 
-/// `None`: the kernel does not tell.
+/// `None`: the kernel does not report it.
 fn is_mount_root(dir: &OwnedFd) -> rustix::io::Result<Option<bool>> {
     match statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::empty()) {
         Ok(seen) => {

@@ -104,8 +104,8 @@ fn a_mysql_with_bad_settings() {
     for id in ["query-cache", "log-size", "flush-method", "doublewrite"] {
         assert_eq!(of(&findings, id).level, Level::Passed, "{id}");
     }
-    let mend = of(&findings, "binlog-sync").mend.as_deref();
-    assert_eq!(mend, Some("SET GLOBAL sync_binlog = 1;"));
+    let remedy = of(&findings, "binlog-sync").remedy.as_deref();
+    assert_eq!(remedy, Some("SET GLOBAL sync_binlog = 1;"));
 }
 
 /// Settings are for everybody to see; tables are not.

@@ -342,7 +342,7 @@ fn a_disk_that_is_too_small_is_refused_before_anything_starts() {
     let text = error.to_string();
     assert!(matches!(error, LabError::DiskFull { .. }), "{text}");
     assert!(
-        text.contains("needs 1.2 GiB") && text.contains("MiB are free"),
+        text.contains("needs 1.2 GiB") && text.contains("MiB is available"),
         "{text}"
     );
     assert!(error.remedy().unwrap().contains("DYNO_CACHE_DIR"));

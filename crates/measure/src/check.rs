@@ -1,6 +1,6 @@
 //! Which warnings a trial deserves.
 
-use crate::change::in_measurement;
+use crate::change_point::in_measurement;
 use crate::gather::Brief;
 use crate::interval::{Estimate, MIN_POINTS, Part, estimate};
 use crate::latency::TotalLatency;

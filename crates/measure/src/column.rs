@@ -14,37 +14,34 @@ struct Number {
 }
 
 const NUMBERS: [Number; 5] = [
-    Number {
-        name: "tps",
-        unit: "1/s",
-        heading: "tps",
-        of: |trial| trial.transactions.per_s,
-    },
-    Number {
-        name: "statements_per_s",
-        unit: "1/s",
-        heading: "statements/s",
-        of: |trial| trial.statements.per_s,
-    },
-    Number {
-        name: "errors",
-        unit: "",
-        heading: "errors",
-        of: |trial| Some(exact(trial.failures() as f64)),
-    },
-    Number {
-        name: "restarts",
-        unit: "",
-        heading: "restarts",
-        of: |trial| Some(exact(trial.restarts() as f64)),
-    },
-    Number {
-        name: "reconnects",
-        unit: "",
-        heading: "reconnects",
-        of: |trial| Some(exact(trial.reconnects as f64)),
-    },
+    number("tps", "1/s", "tps", |trial| trial.transactions.per_s),
+    number("statements_per_s", "1/s", "statements/s", |trial| {
+        trial.statements.per_s
+    }),
+    number("errors", "", "errors", |trial| count(trial.failures())),
+    number("restarts", "", "restarts", |trial| count(trial.restarts())),
+    number("reconnects", "", "reconnects", |trial| {
+        count(trial.reconnects)
+    }),
 ];
+
+const fn number(
+    name: &'static str,
+    unit: &'static str,
+    heading: &'static str,
+    of: fn(&TrialSummary) -> Option<Estimate>,
+) -> Number {
+    Number {
+        name,
+        unit,
+        heading,
+        of,
+    }
+}
+
+fn count(count: u64) -> Option<Estimate> {
+    Some(Estimate::exact(count as f64))
+}
 
 /// What can be said of a distribution of times.
 struct Statistic {
@@ -57,13 +54,21 @@ struct Statistic {
 
 const STATISTICS: [Statistic; 8] = [
     statistic("mean", "mean", None, |times| times.mean),
-    statistic("p50", "50 %", Some(0.5), |times| exact(times.p50)),
-    statistic("p75", "75 %", Some(0.75), |times| exact(times.p75)),
-    statistic("p90", "90 %", Some(0.9), |times| exact(times.p90)),
-    statistic("p95", "95 %", Some(0.95), |times| exact(times.p95)),
-    statistic("p99", "99 %", Some(0.99), |times| exact(times.p99)),
-    statistic("p999", "99.9 %", Some(0.999), |times| exact(times.p999)),
-    statistic("max", "max", None, |times| exact(times.max)),
+    statistic("p50", "50 %", Some(0.5), |times| Estimate::exact(times.p50)),
+    statistic("p75", "75 %", Some(0.75), |times| {
+        Estimate::exact(times.p75)
+    }),
+    statistic("p90", "90 %", Some(0.9), |times| Estimate::exact(times.p90)),
+    statistic("p95", "95 %", Some(0.95), |times| {
+        Estimate::exact(times.p95)
+    }),
+    statistic("p99", "99 %", Some(0.99), |times| {
+        Estimate::exact(times.p99)
+    }),
+    statistic("p999", "99.9 %", Some(0.999), |times| {
+        Estimate::exact(times.p999)
+    }),
+    statistic("max", "max", None, |times| Estimate::exact(times.max)),
 ];
 
 const fn statistic(
@@ -132,7 +137,7 @@ pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     match find(column)? {
         Column::Number(number) => (number.of)(trial),
         Column::Time((.., times), statistic) => times(trial).map(statistic.of),
-        Column::Metric(_) => Some(exact(trial.metrics.get(column)?.mean)),
+        Column::Metric(_) => Some(Estimate::exact(trial.metrics.get(column)?.mean)),
     }
 }
 
@@ -219,14 +224,6 @@ pub fn unit(column: &str) -> &'static str {
         Some(Column::Time(..)) => "ms",
         Some(Column::Metric(metric)) => metric.unit,
         None => "",
-    }
-}
-
-/// A value without an interval.
-const fn exact(value: f64) -> Estimate {
-    Estimate {
-        value,
-        half_width: None,
     }
 }
 

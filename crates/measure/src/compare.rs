@@ -36,9 +36,8 @@ pub use family::{Gated, decide};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
 pub use verdict::{Decision, NoVerdict};
 
-use crate::interval::{CONFIDENCE, Estimate};
+use crate::interval::{CONFIDENCE, Estimate, mean, variance};
 use crate::quantile::Range;
-use crate::repeats::variance;
 use crate::student;
 
 /// The least difference that matters unless stated otherwise: 2 %.
@@ -301,10 +300,6 @@ fn percent(log_ratio: f64) -> f64 {
 fn logs(trials: &[Measured]) -> Vec<f64> {
     let logs = trials.iter().map(|trial| trial.value.value.ln());
     logs.collect()
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The logarithms of base and new of each block that has both, that is, of each repeat.

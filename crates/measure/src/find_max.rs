@@ -26,14 +26,14 @@ pub struct FoundMax {
     /// Transactions per second of the closed loop, which shows how much can be done.
     pub capacity_per_s: Option<f64>,
     /// Every step, in the order in which they ran.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SearchStep>,
     /// How it ended.
     pub end: SearchEnd,
 }
 
 /// One trial of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct SearchStep {
     /// The trial's number.
     pub trial: u32,
     /// Arrivals per second that were asked for.
@@ -47,7 +47,7 @@ pub struct Step {
     /// Whether it was a longer trial, to confirm.
     pub long: bool,
     /// What came of it.
-    pub judged: StepJudged,
+    pub judged: StepVerdict,
     /// Why that may be luck; empty in results of before this was looked for.
     #[serde(default)]
     pub doubts: Vec<Doubt>,
@@ -56,7 +56,7 @@ pub struct Step {
 /// What came of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StepJudged {
+pub enum StepVerdict {
     /// The limit was held.
     Held,
     /// It was not.
@@ -146,7 +146,7 @@ pub enum SearchEnd {
     },
 }
 
-impl fmt::Display for StepJudged {
+impl fmt::Display for StepVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Held => "held",
@@ -197,11 +197,11 @@ impl FoundMax {
     fn at(&self, rate_per_s: f64) -> Option<AtRate> {
         let steps = self.steps.iter();
         let steps = steps.filter(|step| step.rate_per_s.total_cmp(&rate_per_s).is_eq());
-        let mut steps: Vec<&Step> = steps.collect();
+        let mut steps: Vec<&SearchStep> = steps.collect();
         if let Some(long) = steps.iter().rev().find(|step| step.long) {
             steps = vec![long];
         }
-        let overloaded = |step: &&Step| step.judged == StepJudged::Overloaded;
+        let overloaded = |step: &&SearchStep| step.judged == StepVerdict::Overloaded;
         let mut doubts: Vec<Doubt> = steps
             .iter()
             .flat_map(|step| step.doubts.iter().copied())
@@ -255,8 +255,14 @@ mod tests {
     use super::*;
     use crate::steady::Steady;
 
-    fn step(trial: u32, rate_per_s: f64, value_ms: f64, judged: StepJudged, long: bool) -> Step {
-        Step {
+    fn step(
+        trial: u32,
+        rate_per_s: f64,
+        value_ms: f64,
+        judged: StepVerdict,
+        long: bool,
+    ) -> SearchStep {
+        SearchStep {
             trial,
             rate_per_s,
             achieved_per_s: Some(rate_per_s),
@@ -276,11 +282,11 @@ mod tests {
             limit_ms: 20.0,
             capacity_per_s: Some(1000.0),
             steps: vec![
-                step(2, 700.0, 10.0, StepJudged::Held, false),
-                step(3, 840.0, 900.0, StepJudged::Overloaded, false),
-                step(4, 767.0, 18.5, StepJudged::Held, false),
-                step(5, 803.0, 30.0, StepJudged::TooSlow, false),
-                step(6, 767.0, 19.0, StepJudged::Held, true),
+                step(2, 700.0, 10.0, StepVerdict::Held, false),
+                step(3, 840.0, 900.0, StepVerdict::Overloaded, false),
+                step(4, 767.0, 18.5, StepVerdict::Held, false),
+                step(5, 803.0, 30.0, StepVerdict::TooSlow, false),
+                step(6, 767.0, 19.0, StepVerdict::Held, true),
             ],
             end: SearchEnd::Found {
                 held_per_s: 767.0,
@@ -297,7 +303,7 @@ mod tests {
         assert_eq!(found.failed().unwrap().trials, [5]);
         found
             .steps
-            .push(step(7, 803.0, 17.0, StepJudged::Held, false));
+            .push(step(7, 803.0, 17.0, StepVerdict::Held, false));
         let failed = found.failed().unwrap();
         assert_eq!((failed.trials, failed.value_ms), (vec![5, 7], Some(23.5)));
         let rates: Vec<f64> = found.curve().iter().map(|at| at.rate_per_s).collect();
@@ -332,7 +338,7 @@ mod tests {
         // The longer trial counts alone.
         assert_eq!(found.held().unwrap().doubts, []);
         assert_eq!(found.failed().unwrap().doubts, [Doubt::Short]);
-        let mut again = step(7, 803.0, 17.0, StepJudged::Held, false);
+        let mut again = step(7, 803.0, 17.0, StepVerdict::Held, false);
         again.doubts = vec![Doubt::FewSlower, Doubt::Short];
         found.steps.push(again);
         let both = [Doubt::FewSlower, Doubt::Short];
@@ -367,14 +373,14 @@ mod tests {
                     trial,
                     rate,
                     4605.0 / (1000.0 - rate),
-                    StepJudged::Held,
+                    StepVerdict::Held,
                     false,
                 )
             })
             .collect();
         found
             .steps
-            .push(step(9, 1100.0, 1e6, StepJudged::Overloaded, false));
+            .push(step(9, 1100.0, 1e6, StepVerdict::Overloaded, false));
         assert_eq!(found.knee().map(|at| at.trials), Some(vec![6]));
         found.steps.truncate(3);
         assert_eq!(found.knee(), None);

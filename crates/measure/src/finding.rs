@@ -62,7 +62,8 @@ pub struct Finding {
     /// The source of the advice.
     pub source: String,
     /// The remedy, usually a command; `None` if there is none or none is needed.
-    pub mend: Option<String>,
+    #[serde(alias = "mend")]
+    pub remedy: Option<String>,
 }
 
 /// The number of findings with a level.

@@ -1,10 +1,11 @@
 //! Summarizes the seconds of a trial.
 
+use crate::bottleneck;
 use crate::check;
 use crate::curve::curve;
 use crate::ended::Ended;
 use crate::interval::{Part, half_width};
-use crate::judge::judge;
+
 use crate::latency::TotalLatency;
 use crate::quantile::Stretches;
 use crate::setup::{Class, Input, ReplyTime, StatementKind};
@@ -192,7 +193,7 @@ impl Gather {
         summary.little = check::little(&summary, &self.total.response, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);
         // Without monitors there is no verdict.
-        summary.verdict = (!summary.metrics.is_empty()).then(|| judge(&summary));
+        summary.verdict = (!summary.metrics.is_empty()).then(|| bottleneck::find(&summary));
         summary
     }
 

@@ -38,6 +38,15 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// A value without an interval.
+    #[must_use]
+    pub const fn exact(value: f64) -> Self {
+        Self {
+            value,
+            half_width: None,
+        }
+    }
+
     /// The half width as a share of the value; `None` without an interval or
     /// when the value is 0.
     #[must_use]
@@ -125,16 +134,30 @@ pub(crate) fn residuals(parts: &[Part], mean: f64) -> Vec<f64> {
 
 /// The mean of independent values, such as those of the repeats of a trial, with
 /// Student's interval; one value has none. `None` without values.
+///
+/// The interval of one run says how well its own seconds determine its mean. Another run
+/// differs by more: other pages in memory, another layout on disk, another state of the host.
+/// Only repeats show that (for benchmarks: Kalibera and Jones, "Rigorous benchmarking in
+/// reasonable time", ISMM 2013).
 #[must_use]
 pub fn of_repeats(values: &[f64]) -> Option<Estimate> {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let half = || student_t(count - 1.0) * (squares / (count - 1.0) / count).sqrt();
+    let (count, mean) = (values.len() as f64, mean(values));
+    let half = || student_t(count - 1.0) * (variance(values, mean) / count).sqrt();
     mean.is_finite().then(|| Estimate {
         value: mean,
         half_width: (values.len() > 1).then(half),
     })
+}
+
+/// Unbiased variance of values around their mean.
+pub(crate) fn variance(values: &[f64], mean: f64) -> f64 {
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    squares / (values.len() as f64 - 1.0)
+}
+
+/// The mean; NaN without values.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 pub(crate) fn sum(parts: &[Part]) -> Part {

@@ -1,7 +1,8 @@
 //! Counters, histograms and statistics of a load. Pure: no clock, no file.
 
+mod bottleneck;
 pub mod bytes;
-pub mod change;
+pub mod change_point;
 mod check;
 pub mod column;
 pub mod compare;
@@ -11,20 +12,18 @@ pub mod ended;
 pub mod event;
 pub mod find_max;
 pub mod finding;
-pub mod found;
 pub mod gather;
 pub mod instance;
 pub mod interval;
-mod judge;
 pub mod knee;
 pub mod latency;
 mod least_squares;
 pub mod little;
 mod long_run;
 pub mod metric;
+pub mod point_estimate;
 pub mod quantile;
 mod reference;
-pub mod repeats;
 pub mod result;
 pub mod scale;
 pub mod series;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::digits::apart;
-use crate::{change, compare, interval, little, quantile, scale, steady, until};
+use crate::{change_point, compare, interval, little, quantile, scale, steady, until};
 
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/statistics.md");
@@ -42,15 +42,15 @@ fn docs_statistics_md_names_the_limits() {
         ),
         (
             "shortest level of a trial's seconds",
-            seconds(change::SECONDS.shortest),
+            seconds(change_point::SECONDS.shortest),
         ),
         (
             "shortest level of a history, in results",
-            change::RESULTS.shortest.to_string(),
+            change_point::RESULTS.shortest.to_string(),
         ),
         (
             "smallest change of level reported for a trial",
-            percent(change::MATTERS),
+            percent(change_point::MATTERS),
         ),
         (
             "fewest sizes for a scalability law",

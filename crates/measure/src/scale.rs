@@ -41,7 +41,7 @@ pub(crate) const FARTHEST: f64 = 10.0;
 
 /// A measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct Observation {
     /// Users, instances or nodes, above 0.
     pub size: f64,
     /// Throughput with them, in transactions per second.
@@ -185,14 +185,14 @@ pub enum NoLaw {
 ///
 /// # Errors
 /// Says why when the law would tell nothing.
-pub fn scaling(points: &[Point]) -> Result<Scaling, NoLaw> {
-    let is_bad = |point: &&Point| {
+pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
+    let is_bad = |point: &&Observation| {
         !(point.size > 0.0
             && point.size.is_finite()
             && point.per_s > 0.0
             && point.per_s.is_finite())
     };
-    if let Some(Point { size, per_s, .. }) = points.iter().find(is_bad).copied() {
+    if let Some(Observation { size, per_s, .. }) = points.iter().find(is_bad).copied() {
         return Err(NoLaw::BadPoint { size, per_s });
     }
     let mut sizes: Vec<f64> = points.iter().map(|point| point.size).collect();
@@ -218,7 +218,7 @@ pub fn scaling(points: &[Point]) -> Result<Scaling, NoLaw> {
     let found = universal(&data, alone, amdahl, line)?;
     let law = found.scaling();
     let misfit = misfit::test(points, |size| law.per_s(size), found.parameters())?;
-    let off = |point: &Point| (point.per_s - law.per_s(point.size)).powi(2);
+    let off = |point: &Observation| (point.per_s - law.per_s(point.size)).powi(2);
     let squares: f64 = points.iter().map(off).sum();
     let degrees = (points.len() - found.parameters()) as f64;
     let bounded = |cost: Estimate, which| match cost.half_width {

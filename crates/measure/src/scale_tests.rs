@@ -1,7 +1,7 @@
 use super::*;
 
-fn points(data: &[(f64, f64)]) -> Vec<Point> {
-    let point = |&(size, per_s)| Point {
+fn points(data: &[(f64, f64)]) -> Vec<Observation> {
+    let point = |&(size, per_s)| Observation {
         size,
         per_s,
         half_width: None,
@@ -90,9 +90,9 @@ fn a_published_system_without_one() {
 /// Made by the law, so it is found again.
 #[test]
 fn the_law_itself_is_found() {
-    let law = |contention: f64, coherency: f64| -> Vec<Point> {
+    let law = |contention: f64, coherency: f64| -> Vec<Observation> {
         let sizes = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
-        let at = |size: f64| Point {
+        let at = |size: f64| Observation {
             size,
             per_s: universal_law(size, &[2231.0, contention, coherency]).0,
             half_width: None,
@@ -224,13 +224,18 @@ fn what_tells_nothing_is_refused() {
 }
 
 /// Repeats of a law at 1, 2, 3, 4, 6, 8, 12 and 16, each off by noise of this share.
-fn repeats(noise: &mut Noise, law: impl Fn(f64) -> f64, count: usize, spread: f64) -> Vec<Point> {
+fn repeats(
+    noise: &mut Noise,
+    law: impl Fn(f64) -> f64,
+    count: usize,
+    spread: f64,
+) -> Vec<Observation> {
     let sizes = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0];
     let of = |size: f64| {
         let mean = law(size);
         // Twelve even numbers make a normal one.
         let normal = (0..12).map(|_| noise.next()).sum::<f64>() / 2.0;
-        Point {
+        Observation {
             size,
             per_s: mean * (1.0 + spread * normal),
             half_width: None,

@@ -131,7 +131,7 @@ pub struct Unfinished {
     pub count: u64,
     /// How long the oldest of them had been running, in milliseconds.
     pub oldest_ms: Option<f64>,
-    /// How many of them did not end in time and were cut off.
+    /// How many of them did not complete in time and were cancelled.
     pub cancelled: u64,
 }
 

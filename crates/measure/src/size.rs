@@ -37,7 +37,7 @@ pub struct Need {
 
 /// Numbers of servers that the intervals leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Range {
+pub struct ServerRange {
     /// At least so many.
     pub fewest: u64,
     /// At most so many; `None` when the interval reaches down to a server that gives
@@ -56,7 +56,7 @@ pub struct Choice {
     pub servers: u64,
     /// Where the 95 % interval of what a server adds leaves their number; `None` without
     /// an interval.
-    pub range: Option<Range>,
+    pub range: Option<ServerRange>,
     /// Share of the servers, and so of their cost, that is saved against one instance on
     /// each (0 to 1; below 0 when it takes more); `None` when that was not measured.
     pub saved: Option<f64>,
@@ -129,10 +129,10 @@ fn added(of: &Capacity, need: &Need) -> Estimate {
     }
 }
 
-fn range(need_per_s: f64, added: Estimate) -> Option<Range> {
+fn range(need_per_s: f64, added: Estimate) -> Option<ServerRange> {
     let half = added.half_width?;
     let least = added.value - half;
-    Some(Range {
+    Some(ServerRange {
         fewest: servers(need_per_s, added.value + half),
         most: (least > 0.0).then(|| servers(need_per_s, least)),
     })
@@ -162,10 +162,7 @@ pub fn efficiency(law: &Scaling) -> Option<Estimate> {
         });
     }
     let value = 1.0 - contention.half_width?;
-    (value > 0.0).then_some(Estimate {
-        value,
-        half_width: None,
-    })
+    (value > 0.0).then_some(Estimate::exact(value))
 }
 
 /// The choice with the fewest servers; of several the one whose servers give the most.
@@ -180,7 +177,7 @@ pub fn best(choices: &[Choice]) -> Option<&Choice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scale::{self, Point};
+    use crate::scale::{self, Observation};
 
     fn exact(value: f64) -> Estimate {
         Estimate {
@@ -245,7 +242,7 @@ mod tests {
             };
             plan(&measured, &need).unwrap()[0]
         };
-        let range = |fewest, most| Some(Range { fewest, most });
+        let range = |fewest, most| Some(ServerRange { fewest, most });
         let narrow = of(sure(4800.0, 100.0), exact(0.9));
         assert_eq!((narrow.servers, narrow.range), (4, range(4, Some(5))));
         // The law's own error, 0.1 of 0.9, makes it 4,320 ± 488: 3.54 to 4.44.
@@ -270,12 +267,12 @@ mod tests {
     /// Throughput made by the law with σ = 0.1 and κ = 0.01.
     #[test]
     fn the_law_says_what_a_further_server_adds() {
-        let of = |size: f64| Point {
+        let of = |size: f64| Observation {
             size,
             per_s: 2000.0 * size / (1.0 + 0.1 * (size - 1.0) + 0.01 * size * (size - 1.0)),
             half_width: None,
         };
-        let points: Vec<Point> = (1..=8).map(|size| of(f64::from(size))).collect();
+        let points: Vec<Observation> = (1..=8).map(|size| of(f64::from(size))).collect();
         let found = efficiency(&scale::scaling(&points).unwrap()).unwrap();
         assert!((found.value - 0.9).abs() < 1e-6, "{found:?}");
         assert!(found.half_width.is_some());
@@ -283,12 +280,12 @@ mod tests {
 
     #[test]
     fn no_server_adds_more_than_it_gives() {
-        let of = |size: u32| Point {
+        let of = |size: u32| Observation {
             size: f64::from(size),
             per_s: 1000.0 * f64::from(size) * (1.0 + 0.002 * f64::from(size % 3)),
             half_width: None,
         };
-        let points: Vec<Point> = (1..=8).map(of).collect();
+        let points: Vec<Observation> = (1..=8).map(of).collect();
         let mut law = scale::scaling(&points).unwrap();
         assert_eq!(law.contention.value, 0.0);
         let least = efficiency(&law).unwrap().value;

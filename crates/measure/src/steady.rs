@@ -49,14 +49,14 @@ pub enum Steady {
     Never {
         /// Why.
         #[serde(flatten)]
-        reason: Restless,
+        reason: UnsteadyReason,
     },
 }
 
 /// Why a trial was never steady.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
-pub enum Restless {
+pub enum UnsteadyReason {
     /// It took more than half of the measurement to settle.
     Settling,
     /// Throughput rose or fell all the way.
@@ -85,7 +85,7 @@ impl Steady {
         let rest = &all[cut.max(warmup.len())..];
         let biased = is_biased(mean, rest);
         if biased && cut + BATCH > latest {
-            return Some(drift(measured).unwrap_or(Restless::Settling).into());
+            return Some(drift(measured).unwrap_or(UnsteadyReason::Settling).into());
         }
         let (start, rest) = match biased {
             true => (cut, rest),
@@ -100,8 +100,8 @@ impl Steady {
     }
 }
 
-impl From<Restless> for Steady {
-    fn from(reason: Restless) -> Self {
+impl From<UnsteadyReason> for Steady {
+    fn from(reason: UnsteadyReason) -> Self {
         Self::Never { reason }
     }
 }
@@ -115,7 +115,7 @@ impl fmt::Display for Steady {
     }
 }
 
-impl fmt::Display for Restless {
+impl fmt::Display for UnsteadyReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Settling => f.write_str("it took more than half of the measurement to settle"),
@@ -159,14 +159,14 @@ fn is_biased(mean: f64, rest: &[Part]) -> bool {
     half_width(rest).is_ok_and(|known| (mean - steady).abs() > known.max(MATTERS * steady))
 }
 
-fn restless(rest: &[Part]) -> Option<Restless> {
+fn restless(rest: &[Part]) -> Option<UnsteadyReason> {
     drift(rest).or_else(|| {
         let wanders = rest.len() >= MIN_POINTS && half_width(rest).is_err();
-        wanders.then_some(Restless::Wandering)
+        wanders.then_some(UnsteadyReason::Wandering)
     })
 }
 
-fn drift(rest: &[Part]) -> Option<Restless> {
+fn drift(rest: &[Part]) -> Option<UnsteadyReason> {
     let mean = ratio(rest)?;
     let found = trend(&residuals(rest, mean))?;
     // A line in transactions per part; a part weighs as long as it took.
@@ -176,7 +176,7 @@ fn drift(rest: &[Part]) -> Option<Restless> {
     let tenth = rest.len().div_ceil(10);
     let share = ratio(&rest[rest.len() - tenth..])? / ratio(&rest[..tenth])? - 1.0;
     let told = shown && line.abs() > DRIFT && share.is_finite() && share * line > 0.0;
-    told.then_some(Restless::Drift { share })
+    told.then_some(UnsteadyReason::Drift { share })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod paired;
 
 use std::fmt;
 
-pub use judgement::{Baseline, Doubt, Judged, Judgement, judge, points};
+pub use judgement::{Baseline, Caveat, Judged, Judgement, judge, points};
 pub use paired::Paired;
 
 /// What stands for the number of another result or variant.

@@ -4,12 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::judge::judge;
+pub use crate::bottleneck::find;
 
 /// What a trial was bound by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bound {
+pub enum Bottleneck {
     /// The load generator could not do more.
     Generator,
     /// The host's CPUs were busy.
@@ -30,7 +30,7 @@ pub enum Bound {
     Nothing,
 }
 
-impl fmt::Display for Bound {
+impl fmt::Display for Bottleneck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Generator => "Generator-bound",
@@ -50,7 +50,7 @@ impl fmt::Display for Bound {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// What the trial was bound by.
-    pub bound: Bound,
+    pub bound: Bottleneck,
     /// The numbers that say so, for example `CPUs 98 % busy, 61 % of it the servers'`.
     pub evidence: String,
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::change::LevelChange;
+use crate::change_point::LevelChange;
 use crate::interval::MIN_POINTS;
-use crate::steady::Restless;
+use crate::steady::UnsteadyReason;
 
 /// A reason to trust a trial's numbers less.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ pub enum Warning {
     NeverSteady {
         /// Why.
         #[serde(flatten)]
-        reason: Restless,
+        reason: UnsteadyReason,
     },
     /// Users, throughput and response time contradict Little's law.
     LittlesLaw {
@@ -140,7 +140,7 @@ impl Warning {
             Self::Misses { .. } => "lookups of missing rows",
             Self::WarmupTooShort { .. } => "warm-up too short",
             Self::NeverSteady { .. } | Self::Unsteady { .. } => "not steady",
-            Self::LittlesLaw { .. } => "Little's law off",
+            Self::LittlesLaw { .. } => "Little's law violated",
             Self::Unsure { .. } => "target precision not reached",
             Self::LevelChanged { .. } => "level changed",
             Self::Stalled { .. } => "stalls",
@@ -218,24 +218,24 @@ impl fmt::Display for Warning {
             } => write!(
                 f,
                 "the server cannot keep up with the arrival rate: {backlog_end} transactions were due \
-                 but not started at the end, {growth} more than at the beginning, so response times \
-                 keep growing. Lower the rate, or add virtual users if the server is idle."
+                 but not started at the end, and the mean backlog grew by {growth} from the first \
+                 third to the last, so response times keep growing. Lower the rate, or add virtual users if the server is idle."
             ),
             Self::Unsure { reached, asked } => {
                 let reached = reached.map_or("has no confidence interval".to_owned(), |share| {
-                    format!("is known to ±{:.1} %", share * 100.0)
+                    format!("is known to ±{:.2} %", share * 100.0)
                 });
                 write!(
                     f,
-                    "target precision not reached: throughput {reached}, the target is ±{:.1} %. \
-                     Allow more time, or look at the series for what disturbs it.",
+                    "target precision not reached: throughput {reached}, the target is ±{:.2} %. \
+                     Allow more time, or look in the series for the cause.",
                     asked * 100.0
                 )
             }
             Self::Short { measured_s } => write!(
                 f,
-                "measured for only {measured_s:.1} s: too short for confidence intervals. Measure for \
-                 at least {MIN_POINTS} s, better 60 s, or repeat."
+                "measured for only {measured_s:.1} s: confidence intervals require more than \
+                 {MIN_POINTS} s. Measure for 60 s, or repeat the trial."
             ),
             Self::NoWarmup => f.write_str(
                 "no warm-up: the first seconds count, with cold caches and new connections. Use \
@@ -251,21 +251,21 @@ impl fmt::Display for Warning {
                 warmup_s,
             } => write!(
                 f,
-                "the warm-up was too short: steady from {steady_from_s:.0} s, but measured from \
-                 {warmup_s:.0} s on, and the seconds between them count. Warm up for at least \
-                 {steady_from_s:.0} s."
+                "the warm-up was too short: the measurement started at {warmup_s:.0} s, but steady \
+                 state only at {steady_from_s:.0} s, and the seconds in between count. Warm up for \
+                 at least {steady_from_s:.0} s."
             ),
             Self::NeverSteady { reason } => write!(
                 f,
-                "not steady: {reason}. The next run may have another mean. Warm up and measure for \
+                "not steady: {reason}. Another run may have a different mean. Warm up and measure \
                  longer, and look at the series."
             ),
             Self::LittlesLaw { users, accounted } => write!(
                 f,
-                "Little's law is off: throughput x (response + think time) accounts for \
-                 {accounted:.1} users, and there were {users:.1}. Time passed that no transaction \
-                 shows: look at errors, reconnects and the generator's CPU, and do not trust the \
-                 response times."
+                "Little's law does not hold: throughput × (response + think time) accounts for \
+                 {accounted:.1} users, but there were {users:.1}. Some time is in no transaction: \
+                 check errors, reconnects and the generator's CPU, and do not trust the response \
+                 times."
             ),
             Self::Unsteady {
                 first_per_s,
@@ -286,12 +286,12 @@ impl fmt::Display for Warning {
                 f,
                 "{count} transactions were still running at the end, the oldest for \
                  {oldest_ms:.0} ms, longer than any that ended: the true tail is longer than \
-                 measured. Measure for longer."
+                 measured. Measure longer."
             ),
             Self::Cancelled { count } => write!(
                 f,
-                "{count} transactions did not end after the measurement and were cancelled; the \
-                 percentiles do not include them. Look for locks that are held on the server."
+                "{count} transactions did not complete after the measurement and were cancelled; the \
+                 percentiles do not include them. Look for locks held on the server."
             ),
             Self::Restarts { share } => write!(
                 f,

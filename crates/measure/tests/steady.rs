@@ -3,7 +3,7 @@
 mod simulate;
 
 use measure::interval::Part;
-use measure::steady::{MIN_SECONDS, Restless, Steady};
+use measure::steady::{MIN_SECONDS, Steady, UnsteadyReason};
 use simulate::{Random, luck, seconds};
 
 const RUNS: usize = 500;
@@ -94,7 +94,7 @@ fn drift_and_late_warm_ups_are_seen() {
             }
             match Steady::of(&[], &seconds(&values)).unwrap() {
                 Steady::From { s } => s > 0.0,
-                Steady::Never { reason } => reason != Restless::Wandering,
+                Steady::Never { reason } => reason != UnsteadyReason::Wandering,
             }
         });
         println!(

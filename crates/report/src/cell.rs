@@ -1,7 +1,7 @@
 //! One number of a table or figure: of a trial, or the mean over its repeats.
 
-use measure::found::Found;
 use measure::interval::Estimate;
+use measure::point_estimate::PointEstimate;
 use measure::quantile::Range;
 use measure::summary::TrialSummary;
 use serde::Serialize;
@@ -29,7 +29,7 @@ impl Cell {
     /// Of the trials of one point. One trial has its own interval, from the seconds
     /// within it; several have Student's, from the differences between them.
     pub(crate) fn of(trials: &[&TrialSummary], column: &str) -> Self {
-        let found = Found::of(trials, column);
+        let found = PointEstimate::of(trials, column);
         Self {
             estimate: found.mean,
             n: found.trials,

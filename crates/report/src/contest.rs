@@ -4,7 +4,7 @@ use measure::column;
 use measure::compare::{
     Comparison, ERROR_RATE, LEAST, Measured, NoComparison, NoVerdict, Question, Sense, compare,
 };
-use measure::found::Found;
+use measure::point_estimate::PointEstimate;
 use measure::setup::CLOSED_LOOP;
 use measure::summary::{TrialSummary, counted};
 
@@ -64,7 +64,7 @@ pub(crate) fn against(
     interleaved: bool,
 ) -> Result<Comparison, NoComparison> {
     let sides = [base, new];
-    let is_luck = |trials: &[&TrialSummary]| Found::of(trials, column).few_slower;
+    let is_luck = |trials: &[&TrialSummary]| PointEstimate::of(trials, column).few_slower;
     if sides.iter().any(|trials| is_luck(trials)) {
         return Err(NoComparison::FewSlower);
     }

@@ -211,7 +211,7 @@ pub(crate) fn little(summary: &TrialSummary) -> Option<String> {
     let little = summary.little?;
     Some(format!(
         "{}: throughput × time accounts for {} of {} users",
-        if little.holds() { "holds" } else { "off" },
+        if little.holds() { "holds" } else { "violated" },
         number::value_to(little.accounted, 1),
         number::value_to(little.users, 1),
     ))
@@ -225,7 +225,7 @@ pub(crate) fn unfinished(summary: &TrialSummary) -> Option<String> {
             format!(", the oldest for {} ms", number::value(oldest_ms))
         });
         format!(
-            "{} running at the end{oldest}; {} cut off",
+            "{} running at the end{oldest}; {} cancelled",
             number::count(unfinished.count),
             number::count(unfinished.cancelled)
         )

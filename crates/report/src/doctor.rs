@@ -63,7 +63,7 @@ fn item(finding: &Finding) -> Item {
         name: name(finding),
         words: finding.seen.clone(),
         why,
-        fix: finding.mend.clone(),
+        fix: finding.remedy.clone(),
         ..Item::default()
     }
 }

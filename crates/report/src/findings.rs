@@ -7,7 +7,7 @@ use std::mem::discriminant;
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::{TrialSummary, counted};
-use measure::verdict::Bound;
+use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
 use crate::cell::Cell;
@@ -151,31 +151,31 @@ fn overlap(a: &Cell, b: &Cell) -> bool {
 }
 
 fn bound_at(best: &Point<'_>) -> String {
-    let mut bounds: Vec<Bound> = counted(&best.trials)
+    let mut bounds: Vec<Bottleneck> = counted(&best.trials)
         .into_iter()
         .filter_map(|trial| Some(trial.verdict.as_ref()?.bound))
         .collect();
     bounds.dedup();
     match bounds.as_slice() {
-        [Bound::Nothing] => " No bottleneck was identified.".to_owned(),
+        [Bottleneck::Nothing] => " No bottleneck was identified.".to_owned(),
         [bound] => format!(" That point was {}.", in_sentence(*bound)),
         _ => String::new(),
     }
 }
 
 /// What a trial was bound by, in a word or two.
-pub(crate) fn bound_word(bound: Bound) -> String {
+pub(crate) fn bound_word(bound: Bottleneck) -> String {
     match bound {
-        Bound::Nothing => "none identified".to_owned(),
+        Bottleneck::Nothing => "none identified".to_owned(),
         other => other.to_string(),
     }
 }
 
 /// As in the middle of a sentence; `CPU` and `IO` stay large.
-fn in_sentence(bound: Bound) -> String {
+fn in_sentence(bound: Bottleneck) -> String {
     let text = bound.to_string();
     match bound {
-        Bound::Generator | Bound::Locks | Bound::Latches => text.to_lowercase(),
+        Bottleneck::Generator | Bottleneck::Locks | Bottleneck::Latches => text.to_lowercase(),
         _ => text,
     }
 }

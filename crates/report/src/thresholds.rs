@@ -2,7 +2,7 @@
 
 use measure::interval::Estimate;
 use measure::result::RunResult;
-use measure::threshold::{Doubt, Judged, Judgement, Paired};
+use measure::threshold::{Caveat, Judged, Judgement, Paired};
 
 use crate::grid::{Grid, heads};
 use crate::keys;
@@ -125,9 +125,9 @@ fn ratio(paired: Paired) -> String {
     )
 }
 
-fn doubts(judgement: &Judgement, is_wanted: fn(&Doubt) -> bool) -> Option<String> {
+fn doubts(judgement: &Judgement, is_wanted: fn(&Caveat) -> bool) -> Option<String> {
     let doubts = judgement.doubts.iter().filter(|doubt| is_wanted(doubt));
-    let doubts: Vec<String> = doubts.map(Doubt::to_string).collect();
+    let doubts: Vec<String> = doubts.map(Caveat::to_string).collect();
     (!doubts.is_empty()).then(|| doubts.join("; "))
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn reason(judgement: &Judgement) -> Option<String> {
     };
     // An undecided one has told its interval.
     Some(
-        match doubts(judgement, |doubt| *doubt != Doubt::WithinInterval) {
+        match doubts(judgement, |doubt| *doubt != Caveat::WithinInterval) {
             None => reason,
             Some(doubts) => format!("{reason} ({doubts})"),
         },

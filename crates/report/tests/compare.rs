@@ -584,7 +584,7 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
         seen: String::new(),
         why: String::new(),
         source: String::new(),
-        mend: None,
+        remedy: None,
     }];
     machine.trials[3].setup.arrivals = "120/s, Poisson".into();
     let text = unwrapped(&compare(&hardware, &machine));

@@ -14,7 +14,7 @@ use measure::series::SeriesPoint;
 use report::text::Layout;
 use report::{Answer, Report};
 
-fn finding(id: &str, of: &str, level: Level, seen: &str, mend: Option<&str>) -> Finding {
+fn finding(id: &str, of: &str, level: Level, seen: &str, remedy: Option<&str>) -> Finding {
     Finding {
         id: id.into(),
         of: of.into(),
@@ -24,7 +24,7 @@ fn finding(id: &str, of: &str, level: Level, seen: &str, mend: Option<&str>) -> 
               where a terminal ends."
             .into(),
         source: "Sun and VMware paper; kernel docs, admin-guide".into(),
-        mend: mend.map(str::to_owned),
+        remedy: remedy.map(str::to_owned),
     }
 }
 

@@ -13,7 +13,7 @@ mod common;
 
 use common::scale_up::{STUDY, incomplete};
 use common::{golden, outline};
-use measure::change::LevelChange;
+use measure::change_point::LevelChange;
 use measure::setup::Outcome;
 use measure::slice::Phase;
 use measure::threshold::{Baseline, Judged, Threshold, judge};

@@ -11,7 +11,7 @@ use common::scale_up::incomplete;
 use common::{golden, outline};
 use measure::result::RunResult;
 use measure::setup::Outcome;
-use measure::verdict::{Bound, Verdict};
+use measure::verdict::{Bottleneck, Verdict};
 use measure::warning::Warning;
 use report::summary;
 use report::text::Layout;
@@ -52,9 +52,9 @@ fn large() -> RunResult {
     for (place, trial) in result.trials.iter_mut().enumerate() {
         trial.verdict = Some(Verdict {
             bound: if place % 3 == 0 {
-                Bound::Nothing
+                Bottleneck::Nothing
             } else {
-                Bound::Cpu
+                Bottleneck::Cpu
             },
             evidence: format!("CPUs {place} % busy"),
         });

@@ -107,19 +107,11 @@ impl Database for MysqlDatabase {
     }
 
     fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
-        let connector = Arc::new(Connector {
+        load.run(Connector {
             target: (*self.target).clone(),
             protocol: sending.protocol,
             stamp_replies: sending.stamp_replies,
-        });
-        ::load::run(
-            load.spec,
-            &connector,
-            load.workload,
-            load.barrier,
-            load.stop,
-            load.tell,
-        )
+        })
     }
 
     fn tls(&self) -> Option<String> {

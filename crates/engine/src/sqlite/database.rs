@@ -90,17 +90,9 @@ impl Database for SqliteDatabase {
     }
 
     fn drive(&self, _: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
-        let connector = Arc::new(SqliteConnector {
+        load.run(SqliteConnector {
             target: Arc::clone(&self.target),
-        });
-        ::load::run(
-            load.spec,
-            &connector,
-            load.workload,
-            load.barrier,
-            load.stop,
-            load.tell,
-        )
+        })
     }
 
     fn file(&self) -> Option<&Path> {

@@ -3,7 +3,7 @@
 use host::Activity;
 use measure::finding::Level::{Careful, Note, Spoils};
 
-use super::check::{About, Check, Mend};
+use super::check::{About, Check, Remedy};
 use super::machine::Machine;
 use super::rule::at_least;
 
@@ -17,7 +17,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "Other processes take CPU time from the server and the generator, and how much differs from trial to trial.",
             source: "Sun and VMware paper (both platforms set up alike); proc_stat(5)",
-            mend: Mend::Words("stop them, or measure when they are done: top -o %CPU"),
+            remedy: Remedy::Words("stop them, or measure when they are done: top -o %CPU"),
         },
         judge: |machine| {
             let activity = &machine.activity;
@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Note,
             why: "A machine that was busy a minute ago may become busy again, and its caches and temperature have not settled.",
             source: "proc_loadavg(5)",
-            mend: Mend::Words("wait a minute, then check again: uptime"),
+            remedy: Remedy::Words("wait a minute, then check again: uptime"),
         },
         judge: |machine| {
             let cpus = machine.activity.cpus.max(1) as f64;
@@ -49,7 +49,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "The hypervisor gives this machine's CPU time to other machines, so results depend on their load.",
             source: "Sun and VMware paper, best practices (no more vCPUs than needed); proc_stat(5)",
-            mend: Mend::Words("use dedicated CPUs: a dedicated host, or pinned vCPUs"),
+            remedy: Remedy::Words("use dedicated CPUs: a dedicated host, or pinned vCPUs"),
         },
         judge: |machine| {
             let thresholds = [(5.0, Spoils), (1.0, Careful)];
@@ -65,7 +65,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "On a machine that swaps, the swap device determines the results.",
             source: "VMware vSAN paper (memory left to the operating system)",
-            mend: Mend::Words("stop what uses the memory: ps -eo rss,comm --sort=-rss | head"),
+            remedy: Remedy::Words("stop what uses the memory: ps -eo rss,comm --sort=-rss | head"),
         },
         judge: |machine| {
             let activity = &machine.activity;
@@ -81,7 +81,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "IO of other processes waits in the same queue as the database's.",
             source: "Sun and VMware paper, AnandTech article (dedicated disks for the data)",
-            mend: Mend::Words("stop what reads and writes there: iotop -o"),
+            remedy: Remedy::Words("stop what reads and writes there: iotop -o"),
         },
         judge: |machine| {
             let disks = machine.activity.disks.iter();

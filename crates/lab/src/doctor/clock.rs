@@ -3,7 +3,7 @@
 use host::{Chrony, Clock};
 use measure::finding::Level::{Note, Spoils};
 
-use super::check::{About, Check, Mend, Seen};
+use super::check::{About, Check, Remedy, Seen};
 use super::machine::Machine;
 
 /// Read from memory, without a system call; the best first.
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "Server and generator read the time several times per statement, and with a slow clock source each reading is a system call.",
             source: "kernel docs, timers/timekeeping; Sun and VMware paper (timer interrupts)",
-            mend: Mend::Words(
+            remedy: Remedy::Words(
                 "echo SOURCE > /sys/devices/system/clocksource/clocksource0/current_clocksource",
             ),
         },
@@ -49,7 +49,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Note,
             why: "dyno measures with a clock that is never stepped, but the logs of several machines can be compared only if their clocks are set and do not jump.",
             source: "AnandTech article (times on the client, for clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
-            mend: Mend::Words(
+            remedy: Remedy::Words(
                 "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock only in its first three updates",
             ),
         },
@@ -71,7 +71,7 @@ fn source(clock: &Clock) -> Seen {
         Some(fast) => {
             Seen::spoils(format!("{FILE}: {source}; available: {available}")).with("SOURCE", fast)
         }
-        None => Seen::spoils(format!("{FILE}: {source}; no faster one is available")).mended_by(
+        None => Seen::spoils(format!("{FILE}: {source}; no faster one is available")).with_remedy(
             "measure on another machine, or compare only with machines that have the same clock source; to see why: dmesg | grep -i -e tsc -e clocksource",
         ),
     }
@@ -115,7 +115,7 @@ fn sync_of_chrony(chrony: Option<&Chrony>) -> Seen {
         true => Seen::note(format!(
             "/proc: chronyd runs, and may step the clock at any time: {file}: {makestep}"
         ))
-        .mended_by(format!(
+        .with_remedy(format!(
             "makestep 1 3 in {file}; let the clock settle before a measurement"
         )),
         false => Seen::passed(format!("/proc: chronyd runs; {file}: {makestep}")),
@@ -150,16 +150,16 @@ mod tests {
 
     #[test]
     fn only_an_available_source_is_suggested() {
-        let mend = |available: &str| {
+        let remedy = |available: &str| {
             let mut machine = Machine::default();
             machine.facts.clock.source = Some("hpet".into());
             machine.facts.clock.available = Some(available.into());
             let found = run(&CHECKS[..1], &machine, "host", on_host);
-            found[0].mend.clone().unwrap()
+            found[0].remedy.clone().unwrap()
         };
-        assert!(mend("hpet tsc acpi_pm").starts_with("echo tsc > /sys/"));
-        assert!(mend("kvm-clock hpet").starts_with("echo kvm-clock > /sys/"));
-        let none = mend("hpet acpi_pm");
+        assert!(remedy("hpet tsc acpi_pm").starts_with("echo tsc > /sys/"));
+        assert!(remedy("kvm-clock hpet").starts_with("echo kvm-clock > /sys/"));
+        let none = remedy("hpet acpi_pm");
         assert!(
             none.starts_with("measure on another machine") && !none.contains("echo"),
             "{none}"

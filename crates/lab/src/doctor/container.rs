@@ -3,7 +3,7 @@
 use measure::bytes::shown_bytes;
 use measure::finding::Level::{self, Careful, Note, Spoils};
 
-use super::check::{About, Check, Mend, Seen};
+use super::check::{About, Check, Remedy, Seen};
 use super::machine::Machine;
 use super::rule::{at_least, graded};
 
@@ -14,7 +14,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Note,
             why: "A virtual machine is some percent slower than the same hardware without it, and shares that hardware with others.",
             source: "Sun and VMware paper (4.9 % less throughput on average)",
-            mend: Mend::Nothing,
+            remedy: Remedy::Nothing,
         },
         judge: |machine| match &machine.facts.virtualization {
             None => Seen::passed("/proc/cpuinfo: neither a hypervisor nor a container"),
@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Note,
             why: "Drives that a virtual machine does not use cost it interrupts.",
             source: "Sun and VMware paper, best practices (floppy, CD-ROM and USB off)",
-            mend: Mend::Words("remove them from the configuration of the virtual machine"),
+            remedy: Remedy::Words("remove them from the configuration of the virtual machine"),
         },
         judge: |machine| {
             let drives = machine.facts.removable_drives.join(", ");
@@ -44,7 +44,9 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Careful,
             why: "When a group has used up its CPU quota, all its threads stop until the next period, which shows as stalls in tail latency.",
             source: "kernel docs, admin-guide/cgroup-v2 (cpu.max) and scheduler/sched-bwc",
-            mend: Mend::Words("run in a group without a quota, or assign whole CPUs with cpuset"),
+            remedy: Remedy::Words(
+                "run in a group without a quota, or assign whole CPUs with cpuset",
+            ),
         },
         judge: |machine| unlimited(machine, &["cpu.max", "cpu.cfs"], "no CPU quota"),
     },
@@ -54,7 +56,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Careful,
             why: "A quota of more CPUs than the machine has limits nothing.",
             source: "kernel docs, scheduler/sched-bwc (quota over period)",
-            mend: Mend::Words("reduce server.cpus, or remove it"),
+            remedy: Remedy::Words("reduce server.cpus, or remove it"),
         },
         judge: |machine| {
             let asked = machine.asked.map_or(0, |asked| asked.cpu_thousandths);
@@ -74,7 +76,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "At its memory limit a group's processes are throttled while memory is reclaimed, then killed; the page cache counts, too.",
             source: "kernel docs, admin-guide/cgroup-v2 (memory.max, memory.high)",
-            mend: Mend::Words("raise the group's limit, or use smaller buffer pools"),
+            remedy: Remedy::Words("raise the group's limit, or use smaller buffer pools"),
         },
         judge: memory,
     },
@@ -84,7 +86,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Careful,
             why: "With an IO limit the limit is measured instead of the disk.",
             source: "kernel docs, admin-guide/cgroup-v2 (io.max)",
-            mend: Mend::Words(
+            remedy: Remedy::Words(
                 "run in a group without the limit, unless the limit is what you measure",
             ),
         },

@@ -3,7 +3,7 @@
 use host::{Cpu, PowerSetting};
 use measure::finding::Level::{Careful, Note, Spoils};
 
-use super::check::{About, Check, Mend, Seen};
+use super::check::{About, Check, Remedy, Seen};
 use super::machine::Machine;
 use super::rule::{at_least, graded, is_one_of};
 
@@ -14,7 +14,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "A governor that follows the load lowers the frequency of a CPU that waits for IO or locks, so the same work takes longer under a lighter load.",
             source: "kernel docs, admin-guide/pm/cpufreq",
-            mend: Mend::Words("cpupower frequency-set -g performance"),
+            remedy: Remedy::Words("cpupower frequency-set -g performance"),
         },
         judge: |machine| governor(&machine.facts.cpu),
     },
@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Careful,
             why: "How far a CPU exceeds its nominal frequency depends on its temperature and on how many cores are busy, which differs from trial to trial and along a sweep.",
             source: "SanDisk paper (measured with turbo off); kernel docs, admin-guide/pm/intel_pstate",
-            mend: Mend::Words("echo VALUE > FILE"),
+            remedy: Remedy::Words("echo VALUE > FILE"),
         },
         judge: |machine| match &machine.facts.cpu.turbo {
             None => Seen::unseen(
@@ -42,7 +42,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Careful,
             why: "A CPU in a deep idle state wakes slowly, which makes a light load look slower than a heavy one.",
             source: "kernel docs, admin-guide/pm/cpuidle",
-            mend: Mend::Words("cpupower idle-set -D 100"),
+            remedy: Remedy::Words("cpupower idle-set -D 100"),
         },
         judge: |machine| {
             let states = &machine.facts.cpu.idle;
@@ -65,7 +65,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "A machine that saves power runs below its highest frequency, and how far below varies with time.",
             source: "kernel docs, admin-guide/pm/intel_pstate (energy_performance_preference) and userspace-api/sysfs-platform_profile",
-            mend: Mend::Words("echo performance | tee FILES"),
+            remedy: Remedy::Words("echo performance | tee FILES"),
         },
         judge: |machine| power(&machine.facts.cpu.power),
     },
@@ -75,7 +75,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "A machine on battery runs slower, and slower still as the battery drains.",
             source: "kernel docs, ABI/testing/sysfs-class-power",
-            mend: Mend::Words("connect it to a power supply"),
+            remedy: Remedy::Words("connect it to a power supply"),
         },
         judge: |machine| {
             let supply = match machine.facts.cpu.on_battery {
@@ -93,7 +93,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Note,
             why: "Mitigations of CPU vulnerabilities make system calls slower, so only machines with the same mitigations compare.",
             source: "kernel docs, admin-guide/hw-vuln",
-            mend: Mend::Nothing,
+            remedy: Remedy::Nothing,
         },
         judge: |machine| mitigations(&machine.facts.cpu),
     },
@@ -103,7 +103,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Note,
             why: "Memory of another NUMA node is slower, and where the buffer pool is placed changes with each start of the server.",
             source: "SanDisk paper (two nodes); numactl(8)",
-            mend: Mend::Words(
+            remedy: Remedy::Words(
                 "start the server under numactl --interleave=all, or server and dyno under numactl --cpunodebind=0 --membind=0",
             ),
         },
@@ -121,7 +121,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Careful,
             why: "The kernel moves pages of the buffer pool between NUMA nodes during the measurement, and causes page faults to find out which.",
             source: "kernel docs, admin-guide/sysctl/kernel (numa_balancing)",
-            mend: Mend::Words("sysctl kernel.numa_balancing=0"),
+            remedy: Remedy::Words("sysctl kernel.numa_balancing=0"),
         },
         judge: |machine| {
             let cpu = &machine.facts.cpu;

@@ -3,7 +3,7 @@
 use host::{Queue, Volume};
 use measure::finding::Level::{Careful, Note, Spoils};
 
-use super::check::{About, Check, Mend, Seen};
+use super::check::{About, Check, Remedy, Seen};
 use super::machine::DataPlace;
 
 /// A shorter queue keeps a disk with several heads or chips from working in parallel.
@@ -18,7 +18,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             worst: Spoils,
             why: "A fair IO scheduler delays a database's requests: with CFQ AnandTech saw CPUs only 60-70 % busy; with deadline they were busy.",
             source: "AnandTech article (deadline), SanDisk paper (noop); kernel docs, block/switching-sched",
-            mend: Mend::Words("echo SCHEDULER | tee FILES"),
+            remedy: Remedy::Words("echo SCHEDULER | tee FILES"),
         },
         judge: scheduler,
     },
@@ -28,7 +28,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             worst: Careful,
             why: "Logs, swap and the files of all programs share the disk with the data.",
             source: "Sun and VMware paper, best practices (operating system and database on separate disks)",
-            mend: Mend::Words(
+            remedy: Remedy::Words(
                 "use a separate disk for the data: server.directory in the study, DYNO_CACHE_DIR=/path, or the server's datadir",
             ),
         },
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             worst: Spoils,
             why: "An array that is degraded or rebuilding is slower than usual, and software RAID takes CPU time from the server.",
             source: "Sun and VMware paper, best practices (hardware RAID, 0+1); kernel docs, admin-guide/md",
-            mend: Mend::Words("wait until the array is in sync: cat /proc/mdstat"),
+            remedy: Remedy::Words("wait until the array is in sync: cat /proc/mdstat"),
         },
         judge: raid,
     },
@@ -50,7 +50,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             worst: Note,
             why: "With a short queue the disk works on few requests in parallel.",
             source: "Sun and VMware paper, best practices (queue depth 128); kernel docs, ABI/stable/sysfs-block (nr_requests)",
-            mend: Mend::Words("echo NUMBER > FILE"),
+            remedy: Remedy::Words("echo NUMBER > FILE"),
         },
         judge: queue,
     },
@@ -141,7 +141,7 @@ fn queue(data: &DataPlace) -> Seen {
     }
     let seen: Vec<String> = short.iter().map(|queue| shown(queue)).collect();
     let mends: Vec<String> = short.iter().filter_map(|queue| lengthen(queue)).collect();
-    Seen::note(seen.join(", ")).mended_by(match mends.is_empty() {
+    Seen::note(seen.join(", ")).with_remedy(match mends.is_empty() {
         true => "none: this is the device's maximum".to_owned(),
         false => mends.join("; "),
     })
@@ -219,14 +219,14 @@ mod tests {
         let scheduled = made_queue("/nr_requests", 16, None);
         let sata = made_queue("/queue_depth", 1, Some(32));
         let seen = "/nr_requests: depth 16, /queue_depth: depth 1";
-        let mend = "echo 128 > /nr_requests; echo 32 > /queue_depth";
+        let remedy = "echo 128 > /nr_requests; echo 32 > /queue_depth";
         assert_eq!(
             with(&[long, scheduled, sata]),
-            Seen::note(seen).mended_by(mend)
+            Seen::note(seen).with_remedy(remedy)
         );
         let full = with(&[made_queue("/queue_depth", 31, Some(31))]);
         let seen = Seen::note("/queue_depth: depth 31");
         let none = "none: this is the device's maximum";
-        assert_eq!(full, seen.mended_by(none));
+        assert_eq!(full, seen.with_remedy(none));
     }
 }

@@ -2,7 +2,7 @@
 
 use measure::finding::Level::Spoils;
 
-use super::check::{About, Check, Mend, Seen};
+use super::check::{About, Check, Remedy, Seen};
 use super::machine::Machine;
 use super::rule::is_enough;
 use crate::files::OWN_FILES;
@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "Each connection is an open file in dyno and in the server, and each table is one more in the server; beyond the limit connections are refused, or tables are closed and reopened.",
             source: "getrlimit(2) (RLIMIT_NOFILE)",
-            mend: Mend::Words("ulimit -n NEEDED"),
+            remedy: Remedy::Words("ulimit -n NEEDED"),
         },
         judge: files,
     },
@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "A server has a thread or a process for each connection, and refuses the connection if it cannot create one.",
             source: "getrlimit(2) (RLIMIT_NPROC); kernel docs, admin-guide/cgroup-v2 (pids.max)",
-            mend: Mend::Words("ulimit -u NEEDED, and the group's pids.max"),
+            remedy: Remedy::Words("ulimit -u NEEDED, and the group's pids.max"),
         },
         judge: processes,
     },
@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "Each TCP connection takes a port of this machine, and the ports for connections to one server are limited.",
             source: "kernel docs, networking/ip-sysctl (ip_local_port_range)",
-            mend: Mend::Words("sysctl net.ipv4.ip_local_port_range='1024 65535'"),
+            remedy: Remedy::Words("sysctl net.ipv4.ip_local_port_range='1024 65535'"),
         },
         judge: local_ports,
     },

@@ -3,7 +3,7 @@
 use measure::bytes::shown_bytes;
 use measure::finding::Level::{Careful, Note, Spoils};
 
-use super::check::{About, Check, Mend, Seen};
+use super::check::{About, Check, Remedy, Seen};
 use super::machine::Machine;
 use super::rule::{at_least, graded, is_one_of};
 
@@ -17,7 +17,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Careful,
             why: "The kernel stalls processes to assemble huge pages at times of its own choice, which shows in tail latency, and servers use more memory than they account for.",
             source: "kernel docs, admin-guide/mm/transhuge",
-            mend: Mend::Words("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
+            remedy: Remedy::Words("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
         },
         judge: |machine| {
             let choice = machine.facts.memory.transparent_hugepages.as_deref();
@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Careful,
             why: "Swapped-out pages are read back from disk when they are next needed, which may be during the measurement.",
             source: "kernel docs, admin-guide/sysctl/vm",
-            mend: Mend::Words("swapoff -a && swapon -a"),
+            remedy: Remedy::Words("swapoff -a && swapon -a"),
         },
         judge: |machine| {
             let used = machine.facts.memory.swap_used_bytes;
@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Careful,
             why: "With a high value the kernel swaps out parts of the buffer pool to cache files that may not be read again.",
             source: "kernel docs, admin-guide/sysctl/vm (swappiness)",
-            mend: Mend::Words("sysctl vm.swappiness=1"),
+            remedy: Remedy::Words("sysctl vm.swappiness=1"),
         },
         judge: |machine| {
             let memory = &machine.facts.memory;
@@ -68,7 +68,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Spoils,
             why: "Servers whose buffer pools do not fit into memory swap, and then read their pages from disk twice.",
             source: "VMware vSAN paper (70-80 % of the memory for the buffer pool)",
-            mend: Mend::Words(
+            remedy: Remedy::Words(
                 "reduce topology.instances, or the size of the buffer pool in server.config",
             ),
         },
@@ -80,7 +80,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Careful,
             why: "With strict overcommit accounting the kernel may refuse a buffer pool that would fit.",
             source: "kernel docs, mm/overcommit-accounting",
-            mend: Mend::Words("sysctl vm.overcommit_memory=0"),
+            remedy: Remedy::Words("sysctl vm.overcommit_memory=0"),
         },
         judge: |machine| {
             let policy = machine.facts.memory.overcommit.map(|policy| policy as f64);
@@ -94,7 +94,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Note,
             why: "Buffered writes accumulate up to this limit; at the limit all writers stall, for seconds if it is high.",
             source: "kernel docs, admin-guide/sysctl/vm (dirty_ratio)",
-            mend: Mend::Words(
+            remedy: Remedy::Words(
                 "sysctl vm.dirty_bytes=1073741824 vm.dirty_background_bytes=268435456",
             ),
         },

@@ -40,9 +40,9 @@ use crate::trial::{Place, Trial};
 use machine::{DataPlace, FAMILIES, Machine};
 
 /// How long to watch the host's activity when a user asks for it.
-pub const LONG_LOOK: Duration = Duration::from_secs(1);
+pub const LONG_SAMPLE: Duration = Duration::from_secs(1);
 /// How long to watch it before a load.
-pub const SHORT_LOOK: Duration = Duration::from_millis(200);
+pub const SHORT_SAMPLE: Duration = Duration::from_millis(200);
 /// Maximum number of places and servers that a finding names.
 const MAX_NAMED: usize = 3;
 /// The host, as a finding calls it.
@@ -222,8 +222,8 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in findings {
         let same = |known: &Finding| {
-            (&known.id, known.level, &known.seen, &known.mend)
-                == (&finding.id, finding.level, &finding.seen, &finding.mend)
+            (&known.id, known.level, &known.seen, &known.remedy)
+                == (&finding.id, finding.level, &finding.seen, &finding.remedy)
         };
         match merged.iter_mut().find(|(known, _)| same(known)) {
             Some((_, of)) => of.push(finding.of),
@@ -294,7 +294,7 @@ mod tests {
             seen: "seen".into(),
             why: String::new(),
             source: String::new(),
-            mend: None,
+            remedy: None,
         }
     }
 

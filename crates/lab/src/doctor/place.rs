@@ -3,7 +3,7 @@
 use measure::bytes::shown_bytes;
 use measure::finding::Level::{self, Careful, Note, Spoils};
 
-use super::check::{About, Check, Mend, Seen};
+use super::check::{About, Check, Remedy, Seen};
 use super::machine::DataPlace;
 use super::rule::graded;
 
@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             worst: Spoils,
             why: "In memory nothing waits for a disk, over a network everything waits for it, and a copy-on-write file system scatters the pages of a table.",
             source: "tmpfs(5), nfs(5), btrfs(5)",
-            mend: Mend::Words(
+            remedy: Remedy::Words(
                 "use ext4 or XFS on a local disk: server.directory in the study, or DYNO_CACHE_DIR=/path",
             ),
         },
@@ -58,7 +58,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             worst: Careful,
             why: "Each read of a file also writes its access time.",
             source: "mount(8), strictatime",
-            mend: Mend::Words("mount -o remount,noatime MOUNT"),
+            remedy: Remedy::Words("mount -o remount,noatime MOUNT"),
         },
         judge: |data| match data.option(&["noatime", "relatime", "ro"]) {
             Some(None) => data.found(Careful, "neither noatime nor relatime"),
@@ -71,7 +71,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             worst: Spoils,
             why: "Without barriers a flush does not reach the disk: commits are fast, but not durable.",
             source: "kernel docs, filesystems/ext4 (barrier)",
-            mend: Mend::Words("mount -o remount,barrier=1 MOUNT"),
+            remedy: Remedy::Words("mount -o remount,barrier=1 MOUNT"),
         },
         judge: |data| {
             let options = [("nobarrier", Spoils), ("barrier=0", Spoils)];
@@ -84,7 +84,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             worst: Careful,
             why: "With data=journal the file system writes everything twice, in addition to the server's doublewrite buffer.",
             source: "kernel docs, filesystems/ext4 (data=)",
-            mend: Mend::Words("data=ordered in /etc/fstab, then unmount and mount it"),
+            remedy: Remedy::Words("data=ordered in /etc/fstab, then unmount and mount it"),
         },
         judge: |data| {
             let options = [("data=journal", Careful), ("data=writeback", Note)];
@@ -97,7 +97,9 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             worst: Note,
             why: "When tables or data directories are dropped between trials, the disk erases their blocks while the next trial is measured.",
             source: "fstrim(8); Sun and VMware paper (tables dropped and built before each run)",
-            mend: Mend::Words("mount -o remount,nodiscard MOUNT, and run fstrim MOUNT once a week"),
+            remedy: Remedy::Words(
+                "mount -o remount,nodiscard MOUNT, and run fstrim MOUNT once a week",
+            ),
         },
         judge: |data| {
             let options = [("discard", Note), ("discard=async", Note)];
@@ -110,7 +112,9 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             worst: Spoils,
             why: "A full disk ends the study, and a nearly full one is slower.",
             source: "mke2fs(8) (-m: reserved blocks reduce fragmentation)",
-            mend: Mend::Words("dyno clean --templates, or use another disk with DYNO_CACHE_DIR"),
+            remedy: Remedy::Words(
+                "dyno clean --templates, or use another disk with DYNO_CACHE_DIR",
+            ),
         },
         judge: free,
     },

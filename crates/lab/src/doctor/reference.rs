@@ -1,7 +1,7 @@
 //! The reference page, generated from the tables of checks.
 
 use super::families;
-use measure::finding::check::{About, Mend};
+use measure::finding::check::{About, Remedy};
 
 const INTRO: &str = include_str!("reference_intro.md");
 
@@ -19,10 +19,10 @@ pub fn doctor_markdown() -> String {
 }
 
 fn section(about: &About) -> String {
-    let mend = match about.mend {
-        Mend::Nothing => "none; for information".to_owned(),
-        Mend::Words(words) => format!("`{words}`"),
-        Mend::Setting { name, value, live } => {
+    let remedy = match about.remedy {
+        Remedy::Nothing => "none; for information".to_owned(),
+        Remedy::Words(words) => format!("`{words}`"),
+        Remedy::Setting { name, value, live } => {
             let when = match live {
                 true => "without a restart",
                 false => "with a restart",
@@ -31,7 +31,7 @@ fn section(about: &About) -> String {
         }
     };
     format!(
-        "\n### `{}`\n\n{}\n\n- Level: up to {}\n- Source: {}\n- Remedy: {mend}\n",
+        "\n### `{}`\n\n{}\n\n- Level: up to {}\n- Source: {}\n- Remedy: {remedy}\n",
         about.id, about.why, about.worst, about.source
     )
 }

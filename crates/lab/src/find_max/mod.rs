@@ -10,7 +10,7 @@ use std::time::Duration;
 use load::{Arrivals, Pace};
 use measure::column;
 use measure::ended::Ended;
-use measure::find_max::{Doubt, FoundMax, LONG, SearchEnd, Step, StepJudged};
+use measure::find_max::{Doubt, FoundMax, LONG, SearchEnd, SearchStep, StepVerdict};
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
@@ -282,17 +282,17 @@ fn labelled(label: &str, step: &str) -> String {
     }
 }
 
-fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> Step {
+fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> SearchStep {
     let number = |column| column::value(summary, column).map(|estimate| estimate.value);
     let value = number(&found.column);
     let judged = match value {
-        _ if is_overloaded(summary, rate) => StepJudged::Overloaded,
-        None => StepJudged::Nothing,
-        Some(value) if value >= found.limit_ms => StepJudged::TooSlow,
-        Some(_) if matches!(summary.steady, Some(Steady::Never { .. })) => StepJudged::Unsteady,
-        Some(_) => StepJudged::Held,
+        _ if is_overloaded(summary, rate) => StepVerdict::Overloaded,
+        None => StepVerdict::Nothing,
+        Some(value) if value >= found.limit_ms => StepVerdict::TooSlow,
+        Some(_) if matches!(summary.steady, Some(Steady::Never { .. })) => StepVerdict::Unsteady,
+        Some(_) => StepVerdict::Held,
     };
-    Step {
+    SearchStep {
         trial: summary.number,
         rate_per_s: rate,
         achieved_per_s: number("tps"),
@@ -302,7 +302,7 @@ fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> St
         judged,
         doubts: match judged {
             // Neither hangs on the limited number.
-            StepJudged::Overloaded | StepJudged::Nothing => Vec::new(),
+            StepVerdict::Overloaded | StepVerdict::Nothing => Vec::new(),
             _ => Doubt::all_of(summary, &found.column),
         },
     }
@@ -318,16 +318,16 @@ fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
         || (summary.transactions.count as f64) < least
 }
 
-fn seen(step: &Step) -> Seen {
+fn seen(step: &SearchStep) -> Seen {
     match (step.judged, step.value_ms) {
-        (StepJudged::Held | StepJudged::TooSlow, Some(value)) => Seen::Value(value),
-        (StepJudged::Unsteady, Some(value)) => Seen::Unsteady(value),
+        (StepVerdict::Held | StepVerdict::TooSlow, Some(value)) => Seen::Value(value),
+        (StepVerdict::Unsteady, Some(value)) => Seen::Unsteady(value),
         _ => Seen::Failed,
     }
 }
 
 /// `766.8/s: response_ms.p99 18.3 of 20 ms, held; the highest rate is between …`
-fn told(step: &Step, found: &FoundMax, search: &Search) -> String {
+fn told(step: &SearchStep, found: &FoundMax, search: &Search) -> String {
     let rate = step.rate_per_s;
     let value = step
         .value_ms

@@ -1,4 +1,4 @@
-//! Locks between dynos: a file held by flock, which the kernel frees however its
+//! Locks between dyno processes: files locked with flock, which the kernel releases however the
 //! holder ends.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -18,24 +18,24 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits until nobody else has it.
+    /// Waits until no other process holds it.
     pub(crate) fn exclusive(path: &Path) -> Result<Self, LabError> {
         loop {
             let file = open_or_create(path)?;
             file.lock().map_err(LabError::at("lock", path))?;
-            if is_there(&file, path)? {
+            if is_current(&file, path)? {
                 return Ok(Self { _file: file });
             }
         }
     }
 
-    /// `None` while somebody has it in any way.
+    /// `None` while another process holds it in any mode.
     pub(crate) fn try_exclusive(path: &Path) -> Result<Option<Self>, LabError> {
         Self::attempt(path, open_or_create, File::try_lock)
     }
 
-    /// Takes a lock that a dyno made earlier. `None` where there is no such file, and while
-    /// somebody has it in any way.
+    /// Takes an existing lock. `None` if there is no such file, or while another process holds it in
+    /// any mode.
     pub(crate) fn try_existing(path: &Path) -> Result<Option<Self>, LabError> {
         match Self::attempt(path, open_existing, File::try_lock) {
             Err(LabError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
@@ -45,7 +45,7 @@ impl Lock {
         }
     }
 
-    /// `None` while somebody has it for himself.
+    /// `None` while another process holds it exclusively.
     pub(crate) fn try_shared(path: &Path) -> Result<Option<Self>, LabError> {
         Self::attempt(path, open_or_create, File::try_lock_shared)
     }
@@ -58,7 +58,7 @@ impl Lock {
         loop {
             let file = open(path)?;
             match lock(&file) {
-                Ok(()) if is_there(&file, path)? => return Ok(Some(Self { _file: file })),
+                Ok(()) if is_current(&file, path)? => return Ok(Some(Self { _file: file })),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(LabError::at("lock", path)(error)),
@@ -75,17 +75,16 @@ fn open_existing(path: &Path) -> Result<File, LabError> {
     open(&mut OpenOptions::new(), path)
 }
 
-/// Opens a file that only this user can have made; whatever else stands in its place is
-/// refused.
+/// Opens a file that only this user can have created; anything else in its place is refused.
 fn open(options: &mut OpenOptions, path: &Path) -> Result<File, LabError> {
-    // A named pipe would keep whoever opens it waiting.
+    // Opening a named pipe would block.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let options = options.read(true).write(true).mode(0o600);
     let file = options
         .custom_flags(flags.bits().cast_signed())
         .open(path)
         .map_err(LabError::at("open", path))?;
-    let meta = file.metadata().map_err(LabError::at("look at", path))?;
+    let meta = file.metadata().map_err(LabError::at("inspect", path))?;
     let untrusted = |why: String| LabError::Untrusted {
         path: path.to_owned(),
         why,
@@ -97,14 +96,13 @@ fn open(options: &mut OpenOptions, path: &Path) -> Result<File, LabError> {
     Ok(file)
 }
 
-/// Whether the file that was locked is still the one at `path`: its last holder may
-/// have removed it in between.
-fn is_there(file: &File, path: &Path) -> Result<bool, LabError> {
-    let held = file.metadata().map_err(LabError::at("look at", path))?;
+/// Whether the locked file is still the one at `path`: its previous holder may have removed it.
+fn is_current(file: &File, path: &Path) -> Result<bool, LabError> {
+    let held = file.metadata().map_err(LabError::at("inspect", path))?;
     match fs::symlink_metadata(path) {
         Ok(meta) => Ok((meta.dev(), meta.ino()) == (held.dev(), held.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(LabError::at("look at", path)(error)),
+        Err(error) => Err(LabError::at("inspect", path)(error)),
     }
 }
 
@@ -177,7 +175,7 @@ mod tests {
             fs::remove_file(&path).unwrap();
             drop(first);
             let second = waiting.join().unwrap();
-            assert!(is_there(&second._file, &path).unwrap());
+            assert!(is_current(&second._file, &path).unwrap());
             assert!(Lock::try_exclusive(&path).unwrap().is_none());
         });
     }

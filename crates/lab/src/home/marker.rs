@@ -1,4 +1,4 @@
-//! The file by which dyno knows a directory that it made: what has none is never cleaned up.
+//! The file that marks a directory as created by dyno: others are never cleaned up.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,12 +15,12 @@ pub(crate) const MARKER: &str = ".dyno-directory";
 const TEXT: &str = "dyno made this directory, and deletes what it no longer needs in it.\n\
                     Keep no files of your own here.\n";
 
-/// Marks a directory in which nothing is. What dyno marked earlier is left as it is.
+/// Marks an empty directory. One that is already marked is left unchanged.
 ///
 /// # Errors
-/// [`LabError::Unmarked`] when anything is in it that dyno did not put there.
+/// [`LabError::Unmarked`] when it is neither empty nor marked.
 pub(crate) fn ensure(dir: &Path) -> Result<(), LabError> {
-    // Looked at before the marker is: another dyno may be writing that now.
+    // Checked before the marker: another process may be writing that now.
     let is_new = is_empty(dir)?;
     if is_marked(dir)? {
         return Ok(());
@@ -42,7 +42,7 @@ pub(crate) fn ensure(dir: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Whether dyno, run by this user, made the directory.
+/// Whether dyno, run by this user, created the directory.
 pub(crate) fn is_marked(dir: &Path) -> Result<bool, LabError> {
     let path = dir.join(MARKER);
     let file = match options().read(true).open(&path) {
@@ -50,7 +50,7 @@ pub(crate) fn is_marked(dir: &Path) -> Result<bool, LabError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(LabError::at("read", &path)(error)),
     };
-    let meta = file.metadata().map_err(LabError::at("look at", &path))?;
+    let meta = file.metadata().map_err(LabError::at("inspect", &path))?;
     if !meta.is_file() || trust::check_owner(meta.uid()).is_err() {
         return Ok(false);
     }
@@ -58,7 +58,7 @@ pub(crate) fn is_marked(dir: &Path) -> Result<bool, LabError> {
     let limit = u64::try_from(TEXT.len() + 1).unwrap_or(u64::MAX);
     let read = file.take(limit).read_to_end(&mut text);
     read.map_err(LabError::at("read", &path))?;
-    // Who wrote it may have been killed in the middle.
+    // Its writer may have been killed halfway.
     Ok(TEXT.as_bytes().starts_with(&text))
 }
 
@@ -76,7 +76,7 @@ fn options() -> OpenOptions {
 
 fn write(mut file: File) -> io::Result<()> {
     file.write_all(TEXT.as_bytes())?;
-    // Without it nothing here would be known as dyno's after a crash of the host.
+    // The marker must survive a crash of the host.
     file.sync_all()
 }
 

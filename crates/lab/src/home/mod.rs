@@ -1,17 +1,16 @@
-//! dyno's place on this host: templates that are kept, and one directory for each
-//! running dyno.
+//! dyno's cache on this host: templates, and one directory for each running dyno process.
 //!
 //! ```text
-//! CACHE/.dyno-directory   without it, dyno refuses the directory: see `marker`
-//! CACHE/lock              held while a run directory is made, claimed or removed
+//! CACHE/.dyno-directory   marks the directory as dyno's: see `marker`
+//! CACHE/lock              held while a run directory is created, claimed or removed
 //! CACHE/templates/        prepared data: see `template`
-//! CACHE/run/5e1c…/lock    held as long as that dyno lives
-//! CACHE/run/5e1c…/s1.0/   a server of it: see `servers::DataDir`
+//! CACHE/run/5e1c…/lock    held as long as that process lives
+//! CACHE/run/5e1c…/s1.0/   one of its servers: see `servers::DataDir`
 //! ```
 //!
-//! Whatever a killed dyno leaves is below its run directory, whose lock the kernel
-//! then frees: that is how the next one knows what to sweep. What it makes elsewhere is
-//! noted there first: see `outside`.
+//! Everything that a killed dyno leaves behind is in its run directory, whose lock the kernel then
+//! releases: that is how the next run knows what to clean up. Whatever dyno creates elsewhere is
+//! first recorded there: see `outside`.
 
 pub(crate) mod lock;
 pub(crate) mod marker;
@@ -38,13 +37,13 @@ use lock::Lock;
 pub use outside::Unseen;
 pub(crate) use root::check_reachable;
 
-/// The file in the cache, and in each run directory, that is locked.
+/// The name of the lock files in the cache and in each run directory.
 const LOCK: &str = "lock";
-/// What `DYNO_CACHE_LIMIT` is by default: 20 GiB.
+/// The default of `DYNO_CACHE_LIMIT`.
 const CACHE_LIMIT_BYTES: u64 = 20 << 30;
 
-/// The cache, and this process's own run directory in it. Clones share both; the run
-/// directory goes away with the last of them, and with the last server in it.
+/// The cache, and this process's run directory in it. Clones share both; the run directory is
+/// removed with the last of them and the last server in it.
 #[derive(Debug, Clone)]
 pub struct Home {
     inner: Arc<Inner>,
@@ -58,35 +57,35 @@ struct Inner {
     cache_limit_bytes: u64,
     next: AtomicU32,
     swept: Cleaned,
-    /// Dropped after the directory is gone.
+    /// Dropped after the directory is removed.
     _lock: Lock,
 }
 
 /// What was removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Processes of dead dynos that were ended.
+    /// Processes of dead runs that were killed.
     pub processes: u32,
-    /// Run directories of dead dynos that were removed.
+    /// Run directories of dead runs.
     pub run_dirs: u32,
-    /// Templates that were removed.
+    /// Templates.
     pub templates: u32,
-    /// What all of them took on the disk.
+    /// Disk space of all of them.
     pub bytes: u64,
-    /// What could not be looked for; its run directory stays.
+    /// Directories on disks that are not mounted; their run directories stay.
     pub unseen: Vec<Unseen>,
-    /// What could not be removed, and so stays.
+    /// What could not be removed.
     pub left: Vec<Leftover>,
 }
 
-/// Something of a dead dyno that could not be removed.
+/// Something of a dead run that could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// Its directory in the cache.
     pub path: PathBuf,
-    /// What is in the way.
+    /// Why.
     pub why: String,
-    /// What to do about that.
+    /// What to do about it.
     pub remedy: Option<String>,
 }
 
@@ -110,15 +109,15 @@ impl std::fmt::Display for Leftover {
     }
 }
 
-/// Where the cache is or would be; nothing is made there.
+/// The cache's directory, which need not exist. Creates nothing.
 ///
 /// # Errors
-/// When the environment names no place.
+/// When the environment names no directory.
 pub fn place() -> Result<PathBuf, LabError> {
     root::from_environment()
 }
 
-/// Where the templates of the cache at `root` are.
+/// The directory of templates in the cache at `root`.
 pub(crate) fn templates_in(root: &Path) -> PathBuf {
     root.join(root::TEMPLATES)
 }
@@ -126,24 +125,24 @@ pub(crate) fn templates_in(root: &Path) -> PathBuf {
 impl Home {
     /// Opens the cache at `$DYNO_CACHE_DIR`, else `/var/cache/dyno` for root, else
     /// `$XDG_CACHE_HOME/dyno` or `~/.cache/dyno`, with the size limit of
-    /// `$DYNO_CACHE_LIMIT` (default 20 GiB), and sweeps what dead dynos left.
+    /// `$DYNO_CACHE_LIMIT` (default 20 GiB), and removes what dead runs left behind.
     ///
     /// # Errors
-    /// When the place cannot be made, holds files that are not dyno's, is not this user's
-    /// alone, or is closed to the user that servers run as. What cannot be swept is no error:
-    /// see [`Cleaned::left`].
+    /// When the directory cannot be created, contains files that are not dyno's, can be changed by
+    /// other users, or cannot be entered by the servers' user. Leftovers that cannot be removed are
+    /// no error: see [`Cleaned::left`].
     pub fn open() -> Result<Self, LabError> {
         Self::open_in(&root::from_environment()?, cache_limit()?)
     }
 
-    /// The same at a given place, with a given limit.
+    /// The same in a given directory with a given limit.
     ///
     /// # Errors
     /// As [`Home::open`]'s.
     pub fn open_in(root: &Path, cache_limit_bytes: u64) -> Result<Self, LabError> {
         let account = Account::for_servers()?;
         let root = root::prepare(root, &account)?;
-        // Nobody may take the new directory for a dead dyno's before it is locked.
+        // Another process must not claim the new directory before it is locked.
         let whole = Lock::exclusive(&root.join("lock"))?;
         let run = run_dir::make(&root)?;
         let own = Lock::exclusive(&run.join(LOCK))?;
@@ -169,32 +168,31 @@ impl Home {
         &self.inner.root
     }
 
-    /// What was swept when it was opened.
+    /// What was removed when it was opened.
     #[must_use]
     pub fn swept(&self) -> &Cleaned {
         &self.inner.swept
     }
 
-    /// Whom servers run as.
+    /// The user that servers run as.
     #[must_use]
     pub fn account(&self) -> &Account {
         &self.inner.account
     }
 
-    /// This process's directory: what is below it does not outlive dyno for long.
+    /// This process's run directory, which does not outlive dyno for long.
     #[must_use]
     pub fn run_dir(&self) -> &Path {
         &self.inner.run
     }
 
-    /// A path in the run directory that nothing else has.
+    /// A unique path in the run directory.
     pub(crate) fn new_path(&self, prefix: &str) -> PathBuf {
         let number = self.inner.next.fetch_add(1, Ordering::Relaxed);
         self.inner.run.join(format!("{prefix}{number}"))
     }
 
-    /// A program to be started as the servers' account, known by its environment as one of
-    /// this run.
+    /// A program to start as the servers' account, whose environment identifies this run.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = process::command(&self.inner.account, program);
         command.env(survivors::RUN_DIR, &self.inner.run);
@@ -212,13 +210,12 @@ impl Home {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // What cannot be removed now is swept by the next dyno.
+        // What remains is removed by the next run.
         let _ = sweep::remove_run_dir(&self.root, &self.run);
     }
 }
 
-/// Removes what dead dynos left, and with `templates` every template that no dyno
-/// uses; says what that was, and what could not be removed.
+/// Removes what dead runs left behind, and with `templates` every template that no process uses.
 ///
 /// # Errors
 /// As [`Home::open`]'s.
@@ -226,7 +223,7 @@ pub fn clean(templates: bool) -> Result<Cleaned, LabError> {
     clean_in(&root::from_environment()?, templates)
 }
 
-/// The same at a given place. Nothing is made there, so that it works on a full disk.
+/// The same in a given directory. Creates nothing, so that it works on a full disk.
 ///
 /// # Errors
 /// As [`Home::open`]'s.

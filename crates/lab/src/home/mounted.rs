@@ -1,4 +1,4 @@
-//! Where the file system that holds a path is mounted, and whether it is mounted again.
+//! Where the file system of a path is mounted, and whether it is mounted now.
 //!
 //! A mount point is identified by its depth: of `/mnt/nvme/a`, `/` has depth 0 and `/mnt/nvme`
 //! depth 2. Device numbers do not help: many file systems get a new one with each mount.
@@ -8,13 +8,13 @@ use std::path::Path;
 use host::LOCAL;
 use host::mounts::{self, Mount};
 
-/// They lose their content when they are unmounted.
+/// File systems that lose their content when they are unmounted.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 /// Stands for a file system that is mounted on first access.
 const PLACEHOLDER: &str = "autofs";
 
 /// The depth of the mount point above `path`, which is absolute and without symbolic links;
-/// `None` if nothing there outlives the mount, or the mount is unknown.
+/// `None` for a file system in memory, or if the mount is unknown.
 pub(super) fn depth(path: &Path) -> Option<usize> {
     depth_in(&mounts::all(&LOCAL), path)
 }

@@ -1,17 +1,15 @@
-//! What a run makes outside of its directory: control groups, and directories on other
-//! disks.
+//! What a run creates outside of its directory: control groups, and directories on other disks.
 //!
 //! ```text
 //! CACHE/run/5e1c…/elsewhere7@2 -> /mnt/nvme/dyno-5e1c…-7
 //! CACHE/run/5e1c…/group8 -> /sys/fs/cgroup/cpu/dyno-5e1c…-8
 //! ```
 //!
-//! The link is there before the thing is, and goes after it: whatever instant a dyno is
-//! killed at, whoever sweeps its run directory finds all that it left. A directory has dyno's
-//! marker in it, without which nothing in it is removed. Its link
-//! says how deep in its path the disk is mounted, here at `/mnt/nvme`: as long as nothing is
-//! mounted there, nobody knows whether the directory is gone, and the link stays. One in
-//! memory goes with its mount, and its link says nothing of that.
+//! The link exists before its target and is removed after it: whenever dyno is killed, cleaning up
+//! its run directory finds everything. A directory contains dyno's marker, without which nothing in
+//! it is removed. The name of its link ends with the depth of the disk's mount point, here
+//! `/mnt/nvme`: while nothing is mounted there, it is unknown whether the directory still exists,
+//! and the link stays. A directory in memory disappears with its mount, so its link has no depth.
 
 use std::fs;
 use std::io;
@@ -25,24 +23,24 @@ use crate::error::LabError;
 use crate::process::POLL_INTERVAL;
 use crate::tree;
 
-/// Stands in a link's name before the depth of the mount point.
+/// Precedes the depth of the mount point in a link's name.
 const MOUNTED_AT: char = '@';
-/// How long the kernel may take to see that a group's last process is gone.
+/// How long the kernel may take to notice that a group's last process is gone.
 const EMPTY_LIMIT: Duration = Duration::from_secs(5);
 
-/// What is made, and so how it is removed.
+/// What was created, which decides how it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A control group, which is empty when it goes.
+    /// A control group, empty when it is removed.
     Group,
-    /// A directory with all that is in it.
+    /// A directory with its contents.
     Directory,
 }
 
 impl Kind {
     const ALL: [Self; 2] = [Self::Group, Self::Directory];
 
-    /// How the names of its links begin.
+    /// The prefix of its links' names.
     fn prefix(self) -> &'static str {
         match self {
             Self::Group => "group",
@@ -51,7 +49,7 @@ impl Kind {
     }
 }
 
-/// Something outside of the run directory; it goes away with this value.
+/// Something outside of the run directory; removed with this value.
 #[derive(Debug)]
 pub(crate) struct Outside {
     kind: Kind,
@@ -60,28 +58,28 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
-    /// Makes a new one in `parent`, under a name that nothing else ever has.
+    /// Creates one in `parent` under a unique name.
     pub(crate) fn make(home: &Home, kind: Kind, parent: &Path) -> Result<Self, LabError> {
         let mut link = home.new_path(kind.prefix());
         let number = number(&link, kind).unwrap_or_default();
         let name = format!("{}{number}", own_prefix(home.run_dir()));
         let mut path = parent.join(&name);
         if kind == Kind::Directory {
-            let parent = fs::canonicalize(parent).map_err(LabError::at("make", &path))?;
+            let parent = fs::canonicalize(parent).map_err(LabError::at("create", &path))?;
             path = parent.join(&name);
             if let Some(depth) = mounted::depth(&path) {
                 link.as_mut_os_string().push(format!("{MOUNTED_AT}{depth}"));
             }
         }
-        symlink(&path, &link).map_err(LabError::at("make", &link))?;
+        symlink(&path, &link).map_err(LabError::at("create", &link))?;
         let made = match kind {
             Kind::Group => fs::create_dir(&path),
             Kind::Directory => root::make_dir(&path),
         };
         if let Err(error) = made {
-            // Nothing was made: what is there, if anything, is not ours.
+            // Nothing was created: whatever exists there is not dyno's.
             let _ = fs::remove_file(&link);
-            return Err(LabError::at("make", &path)(error));
+            return Err(LabError::at("create", &path)(error));
         }
         let made = Self { kind, link, path };
         if kind == Kind::Directory {
@@ -97,30 +95,30 @@ impl Outside {
 
 impl Drop for Outside {
     fn drop(&mut self) {
-        // What cannot be removed now goes with the run directory, or is swept later.
+        // What remains is removed with the run directory, or by a later run.
         let _ = remove(self.kind, &self.link, &self.path);
     }
 }
 
-/// What became of what a run made outside of its directory.
+/// The outcome of removing what a run created outside of its directory.
 #[derive(Debug, Default)]
 pub(crate) struct Removed {
-    /// What it took on disks.
+    /// Disk space freed.
     pub(crate) bytes: u64,
-    /// Directories that cannot be looked for, because their disk is not there.
+    /// Directories whose disk is not mounted.
     pub(crate) unseen: Vec<Unseen>,
 }
 
-/// A directory of a dead dyno on a disk that is not there.
+/// A directory of a dead run on a disk that is not mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unseen {
     /// The directory.
     pub path: PathBuf,
-    /// The link that notes it, which whoever has removed it by hand may remove too.
+    /// The link that records it, to remove if the disk is gone for good.
     pub link: PathBuf,
 }
 
-/// Removes everything that the run of this directory made outside of it.
+/// Removes everything that the run of this directory created outside of it.
 pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
     let mut all = Removed::default();
     for entry in fs::read_dir(run).map_err(LabError::at("read", run))? {
@@ -145,13 +143,13 @@ pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
     Ok(all)
 }
 
-/// How the names of all that a run makes begin.
+/// The prefix of the names of everything that a run creates.
 fn own_prefix(run: &Path) -> String {
     let run = run.file_name().unwrap_or_default().to_string_lossy();
     format!("dyno-{run}-")
 }
 
-/// Whether a run gives this name to what it makes for this link.
+/// Whether this is the name of the target of this link of a run.
 fn is_named_by(path: &Path, link: &Path, kind: Kind, run: &Path) -> bool {
     let name = number(link, kind).map(|number| format!("{}{number}", own_prefix(run)));
     path.is_absolute() && name.is_some_and(|name| path.file_name() == Some(name.as_ref()))
@@ -165,13 +163,13 @@ fn number(link: &Path, kind: Kind) -> Option<u32> {
     number.parse().ok()
 }
 
-/// The depth that a link notes.
+/// The depth in a link's name.
 fn noted_depth(link: &Path) -> Option<usize> {
     let name = link.file_name()?.to_str()?;
     name.split_once(MOUNTED_AT)?.1.parse().ok()
 }
 
-/// Removes the thing, then its link. `false`: it is not there, but neither is its disk.
+/// Removes the target, then the link. `false`: its disk is not mounted.
 fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
     let removed = match kind {
         Kind::Group => remove_group(path).map_err(LabError::at("remove", path)),
@@ -189,7 +187,7 @@ fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
     Ok(true)
 }
 
-/// Removes a directory that has dyno's marker, from a place that nobody else can exchange.
+/// Removes a directory with dyno's marker, if nobody else can replace its parents.
 fn remove_directory(path: &Path) -> Result<(), LabError> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     let real = fs::canonicalize(parent).map_err(LabError::at("open", parent))?;
@@ -201,7 +199,7 @@ fn remove_directory(path: &Path) -> Result<(), LabError> {
     }
     trust::check(parent)?;
     root::check_own_dir(path)?;
-    // One that is empty was made just before its dyno was killed.
+    // An empty one was created just before dyno was killed.
     if marker::is_empty(path)? {
         return fs::remove_dir(path).map_err(LabError::at("remove", path));
     }

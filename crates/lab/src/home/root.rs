@@ -1,4 +1,4 @@
-//! The cache's directory: where it is, and that nobody else can reach into it.
+//! The cache's directory: its path, and checks that nobody else can change it.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -13,19 +13,19 @@ use crate::error::LabError;
 pub(super) const RUN: &str = "run";
 pub(super) const TEMPLATES: &str = "templates";
 
-/// A socket's path ends at 107 bytes.
+/// Maximum length of a socket's path, in bytes.
 const MAX_SOCKET_BYTES: usize = 107;
-/// The longest that follows the root: what `new_run_dir` makes, and the server's socket in it.
+/// The longest path below the root: a server's socket.
 const BELOW_ROOT: &str = "/run/ffffffffffffff/s100.100000/own/s.sock";
 
-/// Where the environment puts the cache.
+/// The cache's directory according to the environment.
 pub(super) fn from_environment() -> Result<PathBuf, LabError> {
     let is_root = rustix::process::geteuid().is_root();
     place(|name| std::env::var_os(name), is_root).ok_or(LabError::NoCacheDir)
 }
 
 fn place(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<PathBuf> {
-    // An XDG path that is not absolute is to be ignored, says its specification.
+    // The XDG specification says to ignore relative paths.
     let dir = |name: &str| {
         let path = PathBuf::from(variable(name)?);
         path.is_absolute().then_some(path)
@@ -40,13 +40,13 @@ fn place(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<P
     Some(cache?.join("dyno"))
 }
 
-/// Creates the cache where there is none, and makes sure that it is dyno's and that nobody else
-/// can reach into it. Gives the root without symbolic links above it.
+/// Creates the cache if it does not exist, and checks that it is dyno's and nobody else can change
+/// it. Returns its path without symbolic links.
 pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, LabError> {
     let root = resolve(root)?;
     if let Some(parent) = root.parent() {
         let made = DirBuilder::new().recursive(true).mode(0o755).create(parent);
-        made.map_err(LabError::at("make", parent))?;
+        made.map_err(LabError::at("create", parent))?;
     }
     make_own_dir(&root)?;
     marker::ensure(&root)?;
@@ -58,8 +58,7 @@ pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, LabErro
     Ok(root)
 }
 
-/// The cache that is there, checked as by [`prepare`]; `None` where there is none yet. Nothing
-/// is made.
+/// The existing cache, checked as by [`prepare`]; `None` if there is none. Creates nothing.
 pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, LabError> {
     let root = resolve(root)?;
     if !is_there(&root)? {
@@ -81,8 +80,8 @@ pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, LabError> {
     Ok(Some(root))
 }
 
-/// The path without symbolic links above its last name, none of which need be there yet; only
-/// root and this user can change what it leads to.
+/// The path without symbolic links above its last name, whose directories need not exist; only
+/// root and this user can change where it leads.
 fn resolve(root: &Path) -> Result<PathBuf, LabError> {
     check_characters(root)?;
     let untrusted = |why: &str| LabError::Untrusted {
@@ -97,7 +96,7 @@ fn resolve(root: &Path) -> Result<PathBuf, LabError> {
     let there = there.unwrap_or(Path::new("/"));
     let base = fs::canonicalize(there).map_err(LabError::at("open", there))?;
     let rest = root.strip_prefix(there).unwrap_or(Path::new(""));
-    // Joined with nothing it would get a slash at its end.
+    // Joining an empty path would append a slash.
     let resolved: PathBuf = base.iter().chain(rest).collect();
     if resolved == Path::new("/") {
         return Err(untrusted("is the root of the file system"));
@@ -109,7 +108,7 @@ fn resolve(root: &Path) -> Result<PathBuf, LabError> {
             limit,
         });
     }
-    // The directory itself may not be shared at all, which is checked when it is there.
+    // The directory itself is checked more strictly once it exists.
     let above = match rest.as_os_str().is_empty() {
         true => base.parent().unwrap_or(Path::new("/")),
         false => &base,
@@ -122,12 +121,12 @@ fn is_there(path: &Path) -> Result<bool, LabError> {
     match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(LabError::at("look at", path)(error)),
+        Err(error) => Err(LabError::at("inspect", path)(error)),
     }
 }
 
-/// An engine's installation program may be a shell script that takes no path with a space in it,
-/// and is not to be led astray by other characters either.
+/// An engine's installation program may be a shell script that cannot handle spaces and special
+/// characters.
 fn check_characters(root: &Path) -> Result<(), LabError> {
     let text = root.to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/-_.+,@=:%".contains(c);
@@ -135,33 +134,33 @@ fn check_characters(root: &Path) -> Result<(), LabError> {
         None => Ok(()),
         Some(c) => Err(LabError::Untrusted {
             path: root.to_owned(),
-            why: format!("has the character {c:?}, which servers' own programs do not take"),
+            why: format!("contains {c:?}, which servers' own programs do not accept"),
         }),
     }
 }
 
-/// Makes a directory that others may pass through and nobody else may change.
+/// Creates a directory that others may enter but not change.
 pub(super) fn make_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o755).create(path)?;
-    // The mode above is subject to the umask.
+    // The umask applies to the mode above.
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
-/// Creates a directory unless somebody did before, and makes sure that it is this user's own.
+/// Creates a directory unless it exists, and checks that it belongs to this user.
 fn make_own_dir(path: &Path) -> Result<(), LabError> {
     match make_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_own_dir(path),
-        made => made.map_err(LabError::at("make", path)),
+        made => made.map_err(LabError::at("create", path)),
     }
 }
 
-/// Makes sure that a directory is this user's own, and that nobody else may write to it.
+/// Checks that a directory belongs to this user and nobody else may write to it.
 pub(super) fn check_own_dir(path: &Path) -> Result<(), LabError> {
     let untrusted = |why: String| LabError::Untrusted {
         path: path.to_owned(),
         why,
     };
-    let meta = fs::symlink_metadata(path).map_err(LabError::at("look at", path))?;
+    let meta = fs::symlink_metadata(path).map_err(LabError::at("inspect", path))?;
     if meta.is_symlink() {
         return Err(untrusted(
             "is a symbolic link, which could lead anywhere".to_owned(),
@@ -177,10 +176,10 @@ pub(super) fn check_own_dir(path: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Servers of another user must be able to pass through every directory above theirs.
+/// Checks that the servers' user can enter every directory above theirs.
 pub(crate) fn check_reachable(root: &Path, user: &str) -> Result<(), LabError> {
     for dir in root.ancestors() {
-        let meta = fs::metadata(dir).map_err(LabError::at("look at", dir))?;
+        let meta = fs::metadata(dir).map_err(LabError::at("inspect", dir))?;
         if meta.mode() & 0o001 == 0 {
             return Err(LabError::Unreachable {
                 path: dir.to_owned(),
@@ -302,7 +301,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for name in ["a b", "$x", "a;b", "a'b", "a\nb"] {
             let error = prepare(&dir.path().join(name), &account()).unwrap_err();
-            assert!(error.to_string().contains("has the character"), "{error}");
+            assert!(error.to_string().contains("do not accept"), "{error}");
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }

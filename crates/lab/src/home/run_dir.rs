@@ -1,4 +1,4 @@
-//! The directories of runs, and the names by which dyno knows its own.
+//! The run directories and their names.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,8 +9,8 @@ use crate::error::LabError;
 /// Microseconds since 1970 in hexadecimal: 13 digits until 2112.
 const NAME_DIGITS: std::ops::RangeInclusive<usize> = 13..=14;
 
-/// A directory with a name that no other dyno ever has: somebody who still waits to
-/// sweep a dead one must not find a live one under its name.
+/// Creates a directory with a name that is never reused: a process that still waits to clean up a
+/// dead run must not find a live one under its name.
 pub(super) fn make(root: &Path) -> Result<PathBuf, LabError> {
     loop {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -19,12 +19,12 @@ pub(super) fn make(root: &Path) -> Result<PathBuf, LabError> {
         match root::make_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(LabError::at("make", &path)(error)),
+            Err(error) => return Err(LabError::at("create", &path)(error)),
         }
     }
 }
 
-/// Whether [`make`] gives such a name.
+/// Whether [`make`] creates such names.
 pub(super) fn is_name(name: &str) -> bool {
     let is_digit = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
     NAME_DIGITS.contains(&name.len()) && name.bytes().all(is_digit)

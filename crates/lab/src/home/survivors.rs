@@ -1,12 +1,11 @@
-//! Ends the processes that outlived the dyno that started them, and only those.
+//! Kills processes that outlived their run, and no others.
 //!
-//! The kernel ends a run's servers with their dyno, except one that was just being started and
-//! processes that a server itself started. Each program has its run directory in its
-//! environment, and a server has its configuration file as its standard input; its children
-//! inherit both, and some overwrite the first to change their title. Either one, and the owner,
-//! prove whose a process is. Where dyno may not look into a process, or the proof is missing, a
-//! process that works on the directory by its command line is never ended; the directory then
-//! stays too.
+//! The kernel kills a run's servers with dyno, except a server that is just starting and child
+//! processes of servers. Each program has its run directory in its environment, and a server has
+//! its configuration file as its standard input; child processes inherit both, and some overwrite
+//! the environment to change their title. Either one, together with the owner, proves to which run
+//! a process belongs. Without that proof, a process whose command line names the directory is never
+//! killed, and the directory stays.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,22 +23,22 @@ use crate::account::Account;
 use crate::error::LabError;
 use crate::process::POLL_INTERVAL;
 
-/// The variable that names the run directory in the environment of a run's programs.
+/// The environment variable with the run directory of a program.
 pub(crate) const RUN_DIR: &str = "DYNO_RUN_DIR";
-/// How long a process may take to go after SIGKILL; it may be writing to a slow disk.
+/// How long a process may take to end after SIGKILL; it may be writing to a slow disk.
 const GONE_LIMIT: Duration = Duration::from_secs(30);
-/// How many looks in a row must find no process: one shows neither environment nor arguments
-/// for a moment while it becomes another program, and one that was killed may have been just
-/// about to start another.
+/// How many searches in a row must find no process: during exec, a process shows neither
+/// environment nor arguments for a moment, and a killed one may just have started another.
 const EMPTY_LOOKS: u32 = 4;
 
-/// What a process has to do with a run directory.
+/// The relation of a process to a run directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
     None,
     /// The run started it.
     Own,
-    /// It names the directory like a server would, and cannot be shown to be the run's.
+    /// Its command line names the directory like a server's would, without proof that the run
+    /// started it.
     Unproven,
 }
 
@@ -47,8 +46,8 @@ enum Relation {
 /// in it, and waits until all are gone; returns how many there were.
 ///
 /// # Errors
-/// [`LabError::Undead`] when a process stays, or may be one that works on the directory; when
-/// the processes cannot be listed. The directory must not be removed then.
+/// [`LabError::Undead`] when a process survives, or may be using the directory; when the processes
+/// cannot be listed. The directory must not be removed then.
 pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
     let deadline = Instant::now() + GONE_LIMIT;
     let mut ended = BTreeSet::new();
@@ -63,7 +62,7 @@ pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
                 let limit_s = GONE_LIMIT.as_secs();
                 return Err(undead(
                     pid,
-                    format!("it is still there {limit_s} s after SIGKILL"),
+                    format!("it still exists {limit_s} s after SIGKILL"),
                 ));
             }
         }
@@ -74,9 +73,9 @@ pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
 
 fn signal(pid: u32, handle: &OwnedFd) -> Result<(), LabError> {
     match pidfd_send_signal(handle, Signal::KILL) {
-        // Gone since.
+        // Ended in the meantime.
         Ok(()) | Err(Errno::SRCH) => Ok(()),
-        Err(error) => Err(undead(pid, format!("it cannot be ended: {error}"))),
+        Err(error) => Err(undead(pid, format!("it cannot be killed: {error}"))),
     }
 }
 
@@ -84,8 +83,7 @@ fn undead(pid: u32, why: String) -> LabError {
     LabError::Undead { pid, why }
 }
 
-/// The run's processes, each with a handle that stays with it even if its number goes to
-/// another process.
+/// The run's processes, each with a handle that stays valid even if its number is reused.
 fn find(run: &Path, account: &Account) -> Result<Vec<(u32, OwnedFd)>, LabError> {
     let proc = Path::new("/proc");
     let mut found = Vec::new();
@@ -101,13 +99,13 @@ fn find(run: &Path, account: &Account) -> Result<Vec<(u32, OwnedFd)>, LabError> 
         let Some(handle) = open(pid).map_err(|error| undead(pid, error.to_string()))? else {
             continue;
         };
-        // Looked at again: the number may have changed hands before the handle was there.
+        // Checked again: the number may have been reused before the handle was opened.
         match relation(pid, run, account)? {
             Relation::None => {}
             Relation::Own => found.push((pid, handle)),
             Relation::Unproven => {
-                let why = "its command line names it, but dyno cannot tell whether it started \
-                           that process, and so does not end it";
+                let why = "its command line names the directory, but dyno cannot tell whether it \
+                           started that process, and does not kill it";
                 return Err(undead(pid, why.to_owned()));
             }
         }
@@ -115,7 +113,7 @@ fn find(run: &Path, account: &Account) -> Result<Vec<(u32, OwnedFd)>, LabError> 
     Ok(found)
 }
 
-/// `None`: there is no such process. Any other failure tells nothing of the process.
+/// `None`: there is no such process.
 fn open(pid: u32) -> Result<Option<OwnedFd>, Errno> {
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
     match pidfd_open(raw.ok_or(Errno::INVAL)?, PidfdFlags::empty()) {
@@ -131,7 +129,7 @@ fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, LabErro
         let mut variables = environment.split(|byte| *byte == 0);
         variables.any(|one| one == variable)
     };
-    // Another user's environment may be closed even to root.
+    // Another user's environment may be unreadable even for root.
     let is_marked = reads_below(pid, run) || read(pid, "environ")?.is_some_and(started_by_run);
     if is_marked && is_ours(pid, account)? {
         return Ok(Relation::Own);
@@ -143,13 +141,13 @@ fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, LabErro
     })
 }
 
-/// Whether its standard input is a file of the directory; a link that cannot be read is none.
+/// Whether its standard input is a file in the directory; false if the link cannot be read.
 fn reads_below(pid: u32, dir: &Path) -> bool {
     let input = fs::read_link(format!("/proc/{pid}/fd/0"));
     input.is_ok_and(|path| path.starts_with(dir))
 }
 
-/// A file of a process; `None` where the process is gone or the file is closed to dyno.
+/// A file of a process; `None` if the process has ended or the file is not readable.
 fn read(pid: u32, file: &str) -> Result<Option<Vec<u8>>, LabError> {
     let path = format!("/proc/{pid}/{file}");
     match fs::read(&path) {
@@ -165,7 +163,7 @@ fn read(pid: u32, file: &str) -> Result<Option<Vec<u8>>, LabError> {
     }
 }
 
-/// Whether it runs as this user or as the servers' account, in every respect.
+/// Whether all its user IDs are this user's, or all are the servers' account's.
 fn is_ours(pid: u32, account: &Account) -> Result<bool, LabError> {
     let status = read(pid, "status")?.unwrap_or_default();
     let status = String::from_utf8_lossy(&status);

@@ -1,5 +1,5 @@
-//! Removes what dynos that were killed left behind: first their processes, then
-//! their directories and what they made elsewhere.
+//! Removes what killed runs left behind: first their processes, then their directories and what
+//! they created elsewhere.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +12,7 @@ use crate::account::Account;
 use crate::error::LabError;
 use crate::tree;
 
-/// A dead dyno's run directory, which nobody else sweeps now.
+/// The directory of a dead run, claimed by this process.
 #[derive(Debug)]
 struct Dead {
     dir: PathBuf,
@@ -20,16 +20,16 @@ struct Dead {
     _lock: Lock,
 }
 
-/// What was found in the cache.
+/// The dead runs in the cache.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     dead: Vec<Dead>,
-    /// Directories with a run's name that cannot be told to be a dead dyno's.
+    /// Directories with a run's name that are not certain to be a dead run's.
     left: Vec<Leftover>,
 }
 
-/// Takes every run directory that no living dyno holds. The caller keeps others from
-/// making new ones meanwhile.
+/// Claims every run directory that no live process holds. The caller prevents the creation of new
+/// ones meanwhile.
 pub(super) fn claim(root: &Path) -> Result<Found, LabError> {
     let run = root.join(root::RUN);
     let mut found = Found::default();
@@ -52,9 +52,9 @@ pub(super) fn claim(root: &Path) -> Result<Found, LabError> {
     Ok(found)
 }
 
-/// Takes the directory if it is a run's, and that run is dead.
+/// Claims the directory if it belongs to a dead run.
 fn try_claim(dir: &Path) -> Result<Option<Dead>, LabError> {
-    let meta = fs::symlink_metadata(dir).map_err(LabError::at("look at", dir))?;
+    let meta = fs::symlink_metadata(dir).map_err(LabError::at("inspect", dir))?;
     if !meta.is_dir() || trust::check_owner(meta.uid()).is_err() {
         return Ok(None);
     }
@@ -62,13 +62,13 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, LabError> {
         let dir = dir.to_owned();
         return Ok(Some(Dead { dir, _lock: lock }));
     }
-    // Its dyno may have died before there was a lock. Otherwise it is not empty, and stays.
+    // The run may have died before it created its lock. Otherwise it is not empty, and stays.
     let _ = fs::remove_dir(dir);
     Ok(None)
 }
 
-/// Ends the processes of dead dynos and removes their directories. What cannot be removed is
-/// named and stays.
+/// Kills the processes of dead runs and removes their directories. What cannot be removed is
+/// reported.
 pub(super) fn remove(root: &Path, found: Found, account: &Account) -> Cleaned {
     let mut cleaned = Cleaned {
         left: found.left,
@@ -102,15 +102,15 @@ fn remove_dead(
     Ok(())
 }
 
-/// Removes a run directory whose lock the caller holds, unless it notes directories on
-/// disks that are not there: then those notes stay.
+/// Removes a run directory whose lock the caller holds, except links to directories whose disk is
+/// not mounted.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
     let unseen = outside::remove_all(dir)?.unseen;
     remove_content(root, dir, &unseen)
 }
 
-/// The lock goes last and while nobody looks for dead dynos, or somebody would find a directory
-/// without one.
+/// The lock is removed last and while nobody searches for dead runs, so that nobody finds a
+/// directory without one.
 fn remove_content(root: &Path, dir: &Path, unseen: &[Unseen]) -> Result<(), LabError> {
     let lock = dir.join(LOCK);
     for entry in fs::read_dir(dir).map_err(LabError::at("read", dir))? {
@@ -119,7 +119,7 @@ fn remove_content(root: &Path, dir: &Path, unseen: &[Unseen]) -> Result<(), LabE
         if path == lock || unseen.iter().any(|unseen| unseen.link == path) {
             continue;
         }
-        let kind = entry.file_type().map_err(LabError::at("look at", &path))?;
+        let kind = entry.file_type().map_err(LabError::at("inspect", &path))?;
         match kind.is_dir() {
             true => tree::remove(&path)?,
             false => fs::remove_file(&path).map_err(LabError::at("remove", &path))?,

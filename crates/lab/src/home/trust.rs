@@ -1,5 +1,5 @@
-//! Who could exchange a directory for another one: its owner, and whoever may write to a
-//! directory above it.
+//! Checks who could replace a directory: its owner, and everybody who may write to a directory
+//! above it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,19 +9,18 @@ use crate::error::LabError;
 
 /// The group or others may write.
 pub(crate) const SHARED: u32 = 0o022;
-/// Nobody may rename or remove what is another user's.
+/// Nobody may rename or remove entries of another user.
 const STICKY: u32 = 0o1000;
 
-/// Makes sure that `path`, which is absolute and without symbolic links, and each directory
-/// above it belong to root or to this user, and that nobody else can rename or replace what is
-/// in them.
+/// Checks that `path`, which is absolute and without symbolic links, and each directory above it
+/// belong to root or this user, and that nobody else can rename or replace their entries.
 ///
 /// # Errors
-/// [`LabError::Exposed`] with the first directory, from `path` up, of which that is not so.
+/// [`LabError::Exposed`] with the first directory, from `path` up, that fails the check.
 pub(crate) fn check(path: &Path) -> Result<(), LabError> {
     let own = rustix::process::geteuid().as_raw();
     for dir in path.ancestors() {
-        let meta = fs::symlink_metadata(dir).map_err(LabError::at("look at", dir))?;
+        let meta = fs::symlink_metadata(dir).map_err(LabError::at("inspect", dir))?;
         let exposed = |why: String, remedy: String| LabError::Exposed {
             path: path.to_owned(),
             dir: dir.to_owned(),
@@ -30,20 +29,20 @@ pub(crate) fn check(path: &Path) -> Result<(), LabError> {
         };
         if meta.uid() != 0 && meta.uid() != own {
             let why = format!(
-                "belongs to user {}, who could replace what is in it",
+                "belongs to user {}, who could replace its contents",
                 meta.uid()
             );
             let shown = dir.display();
             let remedy = format!(
-                "give it to root (chown root {shown}), or choose a directory below one of your own"
+                "make root its owner (chown root {shown}), or choose a directory below one of your own"
             );
             return Err(exposed(why, remedy));
         }
         if meta.mode() & SHARED != 0 && meta.mode() & STICKY == 0 {
-            let why = "can be changed by other users, who could replace what is in it".to_owned();
+            let why = "can be changed by other users, who could replace its contents".to_owned();
             let shown = dir.display();
             let remedy = format!(
-                "take away their right to write (chmod go-w {shown}), or set its sticky bit \
+                "remove their write permission (chmod go-w {shown}), or set its sticky bit \
                  (chmod +t {shown})"
             );
             return Err(exposed(why, remedy));
@@ -52,10 +51,10 @@ pub(crate) fn check(path: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Makes sure that something belongs to this user.
+/// Checks that something belongs to this user.
 ///
 /// # Errors
-/// Whose it is, for a sentence that begins with its path.
+/// Its owner, for a sentence that begins with its path.
 pub(crate) fn check_owner(uid: u32) -> Result<(), String> {
     let own = rustix::process::geteuid().as_raw();
     match uid == own {

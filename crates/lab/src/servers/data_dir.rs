@@ -124,10 +124,10 @@ fn make(path: &Path, mode: u32) -> Result<(), LabError> {
     DirBuilder::new()
         .mode(mode)
         .create(path)
-        .map_err(LabError::at("make", path))?;
+        .map_err(LabError::at("create", path))?;
     // The mode above is subject to the umask.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
-    fs::set_permissions(path, permissions).map_err(LabError::at("open up", path))
+    fs::set_permissions(path, permissions).map_err(LabError::at("change the permissions of", path))
 }
 
 impl Drop for DataDir {

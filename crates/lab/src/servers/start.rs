@@ -83,7 +83,7 @@ pub(super) struct Started {
 /// not answer, in its own words; the user's wish to stop; the operating system's.
 pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Node, LabError> {
     installed.engine.check_settings(wanted.config)?;
-    fs::create_dir_all(wanted.keep).map_err(LabError::at("make", wanted.keep))?;
+    fs::create_dir_all(wanted.keep).map_err(LabError::at("create", wanted.keep))?;
     wanted.data.hand_over()?;
     let recipe = Recipe {
         number: wanted.number,
@@ -163,7 +163,7 @@ impl Recipe {
         let file = append(&path)?;
         let log_start = file
             .metadata()
-            .map_err(LabError::at("look at", &path))?
+            .map_err(LabError::at("inspect", &path))?
             .len();
         let invocation = engine.start(&self.installed, &paths);
         // Tells its processes from all others: see `survivors`.

@@ -83,7 +83,7 @@ pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Res
     let whole = home.new_path("template");
     // Closed to the servers' account, whose the data is.
     let made = DirBuilder::new().mode(0o700).create(&whole);
-    made.map_err(LabError::at("make", &whole))?;
+    made.map_err(LabError::at("create", &whole))?;
     let (from, to) = (built.data.data(), whole.join("data"));
     fs::rename(&from, &to).map_err(LabError::at("move", &from))?;
     // Not a link that the account left in its place. A server that loads data need not wait for

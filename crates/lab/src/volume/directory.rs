@@ -47,7 +47,7 @@ pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabE
             "run as a user who may, or name another one",
         ),
     })?;
-    let meta = fs::metadata(&path).map_err(LabError::at("look at", &path))?;
+    let meta = fs::metadata(&path).map_err(LabError::at("inspect", &path))?;
     if !meta.is_dir() {
         return Err(unfit(
             "is no directory".to_owned(),

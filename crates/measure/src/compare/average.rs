@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Comparison, Measured, NoComparison, Question, compare};
-use crate::interval::Estimate;
+use crate::interval::{Estimate, mean};
 
 /// Compares two sides by their geometric means over several points. Points of the same
 /// repeat ran in the same block and share its noise, so they are averaged within each
@@ -33,10 +33,7 @@ fn over_points<'a>(points: impl Iterator<Item = &'a [Measured]>) -> Vec<Measured
     let whole = logs.into_iter().filter(|(_, logs)| logs.len() == count);
     let measured = whole.map(|(repeat, logs)| Measured {
         repeat,
-        value: Estimate {
-            value: (logs.iter().sum::<f64>() / logs.len() as f64).exp(),
-            half_width: None,
-        },
+        value: Estimate::exact(mean(&logs).exp()),
     });
     measured.collect()
 }

@@ -23,12 +23,12 @@ pub struct About {
     /// The source of the advice.
     pub source: &'static str,
     /// The remedy; words in capitals in it are placeholders.
-    pub mend: Mend,
+    pub remedy: Remedy,
 }
 
 /// The remedy of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mend {
+pub enum Remedy {
     /// There is none, or none is needed.
     Nothing,
     /// A command, or advice.
@@ -52,18 +52,18 @@ pub enum Seen {
     /// Why it could not be done.
     Unseen(String),
     /// A problem was found.
-    Found(Found),
+    Found(Problem),
 }
 
 /// A check that did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct Problem {
     level: Level,
     what: String,
     /// Values of placeholders.
     fill: Vec<(&'static str, String)>,
     /// A remedy that replaces that of the check.
-    mend: Option<String>,
+    remedy: Option<String>,
 }
 
 impl Seen {
@@ -82,11 +82,11 @@ impl Seen {
     /// A problem was found.
     #[must_use]
     pub fn found(level: Level, what: impl Into<String>) -> Self {
-        Self::Found(Found {
+        Self::Found(Problem {
             level,
             what: what.into(),
             fill: Vec::new(),
-            mend: None,
+            remedy: None,
         })
     }
 
@@ -119,9 +119,9 @@ impl Seen {
 
     /// Replaces the remedy of the check.
     #[must_use]
-    pub fn mended_by(mut self, mend: impl Into<String>) -> Self {
+    pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         if let Self::Found(found) = &mut self {
-            found.mend = Some(mend.into());
+            found.remedy = Some(remedy.into());
         }
         self
     }
@@ -137,23 +137,23 @@ impl Seen {
     }
 }
 
-/// Runs checks on facts. `mend` writes remedies for their subject.
+/// Runs checks on facts. `remedy` writes remedies for their subject.
 #[must_use]
 pub fn run<'a, F: 'a>(
     checks: impl IntoIterator<Item = &'a Check<F>>,
     facts: &F,
     of: &str,
-    mend: impl Fn(Mend) -> Option<String>,
+    remedy: impl Fn(Remedy) -> Option<String>,
 ) -> Vec<Finding> {
     let findings = checks.into_iter().map(|check| {
         let about = &check.about;
-        let (level, seen, mend) = match (check.judge)(facts) {
+        let (level, seen, remedy) = match (check.judge)(facts) {
             Seen::Passed(seen) => (Level::Passed, seen, None),
             Seen::Unseen(seen) => (Level::Unseen, seen, None),
             Seen::Found(found) => {
-                let mend = found.mend.or_else(|| mend(about.mend));
-                let mend = mend.map(|mend| filled(mend, &found.fill));
-                (found.level, found.what, mend)
+                let remedy = found.remedy.or_else(|| remedy(about.remedy));
+                let remedy = remedy.map(|remedy| filled(remedy, &found.fill));
+                (found.level, found.what, remedy)
             }
         };
         Finding {
@@ -163,7 +163,7 @@ pub fn run<'a, F: 'a>(
             seen,
             why: about.why.to_owned(),
             source: about.source.to_owned(),
-            mend,
+            remedy,
         }
     });
     findings.collect()
@@ -183,23 +183,23 @@ pub fn unseen<'a, F: 'a>(
         seen: why.to_owned(),
         why: check.about.why.to_owned(),
         source: check.about.source.to_owned(),
-        mend: None,
+        remedy: None,
     });
     findings.collect()
 }
 
-fn filled(mend: String, fill: &[(&'static str, String)]) -> String {
+fn filled(remedy: String, fill: &[(&'static str, String)]) -> String {
     let fill = fill.iter();
-    fill.fold(mend, |mend, (word, value)| mend.replace(word, value))
+    fill.fold(remedy, |remedy, (word, value)| remedy.replace(word, value))
 }
 
 /// The remedy on a host.
 #[must_use]
-pub fn on_host(mend: Mend) -> Option<String> {
-    match mend {
-        Mend::Nothing => None,
-        Mend::Words(words) => Some(words.to_owned()),
-        Mend::Setting { name, value, .. } => Some(format!("{name} = {value}")),
+pub fn on_host(remedy: Remedy) -> Option<String> {
+    match remedy {
+        Remedy::Nothing => None,
+        Remedy::Words(words) => Some(words.to_owned()),
+        Remedy::Setting { name, value, .. } => Some(format!("{name} = {value}")),
     }
 }
 
@@ -215,14 +215,14 @@ mod tests {
                 worst: Level::Careful,
                 why: "Because.",
                 source: "nobody",
-                mend: Mend::Words("echo none > /sys/block/DISK/queue/scheduler"),
+                remedy: Remedy::Words("echo none > /sys/block/DISK/queue/scheduler"),
             },
             judge: |disk: &String| Seen::careful(format!("{disk}: cfq")).with("DISK", disk),
         };
         let found = run(&[check], &"sda".to_owned(), "host", on_host);
         assert_eq!(found[0].seen, "sda: cfq");
-        let mend = found[0].mend.as_deref();
-        assert_eq!(mend, Some("echo none > /sys/block/sda/queue/scheduler"));
+        let remedy = found[0].remedy.as_deref();
+        assert_eq!(remedy, Some("echo none > /sys/block/sda/queue/scheduler"));
     }
 
     #[test]
@@ -232,10 +232,10 @@ mod tests {
             worst: Level::Note,
             why: "Because.",
             source: "nobody",
-            mend: Mend::Words("do this"),
+            remedy: Remedy::Words("do this"),
         };
-        let judge = |_: &()| Seen::note("x").mended_by("do that");
+        let judge = |_: &()| Seen::note("x").with_remedy("do that");
         let found = run(&[Check { about, judge }], &(), "host", on_host);
-        assert_eq!(found[0].mend.as_deref(), Some("do that"));
+        assert_eq!(found[0].remedy.as_deref(), Some("do that"));
     }
 }

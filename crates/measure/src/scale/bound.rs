@@ -5,7 +5,7 @@
 //! than chance allows (Bates and Watts, *Nonlinear Regression Analysis and Its Applications*,
 //! 1988, chapter 6).
 
-use super::Point;
+use super::Observation;
 use super::laws::universal_law;
 use crate::interval::student_t;
 
@@ -23,7 +23,12 @@ pub(super) enum Cost {
 
 /// The upper end of the interval of a cost whose best value is 0; `squares` are those of the
 /// best fit. `None` where even the whole work cannot be ruled out.
-pub(super) fn highest(points: &[Point], cost: Cost, squares: f64, degrees: f64) -> Option<f64> {
+pub(super) fn highest(
+    points: &[Observation],
+    cost: Cost,
+    squares: f64,
+    degrees: f64,
+) -> Option<f64> {
     let allowed = squares * (1.0 + student_t(degrees).powi(2) / degrees);
     let rules_out = |value: f64| profile(points, cost, value) > allowed;
     if !rules_out(1.0) {
@@ -41,7 +46,7 @@ pub(super) fn highest(points: &[Point], cost: Cost, squares: f64, degrees: f64) 
 }
 
 /// The least squares with one cost fixed, the other from 0 to 1 and λ free.
-fn profile(points: &[Point], cost: Cost, fixed: f64) -> f64 {
+fn profile(points: &[Observation], cost: Cost, fixed: f64) -> f64 {
     let squares = |other: f64| match cost {
         Cost::Contention => with_best_rate(points, fixed, other),
         Cost::Coherency => with_best_rate(points, other, fixed),
@@ -60,7 +65,7 @@ fn profile(points: &[Point], cost: Cost, fixed: f64) -> f64 {
 }
 
 /// The squares with these costs and the λ that suits them best: the law is linear in it.
-fn with_best_rate(points: &[Point], contention: f64, coherency: f64) -> f64 {
+fn with_best_rate(points: &[Observation], contention: f64, coherency: f64) -> f64 {
     let shape = |size: f64| universal_law(size, &[1.0, contention, coherency]).0;
     let (mut of_both, mut of_shape) = (0.0, 0.0);
     for point in points {
@@ -69,6 +74,6 @@ fn with_best_rate(points: &[Point], contention: f64, coherency: f64) -> f64 {
         of_shape += shape * shape;
     }
     let alone = of_both / of_shape;
-    let off = |point: &Point| (point.per_s - alone * shape(point.size)).powi(2);
+    let off = |point: &Observation| (point.per_s - alone * shape(point.size)).powi(2);
     points.iter().map(off).sum()
 }

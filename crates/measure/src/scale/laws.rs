@@ -113,10 +113,7 @@ fn sign(fit: &Fit<2>, times: f64) -> Sign {
 }
 
 /// A cost that is known to be none.
-const NONE: Estimate = Estimate {
-    value: 0.0,
-    half_width: None,
-};
+const NONE: Estimate = Estimate::exact(0.0);
 
 impl Universal {
     /// How many unknowns were fitted.

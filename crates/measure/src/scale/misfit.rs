@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
 
-use super::{NoLaw, Point};
+use super::{NoLaw, Observation};
 
 /// Chance of refusing a law that is true.
 pub(crate) const CHANCE: f64 = 0.01;
@@ -54,7 +54,7 @@ struct Level {
 /// # Errors
 /// When it misses some size by more than [`MATTERS`] and by more than chance.
 pub(super) fn test(
-    points: &[Point],
+    points: &[Observation],
     law: impl Fn(f64) -> f64,
     parameters: usize,
 ) -> Result<Misfit, NoLaw> {
@@ -80,7 +80,7 @@ pub(super) fn test(
     }
 }
 
-fn levels(points: &[Point]) -> Vec<Level> {
+fn levels(points: &[Observation]) -> Vec<Level> {
     let mut sizes: Vec<f64> = points.iter().map(|point| point.size).collect();
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
@@ -102,7 +102,7 @@ fn levels(points: &[Point]) -> Vec<Level> {
 }
 
 fn by_repeats(
-    points: &[Point],
+    points: &[Observation],
     levels: &[Level],
     law: &impl Fn(f64) -> f64,
     parameters: usize,
@@ -125,8 +125,12 @@ fn by_repeats(
     Some(Misfit::Repeats { p })
 }
 
-fn by_intervals(points: &[Point], law: &impl Fn(f64) -> f64, parameters: usize) -> Option<Misfit> {
-    let square = |point: &Point| {
+fn by_intervals(
+    points: &[Observation],
+    law: &impl Fn(f64) -> f64,
+    parameters: usize,
+) -> Option<Misfit> {
+    let square = |point: &Observation| {
         let error = point.half_width? / HALF_WIDTH;
         Some(((point.per_s - law(point.size)) / error).powi(2)).filter(|square| square.is_finite())
     };

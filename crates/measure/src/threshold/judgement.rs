@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::paired::{Paired, paired};
 use super::{Limit, Threshold};
-use crate::found::Found;
+use crate::point_estimate::PointEstimate;
 use crate::quantile::Range;
 use crate::result::RunResult;
 use crate::setup::Setup;
@@ -49,13 +49,13 @@ pub struct Judgement {
     pub judged: Judged,
     /// Why it could come out otherwise the next time.
     #[serde(default)]
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<Caveat>,
 }
 
 /// Why little may be built on a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Doubt {
+pub enum Caveat {
     /// The limit lies within the number's interval; where the limit has an interval too, no
     /// further away than both are wide together; where both were measured in pairs, the
     /// interval of their ratio holds 1.
@@ -66,7 +66,7 @@ pub enum Doubt {
     FewSlowerInBaseline,
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for Caveat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WithinInterval => "within its interval",
@@ -224,7 +224,7 @@ fn judge_at(
     baseline: Baseline<'_>,
 ) -> Judgement {
     let here = at(trials, point);
-    let found = Found::of(&here, &threshold.column);
+    let found = PointEstimate::of(&here, &threshold.column);
     let against = match threshold.limit {
         Limit::Number(limit) => Ok(Against {
             limit,
@@ -260,7 +260,7 @@ fn judge_at(
                 None => threshold.compare.holds(value, against.limit),
             };
             let judged = match holds {
-                _ if doubts.contains(&Doubt::WithinInterval) => Judged::Undecided,
+                _ if doubts.contains(&Caveat::WithinInterval) => Judged::Undecided,
                 true => Judged::Kept,
                 false => Judged::Missed,
             };
@@ -286,7 +286,7 @@ fn judge_at(
 
 /// So many times what the baseline has, or why that is nothing to compare with.
 fn against(base: &[&TrialSummary], column: &str, factor: f64) -> Result<Against, String> {
-    let found = Found::of(base, column);
+    let found = PointEstimate::of(base, column);
     let mean = found.mean.ok_or("not measured in the baseline")?;
     Ok(Against {
         limit: mean.value * factor,
@@ -297,15 +297,15 @@ fn against(base: &[&TrialSummary], column: &str, factor: f64) -> Result<Against,
 }
 
 /// Why another run could give another verdict.
-fn doubts(found: &Found, value: f64, against: &Against) -> Vec<Doubt> {
+fn doubts(found: &PointEstimate, value: f64, against: &Against) -> Vec<Caveat> {
     let is_within = match against.paired {
         Some(paired) => paired.is_on_both_sides(),
         None => (value - against.limit).abs() < reach(found, against),
     };
     let doubts = [
-        (Doubt::WithinInterval, is_within),
-        (Doubt::FewSlower, found.few_slower),
-        (Doubt::FewSlowerInBaseline, against.few_slower),
+        (Caveat::WithinInterval, is_within),
+        (Caveat::FewSlower, found.few_slower),
+        (Caveat::FewSlowerInBaseline, against.few_slower),
     ];
     let there = doubts.into_iter().filter(|(_, is_there)| *is_there);
     there.map(|(doubt, _)| doubt).collect()
@@ -313,7 +313,7 @@ fn doubts(found: &Found, value: f64, against: &Against) -> Vec<Doubt> {
 
 /// How far from each other a number and its limit may be by chance. Half widths of
 /// independent numbers add up like standard errors: by their squares.
-fn reach(found: &Found, against: &Against) -> f64 {
+fn reach(found: &PointEstimate, against: &Against) -> f64 {
     let reaches = [found.reach(against.limit), against.half_width];
     let squares = reaches.into_iter().flatten().map(|reach| reach * reach);
     squares.sum::<f64>().sqrt()

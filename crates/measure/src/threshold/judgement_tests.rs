@@ -157,7 +157,7 @@ fn a_baseline_of_other_work_is_refused() {
 fn a_limit_within_the_interval_is_undecided() {
     let found = |threshold: &str, trials: &[TrialSummary]| {
         let judgement = only(threshold, trials, Baseline::None);
-        let is_close = judgement.doubts == [Doubt::WithinInterval];
+        let is_close = judgement.doubts == [Caveat::WithinInterval];
         assert_eq!(is_close, judgement.is_undecided(), "{judgement:?}");
         (judgement.judged, judgement.half_width)
     };
@@ -282,7 +282,7 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
     // The range reaches further up than down.
     assert_eq!(
         found("response_ms.p99 < 23", 1000),
-        (Judged::Undecided, vec![Doubt::WithinInterval])
+        (Judged::Undecided, vec![Caveat::WithinInterval])
     );
     assert_eq!(
         found("response_ms.p99 < 18", 1000),
@@ -290,7 +290,7 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
     );
     assert_eq!(
         found("response_ms.p99 < 30", 999),
-        (Judged::Kept, vec![Doubt::FewSlower])
+        (Judged::Kept, vec![Caveat::FewSlower])
     );
     let base = result(vec![p99(900)]);
     let relative = only(
@@ -298,7 +298,7 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
         &[p99(1000)],
         Baseline::Result(&base),
     );
-    assert_eq!(relative.doubts, [Doubt::FewSlowerInBaseline]);
+    assert_eq!(relative.doubts, [Caveat::FewSlowerInBaseline]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The curves of searches for the highest rate under a limit.
 
-use measure::find_max::{AtRate, FoundMax, StepJudged};
+use measure::find_max::{AtRate, FoundMax, StepVerdict};
 use measure::result::RunResult;
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ fn points(all: impl IntoIterator<Item = AtRate>) -> Points {
 fn overloaded(search: &FoundMax) -> Points {
     let mut points = Points::default();
     for step in &search.steps {
-        if step.judged == StepJudged::Overloaded {
+        if step.judged == StepVerdict::Overloaded {
             points.push(step.rate_per_s, step.achieved_per_s, step.value_ms);
         }
     }

@@ -7,7 +7,7 @@
 
 mod show;
 
-use measure::change::{Change, in_history};
+use measure::change_point::{ChangePoint, in_history};
 use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::summary::{TrialSummary, counted};
@@ -56,9 +56,9 @@ struct Course {
     /// Oldest first.
     entries: Vec<Entry>,
     /// Where throughput changed its level; `at` is the place among the entries, from 0.
-    changes: Vec<Change>,
+    changes: Vec<ChangePoint>,
     /// The same of the mean response time; of none where an entry has no such time.
-    response_changes: Vec<Change>,
+    response_changes: Vec<ChangePoint>,
 }
 
 /// One point of one result.

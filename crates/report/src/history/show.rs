@@ -1,6 +1,6 @@
 //! A study over time, as it is shown.
 
-use measure::change::Change;
+use measure::change_point::ChangePoint;
 
 use super::{Course, FEWEST, History};
 use crate::cell::RANGES;
@@ -49,7 +49,7 @@ fn lead(history: &History) -> String {
     }
 }
 
-fn sentence(course: &Course, number: &str, change: &Change, unit: &str) -> Option<String> {
+fn sentence(course: &Course, number: &str, change: &ChangePoint, unit: &str) -> Option<String> {
     let entry = course.entries.get(change.at)?;
     let at = match course.point.as_str() {
         "" => String::new(),
@@ -64,7 +64,7 @@ fn sentence(course: &Course, number: &str, change: &Change, unit: &str) -> Optio
 }
 
 /// `fell by 4.1 %, from 812 to 779`, without a unit.
-fn in_words(change: &Change) -> String {
+fn in_words(change: &ChangePoint) -> String {
     let way = if change.share() > 0.0 { "rose" } else { "fell" };
     format!(
         "{way} by {}, from {} to {}",
@@ -117,7 +117,7 @@ fn level(course: &Course, place: usize) -> String {
 }
 
 /// The share by which a level that begins at this place differs from the one before.
-fn began(changes: &[Change], place: usize) -> Option<f64> {
+fn began(changes: &[ChangePoint], place: usize) -> Option<f64> {
     let change = changes.iter().find(|change| change.at == place)?;
     Some(change.share())
 }

@@ -11,12 +11,12 @@ use crate::list::distinct;
 pub(crate) struct Board {
     pub(crate) category: String,
     pub(crate) instances: u32,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<Standing>,
 }
 
 /// A place on a board.
 #[derive(Debug, Serialize)]
-pub(crate) struct Place {
+pub(crate) struct Standing {
     /// From 1; those that cannot be told apart share it.
     pub(crate) rank: usize,
     pub(crate) tied: bool,
@@ -70,17 +70,17 @@ fn told_apart(one: &Entry, other: &Entry, questions: usize) -> bool {
 
 /// A rank is shared with the first of it, so that no chain of small differences ties
 /// the first with the last.
-fn places(mut entries: Vec<Entry>) -> Vec<Place> {
+fn places(mut entries: Vec<Entry>) -> Vec<Standing> {
     let tps = |entry: &Entry| entry.tps.value().unwrap_or(f64::MIN);
     entries.sort_by(|a, b| tps(b).total_cmp(&tps(a)));
     let questions = entries.len().saturating_sub(1);
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<Standing> = Vec::new();
     for (place, entry) in entries.into_iter().enumerate() {
         let last = places.last().map(|known| known.rank);
         let first = places.iter().find(|known| Some(known.rank) == last);
         let shared = first.filter(|first| !told_apart(&first.entry, &entry, questions));
         let rank = shared.map_or(place + 1, |first| first.rank);
-        places.push(Place {
+        places.push(Standing {
             rank,
             tied: false,
             entry,

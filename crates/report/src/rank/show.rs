@@ -1,7 +1,7 @@
 //! The boards as they are shown.
 
 use super::Ranking;
-use super::board::{Board, Place};
+use super::board::{Board, Standing};
 use crate::cell::RANGES;
 use crate::csv::Csv;
 use crate::grid::{Grid, heads};
@@ -109,7 +109,7 @@ fn grid(board: &Board) -> Grid {
 }
 
 /// `2=` where it is shared.
-fn shown_rank(place: &Place) -> String {
+fn shown_rank(place: &Standing) -> String {
     let shared = if place.tied { "=" } else { "" };
     format!("{}{shared}", place.rank)
 }
@@ -117,7 +117,7 @@ fn shown_rank(place: &Place) -> String {
 /// What single trials cannot say.
 fn repeats(boards: &[Board]) -> Vec<String> {
     let places = || boards.iter().flat_map(|board| &board.places);
-    let named = |holds: fn(&Place) -> bool| {
+    let named = |holds: fn(&Standing) -> bool| {
         let names = places().filter(|place| holds(place));
         let names: Vec<&str> = names
             .map(|place| place.entry.description.as_str())
@@ -163,7 +163,7 @@ pub(super) fn csv(ranking: &Ranking) -> String {
     csv.text
 }
 
-fn line(csv: &mut Csv, place: &Place) {
+fn line(csv: &mut Csv, place: &Standing) {
     let entry = &place.entry;
     csv.text(&entry.category);
     csv.number(Some(f64::from(entry.instances)));

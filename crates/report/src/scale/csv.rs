@@ -74,7 +74,7 @@ impl Lines<'_> {
         self.number("usl", "alone_per_s", law.alone_per_s);
         self.number("usl", "contention", law.contention);
         self.number("usl", "coherency", law.coherency);
-        self.number("usl", "r_squared", exact(law.r_squared));
+        self.number("usl", "r_squared", Estimate::exact(law.r_squared));
         if let Some(peak) = law.peak {
             self.number("usl", "peak_at", peak.size);
             self.number("usl", "peak_per_s", peak.per_s);
@@ -83,7 +83,7 @@ impl Lines<'_> {
             if let Some(serial) = serial {
                 self.number(name, "alone_per_s", serial.alone_per_s);
                 self.number(name, "serial", serial.share);
-                self.number(name, "r_squared", exact(serial.r_squared));
+                self.number(name, "r_squared", Estimate::exact(serial.r_squared));
             }
         }
         for rung in &self.ladder.rungs {
@@ -94,15 +94,8 @@ impl Lines<'_> {
                 ("gustafson", law.gustafson_per_s(size)),
             ];
             for (name, per_s) in fitted {
-                self.line(name, "tps", Some(size), per_s.map(exact), "");
+                self.line(name, "tps", Some(size), per_s.map(Estimate::exact), "");
             }
         }
-    }
-}
-
-fn exact(value: f64) -> Estimate {
-    Estimate {
-        value,
-        half_width: None,
     }
 }

@@ -9,7 +9,7 @@ mod csv;
 mod show;
 
 use measure::result::RunResult;
-use measure::scale::{NoLaw, Point, Scaling, scaling};
+use measure::scale::{NoLaw, Observation, Scaling, scaling};
 use measure::setup::CLOSED_LOOP;
 use measure::summary::{TrialSummary, counted};
 
@@ -82,7 +82,7 @@ impl Ladder {
         let counted = counted(trials);
         let points = counted.iter().filter_map(|trial| {
             let per_s = trial.transactions.per_s?;
-            Some(Point {
+            Some(Observation {
                 size: size(trial)?,
                 per_s: per_s.value,
                 half_width: per_s.half_width,

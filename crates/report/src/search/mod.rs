@@ -4,7 +4,7 @@ mod csv;
 mod words;
 
 use measure::column;
-use measure::find_max::{AtRate, Doubt, FoundMax, SearchEnd, Step};
+use measure::find_max::{AtRate, Doubt, FoundMax, SearchEnd, SearchStep};
 use measure::quantile::FEWEST_SLOWER;
 use measure::result::RunResult;
 use measure::steady::MIN_SECONDS;
@@ -164,7 +164,7 @@ fn doubts(search: &FoundMax) -> String {
     all.into_iter().flatten().collect()
 }
 
-fn row(step: &Step) -> Vec<String> {
+fn row(step: &SearchStep) -> Vec<String> {
     let longer = if step.long { ", in a longer trial" } else { "" };
     let doubts: String = step
         .doubts

@@ -184,7 +184,7 @@ fn share(held: &AtRate, search: &FoundMax, result: &RunResult) -> String {
     let share = search
         .capacity_per_s
         .map(|capacity| (capacity, held.rate_per_s / capacity));
-    let of = |step: &measure::find_max::Step| {
+    let of = |step: &measure::find_max::SearchStep| {
         let mut trials = result.trials.iter();
         trials.find(|trial| trial.number == step.trial)
     };

@@ -9,7 +9,7 @@ mod show;
 
 use measure::interval::Estimate;
 use measure::result::{Design, RunResult};
-use measure::scale::{NoLaw, Point, Scaling, scaling};
+use measure::scale::{NoLaw, Observation, Scaling, scaling};
 use measure::size::{Capacity, Need, NoPlan, efficiency, plan};
 use serde::Serialize;
 
@@ -108,10 +108,7 @@ impl Sizing {
             Some(_) => None,
             None => Some(law(&choices)?),
         };
-        let given = Estimate {
-            value: question.efficiency.unwrap_or(1.0),
-            half_width: None,
-        };
+        let given = Estimate::exact(question.efficiency.unwrap_or(1.0));
         let need = Need {
             per_s: question.need_per_s,
             efficiency: match &law {
@@ -164,7 +161,7 @@ fn law(rows: &[Row]) -> Result<Scaling, SizeError> {
     }
     let points = rows.iter().flat_map(|row| {
         let size = f64::from(row.choice.instances);
-        row.each_per_s().map(move |per_s| Point {
+        row.each_per_s().map(move |per_s| Observation {
             size,
             per_s: per_s.value,
             half_width: per_s.half_width,

@@ -7,7 +7,7 @@ use measure::result::{Design, Disk, Place, RunResult, Table};
 use measure::series::SeriesPoint;
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
-use measure::verdict::{Bound, Verdict};
+use measure::verdict::{Bottleneck, Verdict};
 
 use super::{study, wander};
 
@@ -167,7 +167,7 @@ fn trial(
     let idle = trial.metrics["cpu.idle"].mean;
     trial.verdict = Some(match idle < 10.0 {
         true => Verdict {
-            bound: Bound::Cpu,
+            bound: Bottleneck::Cpu,
             evidence: format!(
                 "CPUs {:.0} % busy, {:.0} % of it the servers'",
                 100.0 - idle,
@@ -175,7 +175,7 @@ fn trial(
             ),
         },
         false => Verdict {
-            bound: Bound::Nothing,
+            bound: Bottleneck::Nothing,
             evidence: format!(
                 "CPUs {:.0} % busy, disks 34 % busy, log writes wait for 3 %",
                 100.0 - idle

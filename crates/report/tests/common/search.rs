@@ -1,19 +1,19 @@
 //! A study with searches for the highest rate, made without a server.
 
-use measure::find_max::{FoundMax, SearchEnd, Step, StepJudged};
+use measure::find_max::{FoundMax, SearchEnd, SearchStep, StepVerdict};
 
 use super::made::{Made, made};
 use super::scale_up::Left;
 
 /// Rates, 99th percentiles, and what was judged; the last step is a longer one.
-pub(crate) const STEPS: [(f64, f64, StepJudged); 7] = [
-    (700.0, 12.0, StepJudged::Held),
-    (840.0, 900.0, StepJudged::Overloaded),
-    (350.0, 8.0, StepJudged::Held),
-    (766.8, 16.5, StepJudged::Held),
-    (802.6, 30.0, StepJudged::TooSlow),
-    (175.0, 7.5, StepJudged::Held),
-    (766.8, 18.5, StepJudged::Held),
+pub(crate) const STEPS: [(f64, f64, StepVerdict); 7] = [
+    (700.0, 12.0, StepVerdict::Held),
+    (840.0, 900.0, StepVerdict::Overloaded),
+    (350.0, 8.0, StepVerdict::Held),
+    (766.8, 16.5, StepVerdict::Held),
+    (802.6, 30.0, StepVerdict::TooSlow),
+    (175.0, 7.5, StepVerdict::Held),
+    (766.8, 18.5, StepVerdict::Held),
 ];
 
 /// The trials of one search after the other, each for a value of `data.rows`.
@@ -53,10 +53,10 @@ pub(crate) fn searched(ends: &[(&str, SearchEnd)]) -> Left {
     }
 }
 
-fn steps(first: u32) -> Vec<Step> {
+fn steps(first: u32) -> Vec<SearchStep> {
     let steps = (first..).zip(STEPS);
     steps
-        .map(|(trial, (rate_per_s, value_ms, judged))| Step {
+        .map(|(trial, (rate_per_s, value_ms, judged))| SearchStep {
             trial,
             rate_per_s,
             achieved_per_s: Some(rate_per_s),

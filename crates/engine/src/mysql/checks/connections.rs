@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use crate::checks::Demand;
 use crate::checks::Facts;
@@ -19,7 +19,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "Each virtual user has a connection, and those beyond the limit are refused.",
             source: "MySQL manual, max_connections",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "max_connections",
                 value: "NEEDED",
                 live: true,
@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "Each virtual user prepares each statement for each table, and all of them together are limited to 16,382 by default.",
             source: "MySQL manual, max_prepared_stmt_count",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "max_prepared_stmt_count",
                 value: "NEEDED",
                 live: true,
@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "Each connection opens each of its tables for itself, and beyond the cache they are closed and opened again in the middle of a transaction.",
             source: "MySQL manual, How MySQL Opens and Closes Tables (table_open_cache)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "table_open_cache",
                 value: "NEEDED",
                 live: true,
@@ -61,7 +61,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "A connection is a file and a table is a file, and a server that may have no more of them fails or closes others.",
             source: "MySQL manual, open_files_limit",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "open_files_limit",
                 value: "NEEDED",
                 live: false,

@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use crate::checks::Facts;
 
@@ -13,7 +13,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "Only with 1 does a commit wait for the disk: with 2 a crash of the host loses a second of commits, with 0 a crash of the server does, and what is measured is a promise that nobody keeps.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_flush_log_at_trx_commit",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_flush_log_at_trx_commit",
                 value: "1",
                 live: true,
@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "A binary log that is not flushed with each commit lacks the last ones after a crash, and a replica lacks them, too.",
             source: "MySQL manual, sync_binlog",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "sync_binlog",
                 value: "1",
                 live: true,
@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "Unless it goes past the page cache, pages lie in memory twice, and reads that look like the disk's come from there.",
             source: "VMware vSAN paper, best practices (O_DIRECT); MySQL manual, innodb_flush_method",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_flush_method",
                 value: "O_DIRECT",
                 live: false,
@@ -55,7 +55,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "Without it half the writes are saved, and a page that was half written in a crash is lost.",
             source: "StorageReview article (what the engine does to the disk); MySQL manual, innodb_doublewrite",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_doublewrite",
                 value: "ON",
                 live: false,

@@ -125,17 +125,20 @@ mod tests {
         };
         let finding = find(&server);
         assert_eq!(finding.level, Level::Spoils);
-        let mend = finding.mend.as_deref();
-        assert_eq!(mend, Some("SET GLOBAL innodb_flush_log_at_trx_commit = 1;"));
+        let remedy = finding.remedy.as_deref();
+        assert_eq!(
+            remedy,
+            Some("SET GLOBAL innodb_flush_log_at_trx_commit = 1;")
+        );
         server.planned = true;
-        let mend = find(&server).mend;
+        let remedy = find(&server).remedy;
         let words = "server.config.innodb_flush_log_at_trx_commit = 1 in the study";
-        assert_eq!(mend.as_deref(), Some(words));
+        assert_eq!(remedy.as_deref(), Some(words));
         server
             .varied
             .insert("innodb_flush_log_at_trx_commit".into());
         let meant = find(&server);
-        assert_eq!((meant.level, meant.mend), (Level::Note, None));
+        assert_eq!((meant.level, meant.remedy), (Level::Note, None));
     }
 
     #[test]

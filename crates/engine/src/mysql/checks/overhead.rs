@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use crate::checks::Facts;
 use crate::mysql::MYSQL;
@@ -14,7 +14,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "It counts and times what the server does, which takes CPU time: two servers compare only with the same of it.",
             source: "MySQL manual, performance_schema",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "performance_schema",
                 value: "OFF",
                 live: false,
@@ -28,7 +28,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "It answers what was asked before without the engine, and all other statements wait for its one lock.",
             source: "MariaDB manual, Query Cache",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "query_cache_type",
                 value: "OFF",
                 live: true,
@@ -42,7 +42,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "It writes to a file what takes too long, and with a small limit that is every statement.",
             source: "MySQL manual, slow_query_log",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "slow_query_log",
                 value: "OFF",
                 live: true,
@@ -56,7 +56,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "It writes every statement to a file, and all connections wait for it.",
             source: "MySQL manual, general_log",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "general_log",
                 value: "OFF",
                 live: true,

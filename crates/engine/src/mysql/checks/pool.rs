@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use crate::checks::Facts;
 use crate::mysql::MARIADB;
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "A dedicated host gives 70-80 % of its memory to the buffer pool: with more it swaps, and with the default of 128 MiB the disk is measured.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_buffer_pool_size",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_buffer_pool_size",
                 value: "NEEDED",
                 live: true,
@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "Whether the data fits into the buffer pool decides if memory or disk is measured, and how long the warm-up must be.",
             source: "StorageReview article (data larger than memory), AnandTech article (data in memory)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_buffer_pool_size",
                 value: "NEEDED",
                 live: true,
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "Each part of the buffer pool has its own locks; parts below 1 GiB are not worth it, and a large pool in one part is contended for.",
             source: "VMware vSAN paper, best practices (an instance for each GB); MySQL manual, innodb_buffer_pool_instances",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_buffer_pool_instances",
                 value: "NEEDED",
                 live: false,

@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use crate::checks::Facts;
 use crate::mysql::MYSQL;
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "A small log fills before the pages behind it are written, and then transactions wait for a checkpoint, which shows as dips in the throughput.",
             source: "VMware vSAN paper, best practices (2 x 512 MB); MySQL manual, innodb_redo_log_capacity",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "LOG_SIZE",
                 value: "1G",
                 live: false,
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "It says how fast the disk is: told too little, dirty pages pile up until writers wait, told too much, flushing crowds out the reads.",
             source: "MySQL manual, innodb_io_capacity",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_io_capacity",
                 value: "NEEDED",
                 live: true,
@@ -54,7 +54,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "Writing a page's neighbours with it spares a turning disk its seeks, and costs any other disk writes for nothing.",
             source: "VMware vSAN paper (0 on flash); MySQL manual, innodb_flush_neighbors",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_flush_neighbors",
                 value: "0",
                 live: true,
@@ -68,7 +68,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "A disk that works on many requests at once gets them from as many threads.",
             source: "VMware vSAN paper (16 for reads, 16 for writes); MySQL manual, innodb_read_io_threads",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_read_io_threads",
                 value: "16",
                 live: false,
@@ -82,7 +82,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "Without it dirty pages are written in waves, and throughput dips with each.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_adaptive_flushing",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_adaptive_flushing",
                 value: "ON",
                 live: true,
@@ -96,7 +96,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "Tables in one common file wait for each other, and what one leaves when it is dropped is not given back.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_file_per_table",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "innodb_file_per_table",
                 value: "ON",
                 live: true,

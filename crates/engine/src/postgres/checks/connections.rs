@@ -1,7 +1,7 @@
 //! Limits of the server against the load that is asked for, and what its sessions begin with.
 
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use super::{ms, valued};
 use crate::checks::Facts;
@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "Each virtual user has a connection, and those beyond the limit are refused; some of them are reserved.",
             source: "PostgreSQL manual, Connections and Authentication (max_connections, superuser_reserved_connections, reserved_connections)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "max_connections",
                 value: "NEEDED",
                 live: false,
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "Above read committed, transactions that touch the same rows fail and are repeated, and servers compare only with the same isolation.",
             source: "PostgreSQL manual, Transaction Isolation (default_transaction_isolation)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "default_transaction_isolation",
                 value: "read committed",
                 live: true,
@@ -60,7 +60,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "A statement or transaction that takes longer is canceled, so the slowest are missing from the response times and appear as errors.",
             source: "PostgreSQL manual, Client Connection Defaults (statement_timeout, lock_timeout)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "TIMEOUT",
                 value: "0",
                 live: true,

@@ -1,7 +1,7 @@
 //! What a commit promises, and whether the server keeps it.
 
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use super::{switched, valued};
 use crate::checks::Facts;
@@ -13,7 +13,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "With fsync off nothing waits for the disk, and a crash of the host can leave a database that cannot be repaired.",
             source: "PostgreSQL manual, Write Ahead Log (fsync)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "fsync",
                 value: "on",
                 live: true,
@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "With synchronous_commit off, transactions are reported as committed before their log is on the disk: a crash loses those of the last moments.",
             source: "PostgreSQL manual, Write Ahead Log (synchronous_commit)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "synchronous_commit",
                 value: "on",
                 live: true,
@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "Without full page images the log is much smaller, and a page that was half written in a crash cannot be repaired, unless the file system prevents torn pages.",
             source: "PostgreSQL manual, Write Ahead Log (full_page_writes)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "full_page_writes",
                 value: "on",
                 live: true,
@@ -55,7 +55,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "How the log is forced to the disk decides how long a commit takes; the default on Linux is fdatasync.",
             source: "PostgreSQL manual, Write Ahead Log (wal_sync_method), pg_test_fsync",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "wal_sync_method",
                 value: "fdatasync",
                 live: true,
@@ -74,7 +74,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "Each commit waits until standby servers have its log, so their disks and the network between are measured, too.",
             source: "PostgreSQL manual, Replication (synchronous_standby_names)",
-            mend: Mend::Nothing,
+            remedy: Remedy::Nothing,
         },
         judge: standbys,
     },
@@ -84,7 +84,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "Checksums of pages take CPU time and make the log larger; servers compare only with the same choice, and PostgreSQL 18 changed the default.",
             source: "PostgreSQL manual, Data Checksums",
-            mend: Mend::Nothing,
+            remedy: Remedy::Nothing,
         },
         judge: |server| switched(server, "data_checksums", false, Level::Note),
     },

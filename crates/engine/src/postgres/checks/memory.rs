@@ -2,7 +2,7 @@
 
 use measure::bytes::shown_bytes;
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use super::{bytes, size};
 use crate::checks::Facts;
@@ -28,7 +28,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "The manual starts with 25 % of a dedicated host's memory and sees little use in more than 40 %, since PostgreSQL also relies on the kernel's page cache; the default of 128 MiB is for any machine.",
             source: "PostgreSQL manual, Resource Consumption (shared_buffers)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: BUFFERS,
                 value: "NEEDED",
                 live: false,
@@ -42,7 +42,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "Data beyond the shared buffers comes from the kernel's page cache or from the disk: which of them decides what is measured, and how long the warm-up must be.",
             source: "PostgreSQL manual, Resource Consumption (shared_buffers)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: BUFFERS,
                 value: "NEEDED",
                 live: false,
@@ -56,7 +56,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "Each session is a process with page tables of its own: without huge pages, large shared buffers cost memory and CPU time for each of them.",
             source: "PostgreSQL manual, Managing Kernel Resources (Linux Huge Pages)",
-            mend: Mend::Words(
+            remedy: Remedy::Words(
                 "sysctl vm.nr_hugepages=PAGES; huge_pages = try is the default, restart the server",
             ),
         },
@@ -74,7 +74,7 @@ fn memory(server: &Facts) -> Seen {
         let seen = format!("{BUFFERS}: {}", shown_bytes(buffers));
         return match is_default {
             true => Seen::careful(seen)
-                .mended_by("set shared_buffers to 25 % of its host's memory and restart it"),
+                .with_remedy("set shared_buffers to 25 % of its host's memory and restart it"),
             false => Seen::unseen(format!("{seen}, of a memory that is not seen from here")),
         };
     };

@@ -181,7 +181,7 @@ mod tests {
         let mut server = with(&[("synchronous_commit", "off"), ("max_wal_size", "1GB")]);
         let remedy = |server: &Facts, id: &str| {
             let mut findings = judge(server).into_iter();
-            findings.find(|finding| finding.id == id).unwrap().mend
+            findings.find(|finding| finding.id == id).unwrap().remedy
         };
         assert_eq!(
             remedy(&server, "synchronous-commit").unwrap(),

@@ -1,7 +1,7 @@
 //! What the server does besides the work: logs, statistics, checks of its own code.
 
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use super::{ms, switched};
 use crate::checks::Facts;
@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "Each statement or its duration is written to the log, which takes longer than many a statement itself.",
             source: "PostgreSQL manual, Error Reporting and Logging (log_statement, log_min_duration_statement)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "SETTING",
                 value: "USUAL",
                 live: true,
@@ -30,7 +30,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "The plans of slow statements are logged; with log_analyze each step of every statement is timed for it.",
             source: "PostgreSQL manual, auto_explain",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "auto_explain.log_min_duration",
                 value: "-1",
                 live: true,
@@ -44,7 +44,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "Counting each statement by its text takes CPU time and a lock: servers compare only with the same of it.",
             source: "PostgreSQL manual, pg_stat_statements",
-            mend: Mend::Nothing,
+            remedy: Remedy::Nothing,
         },
         judge: statistics,
     },
@@ -54,7 +54,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "The clock is read before and after each read and write, which costs little or much depending on the host's clock source.",
             source: "PostgreSQL manual, Run-time Statistics (track_io_timing, track_wal_io_timing), pg_test_timing",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "track_io_timing",
                 value: "off",
                 live: true,
@@ -68,7 +68,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Spoils,
             why: "A server that was built to check itself at each step is several times slower than the one that users run.",
             source: "PostgreSQL manual, Preset Options (debug_assertions)",
-            mend: Mend::Words("install a build without --enable-cassert"),
+            remedy: Remedy::Words("install a build without --enable-cassert"),
         },
         judge: |server| switched(server, "debug_assertions", false, Level::Spoils),
     },

@@ -1,7 +1,7 @@
 //! What removes the old versions of rows.
 
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use super::VACUUMS;
 use crate::checks::Facts;
@@ -13,7 +13,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "Without it old versions of rows pile up, so a load that writes becomes slower the longer it runs, and what is measured cannot last.",
             source: "PostgreSQL manual, Automatic Vacuuming (autovacuum, track_counts)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "autovacuum",
                 value: "on",
                 live: true,
@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "A vacuum reads and writes while the load runs, and the next trial may have none.",
             source: "PostgreSQL manual, Progress Reporting (pg_stat_progress_vacuum)",
-            mend: Mend::Words(
+            remedy: Remedy::Words(
                 "wait until pg_stat_progress_vacuum is empty, or run VACUUM ANALYZE before the load",
             ),
         },

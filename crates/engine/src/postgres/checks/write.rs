@@ -2,7 +2,7 @@
 
 use measure::bytes::shown_bytes;
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Mend, Seen};
+use measure::finding::check::{About, Check, Remedy, Seen};
 
 use super::{bytes, ms, size, valued};
 use crate::checks::Facts;
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "A load that writes this much log before checkpoint_timeout is over forces a checkpoint, after which each page is logged in full once more: throughput dips, and the log grows.",
             source: "PostgreSQL manual, WAL Configuration (max_wal_size)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "max_wal_size",
                 value: "NEEDED",
                 live: true,
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "Frequent checkpoints write the same pages again and again, and log each in full after each checkpoint.",
             source: "PostgreSQL manual, WAL Configuration (checkpoint_timeout)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "checkpoint_timeout",
                 value: "5min",
                 live: true,
@@ -64,7 +64,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "A checkpoint spreads its writes over this part of the time until the next one; a small part makes bursts that sessions wait for.",
             source: "PostgreSQL manual, WAL Configuration (checkpoint_completion_target)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "checkpoint_completion_target",
                 value: "0.9",
                 live: true,
@@ -85,7 +85,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "Without the background writer, sessions that need a free page write dirty ones themselves.",
             source: "PostgreSQL manual, Background Writer (bgwriter_lru_maxpages)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "bgwriter_lru_maxpages",
                 value: "100",
                 live: true,
@@ -99,7 +99,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "Compressed page images make the log smaller and take CPU time: servers compare only with the same choice.",
             source: "PostgreSQL manual, Write Ahead Log (wal_compression)",
-            mend: Mend::Nothing,
+            remedy: Remedy::Nothing,
         },
         judge: |server| unless(server, "wal_compression", |value| value == "off"),
     },
@@ -109,7 +109,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "The log holds more for logical replication, and less than by default where there is neither replication nor archiving.",
             source: "PostgreSQL manual, Write Ahead Log (wal_level)",
-            mend: Mend::Nothing,
+            remedy: Remedy::Nothing,
         },
         judge: |server| unless(server, "wal_level", |value| value == "replica"),
     },
@@ -119,7 +119,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Careful,
             why: "Each file of the log is copied while the load runs; without a command to do so they fill the disk.",
             source: "PostgreSQL manual, Continuous Archiving (archive_mode, archive_command)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "archive_mode",
                 value: "off",
                 live: false,
@@ -133,7 +133,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "Commits wait for others to share a flush with, which changes response times and how throughput grows with users.",
             source: "PostgreSQL manual, Write Ahead Log (commit_delay)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "commit_delay",
                 value: "0",
                 live: true,
@@ -147,7 +147,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
             worst: Level::Note,
             why: "The default is for disks that turn: on others the planner may scan a whole table where an index is faster.",
             source: "PostgreSQL manual, Query Planning (random_page_cost)",
-            mend: Mend::Setting {
+            remedy: Remedy::Setting {
                 name: "random_page_cost",
                 value: "1.1",
                 live: true,

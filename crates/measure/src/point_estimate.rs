@@ -7,7 +7,7 @@ use crate::summary::{TrialSummary, counted};
 
 /// A number of a point.
 #[derive(Debug)]
-pub struct Found {
+pub struct PointEstimate {
     /// The mean over the trials whose numbers count, with Student's interval; of one trial
     /// its own number, with the interval of its seconds.
     pub mean: Option<Estimate>,
@@ -19,7 +19,7 @@ pub struct Found {
     pub few_slower: bool,
 }
 
-impl Found {
+impl PointEstimate {
     /// Of the trials of one point; what failed does not count.
     #[must_use]
     pub fn of(trials: &[&TrialSummary], column: &str) -> Self {

@@ -1,6 +1,7 @@
 //! How likely chance alone makes a step.
 
-use super::segments::{levels, mean};
+use super::segments::levels;
+use crate::interval::mean;
 use crate::long_run::first_correlation;
 use crate::student;
 

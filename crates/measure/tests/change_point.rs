@@ -2,7 +2,7 @@
 
 mod simulate;
 
-use measure::change::{in_history, in_seconds};
+use measure::change_point::{in_history, in_seconds};
 use simulate::{Random, luck};
 
 fn share(runs: usize, mut of: impl FnMut() -> bool) -> f64 {

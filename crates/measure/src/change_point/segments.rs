@@ -1,6 +1,8 @@
 //! Where levels may begin: the segmentation with the least squared error at a price for
 //! each change.
 
+use crate::interval::mean;
+
 /// A value further from the median around it, in standard deviations, is pulled back.
 const FAR: f64 = 6.0;
 /// Values on each side of one that are its surroundings.
@@ -94,10 +96,6 @@ pub(super) fn levels<'a>(values: &'a [f64], cuts: &'a [usize]) -> impl Iterator<
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain([values.len()]);
     starts.zip(ends).map(|(start, end)| &values[start..end])
-}
-
-pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 pub(super) fn squares(values: &[f64]) -> f64 {

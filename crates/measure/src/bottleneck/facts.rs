@@ -1,62 +1,36 @@
-//! What the rules of the verdict look at, worked out from a trial's numbers.
+//! What the rules of the verdict look at, computed from a trial's numbers.
 
 use crate::summary::TrialSummary;
 
-/// What the rules look at; absent is what was not measured.
+/// What the rules look at; `None` is what was not measured.
 pub(super) struct Facts<'a> {
     pub(super) trial: &'a TrialSummary,
     /// Whether the host that the monitors see is the servers'.
     pub(super) sees_servers: bool,
-    /// Why the process of a server is not seen.
-    pub(super) unseen: Option<&'a str>,
-    /// All CPUs together, neither idle nor waiting for a disk, in %.
-    pub(super) cpu_busy_pct: Option<f64>,
-    /// The servers' part of the busy time (0 to 1).
-    pub(super) servers_of_cpu: Option<f64>,
-    /// The generator's part of the busy time (0 to 1).
-    pub(super) generator_of_cpu: Option<f64>,
-    /// Waits for row locks as a share of the response time (0 to 1).
-    pub(super) lock_share: Option<f64>,
-    /// Waits for the server's locks on its own memory as a share of the response time (0 to 1).
-    pub(super) latch_share: Option<f64>,
-    /// Waits for pages from the disk as a share of the response time (0 to 1).
-    pub(super) read_share: Option<f64>,
-    /// Waits for the log as a share of the response time (0 to 1).
-    pub(super) log_share: Option<f64>,
-    /// Flushes of the log; of all files where the log's are not counted apart.
-    pub(super) fsyncs_per_s: Option<f64>,
 }
 
 impl<'a> Facts<'a> {
     pub(super) fn of(trial: &'a TrialSummary) -> Self {
-        let mut facts = Self {
+        Self {
             trial,
             sees_servers: trial.setup.in_process || trial.metrics.contains_key("server.cpu"),
-            unseen: trial.unseen_server(),
-            cpu_busy_pct: None,
-            servers_of_cpu: None,
-            generator_of_cpu: None,
-            lock_share: None,
-            latch_share: None,
-            read_share: None,
-            log_share: None,
-            fsyncs_per_s: None,
-        };
-        facts.cpu_busy_pct = facts.cpu_busy_pct();
-        facts.servers_of_cpu = facts.of_cpu("server.cpu");
-        facts.generator_of_cpu = facts.of_cpu("generator.cpu");
-        facts.lock_share = facts.share_of("server.locks.wait_ms_per_s");
-        facts.latch_share = facts.share_of("server.locks.latch_wait_ms_per_s");
-        facts.read_share = facts
-            .share_of("server.io.read_wait_ms_per_s")
-            .or_else(|| facts.read_share());
-        facts.log_share = facts
-            .share_of("server.log.wait_ms_per_s")
-            .or_else(|| facts.log_share());
-        facts.fsyncs_per_s = facts
-            .metric("server.log.fsyncs_per_s")
-            .or_else(|| facts.metric("server.io.fsyncs_per_s"));
-        facts
+        }
+    }
+
+    /// The servers' share of the busy CPU time (0 to 1).
+    pub(super) fn servers_of_cpu(&self) -> Option<f64> {
+        self.of_cpu("server.cpu")
+    }
+
+    /// The generator's share of the busy CPU time (0 to 1).
+    pub(super) fn generator_of_cpu(&self) -> Option<f64> {
+        self.of_cpu("generator.cpu")
+    }
+
+    /// Flushes of the log, or of all files if the log's are not counted separately.
+    pub(super) fn fsyncs_per_s(&self) -> Option<f64> {
+        self.metric("server.log.fsyncs_per_s")
+            .or_else(|| self.metric("server.io.fsyncs_per_s"))
     }
 
     /// A metric's mean over the measure phase.
@@ -64,8 +38,9 @@ impl<'a> Facts<'a> {
         self.trial.metrics.get(name).map(|metric| metric.mean)
     }
 
-    /// Time that the hypervisor took is not idle: it was wanted.
-    fn cpu_busy_pct(&self) -> Option<f64> {
+    /// Share of the time in which CPUs were neither idle nor waiting for a disk, in %. Stolen time
+    /// is not idle, because it was wanted.
+    pub(super) fn cpu_busy_pct(&self) -> Option<f64> {
         Some(100.0 - self.metric("cpu.idle")? - self.metric("cpu.iowait").unwrap_or(0.0))
     }
 
@@ -85,14 +60,36 @@ impl<'a> Facts<'a> {
         Some(ms_per_s).filter(|ms_per_s| *ms_per_s > 0.0)
     }
 
+    /// Waits for row locks as a share of the response time (0 to 1).
+    pub(super) fn lock_share(&self) -> Option<f64> {
+        self.share_of("server.locks.wait_ms_per_s")
+    }
+
+    /// Waits for the server's locks on its own memory as a share of the response time (0 to 1).
+    pub(super) fn latch_share(&self) -> Option<f64> {
+        self.share_of("server.locks.latch_wait_ms_per_s")
+    }
+
+    /// Waits for pages from the disk as a share of the response time (0 to 1).
+    pub(super) fn read_share(&self) -> Option<f64> {
+        self.share_of("server.io.read_wait_ms_per_s")
+            .or_else(|| self.read_share_by_disk())
+    }
+
+    /// Waits for the log as a share of the response time (0 to 1).
+    pub(super) fn log_share(&self) -> Option<f64> {
+        self.share_of("server.log.wait_ms_per_s")
+            .or_else(|| self.log_share_by_commits())
+    }
+
     /// A wait that the server counts or that was sampled, in milliseconds per second.
     fn share_of(&self, waited: &str) -> Option<f64> {
         Some((self.metric(waited)? / self.transaction_ms_per_s()?).min(1.0))
     }
 
-    /// A miss of the pool that the kernel's cache answers is no read of the disk, and
-    /// a read of the disk may be somebody else's: the fewer of both count.
-    fn read_share(&self) -> Option<f64> {
+    /// A miss that the page cache serves does not read the disk, and a disk read may be for another
+    /// program: the smaller number counts.
+    fn read_share_by_disk(&self) -> Option<f64> {
         if !self.sees_servers {
             return None;
         }
@@ -105,9 +102,9 @@ impl<'a> Facts<'a> {
         Some((waited / self.transaction_ms_per_s()?).min(1.0))
     }
 
-    /// Commits take long for many reasons; that it is the disk is believed for no
-    /// longer than a disk was at work.
-    fn log_share(&self) -> Option<f64> {
+    /// Commits take long for many reasons; the disk is blamed for no more than the time in which it
+    /// was at work.
+    fn log_share_by_commits(&self) -> Option<f64> {
         let commits = self.commit_ms_per_s()? / self.transaction_ms_per_s()?;
         let at_work = match self.sees_servers {
             true => self.disk_share()?,

@@ -77,8 +77,8 @@ fn commits(trial: &mut TrialSummary, mean_ms: f64) {
     });
 }
 
-fn expect(trial: &TrialSummary, bound: Bound, evidence: &str) {
-    let verdict = judge(trial);
+fn expect(trial: &TrialSummary, bound: Bottleneck, evidence: &str) {
+    let verdict = find(trial);
     assert_eq!(verdict.bound, bound, "{verdict}");
     assert!(verdict.evidence.contains(evidence), "{verdict}");
     assert!(!verdict.to_string().contains("NaN"), "{verdict}");
@@ -90,11 +90,11 @@ fn a_worker_without_a_pause_is_the_bound_whatever_else_is_full() {
     trial.generator.workers[0].running = 0.97;
     expect(
         &trial,
-        Bound::Generator,
+        Bottleneck::Generator,
         "worker 0 ran for 97 % of the time",
     );
     trial.setup.in_process = true;
-    expect(&trial, Bound::Cpu, "dyno's with the engine inside");
+    expect(&trial, Bottleneck::Cpu, "dyno's with the engine inside");
 }
 
 #[test]
@@ -107,11 +107,11 @@ fn full_cpus_are_the_servers_or_the_generators() {
     let trial = idle_but(&full);
     expect(
         &trial,
-        Bound::Cpu,
+        Bottleneck::Cpu,
         "CPUs 98 % busy, 61 % of it the servers', 26 % the generator's, 13 % others'",
     );
     assert!(
-        judge(&trial)
+        find(&trial)
             .to_string()
             .starts_with("CPU-bound: CPUs 98 % busy")
     );
@@ -120,7 +120,7 @@ fn full_cpus_are_the_servers_or_the_generators() {
         ("server.cpu", 100.0),
         ("generator.cpu", 240.0),
     ]);
-    expect(&trial, Bound::Generator, "61 % the generator's");
+    expect(&trial, Bottleneck::Generator, "61 % the generator's");
 }
 
 #[test]
@@ -128,22 +128,26 @@ fn cpus_that_are_full_of_others_say_so() {
     let trial = idle_but(&[("cpu.idle", 0.0), ("server.cpu", 40.0)]);
     let evidence = "10 % of it the servers', 2 % the generator's, 88 % others': something else \
                     runs on this host";
-    expect(&trial, Bound::Cpu, evidence);
+    expect(&trial, Bottleneck::Cpu, evidence);
 }
 
 #[test]
 fn waiting_for_a_disk_is_not_being_busy() {
     let trial = idle_but(&[("cpu.idle", 2.0), ("cpu.iowait", 60.0)]);
-    expect(&trial, Bound::Nothing, "CPUs 38 % busy");
+    expect(&trial, Bottleneck::Nothing, "CPUs 38 % busy");
 }
 
 #[test]
 fn full_cpus_of_a_host_without_servers_are_the_generators() {
     let remote = trial(&[("cpu.idle", 1.0), ("generator.cpu", 50.0)]);
-    expect(&remote, Bound::Generator, "no server is on it");
+    expect(&remote, Bottleneck::Generator, "no server is on it");
     let remote = trial(&[("cpu.idle", 60.0), ("generator.cpu", 50.0)]);
-    expect(&remote, Bound::Nothing, "the generator's CPUs 40 % busy");
-    expect(&trial(&[]), Bound::Nothing, "the monitors see neither");
+    expect(
+        &remote,
+        Bottleneck::Nothing,
+        "the generator's CPUs 40 % busy",
+    );
+    expect(&trial(&[]), Bottleneck::Nothing, "the monitors see neither");
     let hidden = trial(&[
         ("cpu.idle", 0.0),
         ("cpu[0].idle", 0.0),
@@ -151,7 +155,7 @@ fn full_cpus_of_a_host_without_servers_are_the_generators() {
         ("generator.cpu", 6.0),
     ]);
     let evidence = "3 % of it the generator's, 97 % others': a server whose process is not seen";
-    expect(&hidden, Bound::Cpu, evidence);
+    expect(&hidden, Bottleneck::Cpu, evidence);
 }
 
 #[test]
@@ -163,7 +167,7 @@ fn waits_for_rows() {
     ]);
     expect(
         &trial,
-        Bound::Locks,
+        Bottleneck::Locks,
         "60 % of the response time waits for row locks (300 waits/s)",
     );
 }
@@ -180,10 +184,10 @@ fn reads_of_pages() {
     let mut trial = idle_but(&misses);
     let evidence = "75 % of the response time waits for pages from the disk: 3000 reads/s of \
                     1.0 ms, hit rate 96.2 %, disk 99 % busy";
-    expect(&trial, Bound::IoReads, evidence);
+    expect(&trial, Bottleneck::IoReads, evidence);
     // The kernel's cache had them.
     set(&mut trial, "disk.read_iops", 0.0);
-    expect(&trial, Bound::Nothing, "page reads 0 % of it");
+    expect(&trial, Bottleneck::Nothing, "page reads 0 % of it");
 }
 
 #[test]
@@ -196,10 +200,10 @@ fn commits_that_wait_for_a_flush() {
     let mut trial = idle_but(&flushes);
     commits(&mut trial, 8.0);
     let evidence = "80 % of the response time waits for commits: 200 fsyncs/s, 4.5 ms a flush";
-    expect(&trial, Bound::IoLog, evidence);
+    expect(&trial, Bottleneck::IoLog, evidence);
     // Nothing is flushed: commits take their time for another reason.
     set(&mut trial, "disk.flushes_per_s", 1.0);
-    expect(&trial, Bound::Nothing, "commits 3 % of it");
+    expect(&trial, Bottleneck::Nothing, "commits 3 % of it");
 }
 
 #[test]
@@ -214,7 +218,7 @@ fn writes_that_commit_by_themselves() {
     trial.writes = trial.transactions.count;
     expect(
         &trial,
-        Bound::IoLog,
+        Bottleneck::IoLog,
         "80 % of the response time waits for commits: 395 fsyncs/s",
     );
 }
@@ -228,9 +232,9 @@ fn reads_and_commits_together_by_the_longer() {
         ("psi.io.some", 60.0),
     ]);
     commits(&mut trial, 2.5);
-    expect(&trial, Bound::IoReads, "30 % of the response time");
+    expect(&trial, Bottleneck::IoReads, "30 % of the response time");
     set(&mut trial, "disk.read_await_ms", 0.1);
-    expect(&trial, Bound::Nothing, "commits 25 % of it");
+    expect(&trial, Bottleneck::Nothing, "commits 25 % of it");
 }
 
 #[test]
@@ -243,18 +247,18 @@ fn a_disk_full_of_writes() {
     ]);
     expect(
         &trial,
-        Bound::IoWrites,
+        Bottleneck::IoWrites,
         "0 reads/s and 900 writes/s, disk 100 % busy, something waits for IO 85 %",
     );
     // Busy without a pause, but nobody waits: a device that serves many at once.
     set(&mut trial, "psi.io.some", 5.0);
-    expect(&trial, Bound::Nothing, "disks 100 % busy");
+    expect(&trial, Bottleneck::Nothing, "disks 100 % busy");
     // Hardly busy, and all wait: the limit is elsewhere.
     set(&mut trial, "disk.util", 4.0);
     set(&mut trial, "psi.io.full", 80.0);
     expect(
         &trial,
-        Bound::IoWrites,
+        Bottleneck::IoWrites,
         "everything waits for IO 80 % of the time",
     );
 }
@@ -265,14 +269,14 @@ fn an_open_loop_that_keeps_up_is_bound_by_its_rate() {
     trial.generator.backlog_end = Some(0);
     expect(
         &trial,
-        Bound::Nothing,
+        Bottleneck::Nothing,
         "kept up with the rate; CPUs 20 % busy",
     );
     trial.warnings.push(Warning::Overloaded {
         backlog_end: 900,
         growth: 800,
     });
-    expect(&trial, Bound::Locks, "60 %");
+    expect(&trial, Bottleneck::Locks, "60 %");
 }
 
 #[test]
@@ -281,7 +285,7 @@ fn one_user_of_an_idle_host() {
     trial.setup.threads = 1;
     expect(
         &trial,
-        Bound::Nothing,
+        Bottleneck::Nothing,
         "one user waits for one reply after the other; CPUs 20 %",
     );
 }
@@ -290,7 +294,11 @@ fn one_user_of_an_idle_host() {
 fn a_trial_without_transactions_has_no_shares() {
     let mut trial = idle_but(&[]);
     (trial.transactions.per_s, trial.response_ms) = (None, None);
-    expect(&trial, Bound::Nothing, "CPUs 20 % busy, disks 3 % busy");
+    expect(
+        &trial,
+        Bottleneck::Nothing,
+        "CPUs 20 % busy, disks 3 % busy",
+    );
 }
 
 /// Who is stopped at a quota could use more, on an idle host as on a full one.
@@ -304,9 +312,9 @@ fn a_quota_that_is_used_up_holds_back() {
         let said = format!(
             "used up in 97 % of its periods, at 0.5 CPUs each; the host's CPUs {busy} % busy"
         );
-        expect(&trial, Bound::CpuQuota, &said);
+        expect(&trial, Bottleneck::CpuQuota, &said);
         set(&mut trial, "server.throttled", 40.0);
-        assert_ne!(judge(&trial).bound, Bound::CpuQuota);
+        assert_ne!(find(&trial).bound, Bottleneck::CpuQuota);
     }
 }
 
@@ -341,14 +349,14 @@ fn docs_verdicts_md_names_the_thresholds() {
     let expected = rows.map(|(name, percent)| format!("| {name} | {percent:.0} % |"));
     assert_eq!(table, expected);
     for bound in [
-        Bound::Generator,
-        Bound::Cpu,
-        Bound::CpuQuota,
-        Bound::IoReads,
-        Bound::IoLog,
-        Bound::IoWrites,
-        Bound::Locks,
-        Bound::Nothing,
+        Bottleneck::Generator,
+        Bottleneck::Cpu,
+        Bottleneck::CpuQuota,
+        Bottleneck::IoReads,
+        Bottleneck::IoLog,
+        Bottleneck::IoWrites,
+        Bottleneck::Locks,
+        Bottleneck::Nothing,
     ] {
         assert!(page.contains(&format!("**{bound}**")), "{bound}");
     }
@@ -359,10 +367,10 @@ fn docs_verdicts_md_names_the_thresholds() {
 fn sampled_waits_name_the_bound_without_a_look_at_the_disks() {
     // 400 transactions a second of 10 ms are 4,000 ms.
     let waits = [
-        ("server.locks.wait_ms_per_s", Bound::Locks),
-        ("server.locks.latch_wait_ms_per_s", Bound::Latches),
-        ("server.io.read_wait_ms_per_s", Bound::IoReads),
-        ("server.log.wait_ms_per_s", Bound::IoLog),
+        ("server.locks.wait_ms_per_s", Bottleneck::Locks),
+        ("server.locks.latch_wait_ms_per_s", Bottleneck::Latches),
+        ("server.io.read_wait_ms_per_s", Bottleneck::IoReads),
+        ("server.log.wait_ms_per_s", Bottleneck::IoLog),
     ];
     let sampled = |name: &str, ms_per_s: f64| {
         let mut trial = trial(&waits.map(|(name, _)| (name, 0.0)));
@@ -371,7 +379,7 @@ fn sampled_waits_name_the_bound_without_a_look_at_the_disks() {
     };
     for (name, bound) in waits {
         expect(&sampled(name, 2600.0), bound, "65 % of the response time");
-        expect(&sampled(name, 1600.0), Bound::Nothing, "40 % of");
+        expect(&sampled(name, 1600.0), Bottleneck::Nothing, "40 % of");
     }
 }
 
@@ -390,7 +398,7 @@ fn a_sampled_wait_counts_more_than_an_estimate() {
     commits(&mut trial, 1.0);
     expect(
         &trial,
-        Bound::IoLog,
+        Bottleneck::IoLog,
         "85 % of the response time waits for commits: 118 fsyncs/s",
     );
 }

@@ -4,7 +4,7 @@ mod facts;
 
 use crate::check::SATURATED;
 use crate::summary::TrialSummary;
-use crate::verdict::{Bound, Verdict};
+use crate::verdict::{Bottleneck, Verdict};
 use crate::warning::Warning;
 use facts::Facts;
 
@@ -29,7 +29,7 @@ const MOST: f64 = 0.5;
 /// What held the trial back: the first rule that applies. It is told with the numbers
 /// it rests on, and rests on nothing that was not measured.
 #[must_use]
-pub fn judge(trial: &TrialSummary) -> Verdict {
+pub fn find(trial: &TrialSummary) -> Verdict {
     let facts = Facts::of(trial);
     let rules = [
         generator, rate, quota, cpu, locks, latches, io_waits, full_disk,
@@ -40,7 +40,7 @@ pub fn judge(trial: &TrialSummary) -> Verdict {
         .unwrap_or_else(|| nothing(&facts))
 }
 
-fn verdict(bound: Bound, evidence: String) -> Option<Verdict> {
+fn verdict(bound: Bottleneck, evidence: String) -> Option<Verdict> {
     Some(Verdict { bound, evidence })
 }
 
@@ -56,18 +56,18 @@ fn generator(facts: &Facts<'_>) -> Option<Verdict> {
             "worker {worker} ran for {} of the time",
             share(busy.running)
         );
-        return verdict(Bound::Generator, evidence);
+        return verdict(Bottleneck::Generator, evidence);
     }
-    let busy = facts.cpu_busy_pct.filter(|busy| *busy > CPU_FULL_PCT)?;
+    let busy = facts.cpu_busy_pct().filter(|busy| *busy > CPU_FULL_PCT)?;
     if !facts.sees_servers {
         // What others fill may be the server itself, behind an address that hides it.
-        let others = facts.generator_of_cpu.is_some_and(|ours| ours < MOST);
+        let others = facts.generator_of_cpu().is_some_and(|ours| ours < MOST);
         let evidence = format!("its host's CPUs {busy:.0} % busy, and no server is on it");
-        return verdict(Bound::Generator, evidence).filter(|_| !others);
+        return verdict(Bottleneck::Generator, evidence).filter(|_| !others);
     }
-    let more = facts.generator_of_cpu? > facts.servers_of_cpu?;
+    let more = facts.generator_of_cpu()? > facts.servers_of_cpu()?;
     more.then(|| Verdict {
-        bound: Bound::Generator,
+        bound: Bottleneck::Generator,
         evidence: cpu_evidence(facts, busy),
     })
 }
@@ -81,7 +81,7 @@ fn rate(facts: &Facts<'_>) -> Option<Verdict> {
         trial.generator.backlog_end? <= users.max(1) && !trial.warnings.iter().any(overloaded);
     let evidence = || format!("the servers kept up with the rate; {}", levels(facts));
     kept_up.then(|| Verdict {
-        bound: Bound::Nothing,
+        bound: Bottleneck::Nothing,
         evidence: evidence(),
     })
 }
@@ -94,29 +94,32 @@ fn quota(facts: &Facts<'_>) -> Option<Verdict> {
     if let Some(cpus) = facts.trial.setup.cpus {
         text += &format!(", at {cpus} CPUs each");
     }
-    if let Some(busy) = facts.cpu_busy_pct {
+    if let Some(busy) = facts.cpu_busy_pct() {
         text += &format!("; the host's CPUs {busy:.0} % busy");
     }
-    verdict(Bound::CpuQuota, text)
+    verdict(Bottleneck::CpuQuota, text)
 }
 
 fn cpu(facts: &Facts<'_>) -> Option<Verdict> {
-    let busy = facts.cpu_busy_pct.filter(|busy| *busy > CPU_FULL_PCT)?;
-    verdict(Bound::Cpu, cpu_evidence(facts, busy))
+    let busy = facts.cpu_busy_pct().filter(|busy| *busy > CPU_FULL_PCT)?;
+    verdict(Bottleneck::Cpu, cpu_evidence(facts, busy))
 }
 
 fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
     let mut text = format!("CPUs {busy:.0} % busy");
     if facts.trial.setup.in_process {
-        if let Some(ours) = facts.generator_of_cpu {
+        if let Some(ours) = facts.generator_of_cpu() {
             text += &format!(", {} of it dyno's with the engine inside", share(ours));
         }
         return text;
     }
-    let (servers, generator) = (facts.servers_of_cpu, facts.generator_of_cpu);
+    let (servers, generator) = (facts.servers_of_cpu(), facts.generator_of_cpu());
     if let (None, Some(generator)) = (servers, generator) {
         let others = share(1.0 - generator);
-        let unseen = facts.unseen.map(|reason| format!(" ({reason})"));
+        let unseen = facts
+            .trial
+            .unseen_server()
+            .map(|reason| format!(" ({reason})"));
         text += &format!(
             ", {} of it the generator's, {others} others': a server whose process is not seen{}, or \
              something else that runs on this host",
@@ -151,34 +154,34 @@ fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
 
 /// Time that passed in waits for rows, as a share of all transactions' time.
 fn locks(facts: &Facts<'_>) -> Option<Verdict> {
-    let waited = facts.lock_share.filter(|waited| *waited > WAIT_SHARE)?;
+    let waited = facts.lock_share().filter(|waited| *waited > WAIT_SHARE)?;
     let waits = facts.metric("server.locks.waits_per_s");
     let waits = waits.map_or_else(String::new, |waits| format!(" ({} waits/s)", number(waits)));
     let evidence = format!(
         "{} of the response time waits for row locks{waits}",
         share(waited)
     );
-    verdict(Bound::Locks, evidence)
+    verdict(Bottleneck::Locks, evidence)
 }
 
 /// Sessions that stand in each other's way inside the server.
 fn latches(facts: &Facts<'_>) -> Option<Verdict> {
-    let waited = facts.latch_share.filter(|waited| *waited > WAIT_SHARE)?;
+    let waited = facts.latch_share().filter(|waited| *waited > WAIT_SHARE)?;
     let evidence = format!("{} of the response time waits for latches", share(waited));
-    verdict(Bound::Latches, evidence)
+    verdict(Bottleneck::Latches, evidence)
 }
 
 /// Reads of pages and commits together; the longer of the two gives the name.
 fn io_waits(facts: &Facts<'_>) -> Option<Verdict> {
-    let reads = facts.read_share.unwrap_or(0.0);
-    let log = facts.log_share.unwrap_or(0.0);
+    let reads = facts.read_share().unwrap_or(0.0);
+    let log = facts.log_share().unwrap_or(0.0);
     if reads + log <= WAIT_SHARE {
         return None;
     }
     if reads >= log {
-        verdict(Bound::IoReads, reads_evidence(facts, reads))
+        verdict(Bottleneck::IoReads, reads_evidence(facts, reads))
     } else {
-        verdict(Bound::IoLog, log_evidence(facts, log))
+        verdict(Bottleneck::IoLog, log_evidence(facts, log))
     }
 }
 
@@ -206,7 +209,7 @@ fn reads_evidence(facts: &Facts<'_>, reads: f64) -> String {
 
 fn log_evidence(facts: &Facts<'_>, log: f64) -> String {
     let mut text = format!("{} of the response time waits for commits", share(log));
-    if let Some(fsyncs) = facts.fsyncs_per_s {
+    if let Some(fsyncs) = facts.fsyncs_per_s() {
         text += &format!(": {} fsyncs/s", number(fsyncs));
     }
     if let Some(flush_ms) = facts.metric("disk.flush_await_ms") {
@@ -233,8 +236,8 @@ fn full_disk(facts: &Facts<'_>) -> Option<Verdict> {
     };
     let ((reads, read_ms), (writes, write_ms)) = (time("read")?, time("write")?);
     let bound = match read_ms > write_ms {
-        true => Bound::IoReads,
-        false => Bound::IoWrites,
+        true => Bottleneck::IoReads,
+        false => Bottleneck::IoWrites,
     };
     let waits = |name: &str, who: &str| {
         let percent = facts.metric(name);
@@ -261,7 +264,7 @@ fn nothing(facts: &Facts<'_>) -> Verdict {
         false => levels,
     };
     Verdict {
-        bound: Bound::Nothing,
+        bound: Bottleneck::Nothing,
         evidence,
     }
 }
@@ -269,7 +272,7 @@ fn nothing(facts: &Facts<'_>) -> Verdict {
 /// How full everything is that could have been.
 fn levels(facts: &Facts<'_>) -> String {
     let known = [
-        facts.cpu_busy_pct.map(|busy| match facts.sees_servers {
+        facts.cpu_busy_pct().map(|busy| match facts.sees_servers {
             true => format!("CPUs {busy:.0} % busy"),
             false => format!("the generator's CPUs {busy:.0} % busy"),
         }),
@@ -277,16 +280,16 @@ fn levels(facts: &Facts<'_>) -> String {
             .metric("disk.util")
             .map(|util| format!("disks {util:.0} % busy")),
         facts
-            .lock_share
+            .lock_share()
             .map(|waited| format!("row locks {} of the response time", share(waited))),
         facts
-            .latch_share
+            .latch_share()
             .map(|waited| format!("latches {} of it", share(waited))),
         facts
-            .read_share
+            .read_share()
             .map(|waited| format!("page reads {} of it", share(waited))),
         facts
-            .log_share
+            .log_share()
             .map(|waited| format!("commits {} of it", share(waited))),
     ];
     let known: Vec<String> = known.into_iter().flatten().collect();
@@ -316,5 +319,5 @@ fn number(value: f64) -> String {
 }
 
 #[cfg(test)]
-#[path = "judge_tests.rs"]
+#[path = "bottleneck_tests.rs"]
 mod tests;

@@ -24,9 +24,9 @@ mod segments;
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::{Part, ratio};
+use crate::interval::{Part, mean, ratio};
 use noise::weakest;
-use segments::{candidates, filtered, levels, mean, spread, squares};
+use segments::{candidates, filtered, levels, spread, squares};
 
 /// What is looked for in a kind of series.
 pub(crate) struct Rule {
@@ -62,7 +62,7 @@ const LONGEST: usize = 4000;
 
 /// A change of level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct ChangePoint {
     /// Place of the first value at the new level, from 0.
     pub at: usize,
     /// Mean from the change before (or the start) to this one, in the unit of the values.
@@ -71,7 +71,7 @@ pub struct Change {
     pub after: f64,
 }
 
-impl Change {
+impl ChangePoint {
     /// By which share of the level before it changed; below 0 when it fell.
     #[must_use]
     pub fn share(&self) -> f64 {
@@ -83,7 +83,7 @@ impl Change {
 /// for each second. More than 4,000 are looked at in stretches of 2, 4, … seconds, and
 /// changes dated by them.
 #[must_use]
-pub fn in_seconds(per_s: &[f64]) -> Vec<Change> {
+pub fn in_seconds(per_s: &[f64]) -> Vec<ChangePoint> {
     let mut step = 1;
     while per_s.len() / step > LONGEST {
         step *= 2;
@@ -100,7 +100,7 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<Change> {
 /// They are taken to be independent of each other. When so many `histories` are looked at
 /// together, all of them share the chance that one without a change shows one (Bonferroni).
 #[must_use]
-pub fn in_history(results: &[f64], histories: usize) -> Vec<Change> {
+pub fn in_history(results: &[f64], histories: usize) -> Vec<ChangePoint> {
     let rule = Rule {
         chance: RESULTS.chance / histories.max(1) as f64,
         ..RESULTS
@@ -155,7 +155,7 @@ pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
 
 /// Whether a straight line leaves less of the values unexplained than their levels: a
 /// drift is no staircase.
-fn is_rather_a_line(values: &[f64], changes: &[Change]) -> bool {
+fn is_rather_a_line(values: &[f64], changes: &[ChangePoint]) -> bool {
     let cuts: Vec<usize> = changes.iter().map(|change| change.at).collect();
     let of_levels: f64 = levels(values, &cuts).map(squares).sum();
     let middle = (values.len() as f64 - 1.0) / 2.0;
@@ -169,7 +169,7 @@ fn is_rather_a_line(values: &[f64], changes: &[Change]) -> bool {
     !changes.is_empty() && of_line <= of_levels
 }
 
-fn find(values: &[f64], rule: &Rule) -> Vec<Change> {
+fn find(values: &[f64], rule: &Rule) -> Vec<ChangePoint> {
     let shortest = rule.shortest;
     if values.len() < 2 * shortest || values.iter().any(|value| !value.is_finite()) {
         return Vec::new();
@@ -187,11 +187,11 @@ fn find(values: &[f64], rule: &Rule) -> Vec<Change> {
     changes(values, &cuts)
 }
 
-fn changes(values: &[f64], cuts: &[usize]) -> Vec<Change> {
+fn changes(values: &[f64], cuts: &[usize]) -> Vec<ChangePoint> {
     let means: Vec<f64> = levels(values, cuts).map(mean).collect();
     let steps = cuts.iter().zip(means.windows(2));
     steps
-        .map(|(at, means)| Change {
+        .map(|(at, means)| ChangePoint {
             at: *at,
             before: means[0],
             after: means[1],

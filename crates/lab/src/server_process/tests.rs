@@ -1,0 +1,70 @@
+use super::*;
+
+fn of(peer: Option<Peer>) -> Result<Found, String> {
+    let said = Said(Whereabouts {
+        peer,
+        data_dir: PathBuf::from("/nowhere/data"),
+        pid_file: PathBuf::from("/nowhere/pid"),
+    });
+    said.process()
+}
+
+#[test]
+fn what_is_not_seen_says_why() {
+    let hidden = of(Some(Peer::Unix { pid: None })).unwrap_err();
+    assert!(hidden.contains("PID namespace"), "{hidden}");
+    // An address for documentation (RFC 5737), which no host has.
+    let [local, remote] = ["127.0.0.1:1", "192.0.2.1:3306"].map(|at| at.parse().unwrap());
+    let elsewhere = of(Some(Peer::Tcp { local, remote })).unwrap_err();
+    assert!(
+        elsewhere.contains("192.0.2.1 is another host"),
+        "{elsewhere}"
+    );
+    // A connection of this host that nobody has.
+    let remote = "127.0.0.1:2".parse().unwrap();
+    let forwarded = of(Some(Peer::Tcp { local, remote })).unwrap_err();
+    assert!(forwarded.contains("container"), "{forwarded}");
+}
+
+/// Over TCP a child of the server has the connection, over its socket the server itself.
+#[test]
+fn a_connections_process_leads_to_its_server() {
+    let server = testkit::Postgres::start(&[]);
+    let data = server.data_dir();
+    let pid = fs::read_to_string(data.join("postmaster.pid")).unwrap();
+    let pid = pid.lines().next().unwrap().parse().unwrap();
+    let directory = server.socket_directory().display();
+    let socket = format!(
+        "postgres://root@/sbtest?host={directory}&port={}",
+        server.port()
+    );
+    for url in [server.url("sbtest"), socket] {
+        let engine = engine::of_url(&url).unwrap();
+        let opened = engine.open(&url, &engine::Access::default(), None);
+        let found = find(&*opened.unwrap()).unwrap();
+        let expected = Found {
+            pid,
+            data_dir: Some(data.clone()),
+        };
+        assert_eq!(found, expected, "{url}");
+    }
+}
+
+#[test]
+fn a_process_that_works_elsewhere_is_not_the_server() {
+    let pid = Some(std::process::id());
+    let proxy = of(Some(Peer::Unix { pid })).unwrap_err();
+    assert!(proxy.contains("a proxy or a tunnel"), "{proxy}");
+}
+
+/// Whoever has the port is another user's, who has no server or several.
+#[test]
+fn a_server_is_not_guessed() {
+    let said = Said(Whereabouts {
+        peer: None,
+        data_dir: PathBuf::from("/nowhere/data"),
+        pid_file: PathBuf::from("/nowhere/pid"),
+    });
+    let reason = said.only_server_of(u32::MAX - 1).unwrap_err();
+    assert!(reason.contains("only root"), "{reason}");
+}
