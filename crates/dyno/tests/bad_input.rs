@@ -80,7 +80,7 @@ fn tls_that_cannot_be_had_or_believed() {
         &[
             "TLS",
             "not valid for name",
-            "name the server as its certificate",
+            "--tls-mode verify-ca",
         ],
     );
     bench("127.0.0.1", "").fails(SERVER, &["TLS", "certificate"]);
