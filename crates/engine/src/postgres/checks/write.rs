@@ -206,7 +206,7 @@ fn page_cost(server: &Facts) -> Seen {
     let seen = format!("{NAME}: {cost}");
     match (server.turning_disk, cost.parse::<f64>()) {
         (Some(false), Ok(4.0..)) => Seen::note(format!("{seen}, and its disk does not turn")),
-        (None, Ok(4.0..)) => Seen::unseen(format!("{seen}, of a disk that is not seen from here")),
+        (None, Ok(4.0..)) => Seen::unseen(format!("{seen}; whether its disk turns is not known")),
         _ => Seen::passed(seen),
     }
 }
