@@ -36,7 +36,7 @@ fn resumed(text: &str, out: &Path, cache: &Cache) -> Program {
 /// Waits until the second trial measures.
 fn second_trial_measures(dyno: &Running, out: &Path) {
     common::wait_until("a second of trial 2", || {
-        let ended = dyno.stderr().contains("results:");
+        let ended = dyno.stderr().contains("\nresults:");
         assert!(!ended, "{}", dyno.stderr());
         let dirs = store::trial_dirs(out).unwrap_or_default();
         let series = dirs.get(1).map(|dir| dir.join("series.jsonl"));
@@ -220,7 +220,7 @@ fn what_cannot_be_gone_on_with() {
         std::fs::write(program.dir().join("study.toml"), text).unwrap();
         program.args("run study.toml --resume").cache(&cache).run()
     };
-    in_place(STUDY).fails(2, &["there is no result of this study", "--out"]);
+    in_place(STUDY).fails(2, &["no result of this study", "--out"]);
     // One that is in use.
     let dyno = study(STUDY, &out, &cache)
         .args("--set load.time=1h")
