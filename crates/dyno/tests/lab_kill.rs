@@ -211,7 +211,7 @@ fn between_two_trials() {
 #[test]
 fn while_the_report_is_written() {
     let Victim { cache, mut dyno } = Victim::start("");
-    dyno.says("results: ");
+    dyno.says("\nresults: ");
     dyno.signal(Signal::KILL);
     let done = dyno.wait();
     let clean = Program::new().args("clean").cache(&cache).run();

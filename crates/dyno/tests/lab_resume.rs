@@ -36,7 +36,7 @@ fn resumed(text: &str, out: &Path, cache: &Cache) -> Program {
 /// Waits until the second trial measures.
 fn second_trial_measures(dyno: &Running, out: &Path) {
     common::wait_until("a second of trial 2", || {
-        let ended = dyno.stderr().contains("results:");
+        let ended = dyno.stderr().contains("\nresults:");
         assert!(!ended, "{}", dyno.stderr());
         let dirs = store::trial_dirs(out).unwrap_or_default();
         let series = dirs.get(1).map(|dir| dir.join("series.jsonl"));
