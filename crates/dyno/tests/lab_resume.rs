@@ -226,7 +226,7 @@ fn what_cannot_be_gone_on_with() {
         std::fs::write(program.dir().join("study.toml"), text).unwrap();
         program.args("run study.toml --resume").cache(&cache).run()
     };
-    in_place(STUDY).fails(2, &["there is no result of this study", "--out"]);
+    in_place(STUDY).fails(2, &["no result of this study", "--out"]);
     // One that is in use.
     let dyno = study(STUDY, &out, &cache)
         .args("--set load.time=1h")
