@@ -249,7 +249,7 @@ fn what_cannot_be_gone_on_with() {
     for program in [resumed(&other, &out, &cache), resumed(STUDY, &out, &cache)] {
         program
             .run()
-            .fails(2, &["another study", "as it was", &kept]);
+            .fails(2, &["another study", "same study", &kept]);
     }
     // A directory that dyno never wrote to.
     let strange = place.path().join("strange");
