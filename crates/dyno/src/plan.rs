@@ -76,7 +76,7 @@ impl Budget {
         Ok(Self {
             disks: disks.map_err(|failure| meant.located(failure))?,
             needs,
-            available_memory_bytes: needs::available_memory()?,
+            available_memory_bytes: needs::available_memory(&host::LOCAL)?,
         })
     }
 

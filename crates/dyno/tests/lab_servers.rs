@@ -167,6 +167,12 @@ fn a_port_that_is_taken() {
         SERVER,
         &["study.toml:10:8", &text, &own, "leave server.port out"],
     );
+    // The server before it has started by then.
+    let place = Cache::new();
+    let server = format!("engine = \"mariadb\"\nport = {}", port - 1);
+    let done = study(&server, "[topology]\ninstances = 2").cache(&place);
+    done.run().fails(SERVER, &["study.toml:10:8", &text]);
+    place.assert_nothing_left();
 }
 
 /// A program that is a server but for the trial whose settings tell it to die.

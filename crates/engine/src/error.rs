@@ -146,8 +146,8 @@ impl EngineError {
             Self::BadProgram { .. } => {
                 "the user that servers run as must be able to read and run it with its libraries"
             }
-            Self::ReservedSetting { .. } => "take it out of server.config",
-            Self::BadSetting { .. } => "a name has letters, digits, - _ and .; a value is one line",
+            Self::ReservedSetting { .. } => "remove it from server.config",
+            Self::BadSetting { .. } => "correct or remove it in server.config",
             Self::Login { remedy, .. } => return remedy.map(str::to_owned),
             Self::Data(error) => return error.remedy(),
             Self::Failed { remedy, .. } => return remedy.clone(),

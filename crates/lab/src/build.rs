@@ -1,5 +1,6 @@
-//! From an installed program to running servers, each on data of its own.
+//! From an installed program to instances, each with data and a node of its own.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -15,14 +16,14 @@ use crate::home::Home;
 use crate::instance::Instance;
 use crate::observer::Observer;
 use crate::rig::reset;
-use crate::servers::{self, DataDir};
+use crate::servers::{self, DataDir, Node};
 use crate::settle::settle;
-use crate::site;
+use crate::site::{self, Site};
 use crate::spec::{placed, port};
-use crate::template::{self, DATABASE, Template};
+use crate::template::{self, Template};
 use crate::trial::Trial;
 
-/// What is given to every step on the way to a running server.
+/// What every step on the way to running nodes needs.
 pub(crate) struct Building<'a> {
     pub(crate) spec: &'a EngineSpec,
     pub(crate) trial: &'a Trial,
@@ -102,8 +103,8 @@ impl Building<'_> {
         placed(self.spec, &self.trial.topology.node, error)
     }
 
-    /// Lets no server start while its data is still being written, unless the study wants
-    /// that; gives the seconds that it took.
+    /// Waits until new data is on disk and out of the page cache, unless the study wants it
+    /// warm; returns the seconds that it took.
     fn settle(&mut self, data: &[DataDir]) -> Result<Option<f64>, Failure> {
         if !self.spec.cold_data {
             return Ok(None);
@@ -116,14 +117,33 @@ impl Building<'_> {
         Ok(Some(began.elapsed().as_secs_f64()))
     }
 
-    /// Starts a server on each directory.
-    pub(crate) fn start(&mut self, data: Vec<DataDir>) -> Result<Vec<Instance>, Failure> {
-        self.observer.stage("starting the servers");
-        let mut instances = Vec::new();
-        for (number, data) in (1..).zip(data) {
-            let keep = self.observer.server_dir(number)?;
+    /// From data to instances, each with a node on a site of its own. A step that fails ends
+    /// what the steps before it made, the last first.
+    pub(crate) fn instances(&mut self, data: Vec<DataDir>) -> Result<Vec<Instance>, Failure> {
+        let sites = self.sites(&data)?;
+        let nodes = self.nodes(sites, data)?;
+        let clusters = nodes.into_iter().map(Cluster::single);
+        let instances = clusters.map(|cluster| Ok(Instance::on(cluster)?));
+        instances.collect()
+    }
+
+    fn sites(&self, data: &[DataDir]) -> Result<Vec<Arc<dyn Site>>, Failure> {
+        let set_up = |data: &DataDir| {
             let site = site::set_up(data.home(), &self.trial.topology.node.site);
-            let site = site.map_err(|error| self.placed(error))?;
+            site.map_err(|error| self.placed(error))
+        };
+        data.iter().map(set_up).collect()
+    }
+
+    fn nodes(
+        &mut self,
+        sites: Vec<Arc<dyn Site>>,
+        data: Vec<DataDir>,
+    ) -> Result<Vec<Node>, Failure> {
+        self.observer.stage("starting the servers");
+        let mut nodes = Vec::new();
+        for (number, (site, data)) in (1..).zip(sites.into_iter().zip(data)) {
+            let keep = self.observer.server_dir(number)?;
             let wanted = servers::Wanted {
                 number,
                 data,
@@ -139,9 +159,8 @@ impl Building<'_> {
             for note in node.notes() {
                 self.observer.note(note);
             }
-            let database = node.open(DATABASE)?;
-            instances.push(Instance::on(Cluster::single(node), database));
+            nodes.push(node);
         }
-        Ok(instances)
+        Ok(nodes)
     }
 }

@@ -118,8 +118,8 @@ impl Lab {
         Ok(engine.open(url, access, directory)?)
     }
 
-    /// Has the servers of a trial run, with their data in them.
-    pub(crate) fn build(
+    /// Starts a trial's servers with their data.
+    pub(crate) fn set_up(
         &mut self,
         trial: &Trial,
         observer: &mut dyn Observer,
@@ -240,7 +240,7 @@ impl Lab {
             _ => building.copied(&home, &mut self.template)?,
         };
         Ok(Rig {
-            instances: building.start(data)?,
+            instances: building.instances(data)?,
             reset: Some(reset),
             made_for: Some(made_for),
         })

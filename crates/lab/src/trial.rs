@@ -110,17 +110,19 @@ pub fn run(
     })
 }
 
-/// Every phase of a trial by its name.
+/// The way of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
+/// monitors and events on one clock (`drive.rs`). Each is a scope: whatever fails below it, it takes
+/// itself down, the last first.
 fn phases(
     lab: &mut Lab,
     trial: &Trial,
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<Ran, Failure> {
-    let rig = lab.build(trial, observer, interrupted)?;
-    let ready = preload(trial, &rig, observer, interrupted);
-    let driven = ready.and_then(|()| drive::drive(trial, &rig, observer, interrupted));
-    let ran = driven.map(|driven| summarize(trial, &rig, driven));
+    let rig = lab.set_up(trial, observer, interrupted)?;
+    let ran = preload(trial, &rig, observer, interrupted)
+        .and_then(|()| drive::drive(trial, &rig, observer, interrupted))
+        .map(|driven| summarize(trial, &rig, driven));
     lab.take_down(rig);
     ran
 }

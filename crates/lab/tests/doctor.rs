@@ -8,7 +8,7 @@
 use lab::doctor::{Subject, examine};
 use lab::{Access, Lab};
 use measure::finding::{Finding, Level};
-use testkit::{MariaDb, MySql, Server};
+use testkit::{MariaDb, MySql, Postgres, Server};
 
 fn look(url: &str) -> Vec<Finding> {
     let access = Access {
@@ -129,4 +129,72 @@ fn an_account_without_rights_still_sees_settings() {
         let limit = of(&findings, "max-connections");
         assert_eq!(limit.level, Level::Unknown, "{limit:?}");
     }
+}
+
+#[test]
+fn a_postgres_with_bad_settings() {
+    let server = Postgres::start(&[
+        "synchronous_commit=off",
+        "full_page_writes=off",
+        "autovacuum=off",
+        "log_min_duration_statement=0",
+        "shared_preload_libraries=auto_explain",
+        "auto_explain.log_min_duration=0",
+        "auto_explain.log_analyze=on",
+        "default_transaction_isolation=serializable",
+        "lock_timeout=1s",
+        "max_wal_size=8GB",
+    ]);
+    server.sql("CREATE TABLE t AS SELECT generate_series(1, 100) AS id");
+    let url = server.url("sbtest");
+    let findings = look(&url);
+    let own = findings.iter().filter(|finding| finding.of == url);
+    let bad = own.filter(|finding| finding.level < Level::Note);
+    let bad: Vec<_> = bad.map(|f| (f.id.clone(), f.level)).collect();
+    let expected = [
+        // The kit's.
+        ("fsync", Level::Severe),
+        ("synchronous-commit", Level::Severe),
+        ("statement-logging", Level::Severe),
+        ("auto-explain", Level::Severe),
+        ("full-page-writes", Level::Warning),
+        ("shared-buffers-memory", Level::Warning),
+        ("autovacuum", Level::Warning),
+        ("transaction-isolation", Level::Warning),
+        ("session-timeouts", Level::Warning),
+    ];
+    assert_eq!(bad, names(&expected), "{findings:#?}");
+    for id in [
+        "server-elsewhere",
+        "shared-buffers-data",
+        "max-wal-size",
+        "vacuum-running",
+        "debug-assertions",
+    ] {
+        assert_eq!(of(&findings, id).level, Level::Passed, "{id}");
+    }
+    let remedy = of(&findings, "statement-logging").remedy.as_deref();
+    let command = "ALTER SYSTEM SET log_min_duration_statement = '-1'; SELECT pg_reload_conf();";
+    assert_eq!(remedy, Some(command));
+    // Its data directory is looked at as a place.
+    let data = server.data_dir().display().to_string();
+    let of_data = findings.iter().any(|finding| finding.of.starts_with(&data));
+    assert!(of_data, "{findings:#?}");
+}
+
+/// It may not know where the server has its data, so whether it runs here is not known.
+#[test]
+fn an_account_without_rights_sees_most_settings_of_postgres() {
+    let server = Postgres::start(&[]);
+    server.sql("CREATE ROLE guest LOGIN");
+    let url = server.url("sbtest").replace("root@", "guest@");
+    let findings = look(&url);
+    assert_eq!(of(&findings, "synchronous-commit").level, Level::Passed);
+    assert_eq!(of(&findings, "statement-statistics").level, Level::Unknown);
+    let elsewhere = of(&findings, "server-elsewhere");
+    assert_eq!(elsewhere.level, Level::Note);
+    assert!(
+        elsewhere.observed.contains("data_directory"),
+        "{elsewhere:?}"
+    );
 }

@@ -6,21 +6,20 @@
 )]
 
 use engine::Access;
-use testkit::{MariaDb, MySql, Server};
+use testkit::{MariaDb, MySql, Postgres, Server};
 
-fn settings(server: &Server) -> Vec<(String, String)> {
-    let url = server.url("sbtest");
+fn settings(url: &str) -> Vec<(String, String)> {
     let access = Access {
         user: "root".to_owned(),
         ..Access::default()
     };
-    let database = engine::of_url(&url).unwrap().open(&url, &access, None);
+    let database = engine::of_url(url).unwrap().open(url, &access, None);
     database.unwrap().changed_settings().unwrap()
 }
 
 fn check(server: &Server) {
     server.sql("SET GLOBAL innodb_io_capacity = 4242");
-    let settings = settings(server);
+    let settings = settings(&server.url("sbtest"));
     let value = |name: &str| {
         let found = settings.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -45,6 +44,29 @@ fn settings_that_are_not_default_and_no_secret() {
     ];
     check(&MariaDb::start(&options));
     check(&MySql::start(&options));
+}
+
+#[test]
+fn settings_of_postgres_that_are_not_default_and_no_secret() {
+    let server = Postgres::start(&[
+        "work_mem=8MB",
+        "primary_conninfo=host=x password=geheim",
+        "max_wal_size=1GB",
+    ]);
+    server.sql("ALTER DATABASE sbtest SET random_page_cost = 1.1");
+    let settings = settings(&server.url("sbtest"));
+    let value = |name: &str| {
+        let found = settings.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    assert_eq!(value("work_mem"), Some("8MB"));
+    assert_eq!(value("shared_buffers"), Some("16MB"));
+    assert_eq!(value("random_page_cost"), Some("1.1"));
+    assert_eq!(value("primary_conninfo"), Some("(hidden)"));
+    for default in ["max_wal_size", "port", "application_name", "data_directory"] {
+        assert_eq!(value(default), None, "{settings:?}");
+    }
+    assert!(settings.is_sorted(), "{settings:?}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use engine::{MARIADB, MYSQL};
+use engine::{MARIADB, MYSQL, POSTGRES};
 use lab::home::{Cleaned, Home, clean_in};
 use lab::template;
 
@@ -36,6 +36,12 @@ fn a_dyno() {
     match std::env::var("LEFTOVERS_TEST_DOES").unwrap().as_str() {
         "serve" => {
             let _server = start(&home, MARIADB, &[], &keep).unwrap();
+            println!("serving");
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        "serve postgres" => {
+            let server = start(&home, POSTGRES, &[], &keep).unwrap();
+            let _busy = private::keep_busy(&server);
             println!("serving");
             std::thread::sleep(Duration::from_secs(600));
         }
@@ -92,23 +98,29 @@ fn survivor(run: &Path) -> Child {
 }
 
 #[test]
-fn servers_die_with_dyno_and_their_files_with_the_next_one() {
-    let dir = open_dir();
-    let root = dir.path().join("cache");
-    let mut one = dyno(&root, "serve");
-    hear(&mut one, "serving");
-    let servers = processes_below(&root);
-    assert_eq!(servers.len(), 1);
-    kill(one);
-    wait_until("the server's end", || !is_running(servers[0]));
-    assert_eq!(runs(&root).len(), 1);
+fn servers_die_with_dyno_and_what_they_leave_with_the_next_one() {
+    for does in ["serve", "serve postgres"] {
+        let dir = open_dir();
+        let root = dir.path().join("cache");
+        let mut one = dyno(&root, does);
+        hear(&mut one, "serving");
+        let servers = processes_below(&root);
+        assert_eq!(servers.len(), 1);
+        kill(one);
+        wait_until("the server's end", || !is_running(servers[0]));
+        assert_eq!(runs(&root).len(), 1);
 
-    let home = Home::open_in(&root, u64::MAX).unwrap();
-    assert_eq!(home.swept().run_dirs, 1);
-    assert!(home.swept().bytes > 1 << 20);
-    assert_eq!(runs(&root).len(), 1);
-    drop(home);
-    assert!(runs(&root).is_empty());
+        let home = Home::open_in(&root, u64::MAX).unwrap();
+        assert_eq!(home.swept().run_dirs, 1);
+        assert!(home.swept().bytes > 1 << 20);
+        // A busy child of the server did not notice its end.
+        let had_children = home.swept().processes > 0;
+        assert_eq!(had_children, does == "serve postgres");
+        assert_eq!(private::shared_memory(servers[0]), 0, "{does}");
+        assert_eq!(runs(&root).len(), 1);
+        drop(home);
+        assert!(runs(&root).is_empty());
+    }
 }
 
 #[test]

@@ -343,30 +343,6 @@ fn a_server_that_dies_at_its_start_shows_its_last_words() {
     }
 }
 
-/// A statement that keeps a server busy, and does not look up.
-fn keep_busy(server: &lab::servers::Node) -> std::thread::JoinHandle<()> {
-    let url = server.url("sbtest");
-    let password = server.password().to_owned();
-    let (running, runs) = std::sync::mpsc::channel();
-    let busy = std::thread::spawn(move || {
-        let ended = Reactor::new().unwrap().block_on(async {
-            let mut connection = private::postgres(&url, &password).await.unwrap();
-            running.send(()).unwrap();
-            connection.run("DO 'BEGIN LOOP END LOOP; END'").await
-        });
-        assert!(ended.unwrap().is_err());
-    });
-    runs.recv().unwrap();
-    busy
-}
-
-/// The shared memory that the process of a server made.
-fn shared_memory(pid: u32) -> usize {
-    let list = fs::read_to_string("/proc/sysvipc/shm").unwrap();
-    let creator = |line: &&str| line.split_whitespace().nth(4) == Some(&pid.to_string());
-    list.lines().filter(creator).count()
-}
-
 #[test]
 fn a_server_that_dies_while_it_runs_is_noticed_and_can_start_again() {
     for engine in ALL {
@@ -374,7 +350,7 @@ fn a_server_that_dies_while_it_runs_is_noticed_and_can_start_again() {
         let mut server = start(&home, engine, &[], keep.path()).unwrap();
         assert_eq!(server.exited(), None);
         sql(&server, "CREATE TABLE t (a INT)").unwrap();
-        let busy = (engine == POSTGRES).then(|| keep_busy(&server));
+        let busy = (engine == POSTGRES).then(|| private::keep_busy(&server));
         let id = server.pid().unwrap();
         let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
@@ -384,14 +360,14 @@ fn a_server_that_dies_while_it_runs_is_noticed_and_can_start_again() {
         assert_eq!(server.exited(), Some(how));
 
         server.restart(&NEVER).unwrap();
-        assert_eq!(shared_memory(id), 0, "{engine}");
+        assert_eq!(private::shared_memory(id), 0, "{engine}");
         assert!(busy.is_none_or(|busy| busy.join().is_ok()));
         assert_eq!(value(&server, "SELECT COUNT(*) FROM t"), "0");
         let id = server.pid().unwrap();
-        let busy = (engine == POSTGRES).then(|| keep_busy(&server));
+        let busy = (engine == POSTGRES).then(|| private::keep_busy(&server));
         server.kill();
         assert!(busy.is_none_or(|busy| busy.join().is_ok()));
-        assert_eq!(shared_memory(id), 0, "{engine}");
+        assert_eq!(private::shared_memory(id), 0, "{engine}");
         assert_eq!(server.pid(), None);
         assert!(server.exited().unwrap().contains("killed by dyno"));
         server.stop(&NEVER).unwrap();

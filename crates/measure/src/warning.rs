@@ -344,7 +344,8 @@ fn misses_text(f: &mut fmt::Formatter<'_>, share: f64, range: u64, rows: u64) ->
         write!(
             f,
             "{percent:.1} % of the lookups found no row, though keys are drawn from {rows} rows: \
-             the tables have fewer rows than they should. Prepare the data again."
+             the tables have fewer rows than they should, or concurrent transactions had deleted \
+             the rows. Unless the workload deletes rows, prepare the data again."
         )
     }
 }

@@ -261,7 +261,7 @@ pub static KEYS: &[Key] = &[
     started(key("server.cold_data", Kind::Boolean, "true",
         "Whether a trial's new data is written to disk and dropped from the page cache before the servers start on it, so that no trial begins while the kernel is still writing it. With `false` the servers start at once, on what the copy left in memory.")),
     started(optional("server.config", Kind::Settings,
-        "Settings of the server's own option file: `config = { max_connections = 500 }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.max_connections`.")),
+        "Settings of the server's own option file: `config = { max_connections = 500 }`, or one on each line under `[server.config]`. Each is a key of its own: `server.config.max_connections`. Settings under an engine's name (`[server.config.ENGINE]`) are for that engine only, in place of the others.")),
 
     running(bench_as("tls-mode", "How much TLS. One of disable; preferred (if the server offers it; not verified); required (or no connection; not verified); verify-ca (from a trusted authority); verify-full (and made out to the server's name). [default: preferred; verify-full with --tls-ca]",
         optional("server.tls.mode", Kind::Choice(TlsMode::WORDS),

@@ -25,20 +25,9 @@ pub fn results(result: &RunResult) -> String {
     let metrics: BTreeSet<&str> = metrics.map(String::as_str).collect();
 
     let mut csv = Csv::default();
-    for name in ["number", "label"].iter().chain(&axes) {
-        csv.text(name);
-    }
-    for name in [
-        "repeat",
-        "started_at",
-        "instances",
-        "outcome",
-        "reason",
-        "measured_s",
-        "transactions",
-    ] {
-        csv.text(name);
-    }
+    csv.names("number label");
+    axes.iter().for_each(|name| csv.text(name));
+    csv.names("repeat started_at instances outcome reason measured_s transactions");
     for name in ESTIMATES {
         csv.text(name);
         csv.text(&format!("{name}.half_width"));
@@ -51,22 +40,9 @@ pub fn results(result: &RunResult) -> String {
             csv.text(&format!("{prefix}.{name}"));
         }
     }
-    for name in [
-        "errors",
-        "restarts",
-        "reconnects",
-        "steady_from_s",
-        "never_steady",
-        "little.users",
-        "little.accounted",
-        "verdict",
-        "evidence",
-    ] {
-        csv.text(name);
-    }
-    for name in &metrics {
-        csv.text(name);
-    }
+    csv.names("errors restarts reconnects steady_from_s never_steady");
+    csv.names("little.users little.accounted verdict evidence");
+    metrics.iter().for_each(|name| csv.text(name));
     csv.end_line();
 
     for trial in trials {
@@ -103,20 +79,18 @@ const STATISTICS: [Statistic; 9] = [
 ];
 
 fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&str>) {
-    csv.number(Some(f64::from(trial.number)));
+    csv.count(trial.number);
     csv.text(&trial.label);
     for key in axes {
-        let mut pairs = trial.point.iter();
-        let value = pairs.find_map(|(name, value)| (name == key).then_some(value));
-        csv.text(value.map_or("", String::as_str));
+        csv.text(keys::given(&trial.point, key).unwrap_or_default());
     }
-    csv.number(Some(f64::from(trial.repeat)));
+    csv.count(trial.repeat);
     csv.text(trial.started_at.as_deref().unwrap_or_default());
-    csv.number(Some(f64::from(trial.setup.instances)));
+    csv.count(trial.setup.instances);
     csv.text(ended(&trial.outcome));
     csv.text(&reason(trial));
     csv.number(Some(trial.measured_s));
-    csv.number(Some(trial.transactions.count as f64));
+    csv.count(trial.transactions.count);
     for name in ESTIMATES {
         csv.estimate(measure::column::value(trial, name));
     }
@@ -164,19 +138,7 @@ fn reason(trial: &TrialSummary) -> String {
 #[must_use]
 pub fn tables(result: &RunResult) -> String {
     let mut csv = Csv::default();
-    for name in [
-        "table",
-        "of",
-        "key",
-        "value",
-        "variant",
-        "column",
-        "mean",
-        "half_width",
-        "n",
-    ] {
-        csv.text(name);
-    }
+    csv.names("table of key value variant column mean half_width n");
     csv.end_line();
     for (number, table) in table::tables(result).iter().enumerate() {
         let fixed = table.fixed.iter();
@@ -184,14 +146,14 @@ pub fn tables(result: &RunResult) -> String {
         for row in &table.rows {
             for (group, cells) in table.groups.iter().zip(&row.cells) {
                 for (column, cell) in table.columns.iter().zip(cells) {
-                    csv.number(Some((number + 1) as f64));
+                    csv.count(number + 1);
                     csv.text(&fixed.join(", "));
                     csv.text(&table.row_key);
                     csv.text(&row.value);
                     csv.text(group);
                     csv.text(&column.column);
                     csv.estimate(cell.estimate);
-                    csv.number(Some(cell.n as f64));
+                    csv.count(cell.n);
                     csv.end_line();
                 }
             }
@@ -250,21 +212,19 @@ impl Csv {
     }
 
     /// The names of what [`Csv::point`] writes.
-    pub(crate) const POINT: [&'static str; 8] = [
-        "tps",
-        "tps.half_width",
-        "response_ms.mean",
-        "response_ms.mean.half_width",
-        "response_ms.p99",
-        "response_ms.p99.half_width",
-        "response_ms.p99.low",
-        "response_ms.p99.high",
-    ];
+    pub(crate) const POINT: &'static str = "tps tps.half_width \
+        response_ms.mean response_ms.mean.half_width response_ms.p99 response_ms.p99.half_width \
+        response_ms.p99.low response_ms.p99.high";
 
-    /// A line of names.
-    pub(crate) fn heads<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
-        names.into_iter().for_each(|name| self.text(name));
-        self.end_line();
+    /// The names of columns, separated by spaces.
+    pub(crate) fn names(&mut self, names: &str) {
+        names.split_whitespace().for_each(|name| self.text(name));
+    }
+
+    /// A whole number.
+    pub(crate) fn count(&mut self, count: impl TryInto<u64>) {
+        let count = count.try_into().ok();
+        self.field(&count.map_or(String::new(), |count| count.to_string()));
     }
 
     /// Throughput and response times of a point.

@@ -32,10 +32,13 @@ pub(crate) fn short<'a>(key: &'a str, axes: &[&str]) -> &'a str {
 
 /// A trial's value of a key.
 pub(crate) fn value<'a>(trial: &'a TrialSummary, key: &str) -> &'a str {
-    let mut pairs = trial.point.iter();
-    pairs
-        .find_map(|(name, value)| (name == key).then_some(value.as_str()))
-        .unwrap_or(ABSENT)
+    given(&trial.point, key).unwrap_or(ABSENT)
+}
+
+/// A point's value of a key; `None` if the point does not have the key.
+pub(crate) fn given<'a>(point: &'a [(String, String)], key: &str) -> Option<&'a str> {
+    let mut pairs = point.iter();
+    pairs.find_map(|(name, value)| (name == key).then_some(value.as_str()))
 }
 
 /// All values of a key: by size if each is a number, a size or a duration, else as

@@ -1,5 +1,7 @@
 //! The points of a study: trials that are repeats of each other.
 
+use std::collections::BTreeMap;
+
 use measure::summary::TrialSummary;
 
 use crate::cell::Cell;
@@ -27,6 +29,24 @@ pub(crate) fn points<'a>(
             tps: Cell::of(&group.trials, "tps"),
             trials: group.trials,
         })
+        .collect()
+}
+
+/// The trials of each number of servers, from few to many.
+pub(crate) fn by_instances<'a>(
+    trials: &[&'a TrialSummary],
+) -> BTreeMap<u32, Vec<&'a TrialSummary>> {
+    let mut groups: BTreeMap<u32, Vec<&TrialSummary>> = BTreeMap::new();
+    for trial in trials {
+        groups.entry(trial.setup.instances).or_default().push(trial);
+    }
+    groups
+}
+
+/// The keys in which these trials differ.
+pub(crate) fn varied<'a>(trials: &[&TrialSummary], axes: &[&'a str]) -> Vec<&'a str> {
+    let axes = axes.iter().copied();
+    axes.filter(|key| keys::values(trials, key).len() > 1)
         .collect()
 }
 

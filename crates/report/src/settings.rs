@@ -2,26 +2,35 @@
 
 use std::collections::BTreeMap;
 
+use measure::instance::InstanceSummary;
 use measure::result::RunResult;
 
 use crate::grid::{Grid, heads};
 use crate::list::listed;
 
-/// The settings of all servers of all trials, in order of name.
-pub(crate) fn grid(result: &RunResult) -> Grid {
-    let instances = result.trials.iter().flat_map(|trial| &trial.instances);
+/// Each setting of some servers with its distinct values, in order of name.
+pub(crate) fn values<'a>(
+    instances: impl Iterator<Item = &'a InstanceSummary>,
+) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in instances.flat_map(|instance| &instance.settings) {
-        let value = if value.is_empty() { "(empty)" } else { value };
         let known = values.entry(name).or_default();
-        if !known.contains(&value) {
+        if !known.contains(&value.as_str()) {
             known.push(value);
         }
     }
-    let rows = values.into_iter();
-    let rows: Vec<Vec<String>> = rows
-        .map(|(name, values)| vec![name.to_owned(), listed(&values)])
-        .collect();
+    values
+}
+
+/// The settings of all servers of all trials, in order of name.
+pub(crate) fn grid(result: &RunResult) -> Grid {
+    let instances = result.trials.iter().flat_map(|trial| &trial.instances);
+    let rows = values(instances).into_iter().map(|(name, values)| {
+        let shown = values.into_iter();
+        let shown = shown.map(|value| if value.is_empty() { "(empty)" } else { value });
+        vec![name.to_owned(), listed(&shown.collect::<Vec<_>>())]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
     Grid {
         caption: format!("{} server settings differ from their defaults.", rows.len()),
         heads: heads(["setting", "value"]),

@@ -8,6 +8,8 @@ mod table_of_trials;
 
 use measure::result::RunResult;
 
+pub(crate) use figures::of_sweep;
+
 use crate::answer::Answer;
 use crate::figures::{Figures, seconds_per_point};
 use crate::findings;

@@ -102,7 +102,7 @@ fn trial(
         },
         repeat,
         variant: at.variant().map(str::to_owned),
-        server: server(at, is_process)?,
+        server: server(at, engines, is_process)?,
         data: data(at)?,
         load: load(at)?,
         transaction: transaction(at)?,
@@ -122,7 +122,11 @@ fn is_process(at: &Point<'_>, engines: &[EngineTraits]) -> Result<bool, Failure>
     Ok(name.is_some_and(is_process))
 }
 
-fn server(at: &Point<'_>, is_process: bool) -> Result<ServerSpec, Failure> {
+fn server(
+    at: &Point<'_>,
+    engines: &[EngineTraits],
+    is_process: bool,
+) -> Result<ServerSpec, Failure> {
     if let Some(url) = at.maybe_spanned("server.url")? {
         return Ok(ServerSpec::Url(url, Box::new(login(at)?)));
     }
@@ -140,7 +144,7 @@ fn server(at: &Point<'_>, is_process: bool) -> Result<ServerSpec, Failure> {
         spec.basedir = at.maybe_spanned("server.basedir")?;
         spec.version = at.maybe_spanned("server.version")?;
         spec.port = at.maybe_spanned("server.port")?;
-        spec.config = at.settings();
+        spec.config = at.settings(&spec.engine.value, engines);
         spec.reset = at.get("server.reset")?;
         spec.cold_data = at.get("server.cold_data")?;
     }

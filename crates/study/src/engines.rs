@@ -1,14 +1,60 @@
-//! The engines that a study names, and settings that only dyno may make.
+//! The engines that a study names, and which of its settings are for which of them.
 
 use std::collections::BTreeSet;
 
-use plan::{EngineTraits, shown};
+use plan::{EngineTraits, Span, shown};
 
 use crate::content::{Content, Ground};
 use crate::error::{Fault, Faults};
+use crate::name::Name;
 use crate::read::not_one_of;
 
 const ENGINE: &str = "server.engine";
+
+/// Which settings of a study are for an engine: those under its name where there are any, else
+/// those under no engine's name.
+pub(crate) struct Scope<'e> {
+    engine: &'e str,
+    engines: &'e [EngineTraits],
+    has_own: bool,
+}
+
+impl<'e> Scope<'e> {
+    /// The scope of an engine among these settings.
+    pub(crate) fn of<'s>(
+        engine: &'e str,
+        mut settings: impl Iterator<Item = &'s str>,
+        engines: &'e [EngineTraits],
+    ) -> Self {
+        let own = Self {
+            engine,
+            engines,
+            has_own: true,
+        };
+        let has_own = settings.any(|setting| own.setting(setting).is_some());
+        Self { has_own, ..own }
+    }
+
+    /// The name by which the server knows a setting that is for the engine.
+    pub(crate) fn setting<'s>(&self, setting: &'s str) -> Option<&'s str> {
+        let (first, rest) = setting.split_once('.').unwrap_or((setting, ""));
+        let is_engine = !rest.is_empty() && self.engines.iter().any(|e| e.name == first);
+        match (is_engine, self.has_own) {
+            (true, _) => (first == self.engine).then_some(rest),
+            (false, has_own) => (!has_own).then_some(setting),
+        }
+    }
+
+    fn no_effect(&self, name: &Name) -> Fault {
+        let (name, engine) = (name.full(), self.engine);
+        Fault::new(
+            format!("`{name}` has no effect on `{engine}`"),
+            format!(
+                "settings under `server.config.{engine}` replace those under no engine's name, and no others apply to it"
+            ),
+        )
+    }
+}
 
 pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
     let names = EngineTraits::names(engines, |_| true);
@@ -20,22 +66,55 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     }
     let mut refused = BTreeSet::new();
     for ground in content.grounds() {
-        let started = started(content, &ground, engines);
-        let entries = ground.entries.values().map(|entry| (&entry.name, entry.at));
-        let axes = content.axes.iter().map(|axis| (&axis.name, axis.at));
-        for (name, at) in entries.chain(axes) {
-            let Some(setting) = name.setting() else {
-                continue;
-            };
-            let mut reasons = started.iter().map(|e| (e.reserved_setting)(setting));
-            if let Some(why) = reasons.find_map(|why| why)
+        for engine in started(content, &ground, engines) {
+            let settings = settings(content, &ground);
+            let names = settings.iter().filter_map(|(name, _)| name.setting());
+            let scope = Scope::of(engine.name, names, engines);
+            if let Some((at, fault)) = without_effect(content, &ground, &scope)
                 && refused.insert(at)
             {
-                let message = format!("the setting `{}` is reserved", shown(setting));
-                faults.add(at, Fault::new(message, why));
+                faults.add(at, fault);
+            }
+            for (name, at) in settings {
+                let setting = name.setting().and_then(|setting| scope.setting(setting));
+                if let Some(setting) = setting
+                    && let Some(why) = (engine.reserved_setting)(setting)
+                    && refused.insert(at)
+                {
+                    let message = format!("the setting `{}` is reserved", shown(setting));
+                    faults.add(at, Fault::new(message, why));
+                }
             }
         }
     }
+}
+
+/// The settings of the trials on a ground, and their places.
+fn settings<'a>(content: &'a Content, ground: &Ground<'a>) -> Vec<(&'a Name, Span)> {
+    let entries = ground.entries.values().map(|entry| (&entry.name, entry.at));
+    let axes = content.axes.iter().map(|axis| (&axis.name, axis.at));
+    let all = entries.chain(axes);
+    all.filter(|(name, _)| name.setting().is_some()).collect()
+}
+
+/// An axis or a variant whose trials would differ only in settings that are for another engine.
+fn without_effect(
+    content: &Content,
+    ground: &Ground<'_>,
+    scope: &Scope<'_>,
+) -> Option<(Span, Fault)> {
+    let has_effect = |name: &Name| name.setting().is_none_or(|s| scope.setting(s).is_some());
+    let mut axes = content.axes.iter().map(|axis| (&axis.name, axis.at));
+    let axis = axes.find(|(name, _)| !has_effect(name));
+    let in_variant = || {
+        let own = ground.variant.iter().flat_map(|v| v.entries.values());
+        let settings: Vec<_> = own.filter(|entry| entry.name.setting().is_some()).collect();
+        let first = settings.iter().min_by_key(|entry| entry.at)?;
+        let has_any = settings.iter().any(|entry| has_effect(&entry.name));
+        (!has_any).then_some((&first.name, first.at))
+    };
+    let (name, at) = axis.or_else(in_variant)?;
+    Some((at, scope.no_effect(name)))
 }
 
 /// The engines among those of the trials on a ground that run as processes of their own.

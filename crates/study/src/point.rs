@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 use crate::content::{Axis, Content, Ground};
+use crate::engines::Scope;
 use crate::error::Fault;
 use crate::name::Name;
 use crate::read::read;
 use plan::key::{self, VARIANT};
-use plan::{FromValue, Span, Spanned, Value};
+use plan::{EngineTraits, FromValue, Span, Spanned, Value};
 
 pub(crate) type Failure = (Span, Fault);
 pub(crate) type Defaults = BTreeMap<&'static str, Spanned<Value>>;
@@ -108,8 +109,12 @@ impl<'a> Point<'a> {
         Ok(self.spanned(name)?.value)
     }
 
-    /// The server's settings by the names that it knows, in their order.
-    pub(crate) fn settings(&self) -> Vec<(String, Spanned<String>)> {
+    /// The settings of a server of this engine, by the names that it knows, in their order.
+    pub(crate) fn settings(
+        &self,
+        engine: &str,
+        engines: &[EngineTraits],
+    ) -> Vec<(String, Spanned<String>)> {
         let on_ground = self.ground.entries.values();
         let on_ground = on_ground.filter_map(|e| Some((&e.name, e.value.as_ref()?)));
         let swept = self.swept.iter().map(|(axis, value)| (&axis.name, *value));
@@ -118,10 +123,14 @@ impl<'a> Point<'a> {
             .filter_map(|(name, typed)| {
                 let value = String::from_value(&typed.value)?;
                 let span = typed.span;
-                Some((name.setting()?.to_owned(), Spanned { value, span }))
+                Some((name.setting()?, Spanned { value, span }))
             })
             .collect();
-        all.into_iter().collect()
+        let scope = Scope::of(engine, all.keys().copied(), engines);
+        let of_engine = all
+            .into_iter()
+            .filter_map(|(setting, value)| Some((scope.setting(setting)?.to_owned(), value)));
+        of_engine.collect()
     }
 
     pub(crate) fn variant(&self) -> Option<&'a str> {

@@ -150,3 +150,52 @@ fn engines_are_an_axis_and_keys_of_the_one_leave_the_other_alone() {
     assert!(config(sqlite).is_empty() && engine(sqlite).reset == Reset::Copy);
     assert!(config(mariadb).len() == 1 && engine(mariadb).reset == Reset::None);
 }
+
+#[test]
+fn settings_under_an_engines_name_replace_the_others() {
+    let text = "title = \"t\"\n[server]\nengine = \"mariadb\"\n[server.config]\nport_open = 1\n\
+                x.y = 2\n[server.config.postgres]\nwork-mem = \"8MB\"\nx.y = 3\n\
+                [[variant]]\nname = \"a\"\nserver.config.z = 4\nserver.config.postgres.w = 5\n\
+                [sizes.large]\nserver.config.postgres.work_mem = \"1GB\"\n";
+    let of = |overrides: &[(&str, &str)]| {
+        let plan = plan(text, overrides);
+        let settings = config(&plan.trials[0]).into_iter();
+        settings
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(&[]), ["port_open=1", "x.y=2", "z=4"]);
+    assert_eq!(of(&[("server.engine", "mysql")]), of(&[]));
+    let postgres = ("server.engine", "postgres");
+    assert_eq!(of(&[postgres]), ["w=5", "work_mem=8MB", "x.y=3"]);
+    assert_eq!(
+        of(&[postgres, ("sizes", "large")]),
+        ["w=5", "work_mem=1GB", "x.y=3"]
+    );
+    // What one engine reserves is another's to set, or nobody's.
+    let reserved = ("server.config.postgres.hba_file", "x");
+    assert!(fails(text, &[postgres, reserved]).contains("`hba_file` is reserved"));
+    of(&[reserved]);
+}
+
+#[test]
+fn trials_do_not_differ_only_in_settings_of_another_engine() {
+    let sweep = format!("{SMALLEST}[sweep]\n\"server.config.a\" = [1, 2]\n");
+    let own = ("server.config.postgres.b", "1");
+    plan(&sweep, &[own]);
+    let message = fails(&sweep, &[own, ("server.engine", "postgres")]);
+    assert!(
+        message.contains("`server.config.a` has no effect on `postgres`"),
+        "{message}"
+    );
+    let variants = format!(
+        "{SMALLEST}[[variant]]\nname = \"a\"\nserver.config.postgres.b = 1\n\
+         [[variant]]\nname = \"b\"\nserver.config.postgres.b = 2\n"
+    );
+    plan(&variants, &[("server.engine", "postgres")]);
+    let message = fails(&variants, &[]);
+    assert!(
+        message.contains("`server.config.postgres.b` has no effect on `mariadb`"),
+        "{message}"
+    );
+}

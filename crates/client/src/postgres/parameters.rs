@@ -37,10 +37,10 @@ pub(super) struct Parameters(BTreeMap<&'static str, String>);
 
 impl Parameters {
     /// Parses `postgres://user:password@host:port/database?name=value&…`, of which everything
-    /// behind the scheme may be missing.
+    /// after the scheme may be missing.
     ///
     /// # Errors
-    /// In words.
+    /// What is wrong with it.
     pub(super) fn from_url(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").ok_or("this is not a URL")?;
         if !super::target::SCHEMES.contains(&scheme) {
@@ -94,7 +94,7 @@ impl Parameters {
     /// Adds what is missing from the service that the URL or the environment names.
     ///
     /// # Errors
-    /// In words: a service that is not defined, or a file that cannot be read.
+    /// That the service is not defined, or why a file cannot be read.
     pub(super) fn add_service(
         &mut self,
         variable: &dyn Fn(&str) -> Option<String>,

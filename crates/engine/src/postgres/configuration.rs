@@ -2,6 +2,7 @@
 
 use nix::unistd::{Uid, User};
 
+use super::format;
 use super::reserved::{reserved_setting, reserved_value};
 use crate::error::EngineError;
 use crate::program::Installed;
@@ -19,9 +20,6 @@ const IDENT_FILE: &str = "pg_ident.conf";
 const MIN_CONNECTIONS: u32 = 1000;
 /// For monitors and the superuser.
 const SPARE_CONNECTIONS: u32 = 50;
-
-/// Settings of `initdb`: the server shows them by these names, but cannot change them.
-pub(super) const FORMAT_SETTINGS: [&str; 2] = ["data_checksums", "wal_segment_size"];
 
 /// Rejects settings that cannot be written or that are not the study's to make.
 ///
@@ -49,11 +47,6 @@ pub(super) fn check_settings(config: &Settings) -> Result<(), EngineError> {
         }
     }
     Ok(())
-}
-
-/// Whether `initdb` makes the setting.
-pub(super) fn decides_format(name: &str) -> bool {
-    FORMAT_SETTINGS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// Connections that a server allows if it is to serve this many users.
@@ -118,7 +111,7 @@ pub(super) fn postgresql_conf(installed: &Installed, paths: &Paths, config: &Set
     );
     let study: Vec<(&str, String)> = config
         .iter()
-        .filter(|(name, _)| !decides_format(name))
+        .filter(|(name, _)| !format::decides(name))
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
     if !study.is_empty() {

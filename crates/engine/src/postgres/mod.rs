@@ -6,6 +6,7 @@ mod configuration;
 mod counters;
 mod database;
 mod feed;
+mod format;
 mod load;
 mod log;
 mod reserved;

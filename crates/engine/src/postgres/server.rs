@@ -15,8 +15,8 @@ use rustix::process::Signal;
 use super::configuration::{self, ROLE, SUPERUSER};
 use super::database::PostgresDatabase;
 use super::reserved::reserved_setting;
-use super::settings::{self, MEGABYTE, PAGE_BYTES, bytes, chosen, size, value_of};
-use super::{Postgres, checks, log};
+use super::settings::{self, MEGABYTE, PAGE_BYTES, chosen, size};
+use super::{Postgres, checks, format, log};
 use crate::checks::Facts;
 use crate::database::Database;
 use crate::error::{Cause, EngineError};
@@ -28,9 +28,13 @@ use crate::server::{
 
 /// How long one attempt to log in may take; then the server is looked at again.
 const KNOCK_LIMIT: Duration = Duration::from_secs(2);
+/// The interval between attempts while the server recovers, which logs each of them.
+const RECOVERY_INTERVAL: Duration = Duration::from_millis(50);
 /// A server that starts, or ends, answers this.
 const CANNOT_CONNECT_NOW: &str = "57P03";
 const PORT_TAKEN: &str = "Address already in use";
+/// The version whose `initdb` turns data checksums on unless it is told not to.
+const CHECKSUMS_SINCE: u64 = 18;
 /// The first statements of a new server.
 const FIRST_SQL: &str = "first.sql";
 /// Where distributions keep the programs of each version, with the version in place of `*`.
@@ -97,12 +101,13 @@ impl Server for Postgres {
     }
 
     fn check_settings(&self, config: &Settings) -> Result<(), EngineError> {
-        configuration::check_settings(config)
+        configuration::check_settings(config)?;
+        format::options(config, false).map(drop)
     }
 
     fn format_settings(&self, config: &Settings) -> Vec<(String, String)> {
         let mut settings = chosen(config);
-        settings.retain(|(name, _)| configuration::decides_format(name));
+        settings.retain(|(name, _)| format::decides(name));
         // Stable: of two values of one setting the last still wins.
         settings.sort_by(|one, other| one.0.cmp(&other.0));
         settings
@@ -162,7 +167,9 @@ impl Server for Postgres {
         .map(OsString::from)
         .to_vec();
         arguments.push(paths.data.clone().into());
-        arguments.extend(format_options(format)?.into_iter().map(OsString::from));
+        let has_checksums = Facts::version_is_since(&installed.version, CHECKSUMS_SINCE, 0);
+        let options = format::options(format, has_checksums)?;
+        arguments.extend(options.into_iter().map(OsString::from));
         let single = [
             OsString::from("--single"),
             format!("--config-file={}", paths.config(self).display()).into(),
@@ -248,7 +255,10 @@ impl Server for Postgres {
         Ok(match knocked {
             Ok(()) => Knock::Ready { public_key: None },
             Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => Knock::NotYet,
-            Err(error) if error.sqlstate() == Some(CANNOT_CONNECT_NOW) => Knock::NotYet,
+            Err(error) if error.sqlstate() == Some(CANNOT_CONNECT_NOW) => {
+                std::thread::sleep(RECOVERY_INTERVAL);
+                Knock::NotYet
+            }
             Err(error) => Knock::Refused(login_error(login, &error)),
         })
     }
@@ -341,34 +351,6 @@ fn versions_in(parent: &str, prefix: &str, sub: &str) -> Vec<(u32, PathBuf)> {
     versions.collect()
 }
 
-/// What `initdb` needs to make a data directory with these settings.
-fn format_options(format: &Settings) -> Result<Vec<String>, EngineError> {
-    let mut options = Vec::new();
-    if let Some(value) = value_of(format, "data_checksums") {
-        match settings::switch(value) {
-            Some(true) => options.push("--data-checksums".to_owned()),
-            Some(false) => {}
-            None => {
-                return Err(EngineError::BadSetting {
-                    name: "data_checksums".to_owned(),
-                    why: "initdb takes on or off",
-                });
-            }
-        }
-    }
-    if let Some(value) = value_of(format, "wal_segment_size") {
-        let bytes = bytes(value, 1).filter(|bytes| *bytes > 0 && bytes % MEGABYTE == 0);
-        let Some(megabytes) = bytes.map(|bytes| bytes / MEGABYTE) else {
-            return Err(EngineError::BadSetting {
-                name: "wal_segment_size".to_owned(),
-                why: "initdb takes a power of two of megabytes, such as 64MB",
-            });
-        };
-        options.push(format!("--wal-segsize={megabytes}"));
-    }
-    Ok(options)
-}
-
 fn login_error(login: &Login<'_>, error: &Error) -> EngineError {
     EngineError::Login {
         server: login.server.to_owned(),
@@ -399,7 +381,6 @@ fn target(url: &str, password: Option<&str>) -> Result<Target, EngineError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::POSTGRES;
 
     fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -413,22 +394,6 @@ mod tests {
         let build = POSTGRES.build(debian).unwrap().unwrap();
         assert_eq!(build, "15.18 (Debian 15.18-0+deb12u1)");
         assert!(POSTGRES.build("hello").unwrap_err().contains("hello"));
-    }
-
-    #[test]
-    fn what_initdb_makes_is_of_the_format_and_in_no_file() {
-        let config = config(&[
-            ("Data_Checksums", "on"),
-            ("shared_buffers", "1GB"),
-            ("wal_segment_size", "64MB"),
-        ]);
-        let format = POSTGRES.format_settings(&config);
-        let options = format_options(&format).unwrap();
-        assert_eq!(options, ["--data-checksums", "--wal-segsize=64"]);
-        for bad in ["64", "1kB", "x"] {
-            let format = [("wal_segment_size".to_owned(), bad.to_owned())];
-            assert!(format_options(&format).is_err(), "{bad}");
-        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use client::mysql::{Connection, Target};
@@ -179,6 +180,29 @@ pub(crate) async fn postgres(
     let target = client::postgres::Target::parse_with(url, Some(password), "me", &tls, &|_| None);
     let opened = client::postgres::Connection::open(&target.unwrap()).await;
     opened.map_err(|error| error.to_string())
+}
+
+/// A statement of a PostgreSQL server that never ends by itself, nor with its server.
+pub(crate) fn keep_busy(server: &Node) -> JoinHandle<()> {
+    let (url, password) = (server.url("sbtest"), server.password().to_owned());
+    let (running, runs) = std::sync::mpsc::channel();
+    let busy = std::thread::spawn(move || {
+        let ended = Reactor::new().unwrap().block_on(async {
+            let mut connection = postgres(&url, &password).await.unwrap();
+            running.send(()).unwrap();
+            connection.run("DO 'BEGIN LOOP END LOOP; END'").await
+        });
+        assert!(ended.unwrap().is_err());
+    });
+    runs.recv().unwrap();
+    busy
+}
+
+/// How many segments of shared memory there are that a process made.
+pub(crate) fn shared_memory(pid: u32) -> usize {
+    let list = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let creator = |line: &&str| line.split_whitespace().nth(4) == Some(&pid.to_string());
+    list.lines().filter(creator).count()
 }
 
 /// The first value of a statement.

@@ -1,7 +1,5 @@
 //! What differs between two sides besides their numbers.
 
-use std::collections::BTreeMap;
-
 use measure::result::RunResult;
 use measure::setup::Setup;
 use measure::summary::TrialSummary;
@@ -13,6 +11,7 @@ use crate::environment;
 use crate::keys::{self, VARIANT};
 use crate::list::{distinct, listed};
 use crate::number::ABSENT;
+use crate::settings;
 
 /// Where something that differs was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -77,8 +76,8 @@ pub(super) fn all(
         (
             Of::Setting,
             [
-                settings(&sides[0], meant, |setting| setting.base.as_deref()),
-                settings(&sides[1], meant, |setting| setting.new.as_deref()),
+                of_servers(&sides[0], meant, |setting| setting.base.as_deref()),
+                of_servers(&sides[1], meant, |setting| setting.new.as_deref()),
             ],
         ),
         (Of::Environment, [host(base), host(new)]),
@@ -168,27 +167,23 @@ const DEFAULT: &str = "default";
 
 /// The settings that are not their defaults; of several values all. Servers do not report a
 /// setting that has its default value, so what a study sets is taken from the study there.
-fn settings(
+fn of_servers(
     trials: &[&TrialSummary],
     meant: &[Meant],
     of_side: fn(&Meant) -> Option<&str>,
 ) -> Facts {
     let instances = || trials.iter().flat_map(|trial| &trial.instances);
-    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (name, value) in instances().flat_map(|instance| &instance.settings) {
-        let known = values.entry(name).or_default();
-        if !known.contains(&value.as_str()) {
-            known.push(value);
-        }
-    }
-    let facts = values.into_iter().map(|(name, mut values)| {
-        let has = |settings: &[(String, String)]| settings.iter().any(|(known, _)| known == name);
-        if !instances().all(|instance| has(&instance.settings)) {
-            values.push(DEFAULT);
-        }
-        values.sort_unstable();
-        (name.to_owned(), listed(&values))
-    });
+    let facts = settings::values(instances())
+        .into_iter()
+        .map(|(name, mut values)| {
+            let has =
+                |settings: &[(String, String)]| settings.iter().any(|(known, _)| known == name);
+            if !instances().all(|instance| has(&instance.settings)) {
+                values.push(DEFAULT);
+            }
+            values.sort_unstable();
+            (name.to_owned(), listed(&values))
+        });
     let mut facts: Facts = facts.collect();
     for setting in meant {
         let Some(value) = of_side(setting) else {

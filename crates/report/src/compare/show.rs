@@ -10,6 +10,7 @@ use crate::grid::{Grid, heads};
 use crate::list::distinct;
 use crate::number;
 use crate::sheet::{self, Block, Figure, Section, Sheet};
+use crate::study::of_sweep;
 
 pub(super) fn sheet(both: &SideBySide) -> Sheet {
     let mut blocks = blocks(both);
@@ -218,65 +219,26 @@ fn differing(
 }
 
 fn figures(both: &SideBySide) -> Vec<Figure> {
-    let place = |id, what: &str, caption: &str| Figure {
-        id,
-        label: format!("{what} of both sides; the tables have its values."),
-        caption: caption.to_owned(),
-    };
-    let mut places = vec![
-        place(
-            "sweep-tps",
-            "Line chart of the throughput",
-            "Throughput of both. Error bars: 95 % confidence intervals.",
-        ),
-        place(
-            "sweep-ms",
-            "Line chart of the response time",
-            "Response time of both, from the intended start of a transaction.",
-        ),
-    ];
-    if both.has_cpu() {
-        places.push(place(
-            "sweep-cpu",
-            "Stacked bar chart of the host's CPU time",
-            "The host's CPU time, all cores together.",
-        ));
-    }
-    places.push(place(
-        "curves",
-        "Line chart of the response time by percentile",
-        "Response time by percentile, over all trials of each point. The axis gives each \
-         additional nine the same width, to show the tail.",
-    ));
-    places
+    let mut figures = of_sweep("of both sides", both.has_cpu());
+    figures.push(Figure {
+        id: "curves",
+        label: "Line chart of response time by percentile of both sides; the tables have the main \
+                percentiles."
+            .to_owned(),
+        caption: "Response time by percentile, over all trials of each point. The axis gives each \
+                  additional nine the same width, to show the tail."
+            .to_owned(),
+    });
+    figures
 }
 
 pub(super) fn csv(both: &SideBySide) -> String {
     let keys = both.points.first().map_or(&[][..], |point| &point.point);
     let mut csv = Csv::default();
-    for (key, _) in keys {
-        csv.text(key);
-    }
-    for name in [
-        "column",
-        "base",
-        "base.half_width",
-        "base.n",
-        "new",
-        "new.half_width",
-        "new.n",
-        "change_pct",
-        "change_pct.low",
-        "change_pct.high",
-        "confidence",
-        "p",
-        "p_adjusted",
-        "decision",
-        "repeats_needed",
-        "verdict",
-    ] {
-        csv.text(name);
-    }
+    keys.iter().for_each(|(key, _)| csv.text(key));
+    csv.names("column base base.half_width base.n new new.half_width new.n");
+    csv.names("change_pct change_pct.low change_pct.high confidence p p_adjusted");
+    csv.names("decision repeats_needed verdict");
     csv.end_line();
     for point in &both.points {
         for number in &point.numbers {
@@ -295,9 +257,9 @@ fn line(csv: &mut Csv, number: &Number) {
     let interval = change.and_then(|change| change.interval);
     csv.text(number.column);
     csv.estimate(number.base);
-    csv.number(Some(number.base_n as f64));
+    csv.count(number.base_n);
     csv.estimate(number.new);
-    csv.number(Some(number.new_n as f64));
+    csv.count(number.new_n);
     csv.number(change.map(|change| change.value));
     csv.number(interval.map(|range| range.low));
     csv.number(interval.map(|range| range.high));

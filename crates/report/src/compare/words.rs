@@ -104,26 +104,20 @@ fn of_several(found: &[Comparison], average: Option<String>) -> String {
 
 /// Each verdict with the number of its points.
 fn by_decision(found: &[Comparison]) -> String {
-    let parts = [
-        part(found, "slower", |decision| decision == Decision::Slower),
-        part(found, "faster", |decision| decision == Decision::Faster),
-        part(
-            found,
-            &format!("equivalent (within ±{} %)", 100.0 * LEAST),
-            |decision| decision == Decision::Equivalent,
-        ),
-        part(found, "undecided", |decision| {
-            matches!(decision, Decision::Undecided { .. })
-        }),
-        part(found, "without a verdict", |decision| {
-            matches!(decision, Decision::NoVerdict { .. })
-        }),
+    let equivalent = format!("equivalent (within ±{} %)", 100.0 * LEAST);
+    let kinds = [
+        ("slower", "slower"),
+        ("faster", "faster"),
+        ("equivalent", &equivalent),
+        ("undecided", "undecided"),
+        ("no_verdict", "without a verdict"),
     ];
+    let parts = kinds.map(|(code, words)| part(found, code, words));
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn part(found: &[Comparison], word: &str, is: fn(Decision) -> bool) -> Option<String> {
-    let such = || found.iter().filter(|one| is(one.decision));
+fn part(found: &[Comparison], code: &str, word: &str) -> Option<String> {
+    let such = || found.iter().filter(|one| one.decision.code() == code);
     let size = |one: &Comparison| one.change_pct.value.abs();
     let least = such().map(size).min_by(f64::total_cmp)?;
     let most = such().map(size).max_by(f64::total_cmp)?;

@@ -124,20 +124,17 @@ fn began(changes: &[ChangePoint], place: usize) -> Option<f64> {
 
 pub(super) fn csv(history: &History) -> String {
     let mut csv = Csv::default();
-    let before = ["point", "started", "result", "engine"];
-    let after = [
-        "n",
-        "tps.level_change_pct",
-        "response_ms.mean.level_change_pct",
-    ];
-    csv.heads(before.into_iter().chain(Csv::POINT).chain(after));
+    csv.names("point started result engine");
+    csv.names(Csv::POINT);
+    csv.names("n tps.level_change_pct response_ms.mean.level_change_pct");
+    csv.end_line();
     for course in &history.courses {
         for (place, entry) in course.entries.iter().enumerate() {
             for text in [&course.point, &entry.started, &entry.name, &entry.engine] {
                 csv.text(text);
             }
             csv.point(Some(entry.tps), entry.mean_ms, &entry.p99_ms);
-            csv.number(Some(entry.n as f64));
+            csv.count(entry.n);
             for changes in [&course.changes, &course.response_changes] {
                 csv.number(began(changes, place).map(|share| share * 100.0));
             }

@@ -53,16 +53,10 @@ pub(super) fn entries(
     let all: Vec<&TrialSummary> = result.trials.iter().collect();
     let trials = point::having(&all, &axes, point);
     let mut entries = Vec::new();
-    for instances in numbers_of_servers(&trials) {
-        let such = trials.iter().copied();
-        let such: Vec<_> = such.filter(|t| t.setup.instances == instances).collect();
+    for (instances, such) in point::by_instances(&trials) {
         for group in keys::groups(&such, variant(&axes)) {
-            let others: Vec<&str> = axes
-                .iter()
-                .copied()
-                .filter(|key| *key != keys::VARIANT && keys::values(&group.trials, key).len() > 1)
-                .collect();
-            let points = point::points(&group.trials, &others, &axes);
+            let varied = point::varied(&group.trials, &axes);
+            let points = point::points(&group.trials, &varied, &axes);
             let description = match group.values.concat() {
                 variant if variant.is_empty() => result.title.clone(),
                 variant => variant,
@@ -95,13 +89,6 @@ fn variant(axes: &[&str]) -> &'static [&'static str] {
         true => &[keys::VARIANT],
         false => &[],
     }
-}
-
-fn numbers_of_servers(trials: &[&TrialSummary]) -> Vec<u32> {
-    let mut numbers: Vec<u32> = trials.iter().map(|trial| trial.setup.instances).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
 }
 
 fn entry(entrant: &Entrant<'_>, instances: u32, description: String, best: &Point<'_>) -> Entry {

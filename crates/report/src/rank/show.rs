@@ -144,17 +144,10 @@ fn repeats(boards: &[Board]) -> Vec<String> {
 
 pub(super) fn csv(ranking: &Ranking) -> String {
     let mut csv = Csv::default();
-    let before = [
-        "category",
-        "instances",
-        "rank",
-        "tied",
-        "description",
-        "result",
-        "at",
-    ];
-    let after = ["response_ms.max", "n"];
-    csv.heads(before.into_iter().chain(Csv::POINT).chain(after));
+    csv.names("category instances rank tied description result at");
+    csv.names(Csv::POINT);
+    csv.names("response_ms.max n");
+    csv.end_line();
     for board in &ranking.boards {
         for place in &board.places {
             line(&mut csv, place);
@@ -166,14 +159,14 @@ pub(super) fn csv(ranking: &Ranking) -> String {
 fn line(csv: &mut Csv, place: &Standing) {
     let entry = &place.entry;
     csv.text(&entry.category);
-    csv.number(Some(f64::from(entry.instances)));
-    csv.number(Some(place.rank as f64));
+    csv.count(entry.instances);
+    csv.count(place.rank);
     csv.text(if place.tied { "true" } else { "false" });
     csv.text(&entry.description);
     csv.text(&entry.name);
     csv.text(&entry.at);
     csv.point(entry.tps.estimate, entry.mean.estimate, &entry.p99);
     csv.number(entry.peak_ms);
-    csv.number(Some(entry.tps.n as f64));
+    csv.count(entry.tps.n);
     csv.end_line();
 }

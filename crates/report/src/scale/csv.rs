@@ -13,17 +13,9 @@ use crate::csv::Csv;
 pub fn csv(result: &RunResult) -> Option<String> {
     let scale = Scale::of(result)?;
     let mut csv = Csv::default();
-    for name in [
-        "of",
-        "law",
-        "number",
-        scale.key.as_str(),
-        "value",
-        "half_width",
-        "reason",
-    ] {
-        csv.text(name);
-    }
+    csv.names("of law number");
+    csv.text(&scale.key);
+    csv.names("value half_width reason");
     csv.end_line();
     for ladder in &scale.ladders {
         let mut lines = Lines { csv, ladder };

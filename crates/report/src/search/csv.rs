@@ -4,6 +4,7 @@ use measure::find_max::Doubt;
 use measure::result::RunResult;
 
 use crate::csv::Csv;
+use crate::keys;
 
 /// A line for each step of each search; nothing is rounded. `None` without a search.
 #[must_use]
@@ -11,38 +12,20 @@ pub fn csv(result: &RunResult) -> Option<String> {
     let first = result.searches.first()?;
     let keys: Vec<&str> = first.point.iter().map(|(key, _)| key.as_str()).collect();
     let mut csv = Csv::default();
-    for name in &keys {
-        csv.text(name);
-    }
-    for name in [
-        "repeat",
-        "column",
-        "limit_ms",
-        "capacity_per_s",
-        "trial",
-        "rate_per_s",
-        "achieved_per_s",
-        "mean_ms",
-        "value_ms",
-        "long",
-        "judged",
-        "doubts",
-    ] {
-        csv.text(name);
-    }
+    keys.iter().for_each(|name| csv.text(name));
+    csv.names("repeat column limit_ms capacity_per_s trial rate_per_s achieved_per_s");
+    csv.names("mean_ms value_ms long judged doubts");
     csv.end_line();
     for search in &result.searches {
         for step in &search.steps {
             for key in &keys {
-                let mut pairs = search.point.iter();
-                let value = pairs.find(|(name, _)| name == key);
-                csv.text(value.map_or("", |(_, value)| value.as_str()));
+                csv.text(keys::given(&search.point, key).unwrap_or_default());
             }
-            csv.number(Some(f64::from(search.repeat)));
+            csv.count(search.repeat);
             csv.text(&search.column);
             csv.number(Some(search.limit_ms));
             csv.number(search.capacity_per_s);
-            csv.number(Some(f64::from(step.trial)));
+            csv.count(step.trial);
             csv.number(Some(step.rate_per_s));
             csv.number(step.achieved_per_s);
             csv.number(step.mean_ms);

@@ -45,17 +45,9 @@ pub(super) fn rows(result: &RunResult, wanted: &[(String, String)]) -> Vec<Row> 
     let axes = keys::axes(result);
     let all: Vec<&TrialSummary> = result.trials.iter().collect();
     let trials = point::having(&all, &axes, wanted);
-    let mut numbers: Vec<u32> = trials.iter().map(|trial| trial.setup.instances).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let rows = numbers.into_iter().filter_map(|instances| {
-        let such = trials.iter().copied();
-        let such: Vec<_> = such.filter(|t| t.setup.instances == instances).collect();
-        let varied = axes.iter().copied();
-        let varied: Vec<&str> = varied
-            .filter(|key| keys::values(&such, key).len() > 1)
-            .collect();
-        let points = point::points(&such, &varied, &axes);
+    let rows = point::by_instances(&trials).into_iter();
+    let rows = rows.filter_map(|(instances, such)| {
+        let points = point::points(&such, &point::varied(&such, &axes), &axes);
         row(instances, point::best(&points)?)
     });
     rows.collect()

@@ -10,6 +10,7 @@ use crate::grid::{Grid, heads};
 use crate::number;
 use crate::scale::share;
 use crate::sheet::{self, Block, Figure, Section, Sheet};
+use crate::study::of_sweep;
 
 /// What the cells of the table are.
 const CELLS: &str = "For each number of instances on a server: their total throughput, and the \
@@ -230,44 +231,18 @@ fn servers_cell(choice: &Choice) -> String {
 }
 
 fn figures(sizing: &Sizing) -> Vec<Figure> {
-    let place = |id, what: &str, caption: &str| Figure {
-        id,
-        label: format!("{what} by the number of instances; the table has its values."),
-        caption: caption.to_owned(),
-    };
-    let places = [
-        place(
-            "sweep-tps",
-            "Line chart of the throughput",
-            "Throughput of one server by number of instances. Error bars: 95 % confidence \
-             intervals.",
-        ),
-        place(
-            "sweep-ms",
-            "Line chart of the response time",
-            "Response time by number of instances, from the intended start of a transaction.",
-        ),
-    ];
     match sizing.choices.len() {
         1 => Vec::new(),
-        _ => places.into(),
+        _ => of_sweep("by number of instances", false),
     }
 }
 
 pub(super) fn csv(sizing: &Sizing) -> String {
     let mut csv = Csv::default();
-    let before = ["instances", "at"];
-    let after = [
-        "n",
-        "efficiency",
-        "efficiency.half_width",
-        "servers",
-        "servers.fewest",
-        "servers.most",
-        "saved",
-        "price",
-    ];
-    csv.heads(before.into_iter().chain(Csv::POINT).chain(after));
+    csv.names("instances at");
+    csv.names(Csv::POINT);
+    csv.names("n efficiency efficiency.half_width servers servers.fewest servers.most saved price");
+    csv.end_line();
     for row in &sizing.choices {
         line(&mut csv, sizing, row);
     }
@@ -277,12 +252,12 @@ pub(super) fn csv(sizing: &Sizing) -> String {
 fn line(csv: &mut Csv, sizing: &Sizing, row: &Row) {
     let choice = &row.choice;
     let whole = |number: u64| number as f64;
-    csv.number(Some(f64::from(choice.instances)));
+    csv.count(choice.instances);
     csv.text(&row.at);
     csv.point(Some(choice.per_s), row.mean_ms, &row.p99_ms);
-    csv.number(Some(row.n as f64));
+    csv.count(row.n);
     csv.estimate(Some(sizing.efficiency));
-    csv.number(Some(whole(choice.servers)));
+    csv.count(choice.servers);
     csv.number(choice.range.map(|range| whole(range.fewest)));
     csv.number(choice.range.and_then(|range| range.most).map(whole));
     csv.number(choice.saved);

@@ -6,31 +6,46 @@ use crate::figures;
 use crate::sheet::{Block, Figure};
 
 pub(super) fn sweep(result: &RunResult) -> Vec<Block> {
-    let Some(sweep) = figures::sweep(result) else {
-        return Vec::new();
+    let sweep = figures::sweep(result);
+    let figures = sweep.map(|sweep| of_sweep(&format!("by {}", sweep.key), sweep.cpu));
+    figures.into_iter().flatten().map(Block::Figure).collect()
+}
+
+/// Throughput, response time and CPU time `by` something.
+pub(crate) fn of_sweep(by: &str, has_cpu: bool) -> Vec<Figure> {
+    let figure = |id, chart: &str, what: &str, how: &str| Figure {
+        id,
+        label: format!(
+            "{chart} of {} {by}; the tables have its values.",
+            what.to_lowercase()
+        ),
+        caption: format!("{what} {by}{how}"),
     };
-    let key = &sweep.key;
     let mut figures = vec![
-        Figure {
-            id: "sweep-tps",
-            label: format!("Line chart of throughput by {key}; the tables have its values."),
-            caption: format!("Throughput by {key}. Error bars: 95 % confidence intervals."),
-        },
-        Figure {
-            id: "sweep-ms",
-            label: format!("Line chart of response time by {key}; the tables have its values."),
-            caption: format!(
-                "Response time by {key}, from the intended start of a transaction. Error bars: 95 % \
-                 confidence intervals of the mean."
-            ),
-        },
+        figure(
+            "sweep-tps",
+            "Line chart",
+            "Throughput",
+            ". Error bars: 95 % confidence intervals.",
+        ),
+        figure(
+            "sweep-ms",
+            "Line chart",
+            "Response time",
+            ", from the intended start of a transaction. Error bars: 95 % confidence intervals of \
+             the mean.",
+        ),
     ];
-    figures.extend(sweep.cpu.then(|| Figure {
-        id: "sweep-cpu",
-        label: format!("Stacked bar chart of the host's CPU time by {key} and category."),
-        caption: format!("The host's CPU time by {key}, all cores together."),
-    }));
-    figures.into_iter().map(Block::Figure).collect()
+    if has_cpu {
+        let how = ", all cores together.";
+        figures.push(figure(
+            "sweep-cpu",
+            "Stacked bar chart",
+            "Host CPU time",
+            how,
+        ));
+    }
+    figures
 }
 
 pub(super) fn curves(result: &RunResult) -> Block {

@@ -27,17 +27,8 @@ pub(super) fn grid(trial: &TrialSummary) -> Grid {
         row.push(instance.server.clone());
         row
     });
-    let mut titles = vec![
-        "server",
-        "transactions",
-        "tps",
-        "mean",
-        "p95",
-        "p99",
-        "max",
-        "errors",
-        "restarts",
-    ];
+    let titles = "server transactions tps mean p95 p99 max errors restarts";
+    let mut titles: Vec<&str> = titles.split(' ').collect();
     titles.extend(early.then_some("ended"));
     titles.push("address");
     Grid {

@@ -209,7 +209,7 @@ fn page_cost(server: &Facts) -> Observed {
             Observed::note(format!("{observed}, and its disk does not turn"))
         }
         (None, Ok(4.0..)) => {
-            Observed::unknown(format!("{observed}, of a disk that is not seen from here"))
+            Observed::unknown(format!("{observed}; whether its disk turns is not known"))
         }
         _ => Observed::passed(observed),
     }
