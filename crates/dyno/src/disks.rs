@@ -43,7 +43,7 @@ pub(crate) fn demands(
 
 /// The index of the disk with the data of a trial; a new one is added to the list.
 fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Failure> {
-    let Some(directory) = trial.topology.node.volume.directory() else {
+    let Some(directory) = trial.planned.topology.node.volume.directory() else {
         return Ok(0);
     };
     let disk = disk(&LOCAL, &directory.value)?;

@@ -22,7 +22,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("measure", &["plan"]),
     ("client", &["wire", "workload"]),
     ("engine", &["client", "load", "measure", "plan", "workload"]),
-    ("load", &["client", "measure", "workload"]),
+    ("load", &["client", "measure", "plan", "workload"]),
     ("host", &["measure"]),
     (
         "lab",
@@ -31,7 +31,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
         ],
     ),
     ("store", &["measure"]),
-    ("report", &["measure"]),
+    ("report", &["measure", "plan"]),
     ("testkit", &["engine", "lab"]),
 ];
 /// For tests only.

@@ -40,12 +40,12 @@ impl Building<'_> {
         let wanted = self.trial.wanted(Mode::Missing);
         let mut data = Vec::new();
         let mut each = Duration::ZERO;
-        for _ in 0..self.trial.topology.instances {
+        for _ in 0..self.trial.planned.topology.instances {
             let listener = Listener {
                 tell: &mut |news| self.observer.preparing(&news),
                 interrupted: self.interrupted,
             };
-            let volume = &self.trial.topology.node.volume;
+            let volume = &self.trial.planned.topology.node.volume;
             let built = template::rebuild(
                 home,
                 &self.installed,
@@ -78,8 +78,8 @@ impl Building<'_> {
             .map_err(|error| self.placed(error))?;
         self.observer.stage("copying the data");
         let began = Instant::now();
-        let volume = &self.trial.topology.node.volume;
-        let copies = (1..=self.trial.topology.instances).map(|number| {
+        let volume = &self.trial.planned.topology.node.volume;
+        let copies = (1..=self.trial.planned.topology.instances).map(|number| {
             let copy = template.copy_to(number, volume);
             Ok(copy.map_err(|error| self.placed(error))?.0)
         });
@@ -100,7 +100,7 @@ impl Building<'_> {
     }
 
     fn placed(&self, error: LabError) -> Failure {
-        placed(self.spec, &self.trial.topology.node, error)
+        placed(self.spec, &self.trial.planned.topology.node, error)
     }
 
     /// Waits until new data is on disk and out of the page cache, unless the study wants it
@@ -129,7 +129,7 @@ impl Building<'_> {
 
     fn sites(&self, data: &[DataDir]) -> Result<Vec<Arc<dyn Site>>, Failure> {
         let set_up = |data: &DataDir| {
-            let site = site::set_up(data.home(), &self.trial.topology.node.site);
+            let site = site::set_up(data.home(), &self.trial.planned.topology.node.site);
             site.map_err(|error| self.placed(error))
         };
         data.iter().map(set_up).collect()
@@ -149,7 +149,7 @@ impl Building<'_> {
                 data,
                 config: &self.config,
                 port: port(self.spec, number),
-                connections: self.trial.load.users,
+                connections: self.trial.planned.load.threads,
                 site,
                 keep: &keep,
                 interrupted: self.interrupted,

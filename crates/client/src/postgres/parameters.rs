@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use crate::endpoint::RESERVED;
 
@@ -26,6 +26,24 @@ const KNOWN: [(&str, &str); 14] = [
     ("user", "PGUSER"),
 ];
 const PASSWORD: &str = "password";
+/// Those that change what a session is, wherever it is.
+const OF_SESSION: [&str; 7] = [
+    "application_name",
+    "channel_binding",
+    "options",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+];
+/// What a value in a query cannot contain as it is.
+const ENCODED: AsciiSet = CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'&')
+    .add(b'\'');
 /// Where the service file of all users is.
 const SYSTEM_SERVICE_FILE: &str = "/etc/postgresql-common/pg_service.conf";
 /// Longest service file that is read.
@@ -134,6 +152,16 @@ impl Parameters {
 
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+
+    /// The query of a URL for the same sessions.
+    pub(super) fn query(&self) -> String {
+        let given = OF_SESSION
+            .iter()
+            .filter_map(|name| Some((name, self.get(name)?)));
+        let pairs =
+            given.map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, &ENCODED)));
+        pairs.collect::<Vec<_>>().join("&")
     }
 
     pub(super) fn path(&self, name: &str) -> Option<PathBuf> {

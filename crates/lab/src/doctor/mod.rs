@@ -142,7 +142,7 @@ fn data_dir(trial: &Trial) -> Option<PathBuf> {
     match &trial.place {
         Place::Given(database) => database.file().map(ToOwned::to_owned),
         Place::Temporary(_) => cache(),
-        Place::Private(_) => match trial.topology.node.volume.directory() {
+        Place::Private(_) => match trial.planned.topology.node.volume.directory() {
             Some(directory) => Some(directory.value.clone()),
             None => cache(),
         },
@@ -160,16 +160,16 @@ fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
         let asked = Asked::of(trial);
         match &trial.place {
             // Without monitors nothing is asked of the server but the load.
-            Place::Given(_) if !trial.monitors => {}
+            Place::Given(_) if !trial.planned.monitors => {}
             Place::Given(database) => {
                 let (_, known) = given.entry(database.shown()).or_insert((database, None));
                 *known = Some(known.map_or(asked, |known| known.most(asked)));
             }
             Place::Private(spec) => {
                 let spec: &EngineSpec = spec;
-                let node = &trial.topology.node;
+                let node = &trial.planned.topology.node;
                 let is_same = |known: &&mut (&EngineSpec, &Trial, Asked)| {
-                    known.0 == spec && known.1.topology.node == *node
+                    known.0 == spec && known.1.planned.topology.node == *node
                 };
                 match planned.iter_mut().find(is_same) {
                     Some((_, _, known)) => *known = known.most(asked),
@@ -211,7 +211,7 @@ fn planned_servers(
         };
         let name = match planned.len() {
             1 => spec.engine.value.clone(),
-            _ => format!("{} of {}", spec.engine.value, trial.label),
+            _ => format!("{} of {}", spec.engine.value, trial.planned.label),
         };
         let Ok(engine) = crate::spec::engine_of(spec) else {
             continue;
