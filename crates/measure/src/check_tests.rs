@@ -246,6 +246,25 @@ fn short_measurement() {
 }
 
 #[test]
+fn forced_checkpoints_are_counted_over_the_measurement() {
+    let warned = |per_minute| {
+        let mut input = input();
+        let summary = crate::metric::MetricSummary {
+            mean: per_minute,
+            min: 0.0,
+            max: 60.0,
+        };
+        let name = "server.log.checkpoints_requested_per_min";
+        input.metrics.insert(name.to_owned(), summary);
+        warnings(input, &steady())
+    };
+    let measured_s = trial().measured_s;
+    assert_eq!(warned(0.4 * 60.0 / measured_s), []);
+    let twice = warned(2.0 * 60.0 / measured_s);
+    assert_eq!(twice, [Warning::ForcedCheckpoints { count: 2 }]);
+}
+
+#[test]
 fn no_warmup() {
     let mut input = input();
     input.setup.load.warmup = Duration::ZERO;
@@ -260,7 +279,7 @@ fn misses_name_their_reason() {
     }
     assert_only!(input(), &seconds, Warning::Misses { key_range, rows, .. } if key_range == rows);
     let text = warnings(input(), &seconds)[0].to_string();
-    assert!(text.contains("Prepare the data again"), "{text}");
+    assert!(text.contains("prepare the data again"), "{text}");
     let mut beyond = input();
     beyond.setup.load.key_range = Some(2000);
     let text = warnings(beyond, &seconds)[0].to_string();
