@@ -246,6 +246,8 @@ impl PostgresServer {
             format!("unix_socket_directories={directory}"),
             "shared_buffers=16MB".to_owned(),
             "fsync=off".to_owned(),
+            // Files in the data directory: those of a killed server go with it.
+            "dynamic_shared_memory_type=mmap".to_owned(),
             "log_timezone=UTC".to_owned(),
         ];
         for setting in own.iter().chain(&self.settings) {
@@ -283,8 +285,9 @@ impl PostgresServer {
 impl Drop for PostgresServer {
     fn drop(&mut self) {
         if let Some(mut postmaster) = self.postmaster.take() {
-            // Its children notice and end. During a panic there is nobody to tell of an error.
-            let _ = postmaster.kill();
+            // An immediate shutdown frees the shared memory; a killed server leaves it behind. During a panic
+            // there is nobody to tell of an error.
+            let _ = rustix::process::kill_process(Pid::from_child(&postmaster), Signal::QUIT);
             let _ = postmaster.wait();
         }
     }
@@ -330,10 +333,11 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A program that is not root, and that the kernel kills when the test dies.
+/// A program that is not root, and that the kernel ends when the test dies: by the signal at which a server shuts
+/// down immediately and frees its shared memory.
 fn as_account(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL"]);
+    command.args(["--pdeathsig", "QUIT"]);
     if is_root() {
         command.args(["--reuid", ACCOUNT, "--regid", ACCOUNT, "--clear-groups"]);
     }
