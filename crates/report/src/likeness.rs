@@ -1,5 +1,4 @@
-//! Whether results are of the same work: without that their numbers cannot be held
-//! against each other.
+//! Whether results ran the same workload; otherwise their numbers cannot be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +9,8 @@ use measure::work::{MUST, Must};
 use crate::keys;
 use crate::list::listed;
 
-/// What is not alike in two results, each as `rows in each table: 1,000 / 2,000`. What
-/// both vary is looked at where they have the same point.
+/// How the workloads of two results differ, each as `rows in each table: 1,000 / 2,000`. What
+/// both vary is compared at the points that they share.
 #[must_use]
 pub fn unlike(one: &RunResult, other: &RunResult) -> Vec<String> {
     let unlike = MUST.iter().filter_map(|must| {
