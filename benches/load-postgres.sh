@@ -42,7 +42,7 @@ trap 'kill -INT $server; wait $server || true; rm -rf "$dir"' EXIT
 until "$bin/pg_isready" -q -h "$dir" -p $port; do sleep 0.1; done
 
 sql() { # DATABASE STATEMENT
-    "$bin/psql" -X -A -t -q -v ON_ERROR_STOP=1 -h "$dir" -p $port -U root -d "$1" -c "$2"
+    PGOPTIONS=--client-min-messages=warning "$bin/psql" -X -A -t -q -v ON_ERROR_STOP=1 -h "$dir" -p $port -U root -d "$1" -c "$2"
 }
 
 by_dyno() {

@@ -85,7 +85,7 @@ class Bench:
         out = self.dyno("--prepare", "never", "--threads", "1", "--workers", "1", "--warmup", "1s",
                         "--time", f"{self.seconds}s", "--reply-time", reply_time)
         trial = json.loads((out / "result.json").read_text())["trials"][0]
-        if trial["setup"]["reply_time"] != reply_time:
+        if trial["setup"]["load"]["reply_time"] != reply_time:
             fail(f"replies were timed by the {trial['setup']['reply_time']}, not by the {reply_time}")
         delay = trial["generator"]["delay_ms"]
         return {"p50": trial["response_ms"]["p50"], "p99": trial["response_ms"]["p99"],

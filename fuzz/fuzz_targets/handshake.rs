@@ -3,9 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use wire::gather::Gatherer;
 use wire::mysql::auth;
 use wire::mysql::handshake::{Greeting, Login, Next, not_mysql};
-use wire::mysql::packet::Gatherer;
+use wire::mysql::packet::Message;
 
 const LIMIT_BYTES: usize = 1 << 16;
 
@@ -13,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
     let _ = not_mysql(data).to_string();
     let mut gatherer = Gatherer::new(LIMIT_BYTES);
     gatherer.push(data);
-    let Ok(Some(first)) = gatherer.take_message() else {
+    let Ok(Some(first)) = gatherer.take_message::<Message>() else {
         return;
     };
     assert!(first.payload.len() <= LIMIT_BYTES);
@@ -21,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     answer(&greeting);
-    while let Ok(Some(message)) = gatherer.take_message() {
+    while let Ok(Some(message)) = gatherer.take_message::<Message>() {
         match Next::parse(&message.payload) {
             Ok(Next::Switch { plugin, scramble }) => {
                 let _ = auth::first_answer(&plugin, "secret", &scramble);
@@ -46,17 +47,11 @@ fn answer(greeting: &Greeting) {
     };
     let mut out = Vec::new();
     let sequence = login.tls_request(&mut out, 1, greeting);
-    login.response(
-        &mut out,
-        sequence,
-        greeting,
-        auth::NATIVE,
-        &proof,
-    );
+    login.response(&mut out, sequence, greeting, auth::NATIVE, &proof);
     let mut sent = Gatherer::new(LIMIT_BYTES);
     sent.push(&out);
     for _ in 0..2 {
-        assert!(matches!(sent.take_message(), Ok(Some(_))));
+        assert!(matches!(sent.take_message::<Message>(), Ok(Some(_))));
     }
     assert!(sent.pending().is_empty());
 }

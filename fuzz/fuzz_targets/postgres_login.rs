@@ -2,9 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use wire::gather::Gatherer;
 use wire::postgres::certificate;
 use wire::postgres::login::{self, Authentication, Next};
-use wire::postgres::message::Gatherer;
+use wire::postgres::message::Message;
 use wire::postgres::rows::TextResult;
 use wire::postgres::scram::{ChannelBinding, Scram};
 
@@ -17,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
     let mut gatherer = Gatherer::new(LIMIT_BYTES);
     gatherer.push(data);
     let mut result = TextResult::default();
-    while let Ok(Some(message)) = gatherer.take_message() {
+    while let Ok(Some(message)) = gatherer.take_message::<Message>() {
         assert!(message.payload.len() <= LIMIT_BYTES);
         let _ = result.message(&message);
         match Next::parse(&message) {

@@ -1,28 +1,29 @@
-//! The reader of the load's replies: it must say the same however the stream is
-//! cut, and keep no more than it was given.
+//! The reader of MySQL's replies.
 #![no_main]
 
+mod pieces;
+
 use libfuzzer_sys::fuzz_target;
-use wire::mysql::reply::{Reply, ReplyReader};
-use wire::mysql::{ProtocolError, capability};
+use wire::ProtocolError;
+use wire::mysql::capability;
+use wire::mysql::reply::ReplyReader;
 
 fuzz_target!(|data: &[u8]| {
-    // How to read comes first: what is expected, and the length of the pieces.
+    // How to read comes first: what is expected, and the size of the pieces.
     let [how, size, stream @ ..] = data else {
         return;
     };
-    let mut whole = start(*how);
-    let at_once = whole.feed(stream);
-    let mut pieces = start(*how);
-    let in_pieces = stream
-        .chunks(usize::from(*size).max(1))
-        .map(|piece| pieces.feed(piece))
-        .find(|fed| !matches!(fed, Ok(None)))
-        .unwrap_or(Ok(None));
-    assert!(agree(&at_once, &in_pieces), "{at_once:?} and {in_pieces:?}");
+    pieces::compare(stream, *size, is_after, || {
+        let mut reader = reader(*how);
+        move |piece: &[u8]| reader.feed(piece)
+    });
 });
 
-fn start(how: u8) -> ReplyReader {
+fn is_after(error: &ProtocolError) -> bool {
+    matches!(error, ProtocolError::Unexpected { place, .. } if *place == "after a reply")
+}
+
+fn reader(how: u8) -> ReplyReader {
     let mut capabilities = 0;
     if how & 1 != 0 {
         capabilities |= capability::DEPRECATE_EOF;
@@ -37,14 +38,4 @@ fn start(how: u8) -> ReplyReader {
         _ => reader.expect_result(),
     }
     reader
-}
-
-type Fed = Result<Option<Reply>, ProtocolError>;
-
-/// Bytes behind the reply are seen only in one piece with its end.
-fn agree(at_once: &Fed, in_pieces: &Fed) -> bool {
-    let behind = |fed: &Fed| matches!(fed, Err(ProtocolError::Unexpected { place, .. }) if *place == "behind a reply");
-    at_once == in_pieces
-        || (behind(at_once) && matches!(in_pieces, Ok(Some(_))))
-        || (behind(at_once) && behind(in_pieces))
 }

@@ -1,9 +1,10 @@
-//! Whole results of text statements.
+//! Results of MySQL's text statements.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::mysql::packet::Gatherer;
-use wire::mysql::rows::{TextReply, TextResult};
+use wire::gather::Gatherer;
+use wire::mysql::rows::TextResult;
+use wire::rows::TextReply;
 
 fuzz_target!(|data: &[u8]| {
     let [how, stream @ ..] = data else {
@@ -14,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     for piece in stream.chunks(usize::from(how >> 1).max(1)) {
         gatherer.push(piece);
         while let Ok(Some(message)) = gatherer.take_message() {
-            match result.message(&message.payload) {
+            match result.message(&message) {
                 Ok(None) => {}
                 Ok(Some(TextReply::Rows(rows))) => {
                     // A row costs at least its header.

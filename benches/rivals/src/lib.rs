@@ -1,17 +1,16 @@
-//! What the two rivals share: their arguments, blocking logins, and the scheduling
-//! class that dyno's workers have too.
+//! Shared by the rivals: arguments, blocking logins, and the scheduling class of dyno's workers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use wire::gather::Gatherer;
 use wire::mysql::command::{self, Value};
 use wire::mysql::handshake::{Greeting, Login, Next};
-use wire::mysql::packet::{Gatherer, Message};
+use wire::mysql::packet::Message;
 use wire::mysql::reply::{Reply, ReplyReader};
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
-use workload::schema::Dialect;
 use workload::session::Param;
 use workload::virtual_user::Workload;
 
@@ -19,8 +18,8 @@ pub type Failure = Box<dyn std::error::Error>;
 
 const USAGE: &str = "usage: PROGRAM HOST:PORT USER WORKLOAD USERS SECONDS TABLES ROWS [THREADS]
   the account has no password; the database is sbtest and holds TABLES tables of ROWS rows
-  THREADS is 1 unless given, and at least 1; only floor heeds it
-  WORKLOAD is any but bulk_insert: only prepared statements are measured";
+  THREADS defaults to 1; only floor uses it
+  WORKLOAD may not be bulk_insert: only prepared statements are measured";
 
 /// The load to drive.
 pub struct Load {
@@ -58,7 +57,7 @@ impl Load {
             users,
             seconds: seconds.parse()?,
             threads,
-            workload: BuiltIn::new(workload, &options, Dialect::Mysql, 1, users)?,
+            workload: BuiltIn::new(workload, &options, &client::mysql::DIALECT, 1, users)?,
         })
     }
 }
@@ -106,7 +105,7 @@ impl Conn {
             command::prepare(&mut out, &statement.sql);
             conn.reader.expect_prepared();
             match conn.exchange(&out)? {
-                Reply::Prepared { statement, .. } => numbers.push(statement),
+                Reply::Prepared(prepared) => numbers.push(prepared.statement),
                 other => return Err(format!("{}: {other:?}", statement.sql).into()),
             }
         }

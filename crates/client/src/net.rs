@@ -1,4 +1,4 @@
-//! Byte streams to a server: TCP or a Unix socket, in clear or under TLS.
+//! Byte streams to a server: TCP or a Unix socket, with or without TLS.
 
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
@@ -30,7 +30,7 @@ impl Address {
     /// The addresses of a host.
     ///
     /// # Errors
-    /// In the system's words, when it has none.
+    /// The system's message, when it has none.
     pub(crate) fn resolve(host: &str, port: u16) -> std::result::Result<Self, String> {
         let found = (host, port).to_socket_addrs();
         let addresses: Vec<_> = found.map_err(|error| error.to_string())?.collect();
@@ -67,7 +67,7 @@ impl Stream {
         Ok(Self { socket, tls: None })
     }
 
-    /// Who is at the other end.
+    /// The two ends of the connection.
     ///
     /// # Errors
     /// The system's.
@@ -300,7 +300,7 @@ fn poll_plaintext<R>(
         given => Poll::Ready(given),
     };
     match polled {
-        // The peer's last words count before its end, which the next call reports.
+        // Data that preceded the end of the stream counts; the next call reports the end.
         Poll::Ready(Err(error)) if has_taken && error.kind() == ErrorKind::UnexpectedEof => {
             Poll::Ready(Ok(None))
         }

@@ -1,10 +1,10 @@
-//! How statements reach a server.
+//! How statements are sent.
 
-/// How statements reach the server.
+/// How statements are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementProtocol {
-    /// Prepared once for each connection, then executed by number.
+    /// Prepared once per connection, then executed by number.
     Prepared,
-    /// As text with the values in it, each time anew.
+    /// As text that contains the values, each time.
     Text,
 }

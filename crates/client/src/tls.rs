@@ -1,4 +1,4 @@
-//! TLS: five modes, as the clients of MySQL and PostgreSQL have them, and what each verifies.
+//! TLS: the five modes of MySQL's and PostgreSQL's clients, and what each verifies.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
@@ -14,19 +16,19 @@ use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureSc
 /// Longest file of a public key that is read.
 const PUBLIC_KEY_LIMIT_BYTES: u64 = 1 << 20;
 
-/// How much TLS is wanted (MySQL's `--ssl-mode`, PostgreSQL's `sslmode`).
+/// Whether to use TLS, and what to verify (MySQL's `--ssl-mode`, PostgreSQL's `sslmode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TlsMode {
-    /// None.
+    /// No TLS.
     Disable,
-    /// If the server offers it; the certificate is not checked.
+    /// TLS if the server offers it; the certificate is not verified.
     #[default]
     Preferred,
-    /// Or no connection; the certificate is not checked.
+    /// TLS or no connection; the certificate is not verified.
     Required,
-    /// The certificate must come from a trusted authority.
+    /// As `Required`; the certificate must be signed by a trusted authority.
     VerifyCa,
-    /// And be made out to the server's name.
+    /// As `VerifyCa`; the certificate must also match the server's name.
     VerifyFull,
 }
 
@@ -36,7 +38,7 @@ impl TlsMode {
         matches!(self, Self::VerifyCa | Self::VerifyFull)
     }
 
-    /// The word for it in a command line or a study.
+    /// Its name on a command line and in a study.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,11 +51,10 @@ impl TlsMode {
     }
 }
 
-/// What the user said about TLS, and about who may have the password itself.
+/// The user's TLS options, and who may have the password itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TlsOptions {
-    /// How much TLS. `None`: [`TlsMode::VerifyFull`] with `ca`, else
-    /// [`TlsMode::Preferred`].
+    /// The mode. `None`: [`TlsMode::VerifyFull`] with `ca`, else [`TlsMode::Preferred`].
     pub mode: Option<TlsMode>,
     /// A file of trusted authorities (PEM) instead of the system's.
     pub ca: Option<PathBuf>,
@@ -61,10 +62,10 @@ pub struct TlsOptions {
     pub certificate: Option<PathBuf>,
     /// …and its key (PEM).
     pub key: Option<PathBuf>,
-    /// What is known of the server's RSA key.
+    /// What is known about the server's RSA key.
     pub server_public_key: ServerPublicKey,
-    /// Whether whoever answers may have the password in clear (`mysql_clear_password`,
-    /// PostgreSQL's method `password`).
+    /// Whether a server that was not verified may have the password in clear text
+    /// (`mysql_clear_password`, PostgreSQL's method `password`).
     pub cleartext_plugin: bool,
 }
 
@@ -72,10 +73,10 @@ pub struct TlsOptions {
 /// for a server that was not verified otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ServerPublicKey {
-    /// Not known: such a server does not get the password.
+    /// Unknown: the server does not get the password.
     #[default]
     Unknown,
-    /// Whatever key the server has is accepted: its RSA key, or that of its certificate.
+    /// Any key that the server presents is accepted: its RSA key, or that of its certificate.
     Accepted,
     /// This RSA key (PEM).
     Known(Vec<u8>),
@@ -85,7 +86,7 @@ impl ServerPublicKey {
     /// Reads the key from a file (PEM).
     ///
     /// # Errors
-    /// In words: a file that cannot be read, or holds no RSA public key.
+    /// Why the file cannot be read, or that it contains no RSA public key.
     pub fn read(file: &Path) -> Result<Self, String> {
         let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let mut pem = Vec::new();
@@ -103,7 +104,7 @@ impl ServerPublicKey {
 /// Why TLS failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFailure {
-    /// The server has no TLS.
+    /// The server does not support TLS.
     #[error("the server does not offer it")]
     NotOffered,
     /// The server's certificate is for another name.
@@ -112,7 +113,7 @@ pub enum TlsFailure {
     /// The server's certificate is not trusted.
     #[error("the server's certificate is not trusted: {0}")]
     NotTrusted(rustls::CertificateError),
-    /// The system's or rustls's words.
+    /// Another error of the system or of rustls.
     #[error("{0}")]
     Other(std::io::Error),
 }
@@ -137,58 +138,58 @@ impl TlsFailure {
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
             Self::NotOffered => {
-                "turn TLS on in the server, or choose --tls-mode preferred to go on without it"
+                "enable TLS on the server, or use --tls-mode preferred to continue without it"
             }
             Self::OtherName(_) => {
-                "name the server as its certificate does, or choose --tls-mode verify-ca to check only who signed it"
+                "use the name in the server's certificate, or --tls-mode verify-ca to verify only who signed it"
             }
             Self::NotTrusted(_) => {
-                "name the server's authority with --tls-ca, or choose --tls-mode preferred to go on without checking it"
+                "name the server's certificate authority with --tls-ca, or use --tls-mode preferred to skip verification"
             }
             Self::Other(_) => {
-                "look into the server's error log; --tls-mode disable goes on without TLS, where the account allows it"
+                "look into the server's log; --tls-mode disable connects without TLS if the account allows it"
             }
         }
     }
 }
 
 impl TlsOptions {
-    /// The mode that they mean.
+    /// The mode, given or implied.
     #[must_use]
     pub fn mode(&self) -> TlsMode {
         match (self.mode, &self.ca) {
             (Some(mode), _) => mode,
-            // Who names an authority wants it checked.
+            // Naming an authority implies verification.
             (None, Some(_)) => TlsMode::VerifyFull,
             (None, None) => TlsMode::Preferred,
         }
     }
 
-    /// Refuses what would have no effect: whoever names an authority or a certificate
+    /// Refuses options that would have no effect: whoever names an authority or a certificate
     /// relies on it.
     ///
     /// # Errors
-    /// In words.
+    /// Which option would have none.
     pub(crate) fn check(&self) -> Result<(), String> {
         let mode = self.mode();
         let name = mode.name();
         if self.ca.is_some() && !mode.verifies() {
             return Err(format!(
-                "the authority (--tls-ca, server.tls.ca) would not be used: the mode {name} does not verify the server's certificate; choose verify-ca or verify-full, or leave out the mode"
+                "the authority (--tls-ca, server.tls.ca) would not be used: mode {name} does not verify the server's certificate; choose verify-ca or verify-full, or omit the mode"
             ));
         }
         if self.certificate.is_some() && mode == TlsMode::Disable {
             return Err(format!(
-                "the client's certificate (--tls-cert, server.tls.cert) would not be used with the mode {name}; choose another mode"
+                "the client's certificate (--tls-cert, server.tls.cert) would not be used with mode {name}; choose another mode"
             ));
         }
         Ok(())
     }
 
-    /// The options as rustls takes them.
+    /// The configuration for rustls.
     ///
     /// # Errors
-    /// In words: a file that cannot be read or holds no certificate or key.
+    /// Why a file cannot be read, or that it contains no certificate or key.
     pub(crate) fn client_config(&self) -> Result<Arc<rustls::ClientConfig>, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = self.verifier(&provider)?;
@@ -246,7 +247,7 @@ impl TlsOptions {
         roots.add_parsable_certificates(trusted);
         if roots.is_empty() {
             return Err(
-                "no trusted certificate authority is known; name one with --tls-ca".to_owned(),
+                "no trusted certificate authority was found; name one with --tls-ca".to_owned(),
             );
         }
         Ok(roots)
@@ -260,7 +261,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
         .and_then(Iterator::collect)
         .map_err(|error| failed(&error))?;
     if certificates.is_empty() {
-        return Err(failed(&"the file holds none"));
+        return Err(failed(&"the file contains none"));
     }
     Ok(certificates)
 }
@@ -272,12 +273,28 @@ enum Check {
     All,
 }
 
-/// Checks as much of the server's certificate as the mode says.
+/// Verifies as much of the server's certificate as the mode requires.
 #[derive(Debug)]
 struct Verifier {
     check: Check,
     web_pki: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
+}
+
+impl Verifier {
+    // Without verifying the certificate, verifying its signatures gains nothing, and would
+    // exclude servers whose certificate webpki cannot parse.
+    fn verify_signature(
+        &self,
+        verify: impl FnOnce(
+            &WebPkiSupportedAlgorithms,
+        ) -> Result<HandshakeSignatureValid, rustls::Error>,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        match self.check {
+            Check::Nothing => Ok(HandshakeSignatureValid::assertion()),
+            Check::Chain | Check::All => verify(&self.provider.signature_verification_algorithms),
+        }
+    }
 }
 
 impl ServerCertVerifier for Verifier {
@@ -295,7 +312,7 @@ impl ServerCertVerifier for Verifier {
         let verified =
             web_pki.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // The chain is checked before the name.
+            // The chain is verified before the name.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.check == Check::Chain => Ok(ServerCertVerified::assertion()),
@@ -303,19 +320,13 @@ impl ServerCertVerifier for Verifier {
         }
     }
 
-    // Whoever does not check the certificate gains nothing by the signature that
-    // belongs to it, and would lose the servers whose certificate webpki cannot read.
     fn verify_tls12_signature(
         &self,
         message: &[u8],
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if self.check == Check::Nothing {
-            return Ok(HandshakeSignatureValid::assertion());
-        }
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+        self.verify_signature(|algorithms| verify_tls12_signature(message, cert, dss, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -324,11 +335,7 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if self.check == Check::Nothing {
-            return Ok(HandshakeSignatureValid::assertion());
-        }
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+        self.verify_signature(|algorithms| verify_tls13_signature(message, cert, dss, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

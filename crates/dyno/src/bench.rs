@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::data::Mode;
-use lab::{Access, Database, Lab, Place, Trial};
+use lab::{Access, Database, Lab, Manner, Place, Trial};
 use plan::format_duration;
 
 use crate::as_study;
@@ -14,7 +14,7 @@ use crate::progress::{Detail, Screen};
 use crate::results::{About, Results};
 use crate::server;
 use crate::signals;
-use crate::study_file::{Manner, Meant};
+use crate::study_file::Meant;
 use crate::thresholds::Thresholds;
 
 /// Prepare, warm up, run, report.
@@ -161,7 +161,7 @@ fn prepare(
     screen: &mut Screen,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mode = trial.mode.unwrap_or(Mode::Missing);
+    let mode = trial.manner.mode.unwrap_or(Mode::Missing);
     let prepared = lab::prepare(
         trial,
         database,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use host::LOCAL;
 use lab::needs::{Disk, Needs, disk};
 use lab::{Cause, Trial, shown_bytes};
 use plan::Span;
@@ -22,7 +23,7 @@ pub(crate) fn demands(
     needs: &mut [Needs],
 ) -> Result<Vec<Demand>, lab::Failure> {
     let mut demands = vec![Demand {
-        disk: disk(cache)?,
+        disk: disk(&LOCAL, cache)?,
         needed_bytes: 0,
         span: None,
     }];
@@ -42,10 +43,10 @@ pub(crate) fn demands(
 
 /// The index of the disk with the data of a trial; a new one is added to the list.
 fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Failure> {
-    let Some(directory) = trial.topology.node.volume.directory() else {
+    let Some(directory) = trial.planned.topology.node.volume.directory() else {
         return Ok(0);
     };
-    let disk = disk(&directory.value)?;
+    let disk = disk(&LOCAL, &directory.value)?;
     let known = demands.iter().position(|known| known.disk.is_same(&disk));
     Ok(known.unwrap_or_else(|| {
         demands.push(Demand {

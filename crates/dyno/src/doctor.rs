@@ -33,6 +33,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         servers: &servers,
         places: &places(&servers, &trials),
         look: LONG_SAMPLE,
+        ..Subject::default()
     });
     match args.json {
         true => print_json(&json(&findings)?),

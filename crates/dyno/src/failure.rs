@@ -92,7 +92,7 @@ impl From<store::StoreError> for Failure {
             store::StoreError::Exists { .. }
             | store::StoreError::Foreign { .. }
             | store::StoreError::Missing { .. }
-            | store::StoreError::Newer { .. }
+            | store::StoreError::Version { .. }
             | store::StoreError::TooLarge { .. }
             | store::StoreError::InUse { .. } => Exit::Usage,
             _ => Exit::Interrupted,

@@ -65,7 +65,10 @@ impl Budget {
         let needs = trials.iter().map(|trial| {
             let needs = needs(trial).map_err(|failure| meant.located(failure))?;
             // Only the first of the trials with the same data builds it.
-            let data = format!("{:?} {:?} {}", trial.workload, trial.options, trial.seed);
+            let data = format!(
+                "{:?} {:?} {}",
+                trial.workload, trial.options, trial.planned.data.seed
+            );
             Ok(match built.insert(data) {
                 true => needs,
                 false => without_build(needs),
@@ -76,7 +79,7 @@ impl Budget {
         Ok(Self {
             disks: disks.map_err(|failure| meant.located(failure))?,
             needs,
-            available_memory_bytes: needs::available_memory()?,
+            available_memory_bytes: needs::available_memory(&host::LOCAL)?,
         })
     }
 
@@ -109,7 +112,7 @@ impl Budget {
     fn table(&self, meant: &Meant, trials: &[Trial]) -> String {
         let plan = &meant.plan;
         let mut text = format!("{}\n\n", plan.title);
-        let width = trials.iter().map(|t| t.label.chars().count()).max();
+        let width = trials.iter().map(|t| t.planned.label.chars().count()).max();
         let width = width.unwrap_or(0).max("trial".len());
         text.push_str(&format!(
             "{:>5}  {:<width$}  {:>9}  {:>9}  {:>9}\n",
@@ -118,8 +121,8 @@ impl Budget {
         for (trial, needs) in trials.iter().zip(&self.needs) {
             text.push_str(&format!(
                 "{:>5}  {:<width$}  {:>9}  {:>9}  {:>9}\n",
-                trial.number,
-                trial.label,
+                trial.planned.number,
+                trial.planned.label,
                 shown_time(needs.time),
                 shown_bytes(needs.disk_bytes),
                 shown_bytes(needs.memory_bytes)
@@ -177,7 +180,7 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
         return Ok(only_load(trial));
     };
     let installed = lab::installed(spec)?;
-    lab.check_platform(spec, &trial.topology.node)?;
+    lab.check_platform(spec, &trial.planned.topology.node)?;
     let config = lab::config(spec);
     let cached = lab::template::cached(
         lab.home()?,
@@ -194,7 +197,11 @@ fn glance_needs(trial: &Trial) -> Result<Needs, lab::Failure> {
     let Place::Private(spec) = &trial.place else {
         return Ok(only_load(trial));
     };
-    let glance = lab::glance(spec, &trial.topology.node, &trial.wanted(Mode::Missing))?;
+    let glance = lab::glance(
+        spec,
+        &trial.planned.topology.node,
+        &trial.wanted(Mode::Missing),
+    )?;
     Ok(of_servers(
         trial,
         spec,
@@ -223,8 +230,8 @@ fn of_servers(
     needs::of(&Asked {
         engine,
         config: &lab::config(spec),
-        instances: trial.topology.instances,
-        connections: trial.load.users,
+        instances: trial.planned.topology.instances,
+        connections: trial.planned.load.threads,
         rows: u64::from(trial.options.tables) * trial.options.rows,
         load: trial.load_time(),
         template_bytes,

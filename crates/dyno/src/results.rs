@@ -239,14 +239,17 @@ impl Observer for Results {
         let trials = self.result.design.trials;
         let title = match trials {
             0 | 1 => String::new(),
-            _ => format!("[{}/{trials}] {}  ", trial.number, trial.label),
+            _ => format!(
+                "[{}/{trials}] {}  ",
+                trial.planned.number, trial.planned.label
+            ),
         };
         let length = Length {
-            warmup: trial.load.warmup,
-            time: trial.load.time,
+            warmup: trial.planned.load.warmup,
+            time: trial.planned.load.longest(),
         };
         self.screen.trial(title, length);
-        let writer = self.dir.trial(trial.number, &trial.label);
+        let writer = self.dir.trial(trial.planned.number, &trial.planned.label);
         self.current = Some(Files {
             trial: writer.map_err(kept_so_far)?,
             instances: BTreeMap::new(),

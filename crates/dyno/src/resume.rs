@@ -75,9 +75,12 @@ pub(crate) fn check(
 
 /// A trial is identified by its number, so the order must not change.
 fn refuse_other_order(whole: &[TrialSummary], trials: &[Trial]) -> Result<(), Failure> {
-    let planned = |trial: &TrialSummary| trials.iter().find(|other| other.number == trial.number);
+    let planned = |trial: &TrialSummary| {
+        let mut planned = trials.iter().map(|trial| &trial.planned);
+        planned.find(|other| other.number == trial.number)
+    };
     let other = whole.iter().find_map(|trial| {
-        let planned = planned(trial).filter(|planned| planned.find_max.is_none())?;
+        let planned = planned(trial).filter(|planned| planned.load.find_max.is_none())?;
         let is_same = planned.point == trial.point && planned.repeat == trial.repeat;
         (!is_same).then_some((trial, planned))
     });
@@ -120,19 +123,21 @@ fn is_data_lost(kept: &RunResult, trials: &[Trial]) -> bool {
 
 /// Whether a trial, or the search in its place, is complete.
 fn is_over(trial: &Trial, kept: &RunResult) -> bool {
-    if trial.find_max.is_none() {
-        return kept.trials.iter().any(|whole| whole.number == trial.number);
+    let planned = &trial.planned;
+    if planned.load.find_max.is_none() {
+        let mut whole = kept.trials.iter();
+        return whole.any(|whole| whole.number == planned.number);
     }
     let is_stopped = |found: &FoundMax| matches!(found.end, SearchEnd::Stopped { .. });
-    let is_its = |found: &FoundMax| found.point == trial.point && found.repeat == trial.repeat;
+    let is_its = |found: &FoundMax| found.point == planned.point && found.repeat == planned.repeat;
     let mut searches = kept.searches.iter();
     searches.any(|found| is_its(found) && !is_stopped(found))
 }
 
 /// Whether a search has complete steps: each continues with the data of the previous one.
 fn is_begun(trial: &Trial, kept: &RunResult) -> bool {
-    let is_step = |whole: &TrialSummary| whole.point.starts_with(&trial.point);
-    trial.find_max.is_some() && kept.trials.iter().any(is_step)
+    let is_step = |whole: &TrialSummary| whole.point.starts_with(&trial.planned.point);
+    trial.planned.load.find_max.is_some() && kept.trials.iter().any(is_step)
 }
 
 /// What identifies the data that a trial hands on to the next one; `None` if each trial has its
@@ -141,14 +146,15 @@ fn handed_on(trial: &Trial) -> Option<impl PartialEq> {
     let lab::Place::Private(spec) = &trial.place else {
         return None;
     };
-    let directory = trial.topology.node.volume.directory();
+    let planned = &trial.planned;
+    let directory = planned.topology.node.volume.directory();
     // Tables that begin empty do so for any number of rows.
     let has_rows = !trial.workload.begins_empty();
-    let rows = has_rows.then_some((trial.options.tables, trial.options.rows, trial.seed));
+    let rows = has_rows.then_some((planned.data.tables, planned.data.rows, planned.data.seed));
     (spec.reset == Reset::None).then_some((
         &spec.engine.value,
         directory,
-        trial.topology.instances,
+        planned.topology.instances,
         rows,
     ))
 }
@@ -197,7 +203,7 @@ fn other_engines(whole: &[TrialSummary], trials: &[Trial]) -> Result<Vec<String>
         // A step of a search has the point of its search, and a rate.
         let planned = trials
             .iter()
-            .find(|trial| then.point.starts_with(&trial.point));
+            .find(|trial| then.point.starts_with(&trial.planned.point));
         if let Some(trial) = planned {
             let now = engine(&trial.place, &mut known)?;
             other.extend(told("server", &then.setup.engine, &now));

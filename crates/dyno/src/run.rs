@@ -64,7 +64,9 @@ fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Re
     let screen = Screen::of_trials(args.output.detail(Detail::Bar));
     let plan = &meant.plan;
     let mut places = vec![lab.home()?.root()];
-    let volumes = trials.iter().map(|trial| &trial.topology.node.volume);
+    let volumes = trials
+        .iter()
+        .map(|trial| &trial.planned.topology.node.volume);
     for directory in volumes.filter_map(::plan::Volume::directory) {
         if !places.contains(&directory.as_path()) {
             places.push(directory);
@@ -116,7 +118,7 @@ fn same_study(stored: &str, meant: &Meant, dir: &std::path::Path) -> Result<(), 
 
 fn leave_out_what_is_whole(trials: &mut Vec<Trial>, results: &Results) {
     let whole: Vec<u32> = results.trials().iter().map(|trial| trial.number).collect();
-    trials.retain(|trial| !whole.contains(&trial.number));
+    trials.retain(|trial| !whole.contains(&trial.planned.number));
 }
 
 /// Prints what will run, for how long, and where its results go.

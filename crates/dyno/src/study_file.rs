@@ -1,13 +1,7 @@
 //! Turns a study file into the trials that the laboratory runs.
 
-use std::time::Duration;
-
-use client::StatementProtocol;
-use engine::data::Mode;
-use lab::{EarlyEnd, Lab, Place, Trial};
-use load::{Arrivals, LoadSpec, Pace};
+use lab::{Lab, Manner, Place, Trial};
 use measure::column::full_name;
-use measure::ended::Until;
 use measure::result::{Design, Table};
 use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
 use study::Study;
@@ -22,44 +16,6 @@ use crate::thresholds;
 
 /// The most bytes of a study file that are read: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
-/// Number of connections that load data in parallel.
-pub(crate) const LOAD_CONNECTIONS: u32 = 2;
-/// Maximum number of connections being opened at the same time.
-pub(crate) const CONNECT_LIMIT: u32 = 64;
-/// How long running transactions may take after the load has ended.
-const GRACE: Duration = Duration::from_secs(5);
-
-/// How trials are run: what a plan does not say.
-#[derive(Debug, Clone)]
-pub(crate) struct Manner {
-    /// Whether data is loaded; `None`: tables are used unchecked.
-    pub(crate) mode: Option<Mode>,
-    /// Number of connections that load data in parallel.
-    pub(crate) load_connections: u32,
-    /// Maximum number of connections being opened at the same time.
-    pub(crate) connect_limit: u32,
-    /// Worker threads for each server; `None`: the default.
-    pub(crate) workers: Option<u32>,
-    /// Error codes that do not stop the load.
-    pub(crate) ignored_errors: Vec<String>,
-    /// Whether the workers run under SCHED_BATCH.
-    pub(crate) batch_scheduling: bool,
-}
-
-/// Those of `dyno run`.
-impl Default for Manner {
-    fn default() -> Self {
-        Self {
-            mode: Some(Mode::Missing),
-            load_connections: LOAD_CONNECTIONS,
-            connect_limit: CONNECT_LIMIT,
-            workers: None,
-            ignored_errors: Vec::new(),
-            batch_scheduling: true,
-        }
-    }
-}
-
 /// A study and its plan.
 pub(crate) struct Meant {
     pub(crate) study: Study,
@@ -159,50 +115,17 @@ impl Meant {
             let message = format!("{error}");
             usage(self.study.error_at(load.distribution.span, message, help))
         })?;
-        let trial = Trial {
-            number: u32::try_from(planned.number).unwrap_or(u32::MAX),
-            label: planned.label.clone(),
-            point: planned.point.clone(),
-            repeat: planned.repeat,
-            place,
-            topology: planned.topology.clone(),
+        let mut trial = Trial {
             workload,
             options: options(planned, distribution),
-            seed: planned.data.seed,
-            protocol: match load.protocol {
-                plan::Protocol::Prepared => StatementProtocol::Prepared,
-                plan::Protocol::Text => StatementProtocol::Text,
-            },
-            reply_time: load.reply_time,
-            mode: manner.mode,
-            load_connections: manner.load_connections,
-            preload: load.preload,
-            monitors: planned.monitors,
-            early: load.until.map(|until| {
-                EarlyEnd::Sure(Until {
-                    ci: until.ci,
-                    least_s: load.time.as_secs_f64(),
-                })
-            }),
-            find_max: load.find_max,
-            load: LoadSpec {
-                users: load.threads,
-                // Set when the engine is known.
-                workers: 1,
-                warmup: load.warmup,
-                time: load.longest(),
-                events: load.events,
-                pace: pace(load.pace),
-                think: load.think,
-                seed: planned.data.seed,
-                ignored_errors: manner.ignored_errors.clone(),
-                batch_scheduling: manner.batch_scheduling,
-                connect_limit: manner.connect_limit,
-                grace: GRACE,
-                stall_limit: load::STALL_LIMIT,
-            },
-            workers: manner.workers,
+            load_seed: planned.data.seed,
+            planned: planned.clone(),
+            place,
+            longest_wait: None,
+            manner: manner.clone(),
         };
+        // With all parameters, as results of other spellings compare with it.
+        trial.planned.load.distribution.value = trial.options.distribution.to_string();
         trial.check()?;
         Ok(trial)
     }
@@ -317,20 +240,4 @@ pub(crate) fn unknown_column(column: &str) -> Option<String> {
             None => "docs/metrics.md lists the columns: tps, response_ms.p99, cpu.user…".to_owned(),
         },
     )
-}
-
-fn pace(pace: plan::Pace) -> Pace {
-    match pace {
-        plan::Pace::Closed => Pace::Closed,
-        plan::Pace::Open {
-            rate_per_s,
-            arrivals,
-        } => Pace::Open {
-            per_s: rate_per_s,
-            arrivals: match arrivals {
-                plan::Arrivals::Poisson => Arrivals::Poisson,
-                plan::Arrivals::Constant => Arrivals::Constant,
-            },
-        },
-    }
 }

@@ -96,8 +96,8 @@ impl Thresholds {
             let Some(why) = nothing_to_compare(trial, base) else {
                 continue;
             };
-            if !noted.contains(&&trial.point) {
-                noted.push(&trial.point);
+            if !noted.contains(&&trial.planned.point) {
+                noted.push(&trial.planned.point);
                 screen.line(&format!(
                     "note: {why}; thresholds that refer to the baseline will fail there"
                 ));
@@ -118,17 +118,17 @@ impl Thresholds {
 
 /// Why a trial cannot be compared with a baseline; its engine is not known yet.
 fn nothing_to_compare(trial: &Trial, base: &RunResult) -> Option<String> {
+    let plan::Trial { point, label, .. } = &trial.planned;
     let same = |known: &&TrialSummary| {
-        known.point.len() == trial.point.len()
-            && known.point.iter().all(|pair| trial.point.contains(pair))
+        known.point.len() == point.len() && known.point.iter().all(|pair| point.contains(pair))
     };
     let Some(known) = base.trials.iter().find(same) else {
-        return Some(format!("the baseline has no point {}", trial.label));
+        return Some(format!("the baseline has no point {label}"));
     };
     let other = other_work(&trial.planned_setup(), &known.setup)?;
-    let place = match trial.point.is_empty() {
+    let place = match point.is_empty() {
         true => String::new(),
-        false => format!(" at {}", trial.label),
+        false => format!(" at {label}"),
     };
     Some(format!(
         "the baseline ran a different workload{place}: {other}"

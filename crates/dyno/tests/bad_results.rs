@@ -116,54 +116,25 @@ fn edit(path: &Path, change: impl FnOnce(&mut serde_json::Map<String, Value>)) {
 }
 
 #[test]
-fn a_newer_version_is_refused_with_its_number() {
+fn another_schema_version_is_refused_with_both_numbers() {
     let folder = Folder::new();
     edit(&folder.trial(2), |json| {
         json.insert("schema_version".into(), 7.into());
     });
-    folder.is_read(&["trial.json has schema version 7; this dyno reads up to 1"]);
+    folder.is_read(&["trial.json has schema version 7; this dyno reads version 2"]);
     edit(&folder.bad().join("result.json"), |json| {
-        json.insert("schema_version".into(), 8.into());
+        json.insert("schema_version".into(), 1.into());
     });
     folder.is_refused(&[
-        "result.json has schema version 8; this dyno reads up to 1",
-        "newer dyno",
+        "result.json has schema version 1; this dyno reads version 2",
+        "run its study again",
     ]);
-}
-
-/// Before there were repeats, verdicts and plans, nothing of them was written.
-#[test]
-fn an_older_version_is_read() {
-    let folder = Folder::new();
-    for number in 1..=4 {
-        edit(&folder.trial(number), |json| {
-            for key in [
-                "number",
-                "repeat",
-                "verdict",
-                "instances",
-                "metrics",
-                "steady",
-            ] {
-                json.remove(key);
-            }
-        });
-    }
-    edit(&folder.bad().join("result.json"), |json| {
-        json.retain(|key, _| {
-            ["schema_version", "title", "environment", "trials"].contains(&key.as_str())
-        });
-    });
-    for command in COMMANDS {
-        let done = folder.run(command).succeeds();
-        assert!(!done.stderr.contains("warning"), "{}", done.shown());
-    }
 }
 
 #[test]
 fn damaged_files_are_named_and_the_rest_is_read() {
     let folder = Folder::new();
-    fs::write(folder.trial(3), "{ \"schema_version\": 1,\n broken").unwrap();
+    fs::write(folder.trial(3), "{ \"schema_version\": 2,\n broken").unwrap();
     folder.is_read(&["trial.json:2: not a file that dyno wrote"]);
     fs::write(folder.bad().join("environment.json"), "{").unwrap();
     fs::write(folder.bad().join("result.json"), [0xff, 0xfe, 0]).unwrap();
@@ -271,11 +242,11 @@ fn other_work_and_the_same_twice_are_refused() {
     ["compare", "rank", "history"].into_iter().for_each(twice);
     for number in 1..=4 {
         edit(&folder.trial(number), |json| {
-            json["setup"]["workload"] = "oltp_read_only".into();
+            json["setup"]["load"]["workload"] = "oltp_read_only".into();
         });
     }
     for command in ["compare", "rank", "history"] {
-        let texts = ["workload: oltp_read_only / oltp_read_write", "--force"];
+        let texts = ["load.workload: oltp_read_only / oltp_read_write", "--force"];
         folder.run(command).fails(USAGE, &texts);
         let program = Program::new().arg(command).arg(&shown(&folder.bad()));
         let forced = program.arg(&whole).args("--force").run().succeeds();

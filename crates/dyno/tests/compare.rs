@@ -45,7 +45,7 @@ fn platform(side: usize, repeats: u32) -> RunResult {
     let threads = PAPER.iter().map(|(threads, ..)| *threads).cycle();
     for (trial, threads) in result.trials.iter_mut().zip(threads) {
         trial.point = vec![("load.threads".into(), threads.into())];
-        trial.setup.threads = threads.parse().unwrap();
+        trial.setup.load.threads = threads.parse().unwrap();
     }
     result.design.axes = vec!["load.threads".into()];
     result
@@ -124,19 +124,19 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
 
     let mut other = platform(1, 1);
     for trial in &mut other.trials {
-        trial.setup.tables = 100;
+        trial.setup.data.tables = 100;
     }
     keep(&path.join("other"), &other, STUDY);
     fails(
         &["hw", "other"],
         "",
-        &["ran different workloads: tables: 4 / 100", "--force"],
+        &["ran different workloads: data.tables: 4 / 100", "--force"],
     );
     let forced = compare(path, &["hw", "other"], "--force").succeeds();
     assert!(forced.stdout.contains("-4.69"), "{}", forced.shown());
 
     for trial in &mut other.trials {
-        trial.setup.tables = 4;
+        trial.setup.data.tables = 4;
         trial.point[0].1.push('0');
     }
     keep(&path.join("apart"), &other, STUDY);

@@ -37,7 +37,7 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
         let trial = trials.find(|trial| trial.number == step.trial).unwrap();
         let pace = ("load.rate".to_owned(), step.rate_per_s.to_string());
         assert_eq!(trial.point.last(), Some(&pace));
-        assert!(trial.setup.arrivals.ends_with("/s poisson"));
+        assert!(trial.setup.load.rate.is_some());
         let times = trial.response_ms.map(|times| times.p99);
         assert_eq!(step.value_ms, times);
         match (step.judged, step.value_ms) {
@@ -110,7 +110,7 @@ fn a_search_on_a_private_server_ends_and_follows_from_its_steps() {
     );
     assert_consistent(search, &result);
     // The closed loop is the first trial, and no step.
-    assert_eq!(result.trials[0].setup.arrivals, "closed loop");
+    assert_eq!(result.trials[0].setup.load.rate, None);
     assert_eq!(result.trials.len(), search.steps.len() + 1);
     let markdown = std::fs::read_to_string(done.out().join("report.md")).unwrap();
     assert!(markdown.contains("99 % of the response times below 50 ms"));

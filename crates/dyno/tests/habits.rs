@@ -7,6 +7,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::{Program, database, mariadb, mysql};
 
 const USAGE: i32 = 2;
@@ -25,25 +27,25 @@ fn the_options_of_a_sysbench_command_line_work() {
          --mysql_storage_engine=innodb",
     );
     let setup = done.run().succeeds().trial().setup;
-    assert_eq!((setup.tables, setup.rows, setup.threads), (2, 200, 2));
-    assert_eq!((setup.seed, setup.warmup_s), (3, 0.0));
-    assert_eq!(setup.time_s, None);
-    for option in ["skip_trx=true", "range_selects=false", "point_selects=3"] {
-        assert!(setup.options.contains(option), "{}", setup.options);
-    }
-    assert!(!setup.options.contains("auto_inc"), "{}", setup.options);
+    let (data, load, transaction) = (&setup.data, &setup.load, &setup.transaction);
+    assert_eq!((data.tables, data.rows, data.seed), (2, 200, 3));
+    assert_eq!((load.threads, load.longest()), (2, None));
+    assert!(load.warmup.is_zero() && data.auto_inc);
+    assert!(transaction.skip_trx && !transaction.range_selects);
+    assert_eq!(transaction.point_selects, 3);
 }
 
 #[test]
 fn the_options_of_a_pgbench_or_k6_command_line_work() {
     let pgbench = bench("--rows 100 --tables 1 --warmup 0 -c 2 -T 1 -R 50 --events 0");
     let setup = pgbench.run().succeeds().trial().setup;
-    assert_eq!((setup.threads, setup.time_s), (2, Some(1.0)));
-    assert!(setup.arrivals.contains("50"), "{}", setup.arrivals);
+    let one_s = Duration::from_secs(1);
+    assert_eq!((setup.load.threads, setup.load.time), (2, one_s));
+    assert_eq!(setup.load.rate, Some(50.0));
     let k6 = bench("--rows 100 --tables 1 --warmup 0 --vus 3 --duration 5s --iterations 30");
     let trial = k6.run().succeeds().trial();
-    assert_eq!(trial.setup.threads, 3);
-    assert_eq!(trial.setup.time_s, Some(5.0));
+    assert_eq!(trial.setup.load.threads, 3);
+    assert_eq!(trial.setup.load.time, Duration::from_secs(5));
     assert_eq!(trial.transactions.count, 30);
 }
 
@@ -131,7 +133,7 @@ fn several_numbers_of_threads_run_one_after_the_other() {
     let users: Vec<u32> = result
         .trials
         .iter()
-        .map(|trial| trial.setup.threads)
+        .map(|trial| trial.setup.load.threads)
         .collect();
     assert_eq!(users, [1, 3]);
     assert_eq!(result.design.axes, ["load.threads"]);

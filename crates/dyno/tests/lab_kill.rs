@@ -18,6 +18,9 @@ use rustix::process::Signal;
 const TINY: &str = "title = \"tiny\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
                     [load]\nworkload = \"oltp_read_only\"\nthreads = 2\nwarmup = \"0s\"\ntime = \"1s\"\n";
 
+/// Engines whose servers consist of threads, and of processes.
+const ENGINES: [&str; 2] = ["", "--set server.engine=postgres"];
+
 /// A run to be killed, in a place of its own.
 struct Victim {
     cache: Cache,
@@ -104,15 +107,17 @@ fn is_built(cache: &Cache, path: &str) -> bool {
 
 #[test]
 fn while_a_data_directory_is_initialised() {
-    let victim = Victim::start("");
-    let killed = victim.killed_when("the initialising program", |cache, _| {
-        cache
-            .processes()
-            .iter()
-            .any(|p| p.words.contains("/build0/"))
-    });
-    assert!(killed.cache.templates().is_empty());
-    killed.cleans_up();
+    for engine in ENGINES {
+        let victim = Victim::start(engine);
+        let killed = victim.killed_when("the initialising program", |cache, _| {
+            cache
+                .processes()
+                .iter()
+                .any(|p| p.words.contains("/build0/"))
+        });
+        assert!(killed.cache.templates().is_empty());
+        killed.cleans_up();
+    }
 }
 
 #[test]
@@ -123,6 +128,13 @@ fn while_a_template_is_loaded() {
     killed.cleans_up();
     let killed = Victim::start(many).killed_when("the first table", loaded);
     killed.next_run_sweeps();
+    let many = format!("{many} {}", ENGINES[1]);
+    let loads = |cache: &Cache, _: &Path| {
+        let mut processes = cache.processes().into_iter();
+        processes.any(|process| process.words.contains(" COPY"))
+    };
+    let killed = Victim::start(&many).killed_when("rows on their way", loads);
+    killed.cleans_up();
 }
 
 #[test]
@@ -174,13 +186,16 @@ fn in_the_warm_up() {
 
 #[test]
 fn while_it_measures() {
-    let words = "--set load.time=1h --set topology.instances=2";
-    let measures = |_: &Cache, out: &Path| tells_of(out, "measure");
-    let killed = Victim::start(words).killed_when("a second of the measurement", measures);
-    killed.cache.wait_for_no_process();
-    killed.cleans_up();
-    let killed = Victim::start(words).killed_when("a second of the measurement", measures);
-    killed.next_run_sweeps();
+    for engine in ENGINES {
+        let words = format!("--set load.time=1h --set topology.instances=2 {engine}");
+        let measures = |_: &Cache, out: &Path| tells_of(out, "measure");
+        let killed = Victim::start(&words).killed_when("a second of the measurement", measures);
+        assert_eq!(killed.ports.len(), 2);
+        killed.cache.wait_for_no_process();
+        killed.cleans_up();
+        let killed = Victim::start(&words).killed_when("a second of the measurement", measures);
+        killed.next_run_sweeps();
+    }
 }
 
 #[test]
@@ -196,7 +211,7 @@ fn between_two_trials() {
 #[test]
 fn while_the_report_is_written() {
     let Victim { cache, mut dyno } = Victim::start("");
-    dyno.says("results: ");
+    dyno.says("\nresults: ");
     dyno.signal(Signal::KILL);
     let done = dyno.wait();
     let clean = Program::new().args("clean").cache(&cache).run();

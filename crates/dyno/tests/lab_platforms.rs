@@ -102,7 +102,13 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
     let mut held_back = 0.0;
     for trial in &trials {
         let cpus = if variant(trial) == "quota" { 0.2 } else { 2.0 };
-        assert_eq!(trial.setup.cpus, Some(cpus), "{}", trial.label);
+        let limit = trial.setup.topology.node.site.cpus();
+        assert_eq!(
+            limit.map(|limit| limit.value),
+            Some(cpus),
+            "{}",
+            trial.label
+        );
         // A period's quota more than the rule, and the kernel counts in hundredths.
         let used_pct = trial.metrics["server[1].cpu"].mean;
         assert!(

@@ -70,6 +70,7 @@ fn a_server_that_is_not_installed() {
     for (engine, package) in [
         ("mariadb", "mariadb-server"),
         ("mysql", "mysql-server-core"),
+        ("postgres", "package postgresql"),
     ] {
         let server = format!("engine = \"{engine}\"\nbasedir = \"{empty}\"");
         let done = study(&server, "").run();
@@ -120,7 +121,26 @@ fn a_setting_that_the_server_refuses_stops_the_run_before_its_first_trial() {
             "server.config",
         ),
     ];
-    for engine in ["mariadb", "mysql"] {
+    let of_postgres = [
+        (
+            "[[variant]]\nname = \"one\"\n\
+             [[variant]]\nname = \"two\"\nserver.config.shared_bufers = \"64MB\"\n",
+            "study.toml:14:31",
+            "unrecognized configuration parameter \"shared_bufers\"",
+            "did you mean `shared_buffers`?",
+        ),
+        (
+            "[sweep]\n\"server.config.wal_level\" = [\"replica\", \"NONSENSE\"]\n",
+            "study.toml:11:41",
+            "invalid value for parameter \"wal_level\": \"NONSENSE\"",
+            "server.config",
+        ),
+    ];
+    for (engine, cases) in [
+        ("mariadb", cases),
+        ("mysql", cases),
+        ("postgres", of_postgres),
+    ] {
         let place = Cache::new();
         for (rest, at, words, help) in cases {
             let server = format!("engine = \"{engine}\"");
@@ -167,6 +187,12 @@ fn a_port_that_is_taken() {
         SERVER,
         &["study.toml:10:8", &text, &own, "leave server.port out"],
     );
+    // The server before it has started by then.
+    let place = Cache::new();
+    let server = format!("engine = \"mariadb\"\nport = {}", port - 1);
+    let done = study(&server, "[topology]\ninstances = 2").cache(&place);
+    done.run().fails(SERVER, &["study.toml:10:8", &text]);
+    place.assert_nothing_left();
 }
 
 /// A program that is a server but for the trial whose settings tell it to die.
@@ -242,9 +268,14 @@ fn tells_of_a_second(trial: Option<&PathBuf>) -> bool {
 
 #[test]
 fn a_server_that_is_killed_in_the_middle_of_a_trial() {
+    kill_in_the_middle("mariadb", "my.cnf", "ready for connections");
+    kill_in_the_middle("postgres", "postgresql.conf", "ready to accept connections");
+}
+
+fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
     let place = Cache::new();
     let rest = "[topology]\ninstances = 2\n[sweep]\n\"load.threads\" = [1, 2, 3]\n";
-    let program = study("engine = \"mariadb\"", rest).args("--set load.time=3s");
+    let program = study(&format!("engine = \"{engine}\""), rest).args("--set load.time=3s");
     let dyno = program.cache(&place).start();
     let out = dyno.dir().join("out");
     wait_until("a second of trial 2", || {
@@ -253,11 +284,7 @@ fn a_server_that_is_killed_in_the_middle_of_a_trial() {
     let pid = place.server(2).unwrap().cast_signed();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, Signal::KILL).unwrap();
-    let words = [
-        "server 2",
-        "was killed by signal 9",
-        "ready for connections",
-    ];
+    let words = ["server 2", "was killed by signal 9", ready];
     let done = dyno.wait().fails(SERVER, &words);
     only_the_second_failed(&done, &words);
     // What it gave until then is kept.
@@ -273,7 +300,7 @@ fn a_server_that_is_killed_in_the_middle_of_a_trial() {
         "{death:?}"
     );
     assert!(!store::read_series(&dir).unwrap().is_empty());
-    for name in ["my.cnf", "error.log"] {
+    for name in [config, "error.log"] {
         assert!(dir.join("servers/2").join(name).exists(), "{name}");
     }
     place.assert_nothing_left();

@@ -54,7 +54,10 @@ fn look_at(trial: &TrialSummary, dir: &Path) {
     let is_copy = [ResetHow::Copied, ResetHow::BuiltAndCopied].contains(&reset.how);
     assert!(is_copy && reset.bytes > 0, "{reset:?}");
     assert!(reset.settle_s.is_some_and(|s| s > 0.0), "{reset:?}");
-    assert_eq!(trial.instances.len(), trial.setup.instances as usize);
+    assert_eq!(
+        trial.instances.len(),
+        trial.setup.topology.instances as usize
+    );
     for (number, instance) in (1..).zip(&trial.instances) {
         assert_eq!(
             (instance.number, &instance.outcome),
@@ -103,7 +106,7 @@ fn is_postgres(trial: &TrialSummary) -> bool {
 
 /// The times of all servers together are those of each, merged as histograms.
 fn assert_times_are_merged(trial: &TrialSummary, dir: &Path) {
-    let parts: Vec<PathBuf> = match trial.setup.instances {
+    let parts: Vec<PathBuf> = match trial.setup.topology.instances {
         1 => vec![dir.to_owned()],
         many => (1..=many)
             .map(|n| dir.join(format!("servers/{n}")))
@@ -128,7 +131,7 @@ fn assert_is_watched(trial: &TrialSummary, dir: &Path) {
     let points = store::read_monitors(dir).unwrap();
     assert!(!points.is_empty(), "{}", dir.display());
     let mut names = vec!["cpu.user".to_owned(), "generator.cpu".to_owned()];
-    for number in 1..=trial.setup.instances {
+    for number in 1..=trial.setup.topology.instances {
         names.push(format!("server[{number}].cpu"));
         // PostgreSQL's sessions report their reads once a second, which may be too late.
         names.push(match is_postgres(trial) {
@@ -203,7 +206,11 @@ fn p2_on_mariadb() {
                  --set server.config.innodb_buffer_pool_size=64M";
     let done = run("p2-scale-up", words);
     let result = done.result();
-    let instances: Vec<u32> = result.trials.iter().map(|t| t.setup.instances).collect();
+    let instances: Vec<u32> = result
+        .trials
+        .iter()
+        .map(|t| t.setup.topology.instances)
+        .collect();
     assert_eq!(instances, [1, 3]);
     assert!(result.trials[0].setup.engine.starts_with("MariaDB"));
     assert_told(&done, &[("innodb_buffer_pool_size", "67108864")]);
@@ -228,8 +235,8 @@ fn p4_on_mariadb() {
     let words = "--set sweep.topology.instances=[2] --set sweep.load.threads=[2,8]";
     let done = run("p4-simultaneous", words);
     let result = done.result();
-    assert!(result.trials.iter().all(|trial| trial.setup.preload));
-    let threads: Vec<u32> = result.trials.iter().map(|t| t.setup.threads).collect();
+    assert!(result.trials.iter().all(|trial| trial.setup.load.preload));
+    let threads: Vec<u32> = result.trials.iter().map(|t| t.setup.load.threads).collect();
     assert_eq!(threads, [2, 8]);
     assert_told(
         &done,

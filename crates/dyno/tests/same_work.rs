@@ -25,7 +25,7 @@ fn compare(one: &Finished, other: &Finished, words: &str) -> Finished {
 #[test]
 fn other_transactions_are_other_work() {
     let (plain, short) = (bench(""), bench("--skip-trx --point-selects 1"));
-    let said = "options: all default / point_selects=1, skip_trx=true";
+    let said = "transaction.point_selects: 10 / 1; transaction.skip_trx: false / true";
     compare(&plain, &short, "").fails(2, &["ran different workloads", said, "--force"]);
     let forced = compare(&plain, &short, "--force").succeeds();
     assert!(
@@ -34,9 +34,9 @@ fn other_transactions_are_other_work() {
         forced.shown()
     );
     for (words, said) in [
-        ("--think 1ms", "think time: none / 0.001 s"),
-        ("--rate 1000", "arrivals: closed loop / at a random rate"),
-        ("--protocol text", "statements: prepared / text"),
+        ("--think 1ms", "load.think: 0s / 1ms"),
+        ("--rate 1000", "load.rate: not given / given"),
+        ("--protocol text", "load.protocol: prepared / text"),
     ] {
         compare(&plain, &bench(words), "").fails(2, &[said]);
     }
@@ -59,9 +59,13 @@ fn the_study_that_is_kept_runs_the_same_work() {
     let study = std::fs::read_to_string(first.out().join("study.toml")).unwrap();
     let again = Program::study(&study).run().succeeds();
     let [mut one, other] = [&first, &again].map(|done| done.result().trials.remove(0).setup);
-    assert_eq!(other.options, "range_size=7, skip_trx=true, secondary=true");
+    let (data, transaction) = (&other.data, &other.transaction);
+    assert_eq!(
+        (transaction.range_size, transaction.skip_trx, data.secondary),
+        (7, true, true)
+    );
     // A study has a limit of time, and its own directory.
-    (one.time_s, one.server) = (other.time_s, other.server.clone());
+    (one.load.time, one.server) = (other.load.time, other.server.clone());
     assert_eq!(one, other);
     compare(&first, &again, "").succeeds();
 }

@@ -40,7 +40,10 @@ fn the_first_study_gives_a_curve_and_a_report() {
         assert_eq!(trial.steady, None, "one second says nothing of steadiness");
         assert!(trial.transactions.count > 0 && trial.response_ms.is_some());
         assert!(trial.setup.engine.starts_with("SQLite"));
-        assert!(done.stdout.contains(&format!("{}", trial.setup.threads)));
+        assert!(
+            done.stdout
+                .contains(&format!("{}", trial.setup.load.threads))
+        );
     }
     for word in ["tps", "mean", "p95", "p99", "errors", "verdict"] {
         assert!(done.stdout.contains(word), "{}", done.stdout);

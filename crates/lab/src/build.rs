@@ -1,5 +1,6 @@
-//! From an installed program to running servers, each on data of its own.
+//! From an installed program to instances, each with data and a node of its own.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -15,14 +16,14 @@ use crate::home::Home;
 use crate::instance::Instance;
 use crate::observer::Observer;
 use crate::rig::reset;
-use crate::servers::{self, DataDir};
+use crate::servers::{self, DataDir, Node};
 use crate::settle::settle;
-use crate::site;
+use crate::site::{self, Site};
 use crate::spec::{placed, port};
-use crate::template::{self, DATABASE, Template};
+use crate::template::{self, Template};
 use crate::trial::Trial;
 
-/// What is given to every step on the way to a running server.
+/// What every step on the way to running nodes needs.
 pub(crate) struct Building<'a> {
     pub(crate) spec: &'a EngineSpec,
     pub(crate) trial: &'a Trial,
@@ -39,12 +40,12 @@ impl Building<'_> {
         let wanted = self.trial.wanted(Mode::Missing);
         let mut data = Vec::new();
         let mut each = Duration::ZERO;
-        for _ in 0..self.trial.topology.instances {
+        for _ in 0..self.trial.planned.topology.instances {
             let listener = Listener {
                 tell: &mut |news| self.observer.preparing(&news),
                 interrupted: self.interrupted,
             };
-            let volume = &self.trial.topology.node.volume;
+            let volume = &self.trial.planned.topology.node.volume;
             let built = template::rebuild(
                 home,
                 &self.installed,
@@ -77,8 +78,8 @@ impl Building<'_> {
             .map_err(|error| self.placed(error))?;
         self.observer.stage("copying the data");
         let began = Instant::now();
-        let volume = &self.trial.topology.node.volume;
-        let copies = (1..=self.trial.topology.instances).map(|number| {
+        let volume = &self.trial.planned.topology.node.volume;
+        let copies = (1..=self.trial.planned.topology.instances).map(|number| {
             let copy = template.copy_to(number, volume);
             Ok(copy.map_err(|error| self.placed(error))?.0)
         });
@@ -99,11 +100,11 @@ impl Building<'_> {
     }
 
     fn placed(&self, error: LabError) -> Failure {
-        placed(self.spec, &self.trial.topology.node, error)
+        placed(self.spec, &self.trial.planned.topology.node, error)
     }
 
-    /// Lets no server start while its data is still being written, unless the study wants
-    /// that; gives the seconds that it took.
+    /// Waits until new data is on disk and out of the page cache, unless the study wants it
+    /// warm; returns the seconds that it took.
     fn settle(&mut self, data: &[DataDir]) -> Result<Option<f64>, Failure> {
         if !self.spec.cold_data {
             return Ok(None);
@@ -116,20 +117,39 @@ impl Building<'_> {
         Ok(Some(began.elapsed().as_secs_f64()))
     }
 
-    /// Starts a server on each directory.
-    pub(crate) fn start(&mut self, data: Vec<DataDir>) -> Result<Vec<Instance>, Failure> {
+    /// From data to instances, each with a node on a site of its own. A step that fails ends
+    /// what the steps before it made, the last first.
+    pub(crate) fn instances(&mut self, data: Vec<DataDir>) -> Result<Vec<Instance>, Failure> {
+        let sites = self.sites(&data)?;
+        let nodes = self.nodes(sites, data)?;
+        let clusters = nodes.into_iter().map(Cluster::single);
+        let instances = clusters.map(|cluster| Ok(Instance::on(cluster)?));
+        instances.collect()
+    }
+
+    fn sites(&self, data: &[DataDir]) -> Result<Vec<Arc<dyn Site>>, Failure> {
+        let set_up = |data: &DataDir| {
+            let site = site::set_up(data.home(), &self.trial.planned.topology.node.site);
+            site.map_err(|error| self.placed(error))
+        };
+        data.iter().map(set_up).collect()
+    }
+
+    fn nodes(
+        &mut self,
+        sites: Vec<Arc<dyn Site>>,
+        data: Vec<DataDir>,
+    ) -> Result<Vec<Node>, Failure> {
         self.observer.stage("starting the servers");
-        let mut instances = Vec::new();
-        for (number, data) in (1..).zip(data) {
+        let mut nodes = Vec::new();
+        for (number, (site, data)) in (1..).zip(sites.into_iter().zip(data)) {
             let keep = self.observer.server_dir(number)?;
-            let site = site::set_up(data.home(), &self.trial.topology.node.site);
-            let site = site.map_err(|error| self.placed(error))?;
             let wanted = servers::Wanted {
                 number,
                 data,
                 config: &self.config,
                 port: port(self.spec, number),
-                connections: self.trial.load.users,
+                connections: self.trial.planned.load.threads,
                 site,
                 keep: &keep,
                 interrupted: self.interrupted,
@@ -139,9 +159,8 @@ impl Building<'_> {
             for note in node.notes() {
                 self.observer.note(note);
             }
-            let database = node.open(DATABASE)?;
-            instances.push(Instance::on(Cluster::single(node), database));
+            nodes.push(node);
         }
-        Ok(instances)
+        Ok(nodes)
     }
 }

@@ -4,33 +4,38 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::servers::Node;
 
-/// Nodes that serve one data set, the primary first. A single node is a cluster of one.
+/// Nodes that serve one data set. A single node is a cluster of one. A node is locked while
+/// something happens to it.
 #[derive(Debug)]
 pub(crate) struct Cluster {
-    /// Locked while something happens to them.
-    nodes: Vec<Mutex<Node>>,
+    primary: Mutex<Node>,
 }
 
 impl Cluster {
     pub(crate) fn single(node: Node) -> Self {
         Self {
-            nodes: vec![Mutex::new(node)],
+            primary: Mutex::new(node),
         }
     }
 
-    pub(crate) fn nodes(&self) -> &[Mutex<Node>] {
-        &self.nodes
+    /// The node that takes writes.
+    pub(crate) fn primary(&self) -> MutexGuard<'_, Node> {
+        lock(&self.primary)
+    }
+
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Mutex<Node>> {
+        std::iter::once(&self.primary)
     }
 
     pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        let nodes = self.nodes.into_iter();
-        nodes.map(|node| node.into_inner().unwrap_or_else(PoisonError::into_inner))
+        let primary = self.primary.into_inner();
+        std::iter::once(primary.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether none of the nodes serves, because of what the study did to them.
     pub(crate) fn is_down(&self) -> bool {
         let is_up = |node| try_lock(node).is_some_and(|node| node.is_up());
-        !self.nodes.iter().any(is_up)
+        !self.nodes().any(is_up)
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
+use client::StatementProtocol;
 use engine::Sending;
 use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop};
-use measure::setup::ReplyTime;
+use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
 
 use crate::Database;
@@ -30,7 +31,7 @@ pub(crate) fn drive(
     interrupted: &AtomicBool,
 ) -> Result<Driven, Failure> {
     raise_file_limit(trial)?;
-    let barrier = Barrier::new(trial.topology.instances);
+    let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
     let databases: Vec<Database> = rig.databases().cloned().collect();
@@ -90,12 +91,7 @@ impl<'a> Load<'a> {
         'a: 'scope,
     {
         let trial = self.trial;
-        // Users of different instances are different users.
-        let spec = LoadSpec {
-            workers: trial.workers(self.database),
-            seed: trial.load.seed.wrapping_add(self.place as u64),
-            ..trial.load.clone()
-        };
+        let spec = trial.load(self.place, self.database);
         let workload = BuiltIn::new(
             trial.workload,
             &trial.options,
@@ -122,9 +118,13 @@ impl<'a> Load<'a> {
                 Event::Draining { running } => LoadMessage::Draining(running),
             });
         };
+        let planned = &self.trial.planned.load;
         let sending = Sending {
-            protocol: self.trial.protocol,
-            stamp_replies: self.trial.reply_time == ReplyTime::Kernel,
+            protocol: match planned.protocol {
+                Protocol::Prepared => StatementProtocol::Prepared,
+                Protocol::Text => StatementProtocol::Text,
+            },
+            stamp_replies: planned.reply_time == ReplyTime::Kernel,
         };
         let load = engine::Load {
             spec,
@@ -152,7 +152,8 @@ fn to_its_end(
 
 /// Most systems allow a process fewer open files by default than at most.
 fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
-    let users = u64::from(trial.load.users) * u64::from(trial.topology.instances);
+    let planned = &trial.planned;
+    let users = u64::from(planned.load.threads) * u64::from(planned.topology.instances);
     let needed = files::of_loads(trial) + files::OWN_FILES;
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {

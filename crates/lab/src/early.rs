@@ -12,7 +12,7 @@ use crate::trial::Trial;
 
 /// When a trial may end before its time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum EarlyEnd {
+pub(crate) enum EarlyEnd {
     /// When the mean throughput is precise enough.
     Sure(Until),
     /// When arrivals clearly exceed completions.
@@ -39,10 +39,13 @@ pub(crate) struct Early {
 
 impl Early {
     pub(crate) fn new(trial: &Trial) -> Self {
+        let load = &trial.planned.load;
+        let overloaded = |longest| EarlyEnd::Overloaded { longest };
+        let rule = trial.longest_wait.map(overloaded);
         Self {
-            rule: trial.early,
-            at_most_s: trial.load.time.map_or(f64::INFINITY, |t| t.as_secs_f64()),
-            users: u64::from(trial.load.users) * u64::from(trial.topology.instances),
+            rule: rule.or_else(|| Until::of(load).map(EarlyEnd::Sure)),
+            at_most_s: load.longest().map_or(f64::INFINITY, |t| t.as_secs_f64()),
+            users: u64::from(load.threads) * u64::from(trial.planned.topology.instances),
             warmup: Vec::new(),
             seconds: Vec::new(),
             backlogs: Vec::new(),

@@ -42,7 +42,7 @@ pub(crate) fn spawn<'scope, 'env>(
 ) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, Failure> {
     let mut threads = Vec::new();
     for (number, node) in (1..).zip(rig.nodes()) {
-        let all = stage.trial.topology.events.iter();
+        let all = stage.trial.planned.topology.events.iter();
         let events: Vec<&Event> = all.filter(|event| event.node == number).collect();
         if events.is_empty() {
             continue;
@@ -71,7 +71,7 @@ impl Stage<'_> {
     fn wait(self, at: Duration) -> bool {
         while !self.over.load(Ordering::Relaxed) {
             let begun = self.barrier.begun();
-            let due = begun.map(|begun| begun + self.trial.load.warmup + at);
+            let due = begun.map(|begun| begun + self.trial.planned.load.warmup + at);
             let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
             match wait {
                 Some(Duration::ZERO) => return true,

@@ -11,15 +11,15 @@ const IN_PROCESS_CONNECTION: u64 = 4;
 
 /// The most files that all loads of a trial have open at once.
 pub(crate) fn of_loads(trial: &Trial) -> u64 {
-    let users = u64::from(trial.load.users);
+    let users = u64::from(trial.planned.load.threads);
     let load = if trial.is_in_process() {
         // Each user has a worker of its own.
         users.saturating_mul(WORKER + IN_PROCESS_CONNECTION)
     } else {
         // A user keeps a connection that it lost until it has another. Of the workers, those
         // that are there without being asked for are among dyno's own.
-        let workers = u64::from(trial.workers.unwrap_or(0));
-        users + u64::from(trial.load.connect_limit) + workers * WORKER
+        let workers = u64::from(trial.manner.workers.unwrap_or(0));
+        users + u64::from(trial.manner.connect_limit) + workers * WORKER
     };
-    load.saturating_mul(u64::from(trial.topology.instances.max(1)))
+    load.saturating_mul(u64::from(trial.planned.topology.instances.max(1)))
 }

@@ -5,11 +5,13 @@ use std::sync::{Arc, MutexGuard};
 use measure::instance::ServerProcess;
 
 use crate::Database;
-use crate::cluster::{Cluster, lock};
+use crate::cluster::Cluster;
+use crate::error::LabError;
 use crate::monitors::WatchedServer;
 use crate::server_process::Found;
 use crate::servers::Node;
 use crate::site::ThisHost;
+use crate::template::DATABASE;
 
 /// What a load connects to.
 #[derive(Debug)]
@@ -43,17 +45,21 @@ impl Instance {
         }
     }
 
-    /// A database that a cluster serves.
-    pub(crate) fn on(cluster: Cluster, database: Database) -> Self {
-        Self {
+    /// The database of a cluster, by its primary.
+    ///
+    /// # Errors
+    /// When that cannot be reached, or refuses.
+    pub(crate) fn on(cluster: Cluster) -> Result<Self, LabError> {
+        let database = cluster.primary().open(DATABASE)?;
+        Ok(Self {
             cluster: Some(cluster),
             ..Self::of(database)
-        }
+        })
     }
 
     /// The node that serves it, where dyno started that.
     fn node(&self) -> Option<MutexGuard<'_, Node>> {
-        self.cluster.as_ref()?.nodes().first().map(lock)
+        self.cluster.as_ref().map(Cluster::primary)
     }
 
     /// The server's process, for the result.

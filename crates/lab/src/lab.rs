@@ -95,9 +95,9 @@ impl Lab {
             taken.map_err(|error| match error {
                 LabError::RejectedSetting { .. } => Failure {
                     cause: Cause::Usage,
-                    ..placed(spec, &trial.topology.node, error)
+                    ..placed(spec, &trial.planned.topology.node, error)
                 },
-                other => placed(spec, &trial.topology.node, other),
+                other => placed(spec, &trial.planned.topology.node, other),
             })?;
             checked.push(asked);
         }
@@ -118,8 +118,8 @@ impl Lab {
         Ok(engine.open(url, access, directory)?)
     }
 
-    /// Has the servers of a trial run, with their data in them.
-    pub(crate) fn build(
+    /// Starts a trial's servers with their data.
+    pub(crate) fn set_up(
         &mut self,
         trial: &Trial,
         observer: &mut dyn Observer,
@@ -133,7 +133,7 @@ impl Lab {
         self.report_leftovers(observer);
         for instance in &mut rig.instances {
             let endpoint = &mut instance.endpoint;
-            if trial.monitors && !endpoint.database.is_in_process() {
+            if trial.planned.monitors && !endpoint.database.is_in_process() {
                 // A server that does not list them is driven all the same.
                 instance.settings = endpoint.database.changed_settings().unwrap_or_default();
                 if instance.cluster.is_none() {
@@ -174,7 +174,7 @@ impl Lab {
     ) -> Result<Rig, Failure> {
         let began = Instant::now();
         let mut instances = Vec::new();
-        for _ in 0..trial.topology.instances {
+        for _ in 0..trial.planned.topology.instances {
             let database = self.open(engine.temporary_url, &Access::default())?;
             prepare_for(observer, trial, &database, Mode::Missing, interrupted)?;
             instances.push(Instance::of(database));
@@ -203,13 +203,13 @@ impl Lab {
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
         let (installed, config) = (installed(spec)?, config(spec));
-        let node = &trial.topology.node;
+        let node = &trial.planned.topology.node;
         let made_for = MadeFor {
             spec: spec.clone(),
             site: node.site.clone(),
             data: DataFor {
                 recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
-                instances: trial.topology.instances,
+                instances: trial.planned.topology.instances,
                 volume: node.volume.clone(),
             },
         };
@@ -240,7 +240,7 @@ impl Lab {
             _ => building.copied(&home, &mut self.template)?,
         };
         Ok(Rig {
-            instances: building.start(data)?,
+            instances: building.instances(data)?,
             reset: Some(reset),
             made_for: Some(made_for),
         })
@@ -261,7 +261,7 @@ fn living(kept: Rig, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> 
     }
     observer.note(&format!(
         "trial {} begins with a copy of the data: a server that it was to go on with died",
-        trial.number
+        trial.planned.number
     ));
     None
 }
@@ -290,7 +290,7 @@ fn found(
     interrupted: &AtomicBool,
 ) -> Result<Rig, Failure> {
     let began = Instant::now();
-    if let Some(mode) = trial.mode {
+    if let Some(mode) = trial.manner.mode {
         prepare_for(observer, trial, database, mode, interrupted)?;
     }
     Ok(Rig {

@@ -46,7 +46,6 @@ mod volume;
 /// A database that answers.
 pub type Database = std::sync::Arc<dyn engine::Database>;
 
-pub use early::EarlyEnd;
 pub use engine::Access;
 pub use error::LabError;
 pub use failure::{Cause, Failure};
@@ -59,4 +58,4 @@ pub use observer::Observer;
 pub use prepare::prepare;
 pub use spec::{config, installed};
 pub use study::run;
-pub use trial::{Place, Ran, Trial, run as run_trial};
+pub use trial::{Manner, Place, Ran, Trial, run as run_trial};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::Server;
-use host::{Files, LOCAL, Memory, Space};
+use host::{Files, Memory, Space};
 
 use crate::error::LabError;
 
@@ -96,8 +96,8 @@ pub struct Disk {
 ///
 /// # Errors
 /// When the directory does not exist, or the operating system fails.
-pub fn disk(path: &Path) -> Result<Disk, LabError> {
-    let space = space(path)?;
+pub fn disk(files: &dyn Files, path: &Path) -> Result<Disk, LabError> {
+    let space = space(files, path)?;
     Ok(Disk {
         path: path.to_owned(),
         free_bytes: space.free_bytes,
@@ -115,12 +115,12 @@ impl Disk {
 }
 
 /// Bytes available to an unprivileged user on the file system of `path`.
-pub(crate) fn free_bytes(path: &Path) -> Result<u64, LabError> {
-    space(path).map(|space| space.free_bytes)
+pub(crate) fn free_bytes(files: &dyn Files, path: &Path) -> Result<u64, LabError> {
+    space(files, path).map(|space| space.free_bytes)
 }
 
-fn space(path: &Path) -> Result<Space, LabError> {
-    let space = LOCAL.space(path);
+fn space(files: &dyn Files, path: &Path) -> Result<Space, LabError> {
+    let space = files.space(path);
     space.map_err(LabError::at("read the file system of", path))
 }
 
@@ -129,9 +129,9 @@ fn space(path: &Path) -> Result<Space, LabError> {
 ///
 /// # Errors
 /// When the operating system does not report it.
-pub fn available_memory() -> Result<u64, LabError> {
+pub fn available_memory(files: &dyn Files) -> Result<u64, LabError> {
     let failed = LabError::at("read", Path::new("/proc/meminfo"));
-    let available = Memory::read(&LOCAL).available_bytes;
+    let available = Memory::read(files).available_bytes;
     available.ok_or_else(|| failed(std::io::Error::other("no MemAvailable")))
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn preload(
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    if !trial.preload || trial.workload.begins_empty() {
+    if !trial.planned.load.preload || trial.workload.begins_empty() {
         return Ok(());
     }
     observer.stage("reading all tables once");

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use client::net::Peer;
 use engine::{Database, ENGINES, Engine, Server, Whereabouts};
 
-use host::{LOCAL, process, sockets};
+use host::{process, sockets};
+
+use crate::home::FILES;
 
 /// A process, and where its data lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +122,7 @@ fn first_of_program(mut pid: u32) -> u32 {
             of(one).is_ok_and(|file| of(other) == Ok(file))
         })
     };
-    while let Some(parent) = process::parent(&LOCAL, pid).filter(|parent| is_same(pid, *parent)) {
+    while let Some(parent) = process::parent(FILES, pid).filter(|parent| is_same(pid, *parent)) {
         pid = parent;
     }
     pid

@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn data_is_on_disk_and_out_of_memory() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-        let mounts = host::mounts::all(&host::LOCAL);
+        let mounts = host::mounts::all(crate::home::FILES);
         let real = std::fs::canonicalize(dir.path()).unwrap();
         let mount = host::mounts::holding(&mounts, &real);
         if mount.is_none_or(|mount| mount.file_system == "tmpfs") {

@@ -31,7 +31,7 @@ pub fn run(
             return Err(Failure::new(Cause::Interrupted, message));
         }
         if let Some(failed) = dead.iter().find(|failed| have_same_servers(failed, trial)) {
-            let (trial, failed) = (trial.number, failed.number);
+            let (trial, failed) = (trial.planned.number, failed.planned.number);
             observer.note(&format!(
                 "trial {trial} is skipped: it has the servers of trial {failed}, which did not start"
             ));
@@ -55,7 +55,8 @@ fn have_same_servers(one: &Trial, other: &Trial) -> bool {
         return false;
     };
     // The number of users decides `max_connections`.
-    spec == other_spec && one.topology == other.topology && one.load.users == other.load.users
+    let (one, other) = (&one.planned, &other.planned);
+    spec == other_spec && one.topology == other.topology && one.load.threads == other.load.threads
 }
 
 /// Runs one trial; returns its failure, if the study can continue.

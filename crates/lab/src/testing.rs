@@ -3,14 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
-use client::StatementProtocol;
-use load::{LoadSpec, Pace};
 use measure::event::NodeEvent;
 use measure::find_max::FoundMax;
 use measure::metric::{Metrics, MonitorPoint};
-use measure::setup::{Input, Outcome, ReplyTime, StatementKind, Unfinished};
+use measure::setup::{Input, Outcome, StatementKind, Unfinished};
 use measure::slice::Second;
 use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
@@ -28,7 +25,7 @@ pub(crate) fn input() -> Input {
         point: Vec::new(),
         repeat: 1,
         started_at: None,
-        setup: trial().setup_of("engine", "server", None, 0),
+        setup: trial().planned_setup(),
         unfinished: Unfinished::default(),
         instances: Vec::new(),
         metrics: Metrics::new(),
@@ -59,44 +56,27 @@ impl Drop for BindMount {
 
 /// An hour of two users on one table, which is read before.
 pub(crate) fn trial() -> Trial {
+    let text = "title = 't'\nserver.url = 'any://server'\nmonitors.enabled = false\n\
+                data.rows = 100\n[load]\nthreads = 2\npreload = true\nwarmup = '0s'\ntime = '1h'";
+    let study = study::Study::parse("test", text, &[]).unwrap();
     Trial {
-        number: 1,
-        label: "test".to_owned(),
-        point: Vec::new(),
-        repeat: 1,
+        planned: study.plan().unwrap().trials.remove(0),
         place: Place::Temporary(engine::in_process().next().unwrap()),
-        topology: plan::Topology::default(),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
             tables: 1,
             rows: 100,
             ..Options::default()
         },
-        seed: 1,
-        protocol: StatementProtocol::Prepared,
-        reply_time: ReplyTime::Kernel,
-        mode: None,
-        load_connections: 1,
-        preload: true,
-        monitors: false,
-        early: None,
-        find_max: None,
-        load: LoadSpec {
-            users: 2,
-            workers: 1,
-            warmup: Duration::ZERO,
-            time: Some(Duration::from_secs(3600)),
-            events: None,
-            pace: Pace::Closed,
-            think: Duration::ZERO,
-            seed: 1,
-            ignored_errors: Vec::new(),
-            batch_scheduling: false,
+        load_seed: 1,
+        longest_wait: None,
+        manner: crate::trial::Manner {
+            mode: None,
+            load_connections: 1,
             connect_limit: 2,
-            stall_limit: load::STALL_LIMIT,
-            grace: Duration::from_secs(5),
+            batch_scheduling: false,
+            ..crate::trial::Manner::default()
         },
-        workers: None,
     }
 }
 

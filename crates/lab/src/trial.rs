@@ -3,22 +3,18 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use client::StatementProtocol;
 use engine::data::{Mode, Wanted};
 use engine::{Engine, InProcess};
-use load::{Arrivals, LoadSpec, Pace};
-use measure::setup::{
-    CLOSED_LOOP, Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished,
-};
+use load::LoadSpec;
+use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::summary::TrialSummary;
-use plan::{EngineSpec, FindMax, Topology};
+use plan::EngineSpec;
 use workload::label;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::Database;
 use crate::drive;
-use crate::early::EarlyEnd;
 use crate::failure::{Cause, Failure};
 use crate::find_max;
 use crate::lab::Lab;
@@ -27,47 +23,57 @@ use crate::preload::preload;
 use crate::rig::Rig;
 use crate::trial_monitor::Driven;
 
-/// Everything that one trial needs to know.
+/// How long running transactions may take to end after the load's end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A planned trial, and what running it takes besides.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// Its place in the plan, from 1.
-    pub number: u32,
-    /// Short name, for example `threads=16`.
-    pub label: String,
-    /// The variant and the swept keys, with this trial's values.
-    pub point: Vec<(String, String)>,
-    /// How often this point has been in the study, this time included.
-    pub repeat: u32,
+    /// What the plan says of it.
+    pub planned: plan::Trial,
     /// What is driven.
     pub place: Place,
-    /// What it runs on, and what happens to that under load.
-    pub topology: Topology,
     /// What virtual users do.
     pub workload: WorkloadName,
     /// With which tables, rows and shares.
     pub options: Options,
-    /// Seed of the rows and of every random choice.
-    pub seed: u64,
-    /// How statements are sent.
-    pub protocol: StatementProtocol,
-    /// What tells when a reply was there, where the connection lets the kernel do so.
-    pub reply_time: ReplyTime,
-    /// What is done to have the data.
+    /// Seed of everything that the virtual users choose.
+    pub load_seed: u64,
+    /// For a step of a search: the wait for a free virtual user after which it is overloaded.
+    pub longest_wait: Option<Duration>,
+    /// How it is run.
+    pub manner: Manner,
+}
+
+/// How trials are run, besides what a plan says of them.
+#[derive(Debug, Clone)]
+pub struct Manner {
+    /// How the data is prepared; `None`: it is used as it is.
     pub mode: Option<Mode>,
     /// Connections that load data side by side.
     pub load_connections: u32,
-    /// Whether every table and index is read once before the load.
-    pub preload: bool,
-    /// Whether host and servers are watched.
-    pub monitors: bool,
-    /// When it may end before its time.
-    pub early: Option<EarlyEnd>,
-    /// The search that takes its place.
-    pub find_max: Option<FindMax>,
-    /// The load of each server; its `workers` are set when the engine is known.
-    pub load: LoadSpec,
-    /// Worker threads for each server, if the user named a number.
+    /// Connections that are opened at once.
+    pub connect_limit: u32,
+    /// Worker threads for each server; `None`: as many as suit the host.
     pub workers: Option<u32>,
+    /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers.
+    pub ignored_errors: Vec<String>,
+    /// Whether the workers run under SCHED_BATCH.
+    pub batch_scheduling: bool,
+}
+
+/// As `dyno run` runs them.
+impl Default for Manner {
+    fn default() -> Self {
+        Self {
+            mode: Some(Mode::Missing),
+            load_connections: 2,
+            connect_limit: 64,
+            workers: None,
+            ignored_errors: Vec::new(),
+            batch_scheduling: true,
+        }
+    }
 }
 
 /// What a trial drives.
@@ -110,28 +116,30 @@ pub fn run(
     })
 }
 
-/// Every phase of a trial by its name.
+/// The way of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
+/// monitors and events on one clock (`drive.rs`). Each is a scope: whatever fails below it, it takes
+/// itself down, the last first.
 fn phases(
     lab: &mut Lab,
     trial: &Trial,
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<Ran, Failure> {
-    let rig = lab.build(trial, observer, interrupted)?;
-    let ready = preload(trial, &rig, observer, interrupted);
-    let driven = ready.and_then(|()| drive::drive(trial, &rig, observer, interrupted));
-    let ran = driven.map(|driven| summarize(trial, &rig, driven));
+    let rig = lab.set_up(trial, observer, interrupted)?;
+    let ran = preload(trial, &rig, observer, interrupted)
+        .and_then(|()| drive::drive(trial, &rig, observer, interrupted))
+        .map(|driven| summarize(trial, &rig, driven));
     lab.take_down(rig);
     ran
 }
 
 fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
     let mut summary = driven.gather.finish(Input {
-        number: trial.number,
-        repeat: trial.repeat,
+        number: trial.planned.number,
+        repeat: trial.planned.repeat,
         started_at: Some(driven.started_at),
-        label: trial.label.clone(),
-        point: trial.point.clone(),
+        label: trial.planned.label.clone(),
+        point: trial.planned.point.clone(),
         setup: trial.setup(rig),
         unfinished: driven.unfinished,
         instances: driven.instances,
@@ -150,11 +158,11 @@ fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
 /// The summary of a trial whose load never began.
 pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
     measure::gather::Gather::new(&[]).finish(Input {
-        number: trial.number,
-        repeat: trial.repeat,
+        number: trial.planned.number,
+        repeat: trial.planned.repeat,
         started_at: None,
-        label: trial.label.clone(),
-        point: trial.point.clone(),
+        label: trial.planned.label.clone(),
+        point: trial.planned.point.clone(),
         setup: trial.planned_setup(),
         unfinished: Unfinished::default(),
         instances: Vec::new(),
@@ -184,19 +192,20 @@ impl Trial {
         Wanted {
             workload: self.workload,
             options: &self.options,
-            seed: self.seed,
-            users: self.load.users,
+            seed: self.planned.data.seed,
+            users: self.planned.load.threads,
             mode,
-            connections: self.load_connections,
-            stall_limit: self.load.stall_limit,
+            connections: self.manner.load_connections,
+            stall_limit: load::STALL_LIMIT,
         }
     }
 
     /// The longest time under load; of a search that of all its steps.
     #[must_use]
     pub fn load_time(&self) -> Duration {
-        let (warmup, time) = (self.load.warmup, self.load.time.unwrap_or_default());
-        match self.find_max {
+        let load = &self.planned.load;
+        let (warmup, time) = (load.warmup, load.longest().unwrap_or_default());
+        match load.find_max {
             Some(_) => find_max::longest(warmup, time),
             None => warmup + time,
         }
@@ -212,68 +221,61 @@ impl Trial {
     /// What it is to be driven with, as far as that is known before its server is.
     #[must_use]
     pub fn planned_setup(&self) -> Setup {
-        self.setup_of("", "", None, 0)
+        Setup {
+            tables: self
+                .workload
+                .tables(&self.options, self.planned.load.threads),
+            directory: self.spec().and_then(|_| self.data_place()),
+            in_process: self.is_in_process(),
+            ..Setup::new(&self.planned)
+        }
     }
 
     fn setup(&self, rig: &Rig) -> Setup {
         let Some(first) = rig.databases().next() else {
             return self.planned_setup();
         };
-        let workers = self.workers(first);
-        self.setup_of(&first.product(), &rig.shown(), first.tls(), workers)
+        Setup {
+            server: rig.shown(),
+            tls: first.tls(),
+            workers: self.workers(first),
+            ..self.setup_of(first)
+        }
     }
 
-    pub(crate) fn setup_of(
-        &self,
-        engine: &str,
-        server: &str,
-        tls: Option<String>,
-        workers: u32,
-    ) -> Setup {
+    /// What one database was driven with.
+    pub(crate) fn setup_of(&self, database: &Database) -> Setup {
         Setup {
-            workload: self.workload.to_string(),
-            options: options_text(&self.options),
-            engine: engine.to_owned(),
-            server: server.to_owned(),
-            tls,
-            instances: self.topology.instances,
-            threads: self.load.users,
-            workers,
-            tables: self.workload.tables(&self.options, self.load.users),
-            rows: self.options.rows,
-            key_range: self.options.highest_key(),
-            distribution: self.options.distribution.to_string(),
-            seed: self.seed,
-            protocol: match self.protocol {
-                StatementProtocol::Prepared => Protocol::Prepared,
-                StatementProtocol::Text => Protocol::Text,
-            },
-            reply_time: self.reply_time,
-            arrivals: match self.load.pace {
-                Pace::Closed => CLOSED_LOOP.to_owned(),
-                Pace::Open { per_s, arrivals } => match arrivals {
-                    Arrivals::Poisson => format!("{per_s}/s poisson"),
-                    Arrivals::Constant => format!("{per_s}/s constant"),
-                },
-            },
-            think_s: self.load.think.as_secs_f64(),
-            preload: self.preload,
-            warmup_s: self.load.warmup.as_secs_f64(),
-            time_s: self.load.time.map(|time| time.as_secs_f64()),
-            events: self.load.events,
-            until: match self.early {
-                Some(EarlyEnd::Sure(until)) => Some(until),
-                Some(EarlyEnd::Overloaded { .. }) | None => None,
-            },
-            cpus: self.topology.node.site.cpus().map(|cpus| cpus.value),
-            directory: self.spec().and_then(|_| self.data_place()),
-            in_process: self.is_in_process(),
+            engine: database.product(),
+            server: database.shown(),
+            ..self.planned_setup()
+        }
+    }
+
+    /// The load of the server in this place, from 0.
+    pub(crate) fn load(&self, place: usize, database: &Database) -> LoadSpec {
+        let load = &self.planned.load;
+        LoadSpec {
+            users: load.threads,
+            workers: self.workers(database),
+            warmup: load.warmup,
+            time: load.longest(),
+            events: load.events,
+            pace: load.pace(),
+            think: load.think,
+            // Users of different instances are different users.
+            seed: self.load_seed.wrapping_add(place as u64),
+            ignored_errors: self.manner.ignored_errors.clone(),
+            batch_scheduling: self.manner.batch_scheduling,
+            connect_limit: self.manner.connect_limit,
+            grace: GRACE,
+            stall_limit: load::STALL_LIMIT,
         }
     }
 
     /// Below which directory private servers have their data.
     fn data_place(&self) -> Option<String> {
-        let named = self.topology.node.volume.directory();
+        let named = self.planned.topology.node.volume.directory();
         let place = named.map(|directory| directory.value.clone());
         let place = place.or_else(|| crate::home::place().ok());
         place.map(|place| place.display().to_string())
@@ -304,11 +306,12 @@ impl Trial {
     pub(crate) fn workers(&self, database: &Database) -> u32 {
         // Calls into a database in process block.
         if database.is_in_process() {
-            return self.load.users;
+            return self.planned.load.threads;
         }
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let share = || default_workers(cpus, self.topology.instances);
-        self.workers.unwrap_or_else(share).min(self.load.users)
+        let share = || default_workers(cpus, self.planned.topology.instances);
+        let workers = self.manner.workers.unwrap_or_else(share);
+        workers.min(self.planned.load.threads)
     }
 }
 
@@ -318,15 +321,6 @@ impl Trial {
 fn default_workers(cpus: usize, instances: u32) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
     cpus.div_ceil(instances.max(1)).max(1)
-}
-
-/// What transactions and tables have that is not the default.
-fn options_text(options: &Options) -> String {
-    let changed = options.changed().into_iter();
-    let pairs: Vec<String> = changed
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    pairs.join(", ")
 }
 
 fn stored((name, class): (&str, label::Class)) -> StatementKind {

@@ -16,7 +16,7 @@ use lab::servers::ProcessId;
 use lab::site::ThisHost;
 use measure::metric::{Metric, MonitorPoint};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::{MariaDb, MySql, Server};
+use testkit::{MariaDb, MySql, Postgres, PostgresServer, Server};
 
 /// Longer than any machine takes; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -146,31 +146,53 @@ fn is_counted_by_server(name: &str) -> bool {
     metric.group.is_of_server_counters()
 }
 
+fn watched_postgres(server: &PostgresServer) -> WatchedServer {
+    let data_dir = server.data_dir();
+    let numbers = std::fs::read_to_string(data_dir.join("postmaster.pid")).unwrap();
+    let url = server.url("sbtest");
+    let engine = engine::of_url(&url).unwrap();
+    WatchedServer {
+        number: 1,
+        site: Arc::new(ThisHost::default()),
+        process: ProcessId::from(numbers.lines().next().unwrap().parse().ok()),
+        data_dir: Some(data_dir),
+        database: engine.open(&url, &Access::default(), None).ok(),
+    }
+}
+
+/// The names of what a server counts while it works.
+fn counted(server: WatchedServer, work: impl Fn()) -> Vec<String> {
+    let (monitors, points) = watch(vec![server]);
+    // In a stretch without IO its share would be one of nothing.
+    until(&points, |point| {
+        work();
+        has(point, "server.io.read_pct")
+    });
+    let names = monitors.stop().into_keys();
+    names
+        .filter(|name| name.starts_with("server[1].") && is_counted_by_server(name))
+        .collect()
+}
+
 /// The same names from both, but for what an engine does not count.
 #[test]
 fn mariadb_and_mysql_tell_the_same_but_for_the_flushes_of_the_log() {
     let names = |server: &Server| {
         fill(server);
-        let (monitors, points) = watch(vec![watched(1, server)]);
-        // In a stretch without IO its share would be one of nothing.
-        until(&points, |point| {
-            server.sql("UPDATE t SET c = IF(c = 'y', 'z', 'y')");
-            has(point, "server.io.read_pct")
-        });
-        let metrics = monitors.stop();
-        let names = metrics.into_keys();
-        let ours =
-            names.filter(|name| name.starts_with("server[1].") && is_counted_by_server(name));
-        ours.collect::<Vec<_>>()
+        let work = || drop(server.sql("UPDATE t SET c = IF(c = 'y', 'z', 'y')"));
+        counted(watched(1, server), work)
     };
     let mut mysql = names(&MySql::start(&["--skip-log-bin"]));
     let mariadb = names(&MariaDb::start(&[]));
-    let all: Vec<_> = measure::metric::METRICS
-        .iter()
-        .filter(|metric| metric.group.is_of_server_counters())
-        .map(|metric| measure::metric::bracketed(metric.name, "1"))
-        .collect();
-    assert!(all.iter().all(|name| mysql.contains(name)), "{mysql:?}");
+    let postgres = Postgres::start(&[]);
+    let update = "CREATE TABLE IF NOT EXISTS t AS SELECT 1 AS c; UPDATE t SET c = 1 - c";
+    let others = counted(watched_postgres(&postgres), || drop(postgres.sql(update)));
+    for metric in measure::metric::METRICS {
+        let name = measure::metric::bracketed(metric.name, "1");
+        let is_told = mysql.contains(&name) || others.contains(&name);
+        let is_counted = metric.group.is_of_server_counters();
+        assert!(is_told || !is_counted, "{name}");
+    }
     mysql.retain(|name| !name.ends_with("log.fsyncs_per_s"));
     assert_eq!(mariadb, mysql);
 }
@@ -250,4 +272,29 @@ fn a_short_measure_phase_has_the_numbers_of_its_ends() {
         assert_eq!((user.min, user.max), (user.mean, user.mean));
     }
     assert!(metrics.contains_key("generator.cpu"));
+}
+
+/// Its work is done by children, which end with their connections.
+#[test]
+fn a_postgres_is_all_of_its_processes() {
+    let server = Postgres::start(&[]);
+    let (monitors, points) = watch(vec![watched_postgres(&server)]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.sql("SELECT count(*) FROM generate_series(1, 5000000) AS n"));
+        until(&points, |point| point.values["server[1].cpu"] > 5.0);
+    });
+    until(&points, |point| {
+        point.values.get("server.transactions.commits_per_s") > Some(&0.0)
+    });
+    let metrics = monitors.stop();
+    for (name, metric) in &metrics {
+        assert!(Metric::find(name).is_some(), "{name}");
+        assert!(metric.min >= 0.0, "{name}: {metric:?}");
+    }
+    for name in ["cache.hit_pct", "log.mb_per_s", "locks.wait_ms_per_s"] {
+        assert!(metrics.contains_key(&format!("server[1].{name}")), "{name}");
+    }
+    // Shared buffers count once.
+    let memory = metrics["server[1].rss_bytes"].max;
+    assert!((1e7..2e8).contains(&memory), "{memory}");
 }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::spec::Arrivals;
+use plan::Arrivals;
 
 const NS_PER_S: f64 = 1e9;
 

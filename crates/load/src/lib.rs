@@ -25,8 +25,9 @@ mod worker;
 
 pub use barrier::Barrier;
 pub use outcome::{Event, LoadError, LoadOutcome};
+pub use plan::{Arrivals, Pace};
 pub use run::run;
-pub use spec::{Arrivals, End, LoadSpec, Pace, STALL_LIMIT};
+pub use spec::{End, LoadSpec, STALL_LIMIT};
 pub use stop::Stop;
 
 #[cfg(test)]

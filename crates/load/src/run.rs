@@ -18,7 +18,9 @@ use crate::cut::Cutter;
 use crate::outcome::{Event, LoadError, LoadOutcome};
 use crate::record::Recorder;
 use crate::runtime::{Runtime, Spawn, Threads};
-use crate::spec::{End, LoadSpec, Pace};
+use plan::Pace;
+
+use crate::spec::{End, LoadSpec};
 use crate::stop::Stop;
 use crate::worker::WorkerSetup;
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use plan::Pace;
+
 /// How long a server may send no reply to a load without a time limit. Longer than servers'
 /// lock wait timeouts (50 s), after which they reply with an error.
 pub const STALL_LIMIT: Duration = Duration::from_secs(60);
@@ -37,29 +39,6 @@ pub struct LoadSpec {
     pub stall_limit: Duration,
     /// How long running transactions may take after the load's end.
     pub grace: Duration,
-}
-
-/// When transactions start.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pace {
-    /// Closed loop: each user starts its next transaction when the last has ended.
-    Closed,
-    /// Open loop: transactions arrive at a rate of their own, and wait for a free user.
-    Open {
-        /// Arrivals per second, for all users together.
-        per_s: f64,
-        /// How they are spaced.
-        arrivals: Arrivals,
-    },
-}
-
-/// How arrivals are spaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrivals {
-    /// Evenly.
-    Constant,
-    /// As a Poisson process, like independent customers: exponential gaps.
-    Poisson,
 }
 
 /// Why a load ended.

@@ -75,7 +75,7 @@ fn generator(facts: &Facts<'_>) -> Option<Verdict> {
 /// An open loop whose servers keep up is limited by its own rate.
 fn rate(facts: &Facts<'_>) -> Option<Verdict> {
     let trial = facts.trial;
-    let users = u64::from(trial.setup.threads) * u64::from(trial.setup.instances);
+    let users = trial.setup.users();
     let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
     let kept_up =
         trial.generator.backlog_end? <= users.max(1) && !trial.warnings.iter().any(overloaded);
@@ -91,7 +91,15 @@ fn quota(facts: &Facts<'_>) -> Option<Verdict> {
     let throttled = facts.metric("server.throttled");
     let throttled = throttled.filter(|percent| *percent > QUOTA_USED_PCT)?;
     let mut text = format!("the servers' CPU time was used up in {throttled:.0} % of its periods");
-    if let Some(cpus) = facts.trial.setup.cpus {
+    if let Some(cpus) = facts
+        .trial
+        .setup
+        .topology
+        .node
+        .site
+        .cpus()
+        .map(|cpus| cpus.value)
+    {
         text += &format!(", at {cpus} CPUs each");
     }
     if let Some(busy) = facts.cpu_busy_pct() {
@@ -259,7 +267,7 @@ fn full_disk(facts: &Facts<'_>) -> Option<Verdict> {
 fn nothing(facts: &Facts<'_>) -> Verdict {
     let setup = &facts.trial.setup;
     let levels = levels(facts);
-    let evidence = match setup.threads == 1 && setup.instances == 1 {
+    let evidence = match setup.users() == 1 {
         true => format!("one user waits for one reply after the other; {levels}"),
         false => levels,
     };

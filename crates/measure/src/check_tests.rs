@@ -1,11 +1,22 @@
+use std::time::Duration;
+
+use plan::ReplyTime;
+
 use crate::change_point::LevelChange;
 use crate::gather::summarize;
-use crate::setup::{Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished};
+use crate::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
 use crate::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use crate::steady::{Steady, UnsteadyReason};
 use crate::summary::TrialSummary;
 
 use super::*;
+
+/// The only trial of a study with these keys.
+fn planned(keys: &str) -> plan::Trial {
+    let text = format!("title = 't'\nserver.url = 'any://server'\n{keys}");
+    let study = study::Study::parse("test", &text, &[]).unwrap();
+    study.plan().unwrap().trials.remove(0)
+}
 
 fn input() -> Input {
     Input {
@@ -15,32 +26,14 @@ fn input() -> Input {
         label: "threads=4".into(),
         point: vec![("threads".into(), "4".into())],
         setup: Setup {
-            workload: "oltp_read_write".into(),
-            options: String::new(),
             engine: "Engine 10.11.14".into(),
             server: "engine://sbtest@localhost/sbtest".into(),
-            tls: None,
-            instances: 1,
-            threads: 4,
             workers: 1,
-            tables: 4,
-            rows: 1000,
-            key_range: 1000,
-            distribution: "uniform".into(),
-            seed: 1,
-            protocol: Protocol::Prepared,
-            reply_time: ReplyTime::Program,
-            arrivals: "closed loop".into(),
-            // 4 users that do 101 transactions/s of 1.05 ms.
-            think_s: 0.0386,
-            preload: false,
-            warmup_s: 5.0,
-            time_s: Some(60.0),
-            events: None,
-            until: None,
-            cpus: None,
-            directory: None,
-            in_process: false,
+            ..Setup::new(&planned(
+                "[data]\ntables = 4\nrows = 1000\n[load]\nthreads = 4\nreply_time = 'program'\n\
+                 # 4 users that do 101 transactions/s of 1.05 ms.\nthink = '38600us'\n\
+                 warmup = '5s'\ntime = '60s'",
+            ))
         },
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),
@@ -54,10 +47,8 @@ fn input() -> Input {
 #[test]
 fn a_trial_that_never_was_sure_enough_is_told() {
     let mut input = input();
-    input.setup.until = Some(crate::ended::Until {
-        ci: 0.01,
-        least_s: 10.0,
-    });
+    let max = Duration::from_secs(60);
+    input.setup.load.until = Some(plan::Until { ci: 0.01, max });
     let wild: Vec<Second> = (0..30).map(|n| second(n, 50 + 40 * (n % 3))).collect();
     let told = |summary: &TrialSummary| {
         let mut warnings = summary.warnings.iter();
@@ -205,12 +196,12 @@ fn a_generator_that_reads_stamped_replies_late() {
             (0..replies).for_each(|_| second.slice.delay.record(delay_ns));
         }
         let mut input = input();
-        input.setup.reply_time = ReplyTime::Kernel;
+        input.setup.load.reply_time = ReplyTime::Kernel;
         summarize(input, &kinds(), &seconds)
     };
     let summary = late(20_000);
     assert_eq!(summary.warnings, []);
-    assert_eq!(summary.setup.reply_time, ReplyTime::Kernel);
+    assert_eq!(summary.setup.load.reply_time, ReplyTime::Kernel);
     let delay_ms = summary.generator.delay_ms.unwrap();
     assert!((delay_ms.mean.value - 0.02).abs() < 1e-9 && delay_ms.p99 < 0.021);
     let found = late(1_000_000).warnings;
@@ -223,9 +214,9 @@ fn a_generator_that_reads_stamped_replies_late() {
 #[test]
 fn what_nobody_stamped_is_the_programs_time() {
     let mut asked = input();
-    asked.setup.reply_time = ReplyTime::Kernel;
+    asked.setup.load.reply_time = ReplyTime::Kernel;
     let summary = summarize(asked, &kinds(), &steady());
-    assert_eq!(summary.setup.reply_time, ReplyTime::Program);
+    assert_eq!(summary.setup.load.reply_time, ReplyTime::Program);
     assert_eq!(summary.generator.delay_ms, None);
 }
 
@@ -257,7 +248,7 @@ fn short_measurement() {
 #[test]
 fn no_warmup() {
     let mut input = input();
-    input.setup.warmup_s = 0.0;
+    input.setup.load.warmup = Duration::ZERO;
     assert_only!(input, &steady(), Warning::NoWarmup);
 }
 
@@ -269,7 +260,7 @@ fn misses_name_their_reason() {
     }
     assert_only!(input(), &seconds, Warning::Misses { key_range, rows, .. } if key_range == rows);
     let mut beyond = input();
-    beyond.setup.key_range = 2000;
+    beyond.setup.load.key_range = Some(2000);
     assert_only!(
         beyond,
         &seconds,
@@ -287,7 +278,7 @@ fn unsteady() {
         .map(|number| second(number, 100 + 2 * number))
         .collect();
     let mut input = input();
-    input.setup.think_s = 0.0299;
+    input.setup.load.think = Duration::from_micros(29900);
     let found = warnings(input, &seconds);
     let [
         Warning::NeverSteady {
@@ -308,7 +299,7 @@ fn a_warm_up_that_was_too_short() {
     };
     let measured = |number| second(number, (50 + 8 * number).min(125 - number % 3));
     let mut input = input();
-    input.setup.think_s = 0.032;
+    input.setup.load.think = Duration::from_micros(32000);
     let seconds: Vec<Second> = (0..5).map(warmup).chain((5..60).map(measured)).collect();
     let summary = summarize(input.clone(), &kinds(), &seconds);
     assert_eq!(summary.steady, Some(Steady::From { s: 10.0 }));
@@ -322,7 +313,7 @@ fn a_warm_up_that_was_too_short() {
             warmup_s: 5.0
         }
     );
-    input.setup.warmup_s = 10.0;
+    input.setup.load.warmup = Duration::from_secs(10);
     let seconds: Vec<Second> = (0..5)
         .chain(5..10)
         .map(warmup)
@@ -339,7 +330,7 @@ fn a_change_of_level_is_dated() {
     };
     let seconds: Vec<Second> = (10..80).map(|n| second(n, level(n))).collect();
     let mut input = input();
-    input.setup.warmup_s = 10.0;
+    input.setup.load.warmup = Duration::from_secs(10);
     let found = summarize(input, &kinds(), &seconds).warnings;
     let changes = found.iter().find_map(|warning| match warning {
         Warning::LevelChanged { changes } => Some(changes.as_slice()),
@@ -366,7 +357,7 @@ fn a_drift_is_no_staircase() {
 #[test]
 fn time_that_no_transaction_shows() {
     let mut input = input();
-    input.setup.think_s = 0.0;
+    input.setup.load.think = Duration::from_micros(0);
     assert_only!(
         input.clone(),
         &steady(),
@@ -376,7 +367,7 @@ fn time_that_no_transaction_shows() {
         }
     );
     // At a limit of transactions users leave one by one.
-    input.setup.events = Some(3030);
+    input.setup.load.events = Some(3030);
     assert_eq!(warnings(input, &steady()), []);
 }
 

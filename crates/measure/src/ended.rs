@@ -13,6 +13,16 @@ pub struct Until {
     pub least_s: f64,
 }
 
+impl Until {
+    /// The rule of a load, if it has one.
+    #[must_use]
+    pub fn of(load: &plan::Load) -> Option<Self> {
+        let ci = load.until?.ci;
+        let least_s = load.time.as_secs_f64();
+        Some(Self { ci, least_s })
+    }
+}
+
 /// Why a measurement ended early on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]

@@ -8,7 +8,9 @@ use crate::interval::{Part, half_width};
 
 use crate::latency::TotalLatency;
 use crate::quantile::Stretches;
-use crate::setup::{Class, Input, ReplyTime, StatementKind};
+use plan::ReplyTime;
+
+use crate::setup::{Class, Input, StatementKind};
 use crate::slice::{Busy, Phase, Second, TotalSlice};
 use crate::steady::Steady;
 use crate::summary::{
@@ -141,7 +143,7 @@ impl Gather {
     pub fn finish(&self, mut input: Input) -> TrialSummary {
         // Time stamps may be missing although they were requested: a Unix socket has none.
         if self.total.delay.count() == 0 {
-            input.setup.reply_time = ReplyTime::Program;
+            input.setup.load.reply_time = ReplyTime::Program;
         }
         // An empty sum is -0.
         let measured_s: f64 = self

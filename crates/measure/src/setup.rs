@@ -5,91 +5,70 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ended::{Ended, Until};
+use plan::{Data, Load, Topology, Transaction};
+
+use crate::ended::Ended;
 use crate::instance::{InstanceSummary, Reset};
 use crate::metric::Metrics;
 
-pub use plan::{Protocol, ReplyTime};
-
-/// [`Setup::arrivals`] of users that start their next transaction when the last one ended.
-pub const CLOSED_LOOP: &str = "closed loop";
-
-/// Everything that a trial was driven with; `work.rs` says what of it has to be alike for
-/// two trials to be comparable.
+/// What a trial was driven with. Its fields have the names of the sections of a study; `work.rs`
+/// says what of it two trials must have in common to be comparable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Name of the workload, for example `oltp_read_write`.
-    pub workload: String,
-    /// Options of its transactions and tables that are not the default, for example
-    /// `point_selects=1, skip_trx=true`; empty where all are, and in results of before
-    /// they were kept.
-    #[serde(default)]
-    pub options: String,
-    /// The engine and its version.
+    /// What each server held.
+    pub data: Data,
+    /// What virtual users did.
+    pub load: Load,
+    /// What one transaction of theirs held.
+    pub transaction: Transaction,
+    /// What it ran on.
+    pub topology: Topology,
+    /// The engine and its version; empty before a server was reached.
     pub engine: String,
     /// The server's URL, without its password.
     pub server: String,
     /// Protocol version and cipher; `None` without encryption.
     pub tls: Option<String>,
-    /// Servers that were driven at once, each with its own load.
-    #[serde(default = "one")]
-    pub instances: u32,
-    /// Virtual users of each server.
-    pub threads: u32,
-    /// Threads of the generator that drive them, for each server.
+    /// Threads of the generator that drive the virtual users, for each server.
     pub workers: u32,
-    /// Tables of the data set.
+    /// Tables that the workload used.
     pub tables: u32,
-    /// Rows in each table.
-    pub rows: u64,
-    /// Keys are drawn from 1 to this.
-    pub key_range: u64,
-    /// How they are drawn, for example `uniform`.
-    pub distribution: String,
-    /// Seed of every random choice.
-    pub seed: u64,
-    /// How statements are sent.
-    pub protocol: Protocol,
-    /// What told when replies were there; in results of before there was a choice the
-    /// program's clock.
-    #[serde(default = "program")]
-    pub reply_time: ReplyTime,
-    /// When transactions start: [`CLOSED_LOOP`], or for example `200/s poisson`.
-    pub arrivals: String,
-    /// Pause of a virtual user after each transaction, in seconds.
-    #[serde(default)]
-    pub think_s: f64,
-    /// Whether every table and index was read once before the warm-up.
-    #[serde(default)]
-    pub preload: bool,
-    /// Driven before the measurement, in seconds.
-    pub warmup_s: f64,
-    /// Limit of the measurement, in seconds.
-    pub time_s: Option<f64>,
-    /// Limit of the measurement, in transactions.
-    pub events: Option<u64>,
-    /// When it may end before its limit.
-    #[serde(default)]
-    pub until: Option<Until>,
-    /// CPUs that each server could use, where dyno limited them.
-    #[serde(default)]
-    pub cpus: Option<f64>,
-    /// Below which directory they had their data, where dyno started them.
-    #[serde(default)]
+    /// The directory below which servers that dyno started had their data.
     pub directory: Option<String>,
     /// The engine runs inside the workers, whose CPU time is then its own.
-    #[serde(default)]
     pub in_process: bool,
 }
 
-/// Results from before there could be several have one.
-fn one() -> u32 {
-    1
-}
+impl Setup {
+    /// What a planned trial says of it, before a server is reached.
+    #[must_use]
+    pub fn new(planned: &plan::Trial) -> Self {
+        Self {
+            data: planned.data.clone(),
+            load: planned.load.clone(),
+            transaction: planned.transaction.clone(),
+            topology: planned.topology.clone(),
+            engine: String::new(),
+            server: String::new(),
+            tls: None,
+            workers: 0,
+            tables: planned.data.tables,
+            directory: None,
+            in_process: false,
+        }
+    }
 
-/// Results from before there was a choice.
-fn program() -> ReplyTime {
-    ReplyTime::Program
+    /// The highest key that transactions choose.
+    #[must_use]
+    pub fn key_range(&self) -> u64 {
+        self.load.key_range.unwrap_or(self.data.rows)
+    }
+
+    /// Virtual users of all servers together.
+    #[must_use]
+    pub fn users(&self) -> u64 {
+        u64::from(self.load.threads) * u64::from(self.topology.instances.max(1))
+    }
 }
 
 /// Whether a statement reads, writes or does neither.

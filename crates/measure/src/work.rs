@@ -1,137 +1,99 @@
-//! The same work: what has to be equal in two setups for their numbers to be comparable.
-//! Which keys of a study change it follows from the list of keys. Everything else may differ,
-//! such as engine, settings or users: that is what comparisons are for.
+//! The work of a trial: the keys of a study that two trials must have in common for their
+//! numbers to be comparable, as `plan::key` declares them. Everything else may differ, such as
+//! engine, settings or users: that is what comparisons are for.
 
-use plan::key::Work;
+use plan::key::{KEYS, Key, Work};
+use serde_json::Value;
 
 use crate::digits::apart;
-use crate::setup::{CLOSED_LOOP, Setup};
+use crate::setup::Setup;
 
-/// Something that has to be alike.
-#[derive(Debug)]
-pub struct Must {
-    /// What people call it, for example `rows in each table`.
-    pub name: &'static str,
-    work: Work,
-    of: fn(&Setup) -> String,
+/// Keys that define the work.
+pub fn keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.work.is_some())
 }
 
-impl Must {
-    /// What it is in a set-up, for people.
-    #[must_use]
-    pub fn of(&self, setup: &Setup) -> String {
-        (self.of)(setup)
-    }
-
-    /// Whether a key of a study changes it.
-    #[must_use]
-    pub fn is_changed_by(&self, key: &str) -> bool {
-        self.work.is_changed_by(key)
-    }
-}
-
-/// All that has to be alike.
-pub const MUST: [Must; 9] = [
-    Must {
-        name: "workload",
-        work: Work::Workload,
-        of: |setup| setup.workload.clone(),
-    },
-    Must {
-        name: "options",
-        work: Work::Options,
-        of: |setup| options(setup).to_owned(),
-    },
-    Must {
-        name: "tables",
-        work: Work::Tables,
-        of: tables,
-    },
-    Must {
-        name: "rows in each table",
-        work: Work::Rows,
-        of: |setup| apart(&setup.rows.to_string()),
-    },
-    Must {
-        name: "keys drawn",
-        work: Work::KeysDrawn,
-        of: |setup| format!("1 to {}", apart(&setup.key_range.to_string())),
-    },
-    Must {
-        name: "distribution",
-        work: Work::Distribution,
-        of: |setup| setup.distribution.clone(),
-    },
-    Must {
-        name: "statements",
-        work: Work::Protocol,
-        of: |setup| setup.protocol.to_string(),
-    },
-    Must {
-        name: "arrivals",
-        work: Work::Arrivals,
-        of: |setup| kind_of_arrivals(setup).to_owned(),
-    },
-    Must {
-        name: "think time",
-        work: Work::ThinkTime,
-        of: think_time,
-    },
-];
-
-/// Each user of `bulk_insert` fills a table of its own, and users may differ.
-fn tables(setup: &Setup) -> String {
-    match setup.workload == "bulk_insert" {
-        true => "one for each user".to_owned(),
-        false => apart(&setup.tables.to_string()),
-    }
-}
-
-/// Options of transactions and tables, for people.
+/// Whether an axis of a study changes the value of a key of the work.
 #[must_use]
-pub fn options(setup: &Setup) -> &str {
-    match setup.options.as_str() {
-        "" => "all default",
-        options => options,
-    }
+pub fn is_changed_by(key: &str, axis: &str) -> bool {
+    key == axis || (key, axis) == ("load.key_range", "data.rows")
 }
 
-/// Pause of a user after each transaction, for people.
+/// The value of each key that defines the work, in the order of [`keys`], for people.
 #[must_use]
-pub fn think_time(setup: &Setup) -> String {
-    match setup.think_s > 0.0 {
-        true => format!("{} s", setup.think_s),
-        false => "none".to_owned(),
-    }
+pub fn values(setup: &Setup) -> Vec<String> {
+    let stored = stored(setup);
+    let shown = |key| match value(key, &stored, setup) {
+        Some(value) => shown(&value),
+        None => "default".to_owned(),
+    };
+    keys().map(shown).collect()
 }
 
-/// What remains of the arrivals without their rate, which is a setting like the number of
-/// users.
-fn kind_of_arrivals(setup: &Setup) -> &str {
-    match setup.arrivals.split_once("/s ") {
-        Some((_, "constant")) => "at a constant rate",
-        Some(_) => "at a random rate",
-        None if setup.arrivals == CLOSED_LOOP => CLOSED_LOOP,
-        None => "at a rate",
-    }
+/// The keys of transactions and tables that do not have their default values, except how many
+/// tables and rows there are: `point_selects=1, skip_trx=true`; empty if all have.
+#[must_use]
+pub fn options(setup: &Setup) -> String {
+    let stored = stored(setup);
+    let is_option = |key: &&Key| {
+        ["data", "transaction"].contains(&key.section())
+            && !["data.tables", "data.rows"].contains(&key.name)
+    };
+    let changed = keys().filter(is_option).filter_map(|key| {
+        let value = text(&value(key, &stored, setup)?);
+        (key.plain_default().as_ref() != Some(&value)).then(|| format!("{}={value}", key.last()))
+    });
+    changed.collect::<Vec<_>>().join(", ")
 }
 
-/// How the work of a baseline differs from this, each as `rows in each table 2,000, here
-/// 1,000`; `None` where it is the same.
+/// How the work of a baseline differs from this, each as `data.rows 2,000, here 1,000`; `None`
+/// if it is the same.
 #[must_use]
 pub fn other_work(setup: &Setup, baseline: &Setup) -> Option<String> {
-    let pairs = MUST
-        .iter()
-        .map(|must| (must.name, must.of(baseline), must.of(setup)));
-    let unlike = pairs.filter(|(_, theirs, ours)| theirs != ours);
+    let pairs = values(baseline).into_iter().zip(values(setup));
+    let unlike = keys()
+        .zip(pairs)
+        .filter(|(_, (theirs, ours))| theirs != ours);
     let unlike: Vec<String> = unlike
-        .map(|(name, theirs, ours)| format!("{name} {theirs}, here {ours}"))
+        .map(|(key, (theirs, ours))| format!("{} {theirs}, here {ours}", key.name))
         .collect();
     (!unlike.is_empty()).then(|| unlike.join("; "))
 }
 
+/// A setup in the form in which results store it, whose fields have the names of the keys.
+fn stored(setup: &Setup) -> Value {
+    serde_json::to_value(setup).unwrap_or_default()
+}
+
+fn value(key: &Key, stored: &Value, setup: &Setup) -> Option<Value> {
+    let path = format!("/{}", key.name.replace('.', "/"));
+    let value = stored.pointer(&path).filter(|value| !value.is_null());
+    match key.work {
+        Some(Work::Presence) if value.is_some() => Some("given".into()),
+        Some(Work::Presence) => Some("not given".into()),
+        _ if key.name == "load.key_range" => Some(setup.key_range().into()),
+        _ => value.cloned(),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Number(number) if number.is_u64() => apart(&number.to_string()),
+        value => text(value),
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::check::tests::trial;
 
@@ -141,7 +103,7 @@ mod tests {
         setup
     }
 
-    /// What is told of a change, either way.
+    /// How the work differs after a change, either way.
     fn told(change: impl FnOnce(&mut Setup)) -> Option<String> {
         let (base, changed) = (setup(|_| {}), setup(change));
         assert_eq!(
@@ -152,54 +114,59 @@ mod tests {
     }
 
     #[test]
+    fn a_stored_setup_has_every_key_of_the_work() {
+        let stored = stored(&trial().setup);
+        for key in keys() {
+            let path = format!("/{}", key.name.replace('.', "/"));
+            assert!(stored.pointer(&path).is_some(), "{path}");
+        }
+    }
+
+    #[test]
     fn other_work_is_told_with_both_values() {
-        let options = told(|setup| setup.options = "skip_trx=true".into());
-        assert_eq!(
-            options.as_deref(),
-            Some("options all default, here skip_trx=true")
-        );
-        for (told, words) in [
-            (told(|s| s.think_s += 0.001), "think time "),
+        for (found, words) in [
             (
-                told(|s| s.rows += 1_000_000),
-                "rows in each table 1,000, here 1,001,000",
+                told(|s| s.transaction.skip_trx = true),
+                "transaction.skip_trx false, here true",
             ),
             (
-                told(|s| s.arrivals = "200/s poisson".into()),
-                "arrivals closed loop, here at a random rate",
+                told(|s| s.load.think = Duration::from_millis(39)),
+                "load.think 38ms600us, here 39ms",
             ),
-            (told(|s| s.workload = "oltp_insert".into()), "workload "),
+            (
+                told(|s| s.data.rows += 1_000_000),
+                "data.rows 1,000, here 1,001,000; load.key_range 1,000, here 1,001,000",
+            ),
+            (
+                told(|s| s.load.rate = Some(200.0)),
+                "load.rate not given, here given",
+            ),
+            (
+                told(|s| s.load.workload.value = "oltp_insert".into()),
+                "load.workload oltp_read_write, here oltp_insert",
+            ),
         ] {
-            let told = told.unwrap();
-            assert!(told.contains(words), "{told}");
+            assert_eq!(found.as_deref(), Some(words));
         }
     }
 
     #[test]
     fn what_may_be_compared_is_the_same_work() {
-        assert_eq!(told(|setup| setup.threads += 1), None);
+        assert_eq!(told(|setup| setup.load.threads += 1), None);
         assert_eq!(told(|setup| setup.engine = "Other 3".into()), None);
-        let inserts = |users: u32| {
-            setup(|setup| {
-                setup.workload = "bulk_insert".to_owned();
-                (setup.threads, setup.tables) = (users, users);
-            })
-        };
-        assert_eq!(other_work(&inserts(4), &inserts(8)), None);
-        let at = |arrivals: &str| setup(|setup| setup.arrivals = arrivals.to_owned());
-        let (slow, fast) = (at("100/s poisson"), at("250.5/s poisson"));
-        assert_eq!(other_work(&slow, &fast), None);
-        assert!(other_work(&slow, &at("100/s constant")).is_some());
+        assert_eq!(told(|setup| setup.tables += 1), None);
+        assert_eq!(told(|setup| setup.load.key_range = Some(1000)), None);
+        let at = |rate: f64| setup(|setup| setup.load.rate = Some(rate));
+        assert_eq!(other_work(&at(100.0), &at(250.5)), None);
     }
 
     #[test]
-    fn the_set_up_of_an_old_result_has_the_default_options() {
-        let new = setup(|setup| setup.think_s = 0.0);
-        let mut stored = serde_json::to_value(&new).unwrap();
-        for key in ["options", "think_s"] {
-            stored.as_object_mut().unwrap().remove(key).unwrap();
-        }
-        let old: Setup = serde_json::from_value(stored).unwrap();
-        assert_eq!(other_work(&new, &old), None);
+    fn options_are_those_that_are_not_the_default() {
+        assert_eq!(options(&setup(|setup| setup.data.rows = 7)), "");
+        let changed = setup(|setup| {
+            setup.transaction.point_selects = 1;
+            setup.data.secondary = true;
+        });
+        assert_eq!(options(&changed), "secondary=true, point_selects=1");
     }
 }

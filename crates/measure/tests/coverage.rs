@@ -4,12 +4,12 @@
 
 mod simulate;
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use measure::gather::summarize;
 use measure::interval::{Estimate, estimate};
 use measure::quantile::Range;
-use measure::setup::{
-    Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished,
-};
+use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Phase, Second, Slice};
 use simulate::{Random, luck, seconds};
 
@@ -173,6 +173,13 @@ fn so_do_those_of_short_runs() {
     }
 }
 
+/// The only trial of a study with these keys.
+fn planned(keys: &str) -> plan::Trial {
+    let text = format!("title = 't'\nserver.url = 'any://server'\n{keys}");
+    let study = study::Study::parse("test", &text, &[]).unwrap();
+    study.plan().unwrap().trials.remove(0)
+}
+
 fn input() -> Input {
     Input {
         number: 1,
@@ -180,33 +187,7 @@ fn input() -> Input {
         started_at: None,
         label: String::new(),
         point: Vec::new(),
-        setup: Setup {
-            workload: String::new(),
-            options: String::new(),
-            engine: String::new(),
-            server: String::new(),
-            tls: None,
-            instances: 1,
-            threads: 1,
-            workers: 1,
-            tables: 1,
-            rows: 1,
-            key_range: 1,
-            distribution: String::new(),
-            seed: 1,
-            protocol: Protocol::Prepared,
-            reply_time: ReplyTime::Program,
-            arrivals: "closed loop".into(),
-            think_s: 0.0,
-            preload: false,
-            warmup_s: 0.0,
-            time_s: None,
-            events: None,
-            until: None,
-            cpus: None,
-            directory: None,
-            in_process: false,
-        },
+        setup: Setup::new(&planned("[load]\nwarmup = '0s'")),
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),
         reset: None,

@@ -26,31 +26,19 @@ pub struct Key {
     pub doc: &'static str,
     /// Its option of `dyno bench`, if it has one.
     pub flag: Option<Flag>,
-    /// What it changes of the work that is done; empty for settings, such as the number of
-    /// virtual users, whose effect is what comparisons are for.
-    pub work: &'static [Work],
+    /// How it defines the work; `None` for settings, such as the number of virtual users, whose
+    /// effect is what comparisons are for.
+    pub work: Option<Work>,
 }
 
-/// What has to be equal in two trials for their numbers to be comparable.
+/// How a key defines the work of a trial, which two trials must have in common for their
+/// numbers to be comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the sections of a study explain them")]
 pub enum Work {
-    Workload,
-    Options,
-    Tables,
-    Rows,
-    KeysDrawn,
-    Distribution,
-    Protocol,
-    Arrivals,
-    ThinkTime,
-}
-
-impl Work {
-    /// Whether the key of this dotted name changes it.
-    pub fn is_changed_by(self, key: &str) -> bool {
-        Key::find(key).is_some_and(|key| key.work.contains(&self))
-    }
+    /// By its value.
+    Value,
+    /// By being given at all: its value is a setting.
+    Presence,
 }
 
 /// How `dyno bench` spells a key.
@@ -173,7 +161,7 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'stati
         needs: Needs::Nothing,
         doc,
         flag: None,
-        work: &[],
+        work: None,
     }
 }
 
@@ -217,13 +205,16 @@ const fn bench_as(name: &'static str, help: &'static str, key: Key) -> Key {
 }
 
 /// Part of the work that comparisons require to be equal.
-const fn work(work: &'static [Work], key: Key) -> Key {
-    Key { work, ..key }
+const fn work(key: Key) -> Key {
+    Key {
+        work: Some(Work::Value),
+        ..key
+    }
 }
 
 /// An option of tables or transactions.
 const fn option(key: Key) -> Key {
-    work(&[Work::Options], bench(key))
+    work(bench(key))
 }
 
 const fn count(min: u64, max: u64) -> Kind {
@@ -281,15 +272,15 @@ pub static KEYS: &[Key] = &[
         key("server.enable_cleartext_plugin", Kind::Boolean, "false",
         "As `--enable-cleartext-plugin`: sends the password in clear text without verifying the server."))),
 
-    work(&[Work::Tables], bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…"))),
-    work(&[Work::Rows, Work::KeysDrawn], bench(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."))),
+    work(bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…"))),
+    work(bench(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."))),
     bench(key("data.seed", count(0, u64::MAX), "1", "Seed of every random choice: the same seed, the same rows and statements.")),
     option(key("data.auto_inc", Kind::Boolean, "true", "Whether the server numbers new rows; otherwise virtual users do.")),
     option(key("data.create_secondary", Kind::Boolean, "true", "Whether column `k` is indexed.")),
     option(key("data.secondary", Kind::Boolean, "false", "A secondary index on `id` in place of the primary key.")),
     option(optional("data.storage_engine", Kind::Name { max_chars: 64 }, "Storage engine of new tables, on a server that has several. Default: its transactional one.")),
 
-    work(&[Work::Workload], bench(key("load.workload", NAME, "\"oltp_read_write\"", "What one transaction does."))),
+    work(bench(key("load.workload", NAME, "\"oltp_read_write\"", "What one transaction does."))),
     bench_as("", "Virtual users, each with one connection; several numbers (1,4,16) run one after the other.",
         key(THREADS, count(1, 100_000), "1", "Virtual users of each server: connections, each waiting for every reply.")),
     key("load.preload", Kind::Boolean, "false",
@@ -316,24 +307,24 @@ pub static KEYS: &[Key] = &[
     bench_as("", "End after this many transactions, if --time has not ended the measurement before. 0 is no limit.",
         optional("load.events", count(1, 1_000_000_000_000),
         "Ends the measurement after this many transactions, if `time` has not ended it before.")),
-    work(&[Work::Arrivals], bench_as("", "Open loop: this many transactions arrive each second, whether or not a virtual user is free.",
+    Key { work: Some(Work::Presence), ..bench_as("", "Open loop: this many transactions arrive each second, whether or not a virtual user is free.",
         optional("load.rate", Kind::Number { min: 0.001, max: 10_000_000.0 },
-        "Transactions that arrive per second, whether or not a virtual user is free (open loop). Without it each virtual user starts its next transaction when the last one ends (closed loop)."))),
-    work(&[Work::Arrivals], bench_as("", "How the arrivals of --rate are spaced: at random, like independent users, or evenly. [default: poisson]",
-        needs(Needs::Rate, optional("load.arrivals", Kind::Choice(Arrivals::WORDS),
-        "How arrivals of the open loop are spaced: `poisson` (random, like independent users; the default with `rate`) or `constant`. Needs `rate`.")))),
-    work(&[Work::Distribution], bench_as("", "How rows are chosen: uniform, special, gaussian, pareto, zipfian; with parameters like special:pct=1,res=75 or zipfian:exp=0.99.",
+        "Transactions that arrive per second, whether or not a virtual user is free (open loop). Without it each virtual user starts its next transaction when the last one ends (closed loop).")) },
+    work(bench_as("", "How the arrivals of --rate are spaced: at random, like independent users, or evenly.",
+        needs(Needs::Rate, key("load.arrivals", Kind::Choice(Arrivals::WORDS), "\"poisson\"",
+        "How arrivals of the open loop are spaced: `poisson` (random, like independent users) or `constant`. Needs `rate`.")))),
+    work(bench_as("", "How rows are chosen: uniform, special, gaussian, pareto, zipfian; with parameters like special:pct=1,res=75 or zipfian:exp=0.99.",
         key("load.distribution", NAME, "\"special\"", "How transactions choose their rows."))),
-    work(&[Work::KeysDrawn], bench_as("", "Highest key that transactions choose; more than --rows makes lookups miss. [default: --rows]",
+    work(bench_as("", "Highest key that transactions choose; more than --rows makes lookups miss. [default: --rows]",
         optional("load.key_range", count(1, MAX_ROWS),
         "Highest key that transactions choose; default: `data.rows`. More than that makes lookups miss, less makes some of the rows hot."))),
-    work(&[Work::Protocol], bench_as("", "Prepared statements, or the whole text each time.",
+    work(bench_as("", "Prepared statements, or the whole text each time.",
         key("load.protocol", Kind::Choice(Protocol::WORDS), "\"prepared\"",
         "How statements are sent: `prepared` (once for each connection, then by number) or as `text` each time."))),
     bench_as("", "When a reply counts as received: when it arrived, as the kernel stamped it (over TCP), or when dyno has read it.",
         key("load.reply_time", Kind::Choice(ReplyTime::WORDS), "\"kernel\"",
         "When a reply counts as received: `kernel` (when its last bytes reached this host, as the kernel stamped them; over TCP, with or without TLS) or `program` (when dyno has read them, as other load generators do; always so over a Unix socket and for an engine in process).")),
-    work(&[Work::ThinkTime], bench(key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."))),
+    work(bench(key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."))),
     fixed(key("load.repeats", count(1, 1000), "1",
         "How many trials each point of the study has. Every point runs once before any runs again.")),
     fixed(optional("load.order", Kind::Choice(&["random", "written"]),
@@ -500,18 +491,12 @@ mod tests {
     }
 
     #[test]
-    fn what_comparisons_require_to_be_equal_follows_from_the_list() {
-        assert!(Work::Options.is_changed_by("transaction.skip_trx"));
-        assert!(Work::Options.is_changed_by("data.secondary"));
-        assert!(!Work::Options.is_changed_by("data.rows"));
-        assert!(
-            Work::Rows.is_changed_by("data.rows") && Work::KeysDrawn.is_changed_by("data.rows")
-        );
-        assert!(Work::KeysDrawn.is_changed_by("load.key_range"));
+    fn transactions_are_work_and_users_are_a_setting() {
         let transaction = KEYS.iter().filter(|key| key.section() == "transaction");
         assert!(transaction.clone().count() > 10);
-        assert!(transaction.clone().all(|key| key.work == [Work::Options]));
-        assert!(Key::find(THREADS).unwrap().work.is_empty());
+        assert!(transaction.clone().all(|key| key.work == Some(Work::Value)));
+        assert_eq!(Key::find("load.rate").unwrap().work, Some(Work::Presence));
+        assert_eq!(Key::find(THREADS).unwrap().work, None);
     }
 
     #[test]

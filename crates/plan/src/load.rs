@@ -1,5 +1,6 @@
 //! What a server holds, and what virtual users do to it.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -91,8 +92,11 @@ pub struct Load {
     pub find_max: Option<FindMax>,
     /// Transactions after which the measurement ends early.
     pub events: Option<u64>,
-    /// When transactions start.
-    pub pace: Pace,
+    /// Mean arrivals per second for each server; `None`: a closed loop, in which a virtual user
+    /// starts its next transaction when the last one has ended.
+    pub rate: Option<f64>,
+    /// How those arrivals are spaced.
+    pub arrivals: Arrivals,
     /// Pause of a virtual user after each transaction.
     #[serde(with = "text")]
     pub think: Duration,
@@ -103,6 +107,13 @@ impl Load {
     pub fn longest(&self) -> Option<Duration> {
         let longest = self.until.map_or(self.time, |until| until.max);
         (!longest.is_zero()).then_some(longest)
+    }
+
+    /// When transactions start.
+    pub fn pace(&self) -> Pace {
+        let arrivals = self.arrivals;
+        let open = |per_s| Pace::Open { per_s, arrivals };
+        self.rate.map_or(Pace::Closed, open)
     }
 }
 
@@ -168,24 +179,33 @@ choice! {
 }
 
 /// When transactions start.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "loop", rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// When the virtual user's last one has ended.
+    /// Closed loop: when the virtual user's last one has ended.
     Closed,
-    /// When they arrive, whether or not a virtual user is free.
+    /// Open loop: when they arrive, whether or not a virtual user is free.
     Open {
-        /// Mean arrivals per second, for the whole trial.
-        rate_per_s: f64,
+        /// Mean arrivals per second, for all virtual users of a server.
+        per_s: f64,
         /// How the arrivals are spaced.
         arrivals: Arrivals,
     },
 }
 
+/// For people: `closed loop`, or `200/s poisson`.
+impl fmt::Display for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("closed loop"),
+            Self::Open { per_s, arrivals } => write!(f, "{per_s}/s {arrivals}"),
+        }
+    }
+}
+
 choice! {
     /// How arrivals of an open loop are spaced.
     Arrivals {
-        /// At random, like independent users.
+        /// At random, like independent users: a Poisson process.
         Poisson = "poisson",
         /// Evenly.
         Constant = "constant",

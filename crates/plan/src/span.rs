@@ -51,8 +51,8 @@ impl Span {
     }
 }
 
-/// A value and where it was typed. Stored, it is the value alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A value and where it was typed. Compared and stored, it is the value alone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Spanned<T> {
     /// The value.
@@ -67,5 +67,11 @@ impl<T> Deref for Spanned<T> {
 
     fn deref(&self) -> &T {
         &self.value
+    }
+}
+
+impl<T: PartialEq> PartialEq for Spanned<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
     }
 }

@@ -80,7 +80,7 @@ pub struct ThresholdSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Place in the order in which trials run, from 1.
-    pub number: usize,
+    pub number: u32,
     /// What sets it apart, for people: `small pool, threads=4, repeat 2`; `single`
     /// in a study of one trial.
     pub label: String,

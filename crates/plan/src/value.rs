@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 use crate::{ServerUrl, format_duration};
 
 /// A value of any key.
@@ -34,6 +36,20 @@ impl fmt::Display for Value {
             Self::Integer(n) => n.fmt(f),
             Self::Number(n) => n.fmt(f),
             Self::Duration(d) => f.write_str(&format_duration(*d)),
+        }
+    }
+}
+
+/// As the field of a [`crate::Trial`] that it is for is stored.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Url(url) => url.serialize(serializer),
+            Self::Boolean(is) => serializer.serialize_bool(*is),
+            Self::Integer(n) => serializer.serialize_u64(*n),
+            Self::Number(n) => serializer.serialize_f64(*n),
+            Self::Duration(duration) => crate::duration::text::serialize(duration, serializer),
         }
     }
 }

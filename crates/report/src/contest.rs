@@ -5,7 +5,6 @@ use measure::compare::{
     Comparison, ERROR_RATE, LEAST, Measured, NoComparison, NoVerdict, Question, Sense, compare,
 };
 use measure::point_estimate::PointEstimate;
-use measure::setup::CLOSED_LOOP;
 use measure::summary::{TrialSummary, counted};
 
 /// What is compared, and which way it is better.
@@ -43,7 +42,7 @@ pub(crate) fn turn(column: &str, is_open_loop: bool) -> Turn {
 /// Whether some trials had a rate of their own.
 pub(crate) fn is_open_loop(trials: &[&TrialSummary]) -> bool {
     let mut trials = trials.iter();
-    trials.any(|trial| trial.setup.arrivals != CLOSED_LOOP)
+    trials.any(|trial| trial.setup.load.rate.is_some())
 }
 
 /// What is asked. `interleaved`: whether both are of one study, whose trials ran in blocks.

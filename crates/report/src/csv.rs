@@ -86,7 +86,7 @@ fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&
     }
     csv.count(trial.repeat);
     csv.text(trial.started_at.as_deref().unwrap_or_default());
-    csv.count(trial.setup.instances);
+    csv.count(trial.setup.topology.instances);
     csv.text(ended(&trial.outcome));
     csv.text(&reason(trial));
     csv.number(Some(trial.measured_s));

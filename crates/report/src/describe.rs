@@ -1,9 +1,13 @@
 //! A trial in words.
 
+use std::time::Duration;
+
+use measure::ended::Until;
 use measure::setup::Setup;
 use measure::steady::{MIN_SECONDS, Steady};
 use measure::summary::TrialSummary;
 use measure::work;
+use plan::Load;
 
 use crate::number;
 
@@ -13,33 +17,34 @@ pub(crate) type Facts = Vec<(&'static str, String)>;
 /// The set-up as names and values.
 pub(crate) fn setup(setup: &Setup) -> Facts {
     let mut facts = vec![
-        ("Workload", setup.workload.clone()),
-        ("Options", work::options(setup).to_owned()),
+        ("Workload", setup.load.workload.value.clone()),
+        ("Options", options(setup)),
         ("Engine", setup.engine.clone()),
         ("Server", setup.server.clone()),
         ("Encryption", encryption(setup).to_owned()),
-        ("Servers", number::count(setup.instances.into())),
+        ("Servers", number::count(setup.topology.instances.into())),
         (
             "Virtual users per server",
-            number::count(setup.threads.into()),
+            number::count(setup.load.threads.into()),
         ),
         (
             "Generator workers per server",
             number::count(setup.workers.into()),
         ),
         ("Tables", number::count(setup.tables.into())),
-        ("Rows per table", number::count(setup.rows)),
+        ("Rows per table", number::count(setup.data.rows)),
         ("Key distribution", keys(setup)),
-        ("Statements", setup.protocol.to_string()),
-        ("Replies timed by", format!("the {}", setup.reply_time)),
-        ("Arrivals", setup.arrivals.clone()),
-        ("Think time", work::think_time(setup)),
-        ("Seed", setup.seed.to_string()),
+        ("Statements", setup.load.protocol.to_string()),
+        ("Replies timed by", format!("the {}", setup.load.reply_time)),
+        ("Arrivals", setup.load.pace().to_string()),
+        ("Think time", think_time(&setup.load)),
+        ("Seed", setup.data.seed.to_string()),
         ("Warm-up", warm_up(setup)),
         ("Measurement", limit(setup)),
     ];
     if let Some(directory) = &setup.directory {
-        let cpus = setup.cpus.map(|cpus| format!("at most {cpus}"));
+        let cpus = setup.topology.node.site.cpus();
+        let cpus = cpus.map(|cpus| format!("at most {}", cpus.value));
         facts.push(("CPUs per server", cpus.unwrap_or_else(|| "all".to_owned())));
         facts.push(("Data directory", directory.clone()));
     }
@@ -53,43 +58,65 @@ pub(crate) fn in_short(setup: &Setup) -> String {
         format!("{} {noun}{plural}", number::count(count))
     };
     let mut parts = vec![
-        format!("{} on {}", setup.workload, setup.engine),
+        format!("{} on {}", setup.load.workload.value, setup.engine),
         setup.server.clone(),
         format!("encryption {}", encryption(setup)),
     ];
-    if setup.instances > 1 {
-        parts.push(format!("{} servers at once, for each", setup.instances));
+    if setup.topology.instances > 1 {
+        parts.push(format!(
+            "{} servers at once, for each",
+            setup.topology.instances
+        ));
     }
     parts.extend([
-        counted(setup.threads.into(), "virtual user"),
+        counted(setup.load.threads.into(), "virtual user"),
         counted(setup.workers.into(), "worker"),
         format!(
             "{} of {}",
             counted(setup.tables.into(), "table"),
-            counted(setup.rows, "row")
+            counted(setup.data.rows, "row")
         ),
         format!("keys {}", keys(setup)),
-        format!("seed {}", setup.seed),
-        format!("{} statements", setup.protocol),
-        setup.arrivals.clone(),
+        format!("seed {}", setup.data.seed),
+        format!("{} statements", setup.load.protocol),
+        setup.load.pace().to_string(),
     ]);
-    if setup.think_s > 0.0 {
-        parts.push(format!("think time {}", work::think_time(setup)));
+    if !setup.load.think.is_zero() {
+        parts.push(format!("think time {}", think_time(&setup.load)));
     }
-    parts.push(format!("warm-up {}", number::seconds(setup.warmup_s)));
-    if !setup.options.is_empty() {
-        parts.push(format!("options {}", setup.options));
+    parts.push(format!("warm-up {}", seconds(setup.load.warmup)));
+    let options = work::options(setup);
+    if !options.is_empty() {
+        parts.push(format!("options {options}"));
     }
     format!("{}.", parts.join("; "))
 }
 
+fn options(setup: &Setup) -> String {
+    match work::options(setup) {
+        options if options.is_empty() => "all default".to_owned(),
+        options => options,
+    }
+}
+
+fn think_time(load: &Load) -> String {
+    match load.think.is_zero() {
+        true => "none".to_owned(),
+        false => seconds(load.think),
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    number::seconds(time.as_secs_f64())
+}
+
 fn warm_up(setup: &Setup) -> String {
-    let preload = if setup.preload {
+    let preload = if setup.load.preload {
         ", after reading every table and index once"
     } else {
         ""
     };
-    format!("{}{preload}", number::seconds(setup.warmup_s))
+    format!("{}{preload}", seconds(setup.load.warmup))
 }
 
 /// Protocol and cipher, or `none`.
@@ -101,18 +128,19 @@ pub(crate) fn encryption(setup: &Setup) -> &str {
 pub(crate) fn keys(setup: &Setup) -> String {
     format!(
         "1 to {}, {}",
-        number::count(setup.key_range),
-        setup.distribution
+        number::count(setup.key_range()),
+        setup.load.distribution.value
     )
 }
 
 fn limit(setup: &Setup) -> String {
-    let time = setup.time_s.map(number::seconds);
-    let events = setup
+    let load = &setup.load;
+    let time = load.longest().map(seconds);
+    let events = load
         .events
         .map(|events| format!("{} transactions", number::count(events)));
-    if let (Some(until), Some(time)) = (&setup.until, &time) {
-        return format!("{}; at most {time}", measure::until::in_words(until));
+    if let (Some(until), Some(time)) = (Until::of(load), &time) {
+        return format!("{}; at most {time}", measure::until::in_words(&until));
     }
     match (time, events) {
         (Some(time), Some(events)) => format!("{time} or {events}, whichever comes first"),

@@ -3,7 +3,6 @@
 
 use measure::finding::Level;
 use measure::result::RunResult;
-use measure::setup::CLOSED_LOOP;
 use measure::summary::TrialSummary;
 
 use crate::list::distinct;
@@ -62,7 +61,7 @@ fn spoilt(result: &RunResult) -> Option<String> {
 /// Throughput says nothing of a server that was given its load.
 pub(crate) fn at_a_rate<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Option<String> {
     let mut trials = trials.into_iter();
-    trials.any(|trial| trial.setup.arrivals != CLOSED_LOOP).then(|| {
+    trials.any(|trial| trial.setup.load.rate.is_some()).then(|| {
         "Some trials had a fixed arrival rate, which determines their throughput: compare their \
          response times."
             .to_owned()

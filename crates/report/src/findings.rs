@@ -51,7 +51,10 @@ pub(crate) fn lead(result: &RunResult) -> String {
     let mut text = match (points.as_slice(), best.trials.first()) {
         ([_], Some(first)) => {
             let setup = &first.setup;
-            format!("{} under {}: {numbers}.", setup.engine, setup.workload)
+            format!(
+                "{} under {}: {numbers}.",
+                setup.engine, setup.load.workload.value
+            )
         }
         _ => format!(
             "Of {} points, throughput was highest at {}: {numbers}.{}",

@@ -3,60 +3,77 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use measure::result::RunResult;
-use measure::summary::TrialSummary;
-use measure::work::{MUST, Must};
+use measure::work;
 
 use crate::keys;
 use crate::list::listed;
 
-/// How the workloads of two results differ, each as `rows in each table: 1,000 / 2,000`. What
-/// both vary is compared at the points that they share.
+/// How the workloads of two results differ, each as `data.rows: 1,000 / 2,000`. What both vary is
+/// compared at the points that they share.
 #[must_use]
 pub fn unlike(one: &RunResult, other: &RunResult) -> Vec<String> {
-    let unlike = MUST.iter().filter_map(|must| {
-        let (ones, others) = match varies(one, must) && varies(other, must) {
-            true => at_a_point(one, other, must)?,
-            false => (of(&one.trials, must), of(&other.trials, must)),
+    let sides = [Side::of(one), Side::of(other)];
+    let unlike = work::keys().enumerate().filter_map(|(place, key)| {
+        let [ones, others] = match sides.iter().all(|side| side.varies(key.name)) {
+            true => at_a_point(&sides, place)?,
+            false => sides.each_ref().map(|side| side.values(place)),
         };
-        (ones != others).then(|| format!("{}: {} / {}", must.name, shown(&ones), shown(&others)))
+        (ones != others).then(|| format!("{}: {} / {}", key.name, shown(&ones), shown(&others)))
     });
     unlike.collect()
 }
 
-fn varies(result: &RunResult, must: &Must) -> bool {
-    let mut axes = keys::axes(result).into_iter();
-    axes.any(|key| must.is_changed_by(key))
+/// Everything that a key is in some trials.
+type Values<'a> = BTreeSet<&'a str>;
+
+/// A trial's point, its keys in alphabetical order.
+type Point<'a> = BTreeSet<&'a (String, String)>;
+
+/// The work of a result's trials.
+struct Side<'a> {
+    axes: Vec<&'a str>,
+    /// Each trial's point and its work.
+    trials: Vec<(Point<'a>, Vec<String>)>,
 }
 
-/// Everything that it is in some trials.
-type Values = BTreeSet<String>;
+impl<'a> Side<'a> {
+    fn of(result: &'a RunResult) -> Self {
+        let trials = result.trials.iter();
+        Self {
+            axes: keys::axes(result),
+            trials: trials
+                .map(|trial| (trial.point.iter().collect(), work::values(&trial.setup)))
+                .collect(),
+        }
+    }
 
-fn of<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>, must: &Must) -> Values {
-    trials.into_iter().map(|t| must.of(&t.setup)).collect()
+    fn varies(&self, key: &str) -> bool {
+        self.axes.iter().any(|axis| work::is_changed_by(key, axis))
+    }
+
+    fn values(&self, place: usize) -> Values<'_> {
+        self.trials.iter().map(|(_, work)| &*work[place]).collect()
+    }
+
+    fn by_point(&self, place: usize) -> BTreeMap<&Point<'a>, Values<'_>> {
+        let mut points: BTreeMap<_, Values<'_>> = BTreeMap::new();
+        for (point, work) in &self.trials {
+            points.entry(point).or_default().insert(&work[place]);
+        }
+        points
+    }
 }
 
 /// The values at the first point that both have and at which they differ.
-fn at_a_point(one: &RunResult, other: &RunResult, must: &Must) -> Option<(Values, Values)> {
-    let mut others = by_point(other, must);
-    let mut pairs = by_point(one, must)
+fn at_a_point<'a>([one, other]: &'a [Side<'_>; 2], place: usize) -> Option<[Values<'a>; 2]> {
+    let mut others = other.by_point(place);
+    let mut pairs = one
+        .by_point(place)
         .into_iter()
-        .filter_map(|(point, ones)| Some((ones, others.remove(&point)?)));
-    pairs.find(|(ones, others)| ones != others)
+        .filter_map(|(point, ones)| Some([ones, others.remove(point)?]));
+    pairs.find(|[ones, others]| ones != others)
 }
 
-/// The values at each point, whose keys are in alphabetical order.
-fn by_point<'a>(
-    result: &'a RunResult,
-    must: &Must,
-) -> BTreeMap<BTreeSet<&'a (String, String)>, Values> {
-    let mut points: BTreeMap<_, Values> = BTreeMap::new();
-    for trial in &result.trials {
-        let values = points.entry(trial.point.iter().collect()).or_default();
-        values.insert(must.of(&trial.setup));
-    }
-    points
-}
-
-fn shown(values: &Values) -> String {
+fn shown(values: &Values<'_>) -> String {
     listed(&values.iter().collect::<Vec<_>>())
 }

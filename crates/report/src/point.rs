@@ -38,7 +38,10 @@ pub(crate) fn by_instances<'a>(
 ) -> BTreeMap<u32, Vec<&'a TrialSummary>> {
     let mut groups: BTreeMap<u32, Vec<&TrialSummary>> = BTreeMap::new();
     for trial in trials {
-        groups.entry(trial.setup.instances).or_default().push(trial);
+        groups
+            .entry(trial.setup.topology.instances)
+            .or_default()
+            .push(trial);
     }
     groups
 }

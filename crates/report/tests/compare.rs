@@ -48,7 +48,7 @@ fn platform(side: usize, repeats: u32) -> RunResult {
     let mut result = made("What does virtualisation cost?", &made_trials);
     for (trial, (threads, ..)) in result.trials.iter_mut().zip(&trials) {
         trial.point = vec![("load.threads".into(), (**threads).into())];
-        trial.setup.threads = threads.parse().unwrap();
+        trial.setup.load.threads = threads.parse().unwrap();
     }
     result.design.axes = vec!["load.threads".into()];
     result
@@ -239,7 +239,7 @@ fn the_papers_own_delta_is_shown_where_a_study_asks_for_it() {
 fn at_a_rate_the_mean_response_time_is_tested_first() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        trial.setup.arrivals = "300/s poisson".into();
+        trial.setup.load.rate = Some(300.0);
     }
     let both = variants(&study);
     let decisions = column(&both, "decision");
@@ -294,7 +294,9 @@ fn one_order_in_every_block_is_told() {
 #[test]
 fn what_is_missing_on_a_side_is_shown_as_missing() {
     let (hardware, mut machine) = (platform(0, 3), platform(1, 3));
-    machine.trials.retain(|trial| trial.setup.threads != 16);
+    machine
+        .trials
+        .retain(|trial| trial.setup.load.threads != 16);
     machine.trials[0].outcome = Outcome::Failed {
         reason: "no memory".into(),
     };
@@ -409,7 +411,7 @@ fn what_else_differs_is_listed() {
     machine
         .trials
         .iter_mut()
-        .for_each(|trial| trial.setup.warmup_s = 99.0);
+        .for_each(|trial| trial.setup.load.warmup = std::time::Duration::from_secs(99));
     let side = |name, result| Side {
         name,
         result,
@@ -453,14 +455,14 @@ fn other_work_is_told() {
     let (one, mut other) = (platform(0, 1), platform(1, 1));
     assert_eq!(report::unlike(&one, &other), Vec::<String>::new());
     for trial in &mut other.trials {
-        trial.setup.distribution = "zipfian".into();
-        trial.setup.protocol = measure::setup::Protocol::Text;
+        trial.setup.load.distribution.value = "zipfian".into();
+        trial.setup.load.protocol = plan::Protocol::Text;
     }
     assert_eq!(
         report::unlike(&one, &other),
         [
-            "distribution: uniform / zipfian",
-            "statements: prepared / text"
+            "load.distribution: uniform / zipfian",
+            "load.protocol: prepared / text"
         ]
     );
 }
@@ -586,7 +588,7 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
         source: String::new(),
         remedy: None,
     }];
-    machine.trials[3].setup.arrivals = "120/s, Poisson".into();
+    machine.trials[3].setup.load.rate = Some(120.0);
     let text = unwrapped(&compare(&hardware, &machine));
     for words in [
         "HW: 2 of 8 trials carry warnings: no warm-up (2), generator saturated (1).",

@@ -7,6 +7,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::made::{Made, made};
 use measure::result::RunResult;
 use measure::setup::Setup;
@@ -38,17 +40,18 @@ fn single(set: impl Fn(&mut Setup)) -> RunResult {
 }
 
 #[test]
-fn options_think_time_and_kind_of_arrivals_are_work() {
+fn transactions_think_time_and_open_loops_are_work() {
     let base = single(|_| {});
+    let think = Duration::from_millis(5);
     for (other, said) in [
         (
-            single(|s| s.options = "point_selects=1, skip_trx=true".into()),
-            "options: all default / point_selects=1, skip_trx=true",
+            single(|s| s.transaction.skip_trx = true),
+            "transaction.skip_trx: false / true",
         ),
-        (single(|s| s.think_s = 0.005), "think time: none / 0.005 s"),
+        (single(|s| s.load.think = think), "load.think: 0s / 5ms"),
         (
-            single(|s| s.arrivals = "200/s poisson".into()),
-            "arrivals: closed loop / at a random rate",
+            single(|s| s.load.rate = Some(200.0)),
+            "load.rate: not given / given",
         ),
     ] {
         assert_eq!(unlike(&base, &other), [said]);
@@ -58,15 +61,15 @@ fn options_think_time_and_kind_of_arrivals_are_work() {
 
 #[test]
 fn another_rate_is_a_setting() {
-    let at = |rate: &str| single(|s| s.arrivals = format!("{rate}/s poisson"));
-    assert_eq!(unlike(&at("200"), &at("300")), [""; 0]);
+    let at = |rate| single(|s| s.load.rate = Some(rate));
+    assert_eq!(unlike(&at(200.0), &at(300.0)), [""; 0]);
 }
 
 #[test]
 fn what_both_sweep_is_alike_at_each_point() {
     let think = |values: &[&str]| {
         swept("load.think", values, |setup, value| {
-            setup.think_s = value.trim_end_matches('s').parse().unwrap();
+            setup.load.think = plan::parse_duration(value).unwrap();
         })
     };
     assert_eq!(
@@ -75,40 +78,37 @@ fn what_both_sweep_is_alike_at_each_point() {
     );
     let rate = |values: &[&str]| {
         swept("load.rate", values, |setup, value| {
-            setup.arrivals = format!("{value}/s constant");
+            setup.load.rate = Some(value.parse().unwrap());
         })
     };
     assert_eq!(
         unlike(&rate(&["100", "200"]), &rate(&["200", "300"])),
         [""; 0]
     );
-    let options = |values: &[&str], more: &'static str| {
+    let options = |values: &[&str], skip_trx: bool| {
         swept("transaction.point_selects", values, move |setup, value| {
-            setup.options = format!("point_selects={value}{more}");
+            setup.transaction.point_selects = value.parse().unwrap();
+            setup.transaction.skip_trx = skip_trx;
         })
     };
-    let plain = options(&["1", "2"], "");
-    assert_eq!(unlike(&plain, &options(&["2", "3"], "")), [""; 0]);
-    // What is not swept shows at a point that both have.
+    let plain = options(&["1", "2"], false);
+    assert_eq!(unlike(&plain, &options(&["2", "3"], false)), [""; 0]);
+    // What is not swept shows at any point.
     assert_eq!(
-        unlike(&plain, &options(&["2", "3"], ", skip_trx=true")),
-        ["options: point_selects=2 / point_selects=2, skip_trx=true"]
+        unlike(&plain, &options(&["2", "3"], true)),
+        ["transaction.skip_trx: false / true"]
     );
 }
 
 #[test]
 fn what_only_one_sweeps_is_other_work() {
     let rows = swept("data.rows", &["1000", "2000"], |setup, value| {
-        setup.rows = value.parse().unwrap();
-        setup.key_range = setup.rows;
+        setup.data.rows = value.parse().unwrap();
     });
-    let fixed = single(|setup| {
-        setup.rows = 1000;
-        setup.key_range = 1000;
-    });
+    let fixed = single(|setup| setup.data.rows = 1000);
     let said = [
-        "rows in each table: 1,000 · 2,000 / 1,000",
-        "keys drawn: 1 to 1,000 · 1 to 2,000 / 1 to 1,000",
+        "data.rows: 1,000 · 2,000 / 1,000",
+        "load.key_range: 1,000 · 2,000 / 1,000",
     ];
     assert_eq!(unlike(&rows, &fixed), said);
 }

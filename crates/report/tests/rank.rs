@@ -31,7 +31,7 @@ fn device(title: &str, points: &[(&str, f64, f64)]) -> RunResult {
     let mut result = made(title, &trials);
     let servers = points.iter().map(|(servers, ..)| *servers).cycle();
     for (trial, servers) in result.trials.iter_mut().zip(servers) {
-        trial.setup.instances = servers.parse().unwrap();
+        trial.setup.topology.instances = servers.parse().unwrap();
         trial.point = vec![("topology.instances".into(), servers.into())];
     }
     result.design.axes = vec!["topology.instances".into()];
@@ -295,7 +295,7 @@ fn points_of_different_work_are_no_rivals() {
         result.design.axes = vec!["data.rows".into()];
         for (trial, rows) in result.trials.iter_mut().zip(rows) {
             trial.point = vec![("data.rows".into(), rows.into())];
-            trial.setup.rows = rows.parse().unwrap();
+            trial.setup.data.rows = rows.parse().unwrap();
         }
         result
     };
@@ -305,9 +305,7 @@ fn points_of_different_work_are_no_rivals() {
     ];
     let error = rank(&both, &[]).unwrap_err().to_string();
     assert!(
-        error.starts_with(
-            "small and large ran different workloads: rows in each table: 1,000 / 2,000"
-        ),
+        error.starts_with("small and large ran different workloads: data.rows: 1,000 / 2,000"),
         "{error}"
     );
     let forced = rank_or_force(&both, &[], true).unwrap();

@@ -160,7 +160,7 @@ fn each_variant_scales_in_its_own_way() {
 fn what_is_no_size_or_no_closed_loop_has_no_such_section() {
     let mut open = study(&SIZES, 1, by_law);
     for trial in &mut open.trials {
-        trial.setup.arrivals = "open loop, 100/s".into();
+        trial.setup.load.rate = Some(100.0);
     }
     let (other, _) = common::study(&[1, 8]);
     for result in [open, other] {

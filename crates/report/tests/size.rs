@@ -44,7 +44,7 @@ fn server(points: &[(u32, f64, f64)], repeats: u32) -> RunResult {
     let mut result = made("How many instances should share a server?", &trials);
     let numbers = points.iter().map(|(instances, ..)| *instances).cycle();
     for (trial, instances) in result.trials.iter_mut().zip(numbers) {
-        trial.setup.instances = instances;
+        trial.setup.topology.instances = instances;
         trial.point = vec![("topology.instances".into(), instances.to_string())];
     }
     result.design.axes = vec!["topology.instances".into()];
@@ -191,7 +191,7 @@ fn what_is_not_there_is_told() {
     result.trials[0].outcome = Outcome::Failed {
         reason: "the server died".into(),
     };
-    result.trials[7].setup.arrivals = "open loop, poisson, 5,500/s".into();
+    result.trials[7].setup.load.rate = Some(5500.0);
     let text = unwrapped(&Sizing::of(&result, &question(Some(0.9))).unwrap());
     for words in [
         "What sharing a server saves is not known: one instance alone was not measured.",

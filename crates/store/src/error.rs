@@ -82,17 +82,17 @@ pub enum StoreError {
         /// The parser's error.
         why: String,
     },
-    /// A newer dyno wrote it, and its numbers may have another meaning.
+    /// Another version of dyno wrote it, whose fields have another meaning.
     #[error(
-        "{} has schema version {version}; this dyno reads up to {known}\n  Read it with a newer dyno, \
-         or leave this result out.", path.display()
+        "{} has schema version {version}; this dyno reads version {known}\n  Read it with the \
+         version of dyno that wrote it, or run its study again.", path.display()
     )]
-    Newer {
+    Version {
         /// The path.
         path: PathBuf,
         /// Its version.
         version: u32,
-        /// The newest version that this dyno reads.
+        /// The version that this dyno reads.
         known: u32,
     },
     /// It is larger than anything that dyno writes.

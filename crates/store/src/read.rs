@@ -36,7 +36,7 @@ pub(crate) const MAX_TRIALS: u32 = 100_000;
 /// The `result.json` of a result directory.
 ///
 /// # Errors
-/// When there is none, it is damaged, or a newer dyno wrote it.
+/// When there is none, it is damaged, or another schema version.
 pub fn read_result(dir: &Path) -> Result<RunResult, StoreError> {
     let path = dir.join(names::RESULT);
     let result: RunResult = versioned(&path, MAX_RESULT_BYTES)?;
@@ -58,7 +58,7 @@ pub(crate) fn read_environment(dir: &Path) -> Result<Environment, StoreError> {
 /// interrupted.
 ///
 /// # Errors
-/// When it cannot be read, is damaged, or a newer dyno wrote it.
+/// When it cannot be read, is damaged, or another schema version.
 pub fn read_trial(trial: &Path) -> Result<Option<TrialSummary>, StoreError> {
     let path = trial.join(names::TRIAL);
     match path.exists() {
@@ -77,7 +77,7 @@ pub fn read_study(dir: &Path) -> Result<String, StoreError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Files of an older dyno get defaults for what they lack.
+/// A file of this dyno's schema version.
 fn versioned<T: DeserializeOwned>(path: &Path, most_bytes: u64) -> Result<T, StoreError> {
     #[derive(Deserialize)]
     struct Version {
@@ -85,8 +85,8 @@ fn versioned<T: DeserializeOwned>(path: &Path, most_bytes: u64) -> Result<T, Sto
     }
     let bytes = limited(path, most_bytes)?;
     let Version { schema_version } = parse(path, &bytes)?;
-    if schema_version > SCHEMA_VERSION {
-        return Err(StoreError::Newer {
+    if schema_version != SCHEMA_VERSION {
+        return Err(StoreError::Version {
             path: path.to_owned(),
             version: schema_version,
             known: SCHEMA_VERSION,

@@ -26,7 +26,7 @@ fn refused(json: &str) -> String {
 
 fn with_design(design: &str) -> String {
     format!(
-        r#"{{"schema_version":1,"title":"x","environment":{{}},"trials":[],"design":{design}}}"#
+        r#"{{"schema_version":2,"title":"x","environment":{{}},"trials":[],"design":{design}}}"#
     )
 }
 
@@ -67,7 +67,7 @@ fn deep_nesting_is_refused_or_skipped() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let deep = format!("{}1{}", open.repeat(200_000), close.repeat(200_000));
         let outcome =
-            format!(r#"{{"schema_version":1,"trials":[{{"outcome":{{"reason":{deep}}}}}]}}"#);
+            format!(r#"{{"schema_version":2,"trials":[{{"outcome":{{"reason":{deep}}}}}]}}"#);
         let text = refused(&outcome);
         assert!(text.contains("recursion limit"), "{text}");
         // What no version of dyno knows is not looked into.

@@ -2,13 +2,13 @@
 
 use crate::content::Content;
 use crate::order;
-use crate::point::{Failure, Point, defaults};
-use plan::key::VARIANT;
+use crate::point::{Failure, Point, defaults, ours};
+use plan::key::{KEYS, VARIANT};
 use plan::{
-    Arrivals, Data, EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node,
-    Order, Pace, Plan, Reset, ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Transaction,
-    Trial, Until, Volume,
+    EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node, Order, Plan, Reset,
+    ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Trial, Until, Volume,
 };
+use serde::de::DeserializeOwned;
 
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
@@ -23,7 +23,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
     let order = order(&first, repeats)?;
     let values = content.axes.iter().map(|a| a.values.len());
     let combinations = values.product::<usize>();
-    let (events, mut trials) = (events(content), Vec::new());
+    let (events, mut trials, mut number) = (events(content), Vec::new(), 0);
     let blocks = order::blocks(grounds.len(), combinations, repeats, order);
     for (repeat, block) in (1..).zip(blocks) {
         for index in block {
@@ -32,7 +32,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
             if repeats > 1 {
                 label.push(format!("repeat {repeat}"));
             }
-            let number = trials.len() + 1;
+            number += 1;
             let mut trial = trial(&at, engines, number, repeat, label)?;
             trial.topology.events.clone_from(&events);
             trials.push(trial);
@@ -88,7 +88,7 @@ fn thresholds(content: &Content) -> Vec<ThresholdSpec> {
 fn trial(
     at: &Point<'_>,
     engines: &[EngineTraits],
-    number: usize,
+    number: u32,
     repeat: u32,
     label: Vec<String>,
 ) -> Result<Trial, Failure> {
@@ -103,9 +103,9 @@ fn trial(
         repeat,
         variant: at.variant().map(str::to_owned),
         server: server(at, engines, is_process)?,
-        data: data(at)?,
+        data: section(at, "data")?,
         load: load(at)?,
-        transaction: transaction(at)?,
+        transaction: section(at, "transaction")?,
         topology: topology(at, is_process)?,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
@@ -195,53 +195,24 @@ fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {
     })
 }
 
-fn data(at: &Point<'_>) -> Result<Data, Failure> {
-    Ok(Data {
-        tables: at.get("data.tables")?,
-        rows: at.get("data.rows")?,
-        seed: at.get("data.seed")?,
-        auto_inc: at.get("data.auto_inc")?,
-        create_secondary: at.get("data.create_secondary")?,
-        secondary: at.get("data.secondary")?,
-        storage_engine: at.maybe("data.storage_engine")?,
-    })
+/// A part of a trial whose fields have the names of its section's keys.
+fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Result<T, Failure> {
+    let keys = KEYS.iter().filter(|key| key.section() == section);
+    let fields = keys.filter_map(|key| {
+        let value = serde_json::to_value(at.typed(key.name)?).ok()?;
+        Some((key.last().to_owned(), value))
+    });
+    let fields: serde_json::Map<_, _> = fields.collect();
+    serde_json::from_value(fields.into()).map_err(|error| ours(&error.to_string()))
 }
 
 fn load(at: &Point<'_>) -> Result<Load, Failure> {
     Ok(Load {
         workload: at.spanned("load.workload")?,
         distribution: at.spanned("load.distribution")?,
-        key_range: at.maybe("load.key_range")?,
-        protocol: at.get("load.protocol")?,
-        reply_time: at.get("load.reply_time")?,
-        threads: at.get("load.threads")?,
-        preload: at.get("load.preload")?,
-        warmup: at.get("load.warmup")?,
-        time: at.get("load.time")?,
         until: until(at)?,
         find_max: find_max(at)?,
-        events: at.maybe("load.events")?,
-        pace: pace(at)?,
-        think: at.get("load.think")?,
-    })
-}
-
-fn transaction(at: &Point<'_>) -> Result<Transaction, Failure> {
-    Ok(Transaction {
-        point_selects: at.get("transaction.point_selects")?,
-        range_selects: at.get("transaction.range_selects")?,
-        simple_ranges: at.get("transaction.simple_ranges")?,
-        sum_ranges: at.get("transaction.sum_ranges")?,
-        order_ranges: at.get("transaction.order_ranges")?,
-        distinct_ranges: at.get("transaction.distinct_ranges")?,
-        range_size: at.get("transaction.range_size")?,
-        index_updates: at.get("transaction.index_updates")?,
-        non_index_updates: at.get("transaction.non_index_updates")?,
-        delete_inserts: at.get("transaction.delete_inserts")?,
-        skip_trx: at.get("transaction.skip_trx")?,
-        random_points: at.get("transaction.random_points")?,
-        number_of_ranges: at.get("transaction.number_of_ranges")?,
-        delta: at.get("transaction.delta")?,
+        ..section(at, "load")?
     })
 }
 
@@ -257,15 +228,4 @@ fn find_max(at: &Point<'_>) -> Result<Option<FindMax>, Failure> {
         }
     }
     Ok(None)
-}
-
-fn pace(at: &Point<'_>) -> Result<Pace, Failure> {
-    let Some(rate_per_s) = at.maybe("load.rate")? else {
-        return Ok(Pace::Closed);
-    };
-    let arrivals = at.maybe("load.arrivals")?.unwrap_or(Arrivals::Poisson);
-    Ok(Pace::Open {
-        rate_per_s,
-        arrivals,
-    })
 }

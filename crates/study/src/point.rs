@@ -33,7 +33,7 @@ pub(crate) fn default(name: &str) -> Option<Spanned<Value>> {
 }
 
 /// A fault of the table of keys, not of the study; tests keep it from happening.
-fn ours(message: &str) -> Failure {
+pub(crate) fn ours(message: &str) -> Failure {
     let help = "this is a fault of dyno, not of the study";
     (Span::NOWHERE, Fault::new(message, help))
 }
@@ -70,7 +70,7 @@ impl<'a> Point<'a> {
         })
     }
 
-    fn typed(&self, name: &str) -> Option<&'a Spanned<Value>> {
+    pub(crate) fn typed(&self, name: &str) -> Option<&'a Spanned<Value>> {
         let swept = self
             .swept
             .iter()

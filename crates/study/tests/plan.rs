@@ -40,7 +40,7 @@ fn the_smallest_study_has_defaults() {
     assert_eq!(trial.load.workload.value, "oltp_read_write");
     assert_eq!(trial.load.distribution.value, "special");
     assert_eq!(
-        (trial.load.threads, trial.load.events, trial.load.pace),
+        (trial.load.threads, trial.load.events, trial.load.pace()),
         (1, None, Pace::Closed)
     );
     assert_eq!(trial.load.think, Duration::ZERO);
@@ -79,7 +79,7 @@ fn axes_multiply_in_file_order_the_last_fastest() {
         plan.trials
             .iter()
             .enumerate()
-            .all(|(i, t)| t.number == i + 1)
+            .all(|(i, t)| t.number as usize == i + 1)
     );
 }
 
@@ -151,20 +151,20 @@ fn every_key_arrives() {
         Duration::from_millis(2501)
     );
     let pace = Pace::Open {
-        rate_per_s: 200.0,
+        per_s: 200.0,
         arrivals: Arrivals::Constant,
     };
-    assert_eq!(load.pace, pace);
+    assert_eq!(load.pace(), pace);
 }
 
 #[test]
 fn a_rate_alone_is_poisson_and_can_be_swept() {
     let plan = plan(SMALLEST, &[("sweep.load.rate", "[100, 0.5]")]);
     let pace = Pace::Open {
-        rate_per_s: 0.5,
+        per_s: 0.5,
         arrivals: Arrivals::Poisson,
     };
-    assert_eq!(plan.trials[1].load.pace, pace);
+    assert_eq!(plan.trials[1].load.pace(), pace);
     assert_eq!(labels(&plan), ["rate=100", "rate=0.5"]);
 }
 

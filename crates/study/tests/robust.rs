@@ -60,7 +60,7 @@ fn whole(plan: &plan::Plan) {
     let points = trials.len() / repeats;
     let mut labels = std::collections::HashSet::new();
     for (i, trial) in trials.iter().enumerate() {
-        assert_eq!(trial.number, i + 1);
+        assert_eq!(trial.number as usize, i + 1);
         assert_eq!(trial.repeat as usize, i / points + 1);
         assert!(trial.point.iter().map(|(axis, _)| axis).eq(&plan.axes));
         assert!(labels.insert(&trial.label), "{} twice", trial.label);

@@ -1,10 +1,9 @@
-//! The least that a client on sockets can do: a few threads, each with an epoll, one
-//! recv and one send a statement. It sends the bytes that dyno would send, out of a ring that
-//! was made before, and looks at a reply only to see that it has ended.
+//! The least that a client on sockets can do: a few threads, each with an epoll, one recv and
+//! one send per statement. It sends the bytes that dyno would send, from a ring that was built
+//! in advance, and reads a reply only to see that it has ended.
 //!
-//! What it leaves out is what dyno adds: drawing values, building packets, reading
-//! replies, two looks at the clock and a histogram for each statement, and the
-//! futures that all this is written as.
+//! It omits what dyno adds: drawing values, building packets, parsing replies, two readings of
+//! the clock and a histogram for each statement, and the futures that all this is written as.
 
 use std::future::Future;
 use std::net::TcpStream;
@@ -20,13 +19,15 @@ use workload::catalog::Label;
 use workload::session::{FailureKind, Param, Reply, Session, SessionError};
 use workload::virtual_user::{VirtualUser, Workload};
 
-/// Transactions in the ring: enough that the users, who start at different
-/// places, do not follow each other's rows.
+/// Transactions in the ring: enough that the users, who start at different places, do not
+/// follow each other's rows.
 const RING_TRANSACTIONS: usize = 4096;
 const EVENTS_AT_ONCE: usize = 1024;
 const BUFFER_BYTES: usize = 64 * 1024;
+/// Where the statement's number is in an execution: after the header and the command.
+const NUMBER: std::ops::Range<usize> = 5..9;
 
-/// The packets of many transactions, one behind the other.
+/// The packets of many transactions, one after the other.
 #[derive(Default)]
 struct Ring {
     bytes: Vec<u8>,
@@ -49,6 +50,21 @@ impl Ring {
         &self.bytes[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 
+    /// How much higher a connection numbers the statements than the ring does: MariaDB reuses
+    /// connection objects and continues their counters.
+    fn offset(&self, numbers: &[u32]) -> Result<u32, Failure> {
+        let offset = numbers[0].wrapping_sub(self.numbers[0]);
+        let differs = |(ring, own): (&u32, &u32)| ring.wrapping_add(offset) != *own;
+        match self.numbers.iter().zip(numbers).any(differs) {
+            true => Err(format!(
+                "the statements' numbers {numbers:?} are not {:?} plus a constant",
+                self.numbers
+            )
+            .into()),
+            false => Ok(offset),
+        }
+    }
+
     fn len(&self) -> usize {
         self.is_first.len()
     }
@@ -68,7 +84,7 @@ impl Ring {
     }
 }
 
-/// Gives each statement of a virtual user to a function, in place of a server.
+/// A session that passes each statement of a virtual user to a function instead of a server.
 struct Memory<F>(F);
 
 impl<F: FnMut(u32, &[Param<'_>])> Session for Memory<F> {
@@ -145,7 +161,7 @@ fn types(load: &Load, numbers: &[u32]) -> Result<Vec<Vec<u8>>, Failure> {
 enum End {
     Done,
     Refused,
-    /// More is to come.
+    /// Incomplete.
     Open,
 }
 
@@ -164,7 +180,7 @@ fn end(bytes: &[u8]) -> End {
         0x00 | 0xff => End::Open,
         _ => match bytes.last_chunk::<11>() {
             Some([7, 0, 0, _, 0xfe, ..]) => End::Done,
-            // A result may also break off with an error; it is small and rare.
+            // A result may also end with an error, which is small and rare.
             _ => End::Open,
         },
     }
@@ -172,15 +188,29 @@ fn end(bytes: &[u8]) -> End {
 
 struct FloorUser {
     stream: TcpStream,
+    /// Added to the ring's statement numbers.
+    offset: u32,
     /// The packet that waits for its reply.
     place: usize,
-    /// What came of a reply that came in pieces.
+    /// The beginning of a reply that arrives in pieces.
     pieces: Vec<u8>,
 }
 
 impl FloorUser {
-    fn send(&self, ring: &Ring) -> Result<(), Failure> {
-        let packet = ring.packet(self.place);
+    /// Sends the packet with this connection's number, written into a copy unless it is the
+    /// ring's own.
+    fn send(&self, ring: &Ring, copy: &mut Vec<u8>) -> Result<(), Failure> {
+        let mut packet = ring.packet(self.place);
+        if self.offset != 0 {
+            copy.clear();
+            copy.extend_from_slice(packet);
+            if let Some(number) = copy[NUMBER].first_chunk_mut() {
+                *number = u32::from_le_bytes(*number)
+                    .wrapping_add(self.offset)
+                    .to_le_bytes();
+            }
+            packet = copy;
+        }
         // SAFETY: the pointer and length are a live slice's.
         let sent = unsafe {
             libc::send(
@@ -237,15 +267,13 @@ fn main() -> Result<(), Failure> {
                 "this server still ends results with EOF packets; floor does not know them".into(),
             );
         }
-        if shared_ring.is_none() {
-            shared_ring = Some(ring(&load, &numbers)?);
-        }
-        if shared_ring
-            .as_ref()
-            .is_some_and(|ring| ring.numbers != numbers)
-        {
-            return Err(format!("the server numbers statements differently on each connection: {:?}, {numbers:?}", shared_ring.map(|ring| ring.numbers)).into());
-        }
+        let offset = match &shared_ring {
+            Some(ring) => ring.offset(&numbers)?,
+            None => {
+                shared_ring = Some(ring(&load, &numbers)?);
+                0
+            }
+        };
         // What this changes is rolled back.
         let types = types(&load, &numbers)?;
         let mut text = Vec::new();
@@ -260,6 +288,7 @@ fn main() -> Result<(), Failure> {
         conn.stream.set_nonblocking(true)?;
         users.push(FloorUser {
             stream: conn.stream,
+            offset,
             place: 0,
             pieces: Vec::new(),
         });
@@ -290,11 +319,12 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// One thread's loop; gives how many statements and errors there were.
+/// One thread's loop; returns the numbers of statements and errors.
 fn drive(users: &mut [FloorUser], ring: &Ring, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
     schedule_as_batch();
     // SAFETY: plain system calls; every pointer is to a live value of the right type.
     let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+    let mut copy = Vec::new();
     for (number, user) in users.iter_mut().enumerate() {
         let mut event = libc::epoll_event {
             events: (libc::EPOLLIN | libc::EPOLLET) as u32,
@@ -309,7 +339,7 @@ fn drive(users: &mut [FloorUser], ring: &Ring, stop: &AtomicBool) -> Result<(u64
                 &raw mut event,
             )
         };
-        user.send(ring)?;
+        user.send(ring, &mut copy)?;
     }
     let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_AT_ONCE];
     let mut buffer = vec![0; BUFFER_BYTES];
@@ -333,7 +363,7 @@ fn drive(users: &mut [FloorUser], ring: &Ring, stop: &AtomicBool) -> Result<(u64
             if ring.is_first[user.place] && stop.load(Ordering::Relaxed) {
                 idle += 1;
             } else {
-                user.send(ring)?;
+                user.send(ring, &mut copy)?;
             }
         }
     }

@@ -14,7 +14,6 @@ use rivals::{Conn, Failure, Load, put_execute, report, schedule_as_batch};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
-use wire::mysql::SERVER_STATUS_IN_TRANS;
 use wire::mysql::reply::{Reply, ReplyReader};
 use workload::built_in::BuiltInUser;
 use workload::catalog::{Catalog, Label};
@@ -50,14 +49,13 @@ struct TokioSession {
     out: Vec<u8>,
     /// Statement numbers, and whether the server has their types.
     prepared: Vec<(u32, bool)>,
-    in_transaction: bool,
 }
 
 fn lost(error: impl ToString) -> SessionError {
     SessionError {
         kind: FailureKind::Lost,
-        code: 0,
         sqlstate: None,
+        number: None,
         message: error.to_string(),
         statement: None,
     }
@@ -84,7 +82,6 @@ impl TokioSession {
             match fed {
                 None => {}
                 Some(Reply::Done(done)) => {
-                    self.in_transaction = done.status & SERVER_STATUS_IN_TRANS != 0;
                     return Ok(workload::session::Reply {
                         rows: done.rows,
                         affected: done.affected,
@@ -134,7 +131,7 @@ impl Session for TokioSession {
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {
-        if self.in_transaction {
+        if self.reader.is_in_transaction() {
             self.query(Label::default(), "ROLLBACK").await?;
         }
         Ok(())
@@ -155,7 +152,6 @@ async fn live(common: Rc<Common>, mut user: BuiltInUser, mut session: TokioSessi
             }
             Err(error) if error.kind == FailureKind::Restart => {
                 errors += 1;
-                session.in_transaction = true;
                 if session.rollback().await.is_err() {
                     return errors;
                 }
@@ -197,7 +193,6 @@ fn main() -> Result<(), Failure> {
                 reader: ReplyReader::new(conn.capabilities),
                 out: Vec::new(),
                 prepared: numbers.into_iter().map(|number| (number, false)).collect(),
-                in_transaction: false,
             };
             let user = load.workload.user(index)?;
             users.push(tokio::task::spawn_local(live(

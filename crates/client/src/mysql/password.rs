@@ -1,4 +1,4 @@
-//! Who may have the password itself.
+//! Whether a server may have the password itself.
 //!
 //! Most plugins only prove that the client knows the password. Others require the password
 //! itself: in clear text, or encrypted with a key that the server presents. An impostor can
@@ -11,7 +11,7 @@ use wire::mysql::auth::{CACHING_SHA2, CLEAR};
 use crate::channel::{Channel, Withheld};
 use crate::tls::{ServerPublicKey, TlsOptions};
 
-/// What the user has explicitly allowed.
+/// The user's explicit permissions.
 #[derive(Debug, Clone)]
 pub(super) struct Permissions {
     server_public_key: ServerPublicKey,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use crate::endpoint::RESERVED;
 
@@ -26,6 +26,24 @@ const KNOWN: [(&str, &str); 14] = [
     ("user", "PGUSER"),
 ];
 const PASSWORD: &str = "password";
+/// Those that change what a session is, wherever it is.
+const OF_SESSION: [&str; 7] = [
+    "application_name",
+    "channel_binding",
+    "options",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+];
+/// What a value in a query cannot contain as it is.
+const ENCODED: AsciiSet = CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'&')
+    .add(b'\'');
 /// Where the service file of all users is.
 const SYSTEM_SERVICE_FILE: &str = "/etc/postgresql-common/pg_service.conf";
 /// Longest service file that is read.
@@ -37,10 +55,10 @@ pub(super) struct Parameters(BTreeMap<&'static str, String>);
 
 impl Parameters {
     /// Parses `postgres://user:password@host:port/database?name=value&…`, of which everything
-    /// behind the scheme may be missing.
+    /// after the scheme may be missing.
     ///
     /// # Errors
-    /// In words.
+    /// What is wrong with it.
     pub(super) fn from_url(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").ok_or("this is not a URL")?;
         if !super::target::SCHEMES.contains(&scheme) {
@@ -94,7 +112,7 @@ impl Parameters {
     /// Adds what is missing from the service that the URL or the environment names.
     ///
     /// # Errors
-    /// In words: a service that is not defined, or a file that cannot be read.
+    /// That the service is not defined, or why a file cannot be read.
     pub(super) fn add_service(
         &mut self,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -134,6 +152,16 @@ impl Parameters {
 
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+
+    /// The query of a URL for the same sessions.
+    pub(super) fn query(&self) -> String {
+        let given = OF_SESSION
+            .iter()
+            .filter_map(|name| Some((name, self.get(name)?)));
+        let pairs =
+            given.map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, &ENCODED)));
+        pairs.collect::<Vec<_>>().join("&")
     }
 
     pub(super) fn path(&self, name: &str) -> Option<PathBuf> {

@@ -38,6 +38,8 @@ pub struct Target {
     /// Settings of the session (`-c name=value`).
     pub(super) options: Option<String>,
     pub(super) application_name: String,
+    /// The parameters that were given for its sessions, as in a URL.
+    query: String,
 }
 
 /// Whether SCRAM must be bound to the TLS connection (libpq's `channel_binding`).
@@ -114,6 +116,7 @@ impl Target {
             channel_binding: channel_binding(&parameters)?,
             sends_cleartext: tls.cleartext_plugin,
             options: text("options"),
+            query: parameters.query(),
             application_name: text("application_name").unwrap_or_else(|| "dyno".to_owned()),
             // A host that is a path is the directory of the Unix socket. The server offers no TLS
             // there, and libpq ignores its sslmode, too.
@@ -141,17 +144,22 @@ impl Target {
         self.endpoint.addresses()
     }
 
-    /// The server and account, without the password.
+    /// A URL of the server, the account and the sessions, without the password.
     #[must_use]
     pub fn shown(&self) -> String {
         let (user, database) = (&self.user, &self.database);
         let Endpoint { host, port, .. } = &self.endpoint;
-        match &self.endpoint.address {
-            Address::Unix(_) => format!("postgres://{user}@/{database}?host={host}&port={port}"),
-            Address::Tcp(_) => {
-                format!("postgres://{user}@{}/{database}", self.endpoint.authority())
-            }
-        }
+        let (authority, place) = match &self.endpoint.address {
+            Address::Unix(_) => (String::new(), format!("host={host}&port={port}")),
+            Address::Tcp(_) => (self.endpoint.authority(), String::new()),
+        };
+        let query = [place.as_str(), &self.query];
+        let query: Vec<_> = query.into_iter().filter(|part| !part.is_empty()).collect();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!(
+            "postgres://{user}@{authority}/{database}{mark}{}",
+            query.join("&")
+        )
     }
 }
 
@@ -273,7 +281,8 @@ mod tests {
                 target.endpoint.address,
                 Address::Unix("/run/x/.s.PGSQL.7".into())
             );
-            assert_eq!(target.shown(), "postgres://u@/d?host=/run/x&port=7");
+            let place = "postgres://u@/d?host=/run/x&port=7";
+            assert!(target.shown().starts_with(place), "{target:?}");
             assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
         }
     }
@@ -296,14 +305,20 @@ mod tests {
         let none = TlsOptions::default();
         let parse = |url, password| Target::parse_with(url, password, "me", &none, &environment);
         let target = parse("postgres://", None).unwrap();
-        assert_eq!(target.shown(), "postgres://u@127.0.0.1:7/d");
+        let shown =
+            "postgres://u@127.0.0.1:7/d?application_name=a&options=-c%20x=y&sslmode=require";
+        assert_eq!(target.shown(), shown);
+        assert_eq!(parse(shown, None).unwrap().shown(), shown);
         assert_eq!(target.password.as_deref(), Ok("p"));
         assert_eq!(target.endpoint.tls_mode, TlsMode::Required);
         assert_eq!(target.application_name, "a");
         assert_eq!(target.options.as_deref(), Some("-c x=y"));
         let url = "postgres://x:y@[::1]:9/z?sslmode=disable";
         let target = parse(url, Some("not this")).unwrap();
-        assert_eq!(target.shown(), "postgres://x@[::1]:9/z");
+        assert_eq!(
+            target.shown(),
+            "postgres://x@[::1]:9/z?application_name=a&options=-c%20x=y&sslmode=disable"
+        );
         assert_eq!(target.password.as_deref(), Ok("y"));
         assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
         let given = parse("postgres://", Some("given")).unwrap();

@@ -122,12 +122,12 @@ pub fn session_error(error: &rusqlite::Error, statement: Option<&str>) -> Sessio
 #[must_use]
 pub fn error_remedy(code: u32) -> Option<&'static str> {
     Some(match code {
-        5 | 6 => "another process has locked the database: close it, or use another file",
+        5 | 6 => "another process has locked the database: stop it, or use another file",
         8 => "the file or its directory is read-only for this user",
         10 | 13 => "the disk is full or failing: free space, or use another file",
-        14 => "check that the directory exists and may be written to",
-        11 | 26 => "the file is not an SQLite database, or is damaged: use another one",
-        1 => "the schema of the tables is not sysbench's: drop them, or use another file",
+        14 => "check that the directory exists and is writable",
+        11 | 26 => "the file is not an SQLite database or is corrupted: use another one",
+        1 => "the tables' schema differs from sysbench's: drop them, or use another file",
         _ => return None,
     })
 }

@@ -41,14 +41,8 @@ fn options_are_keys() {
          --tables 2 --auto-inc off --skip-trx --range-selects=false --distribution zipfian:exp=0.99",
     );
     let arrivals = Arrivals::Constant;
-    let rate_per_s = 0.5;
-    assert_eq!(
-        typed.load.pace,
-        Pace::Open {
-            rate_per_s,
-            arrivals
-        }
-    );
+    let per_s = 0.5;
+    assert_eq!(typed.load.pace(), Pace::Open { per_s, arrivals });
     assert_eq!(typed.load.think, Duration::from_millis(1));
     assert_eq!(typed.load.distribution.value, "zipfian:exp=0.99");
     assert_eq!(

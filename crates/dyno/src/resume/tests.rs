@@ -26,11 +26,11 @@ fn trials(load: &str, sweep: &str) -> Vec<Trial> {
 
 fn whole(trial: &Trial) -> TrialSummary {
     Gather::new(&[]).finish(Input {
-        number: trial.number,
-        repeat: trial.repeat,
+        number: trial.planned.number,
+        repeat: trial.planned.repeat,
         started_at: None,
-        label: trial.label.clone(),
-        point: trial.point.clone(),
+        label: trial.planned.label.clone(),
+        point: trial.planned.point.clone(),
         setup: trial.planned_setup(),
         unfinished: Unfinished::default(),
         instances: Vec::new(),
@@ -50,8 +50,8 @@ fn kept(trials: &[Trial]) -> RunResult {
 
 fn found(trial: &Trial, end: SearchEnd) -> FoundMax {
     FoundMax {
-        point: trial.point.clone(),
-        repeat: trial.repeat,
+        point: trial.planned.point.clone(),
+        repeat: trial.planned.repeat,
         column: "response_ms.p99".to_owned(),
         limit_ms: 20.0,
         capacity_per_s: None,
@@ -98,7 +98,7 @@ fn a_search_that_ended_needs_no_data_any_more() {
     assert!(!is_data_lost(&kept, &searches));
     // The next one would go on with its data.
     let mut same = searches.clone();
-    same[1].options.rows = 10;
+    same[1].planned.data.rows = 10;
     assert!(is_data_lost(&kept, &same));
 }
 

@@ -62,7 +62,7 @@ impl Cache {
         server.map(|process| process.pid)
     }
 
-    /// All processes that name the cache on their command line.
+    /// All processes that name the cache on their command line, or work in it.
     pub fn processes(&self) -> Vec<Process> {
         let below = format!("{}/", self.shown());
         let pids = entries(Path::new("/proc"));
@@ -74,15 +74,22 @@ impl Cache {
                 words: String::from_utf8_lossy(&words).replace('\0', " "),
             })
         });
+        let works_below = |process: &Process| {
+            let cwd = fs::read_link(format!("/proc/{}/cwd", process.pid));
+            cwd.is_ok_and(|cwd| cwd.starts_with(self.path()))
+        };
         processes
-            .filter(|process| process.words.contains(&below))
+            .filter(|process| process.words.contains(&below) || works_below(process))
             .collect()
     }
 
     /// Ports of all servers whose directories are there.
     pub fn ports(&self) -> Vec<u16> {
         let texts = self.in_runs().into_iter();
-        let texts = texts.filter_map(|dir| fs::read_to_string(dir.join("my.cnf")).ok());
+        let texts = texts.filter_map(|dir| {
+            let mut names = ["my.cnf", "postgresql.conf"].into_iter();
+            names.find_map(|name| fs::read_to_string(dir.join(name)).ok())
+        });
         texts.filter_map(|text| port_in(&text)).collect()
     }
 
@@ -109,10 +116,13 @@ impl Cache {
     }
 }
 
-/// The port of a server, as its option file has it.
-pub fn port_in(my_cnf: &str) -> Option<u16> {
-    let mut lines = my_cnf.lines();
-    lines.find_map(|line| line.strip_prefix("port = ")?.parse().ok())
+/// The port of a server, as its configuration file has it.
+pub fn port_in(config: &str) -> Option<u16> {
+    let mut lines = config.lines();
+    lines.find_map(|line| {
+        let port = line.strip_prefix("port = ")?;
+        port.trim_matches('\'').parse().ok()
+    })
 }
 
 /// What a directory holds, by name; nothing if there is none.

@@ -35,14 +35,18 @@ impl Asked {
     /// What one trial asks for.
     #[must_use]
     pub fn of(trial: &Trial) -> Self {
-        let users = u64::from(trial.load.users);
-        let servers = u64::from(trial.topology.instances.max(1));
-        let tables = u64::from(trial.workload.tables(&trial.options, trial.load.users));
-        let statements = match trial.protocol {
-            client::StatementProtocol::Prepared => trial.workload.statement_count(&trial.options),
+        let users = u64::from(trial.planned.load.threads);
+        let servers = u64::from(trial.planned.topology.instances.max(1));
+        let tables = u64::from(
+            trial
+                .workload
+                .tables(&trial.options, trial.planned.load.threads),
+        );
+        let statements = match trial.planned.load.protocol {
+            plan::Protocol::Prepared => trial.workload.statement_count(&trial.options),
             _ => 0,
         };
-        let rows = tables.saturating_mul(trial.options.rows);
+        let rows = tables.saturating_mul(trial.planned.data.rows);
         let asked = Self {
             users,
             all_users: users * servers,
@@ -56,7 +60,13 @@ impl Asked {
         match &trial.place {
             Place::Private(spec) => Self {
                 private_servers: servers,
-                cpu_thousandths: trial.topology.node.site.cpus().map_or(0, thousandths),
+                cpu_thousandths: trial
+                    .planned
+                    .topology
+                    .node
+                    .site
+                    .cpus()
+                    .map_or(0, thousandths),
                 pool_bytes: servers.saturating_mul(pool_bytes(spec)),
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use engine::checks::{self, Facts as ServerFacts};
 use engine::{Installed, Server};
-use host::{Activity, Facts, LOCAL};
+use host::{Activity, Facts, Files};
 use measure::finding::{Finding, check};
 use plan::EngineSpec;
 
@@ -36,6 +36,7 @@ pub use asked::Asked;
 pub use reference::doctor_markdown;
 
 use crate::Database;
+use crate::home;
 use crate::trial::{Place, Trial};
 use machine::{DataPlace, FAMILIES, Machine};
 
@@ -49,7 +50,7 @@ const MAX_NAMED: usize = 3;
 const HOST: &str = "host";
 
 /// What to examine, besides the host.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy)]
 pub struct Subject<'a> {
     /// The trials that are about to run.
     pub trials: &'a [Trial],
@@ -57,8 +58,23 @@ pub struct Subject<'a> {
     pub servers: &'a [Database],
     /// Directories that hold data, besides those of servers and trials.
     pub places: &'a [PathBuf],
+    /// The files of this host.
+    pub files: &'a dyn Files,
     /// How long to watch the host's activity.
     pub look: Duration,
+}
+
+/// Nothing but this host, watched for no time.
+impl Default for Subject<'_> {
+    fn default() -> Self {
+        Self {
+            trials: &[],
+            servers: &[],
+            places: &[],
+            files: home::FILES,
+            look: Duration::ZERO,
+        }
+    }
 }
 
 /// Examines host and servers while dyno puts no load on them. The worst findings come first;
@@ -80,8 +96,8 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[ServerFacts])
     let devices: Vec<String> = devices.cloned().collect();
     let machine = Machine {
         // First: reading facts is activity, too.
-        activity: Activity::watch(&LOCAL, subject.look, &devices),
-        facts: Facts::read(&LOCAL),
+        activity: Activity::watch(subject.files, subject.look, &devices),
+        facts: Facts::read(subject.files),
         asked,
     };
     let checks = FAMILIES.iter().flat_map(|(_, checks)| *checks);
@@ -111,7 +127,7 @@ fn places(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<(PathBuf, DataP
     }
     let places = needed.into_iter().map(|(path, needed_bytes)| {
         let data = DataPlace {
-            place: host::Place::read(&LOCAL, &path),
+            place: host::Place::read(subject.files, &path),
             needed_bytes,
             ..DataPlace::default()
         };
@@ -126,7 +142,7 @@ fn data_dir(trial: &Trial) -> Option<PathBuf> {
     match &trial.place {
         Place::Given(database) => database.file().map(ToOwned::to_owned),
         Place::Temporary(_) => cache(),
-        Place::Private(_) => match trial.topology.node.volume.directory() {
+        Place::Private(_) => match trial.planned.topology.node.volume.directory() {
             Some(directory) => Some(directory.value.clone()),
             None => cache(),
         },
@@ -144,14 +160,18 @@ fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
         let asked = Asked::of(trial);
         match &trial.place {
             // Without monitors nothing is asked of the server but the load.
-            Place::Given(_) if !trial.monitors => {}
+            Place::Given(_) if !trial.planned.monitors => {}
             Place::Given(database) => {
                 let (_, known) = given.entry(database.shown()).or_insert((database, None));
                 *known = Some(known.map_or(asked, |known| known.most(asked)));
             }
             Place::Private(spec) => {
                 let spec: &EngineSpec = spec;
-                match planned.iter_mut().find(|known| known.0 == spec) {
+                let node = &trial.planned.topology.node;
+                let is_same = |known: &&mut (&EngineSpec, &Trial, Asked)| {
+                    known.0 == spec && known.1.planned.topology.node == *node
+                };
+                match planned.iter_mut().find(is_same) {
                     Some((_, _, known)) => *known = known.most(asked),
                     None => planned.push((spec, trial, asked)),
                 }
@@ -161,12 +181,17 @@ fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
     }
     let running = given
         .into_values()
-        .filter_map(|(database, asked)| read::server::running(database, asked));
-    running.chain(planned_servers(&planned)).collect()
+        .filter_map(|(database, asked)| read::server::running(subject.files, database, asked));
+    running
+        .chain(planned_servers(subject.files, &planned))
+        .collect()
 }
 
 /// The servers that trials are going to start, named by the first trial of each.
-fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<ServerFacts> {
+fn planned_servers(
+    files: &dyn Files,
+    planned: &[(&EngineSpec, &Trial, Asked)],
+) -> Vec<ServerFacts> {
     let mut programs: Vec<(&EngineSpec, Result<Installed, String>)> = Vec::new();
     let specs = planned.iter().map(|(spec, ..)| *spec);
     let varied = varied(&specs.collect::<Vec<_>>());
@@ -186,14 +211,14 @@ fn planned_servers(planned: &[(&EngineSpec, &Trial, Asked)]) -> Vec<ServerFacts>
         };
         let name = match planned.len() {
             1 => spec.engine.value.clone(),
-            _ => format!("{} of {}", spec.engine.value, trial.label),
+            _ => format!("{} of {}", spec.engine.value, trial.planned.label),
         };
         let Ok(engine) = crate::spec::engine_of(spec) else {
             continue;
         };
         let config = crate::spec::config(spec);
         let disk = data_dir(trial);
-        let mut server = read::server::planned(name, engine, &config, &found, *asked, disk);
+        let mut server = read::server::planned(files, name, engine, &config, &found, *asked, disk);
         server.varied.clone_from(&varied);
         servers.push(server);
     }

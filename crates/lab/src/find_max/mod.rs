@@ -7,16 +7,15 @@ mod search;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use load::{Arrivals, Pace};
 use measure::column;
 use measure::ended::Ended;
 use measure::find_max::{Doubt, FoundMax, LONG, SearchEnd, SearchStep, StepVerdict};
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
+use plan::Arrivals;
 use plan::{FindMax, Limited};
 
-use crate::early::EarlyEnd;
 use crate::failure::{Cause, Failure};
 use crate::lab::Lab;
 use crate::observer::Observer;
@@ -63,7 +62,7 @@ pub fn find_max(
     let mut ran = Vec::new();
     let mut first = None;
     let searches = trials.iter();
-    let searches = searches.filter_map(|trial| Some((trial, trial.find_max?)));
+    let searches = searches.filter_map(|trial| Some((trial, trial.planned.load.find_max?)));
     for (trial, wanted) in searches {
         let mut driving = Driving {
             lab,
@@ -75,8 +74,8 @@ pub fn find_max(
             ran,
             search: None,
             found: FoundMax {
-                point: trial.point.clone(),
-                repeat: trial.repeat,
+                point: trial.planned.point.clone(),
+                repeat: trial.planned.repeat,
                 column: limited(wanted.of).to_owned(),
                 limit_ms: wanted.limit.as_secs_f64() * 1e3,
                 capacity_per_s: None,
@@ -189,10 +188,12 @@ impl Driving<'_> {
     /// What a run that was cut off has of this trial; what chance did there may have had it
     /// take another way from here on.
     fn known(&self, trial: &Trial) -> Option<&TrialSummary> {
-        let time_s = trial.load.time.map(|time| time.as_secs_f64());
+        let planned = &trial.planned;
         let taken = |known: &TrialSummary| self.ran.iter().any(|ran| ran.number == known.number);
         self.known.iter().find(|known| {
-            known.point == trial.point && known.setup.time_s == time_s && !taken(known)
+            known.point == planned.point
+                && known.setup.load.time == planned.load.time
+                && !taken(known)
         })
     }
 
@@ -224,51 +225,45 @@ impl Driving<'_> {
 
     /// The closed loop, as the study has it.
     fn closed(&self) -> Trial {
-        Trial {
-            number: self.free_number(),
-            label: labelled(&self.trial.label, CLOSED),
-            point: self.point(CLOSED),
-            find_max: None,
-            ..self.trial.clone()
-        }
+        let mut trial = self.trial.clone();
+        let planned = &mut trial.planned;
+        planned.number = self.free_number();
+        planned.label = labelled(&planned.label, CLOSED);
+        planned.point = self.point(CLOSED);
+        planned.load.find_max = None;
+        trial
     }
 
     /// An open loop with so many arrivals in a second, over all servers.
     fn step(&self, rate: f64, long: bool) -> Trial {
-        let each = rate / f64::from(self.trial.topology.instances);
         let (number, point) = (self.free_number(), self.point(&rate.to_string()));
         let repeats = self.there().filter(|trial| trial.point == point);
         let latest = repeats.map(|trial| trial.repeat).max();
-        let mut trial = Trial {
-            number,
-            label: labelled(&self.trial.label, &format!("rate={rate}")),
-            repeat: latest.map_or(1, |latest| latest + 1),
-            point,
-            early: Some(EarlyEnd::Overloaded {
-                longest: self.wanted.limit,
-            }),
-            find_max: None,
-            ..self.trial.clone()
-        };
+        let mut trial = self.trial.clone();
+        trial.longest_wait = Some(self.wanted.limit);
+        // A second step at a rate meets other arrivals.
+        trial.load_seed = trial.load_seed.wrapping_add(u64::from(number));
         // The closed loop has looked for the data.
         if let Place::Given(_) = trial.place {
-            trial.mode = None;
+            trial.manner.mode = None;
         }
-        let load = &mut trial.load;
-        load.pace = Pace::Open {
-            per_s: each,
-            arrivals: Arrivals::Poisson,
-        };
-        // A second step at a rate meets other arrivals.
-        load.seed = load.seed.wrapping_add(u64::from(number));
+        let planned = &mut trial.planned;
+        planned.number = number;
+        planned.label = labelled(&planned.label, &format!("rate={rate}"));
+        planned.repeat = latest.map_or(1, |latest| latest + 1);
+        planned.point = point;
+        let load = &mut planned.load;
+        load.find_max = None;
+        load.rate = Some(rate / f64::from(planned.topology.instances));
+        load.arrivals = Arrivals::Poisson;
         if long {
-            load.time = load.time.map(|time| time.saturating_mul(LONG));
+            load.time = load.time.saturating_mul(LONG);
         }
         trial
     }
 
     fn point(&self, rate: &str) -> Vec<(String, String)> {
-        let mut point = self.trial.point.clone();
+        let mut point = self.trial.planned.point.clone();
         point.push((RATE.to_owned(), rate.to_owned()));
         point
     }

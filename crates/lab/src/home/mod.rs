@@ -28,6 +28,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use host::{Files, LOCAL};
+
 use crate::account::Account;
 use crate::error::LabError;
 use crate::process;
@@ -37,6 +39,8 @@ use lock::Lock;
 pub use outside::Unseen;
 pub(crate) use root::check_reachable;
 
+/// The files of this host, on which the cache is.
+pub(crate) const FILES: &dyn Files = &LOCAL;
 /// The name of the lock files in the cache and in each run directory.
 const LOCK: &str = "lock";
 /// The default of `DYNO_CACHE_LIMIT`.

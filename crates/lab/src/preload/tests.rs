@@ -38,10 +38,10 @@ fn struck_by(signal: Signal, keep: &Path) -> Rig {
         interrupted: &NEVER,
     };
     let server = servers::start(&installed, wanted).unwrap();
-    let database = server.open(template::DATABASE).unwrap();
     let pid = Pid::from_raw(server.pid().unwrap().cast_signed()).unwrap();
+    let instance = Instance::on(Cluster::single(server)).unwrap();
     kill_process(pid, signal).unwrap();
-    of(Instance::on(Cluster::single(server), database))
+    of(instance)
 }
 
 fn of(instance: Instance) -> Rig {

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use host::LOCAL;
+use host::Files;
 use host::cgroup::{Group as OwnGroup, groups};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
@@ -42,8 +42,8 @@ pub(crate) struct Group {
 
 impl Group {
     /// Creates a group without processes.
-    pub(crate) fn new(home: &Home, cpus: f64) -> Result<Self, LabError> {
-        Self::below(&parent()?, home, cpus)
+    pub(crate) fn new(files: &dyn Files, home: &Home, cpus: f64) -> Result<Self, LabError> {
+        Self::below(&find(files, &groups(files))?, home, cpus)
     }
 
     fn below(parent: &Parent, home: &Home, cpus: f64) -> Result<Self, LabError> {
@@ -91,16 +91,12 @@ fn write(path: &Path, text: &str) -> Result<(), LabError> {
         .map_err(LabError::at("write", path))
 }
 
-fn parent() -> Result<Parent, LabError> {
-    find(&groups(&LOCAL))
-}
-
 /// Searches from this process's own groups up. A controller is in one version only.
-fn find(groups: &[OwnGroup]) -> Result<Parent, LabError> {
+fn find(files: &dyn Files, groups: &[OwnGroup]) -> Result<Parent, LabError> {
     if let Some(own) = groups.iter().find(|group| group.has("cpu")) {
         return Ok(Parent {
             version: Version::One,
-            dir: own.dir(&LOCAL),
+            dir: own.dir(files),
         });
     }
     let Some(own) = groups.iter().find(|group| group.is_unified()) else {
@@ -109,13 +105,15 @@ fn find(groups: &[OwnGroup]) -> Result<Parent, LabError> {
             remedy: "mount them first: mount -t cgroup2 none /sys/fs/cgroup".to_owned(),
         });
     };
-    let (own, top) = (own.dir(&LOCAL), own.mount.point.clone());
+    let (own, top) = (own.dir(files), own.mount.point.clone());
     // A group that has processes, such as dyno's, cannot delegate controllers to groups below.
     let mut above = own.ancestors().take_while(|dir| dir.starts_with(&top));
-    let parent = above.find(|dir| names_cpu(&dir.join("cgroup.subtree_control")));
+    let parent = above.find(|dir| names_cpu(files, &dir.join("cgroup.subtree_control")));
     let parent = Parent {
         version: Version::Two,
-        dir: parent.ok_or_else(|| not_delegated(&own, &top))?.to_owned(),
+        dir: parent
+            .ok_or_else(|| not_delegated(files, &own, &top))?
+            .to_owned(),
     };
     let procs = parent.dir.join("cgroup.procs");
     accessat(CWD, &procs, Access::WRITE_OK, AtFlags::EACCESS).map_err(|error| {
@@ -125,13 +123,13 @@ fn find(groups: &[OwnGroup]) -> Result<Parent, LabError> {
     Ok(parent)
 }
 
-fn names_cpu(list: &Path) -> bool {
-    let text = host::line(&LOCAL, list).unwrap_or_default();
+fn names_cpu(files: &dyn Files, list: &Path) -> bool {
+    let text = host::line(files, list).unwrap_or_default();
     text.split_whitespace().any(|name| name == "cpu")
 }
 
-fn not_delegated(own: &Path, top: &Path) -> LabError {
-    let (why, remedy) = match names_cpu(&top.join("cgroup.controllers")) {
+fn not_delegated(files: &dyn Files, own: &Path, top: &Path) -> LabError {
+    let (why, remedy) = match names_cpu(files, &top.join("cgroup.controllers")) {
         true => (
             format!(
                 "neither {} nor a control group above it delegates the cpu controller",
@@ -187,6 +185,7 @@ mod tests {
     use host::mounts::{self, Mount};
 
     use super::*;
+    use crate::home::FILES;
 
     /// A made-up hierarchy of version 2 with the groups `/a`, `/a/b` and `/a/b/c`.
     struct Tree {
@@ -232,7 +231,7 @@ mod tests {
         }
 
         fn find(&self, own: &str) -> Result<Parent, LabError> {
-            find(&[in_group(&[], own, &self.mount)])
+            find(FILES, &[in_group(&[], own, &self.mount)])
         }
     }
 
@@ -275,7 +274,7 @@ mod tests {
         let text = shown(tree.find("/a"));
         assert!(text.contains("delegates the cpu controller"), "{text}");
         assert!(text.contains("systemd-run") && text.contains("echo +cpu"));
-        let text = shown(find(&[]));
+        let text = shown(find(FILES, &[]));
         assert!(text.contains("mount -t cgroup2"), "{text}");
     }
 
@@ -302,7 +301,7 @@ mod tests {
             in_group(&[], "/", &mounts[1]),
             in_group(&["cpu", "cpuacct"], "/fd", &mounts[0]),
         ];
-        let found = find(&groups).unwrap();
+        let found = find(FILES, &groups).unwrap();
         assert_eq!(found.version, Version::One);
         assert_eq!(found.dir, Path::new("/proc/self/fd"));
     }

@@ -13,7 +13,7 @@ use super::recipe::Recipe;
 use super::{DATABASE, Template, get};
 use crate::copy::copy_dir;
 use crate::error::LabError;
-use crate::home::Home;
+use crate::home::{self, Home};
 use crate::needs;
 use crate::process;
 use crate::servers::{self, DataDir, Node};
@@ -74,7 +74,7 @@ impl<'a> Builder<'a> {
         let rows = tables.saturating_mul(wanted.options.rows);
         let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
         let disk = volume::disk(self.home, volume);
-        let free_bytes = needs::free_bytes(disk)?;
+        let free_bytes = needs::free_bytes(home::FILES, disk)?;
         if free_bytes < needed_bytes {
             return Err(self.disk_full(disk, needed_bytes, free_bytes));
         }
@@ -106,7 +106,7 @@ impl<'a> Builder<'a> {
     /// the half-built data is removed.
     fn failure(&self, disk: &Path, error: LabError) -> Failure {
         let is_asked_for = matches!(error, LabError::Interrupted);
-        let free_bytes = needs::free_bytes(disk).unwrap_or(u64::MAX);
+        let free_bytes = needs::free_bytes(home::FILES, disk).unwrap_or(u64::MAX);
         Failure {
             is_full: error.is_disk_full() || (!is_asked_for && free_bytes < FULL_BYTES),
             error,

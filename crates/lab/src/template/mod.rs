@@ -219,7 +219,7 @@ impl Template {
                     what: format!("the copy of the data for server {number}"),
                     path: disk.to_owned(),
                     needed_bytes: self.bytes,
-                    free_bytes: needs::free_bytes(disk)?,
+                    free_bytes: needs::free_bytes(home::FILES, disk)?,
                 })
             }
             Err(error) => Err(error),

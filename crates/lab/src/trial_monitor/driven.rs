@@ -117,12 +117,12 @@ impl TrialMonitor<'_> {
     fn part(&self, outcome: Outcome, database: &Database) -> Input {
         let trial = self.trial;
         Input {
-            number: trial.number,
-            label: trial.label.clone(),
+            number: trial.planned.number,
+            label: trial.planned.label.clone(),
             point: Vec::new(),
-            repeat: trial.repeat,
+            repeat: trial.planned.repeat,
             started_at: None,
-            setup: trial.setup_of(&database.product(), &database.shown(), None, 0),
+            setup: trial.setup_of(database),
             unfinished: Unfinished::default(),
             instances: Vec::new(),
             metrics: Metrics::new(),

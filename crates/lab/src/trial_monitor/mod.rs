@@ -105,7 +105,7 @@ impl<'a> TrialMonitor<'a> {
             gather: Gather::new(&kinds),
             started_at: wall_clock_of(barrier.origin()),
             has_measured: false,
-            monitoring: match trial.monitors {
+            monitoring: match trial.planned.monitors {
                 true => Monitoring::Waiting,
                 false => Monitoring::Over(Metrics::new()),
             },
@@ -178,7 +178,7 @@ impl<'a> TrialMonitor<'a> {
             LoadMessage::Connecting(open) => {
                 load.open = open;
                 let open = self.loads.iter().map(|load| load.open).sum();
-                let users = self.trial.load.users * self.trial.topology.instances;
+                let users = self.trial.planned.load.threads * self.trial.planned.topology.instances;
                 self.observer.connecting(open, users);
             }
             LoadMessage::Second(second) => self.second(place, *second),
@@ -298,7 +298,7 @@ impl<'a> TrialMonitor<'a> {
         let clock = Clock {
             origin: self.barrier.origin(),
             begin,
-            measure: begin + self.trial.load.warmup,
+            measure: begin + self.trial.planned.load.warmup,
         };
         let sender = sender.clone();
         // The trial may end before the monitor does.

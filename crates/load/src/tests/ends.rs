@@ -32,14 +32,25 @@ fn limited_by_events() -> LoadSpec {
     }
 }
 
-/// Calls for a stop when the simulated time is `at_ns`.
-fn at(server: &Scripted, at_ns: u64, ask: fn(&Stop)) -> impl FnMut(&Event<'_>, &Stop) + use<> {
+/// Drives a load and stops it like this at the first second that ends at `at_ns` or later.
+fn stop_at(at_ns: u64, stop: fn(&Stop), spec: &LoadSpec, server: &Scripted) -> Driven {
     let simulation = server.simulation().clone();
-    move |event, stop| {
+    drive_until(spec, server, &Stop::default(), |event, handle| {
         if matches!(event, Event::Second(_)) && simulation.now_ns() >= at_ns {
-            ask(stop);
+            stop(handle);
         }
-    }
+    })
+}
+
+fn steady() -> Scripted {
+    Scripted::answering(&simulation(), |_| done(SERVICE))
+}
+
+#[track_caller]
+fn assert_unfinished(driven: &Driven, count: u64, cancelled: u64) {
+    let unfinished = &driven.outcome().unfinished;
+    let found = (unfinished.count, unfinished.cancelled);
+    assert_eq!(found, (count, cancelled));
 }
 
 fn of_connection(log: &[Entry], connection: u32) -> Vec<Asked> {
@@ -56,8 +67,7 @@ fn a_load_stops_on_transaction_boundaries() {
     let spec = LoadSpec {
         users: 5,
         workers: 2,
-        time: Some(Duration::from_secs(3)),
-        ..spec()
+        ..lasting_s(3)
     };
     let name = WorkloadName::OltpReadWrite;
     let driven = drive_workload(name, &spec, &server, &Stop::default(), |_, _| {});
@@ -70,13 +80,9 @@ fn a_load_stops_on_transaction_boundaries() {
         assert!(statements.iter().all(|asked| *asked == Asked::Statement));
         assert_eq!(statements.len() % STATEMENTS, 0, "{}", statements.len());
     }
-    let outcome = driven.outcome();
-    assert_eq!(outcome.end, End::Completed);
-    assert_eq!(
-        (outcome.unfinished.count, outcome.unfinished.cancelled),
-        (5, 0)
-    );
-    let oldest_ms = outcome.unfinished.oldest_ms.unwrap();
+    assert_eq!(driven.outcome().end, End::Completed);
+    assert_unfinished(&driven, 5, 0);
+    let oldest_ms = driven.outcome().unfinished.oldest_ms.unwrap();
     assert!(oldest_ms > 0.0 && oldest_ms < 60.0, "{oldest_ms}");
     // They end in the drain, and count neither as measured nor as nothing.
     assert_eq!(driven.total(Phase::Drain).response.count(), 5);
@@ -90,17 +96,9 @@ fn a_load_stops_on_transaction_boundaries() {
 #[test]
 fn the_time_is_kept_while_the_server_hangs() {
     let server = hanging_from(SECOND);
-    let spec = LoadSpec {
-        time: Some(Duration::from_secs(2)),
-        ..spec()
-    };
-    let driven = drive(&spec, &server);
-    let outcome = driven.outcome();
-    assert_eq!(outcome.end, End::Completed);
-    assert_eq!(
-        (outcome.unfinished.count, outcome.unfinished.cancelled),
-        (4, 4)
-    );
+    let driven = drive(&lasting_s(2), &server);
+    assert_eq!(driven.outcome().end, End::Completed);
+    assert_unfinished(&driven, 4, 4);
     // The end of the load, and the grace that running transactions have.
     let limit = START + 2 * SECOND + 5 * SECOND;
     assert!((limit..limit + POLL).contains(&driven.ended_ns));
@@ -156,13 +154,8 @@ fn a_server_that_only_refuses_is_not_lost() {
 
 #[test]
 fn an_interrupt_ends_the_load_within_a_poll_interval() {
-    let server = Scripted::answering(&simulation(), |_| done(SERVICE));
-    let driven = drive_until(
-        &spec(),
-        &server,
-        &Stop::default(),
-        at(&server, 3 * SECOND, Stop::interrupt),
-    );
+    let server = steady();
+    let driven = stop_at(3 * SECOND, Stop::interrupt, &spec(), &server);
     assert_eq!(driven.outcome().end, End::Interrupted);
     let limit = START + 3 * SECOND + POLL + SERVICE;
     assert!(driven.ended_ns <= limit, "{}", driven.ended_ns);
@@ -170,30 +163,20 @@ fn an_interrupt_ends_the_load_within_a_poll_interval() {
 
 #[test]
 fn a_load_that_has_measured_enough_is_complete() {
-    let server = Scripted::answering(&simulation(), |_| done(SERVICE));
-    let driven = drive_until(
-        &spec(),
-        &server,
-        &Stop::default(),
-        at(&server, 3 * SECOND, Stop::enough),
-    );
+    let server = steady();
+    let driven = stop_at(3 * SECOND, Stop::enough, &spec(), &server);
     assert_eq!(driven.outcome().end, End::Completed);
     assert!(driven.ended_ns <= START + 3 * SECOND + POLL + SERVICE);
 }
 
 #[test]
 fn an_interrupt_in_the_warm_up_measures_nothing() {
-    let server = Scripted::answering(&simulation(), |_| done(SERVICE));
+    let server = steady();
     let spec = LoadSpec {
         warmup: Duration::from_secs(100),
         ..spec()
     };
-    let driven = drive_until(
-        &spec,
-        &server,
-        &Stop::default(),
-        at(&server, 2 * SECOND, Stop::interrupt),
-    );
+    let driven = stop_at(2 * SECOND, Stop::interrupt, &spec, &server);
     assert_eq!(driven.outcome().end, End::Interrupted);
     assert!(driven.phase(Phase::Measure).is_empty());
     assert!(driven.total(Phase::Warmup).response.count() > 0);
@@ -202,12 +185,7 @@ fn an_interrupt_in_the_warm_up_measures_nothing() {
 #[test]
 fn an_interrupt_cancels_what_a_hung_server_keeps() {
     let server = hanging_from(SECOND);
-    let driven = drive_until(
-        &spec(),
-        &server,
-        &Stop::default(),
-        at(&server, 2 * SECOND, Stop::interrupt),
-    );
+    let driven = stop_at(2 * SECOND, Stop::interrupt, &spec(), &server);
     assert_eq!(driven.outcome().end, End::Interrupted);
     assert_eq!(driven.outcome().unfinished.cancelled, 4);
     let limit = START + 2 * SECOND + 5 * SECOND;
@@ -227,26 +205,18 @@ fn a_worker_that_hangs_in_a_call_is_left_behind() {
     });
     let spec = LoadSpec {
         workers: 2,
-        time: Some(Duration::from_secs(2)),
-        ..spec()
+        ..lasting_s(2)
     };
     let driven = drive(&spec, &server);
-    let outcome = driven.outcome();
-    assert_eq!(outcome.end, End::Completed);
-    // The two users of the worker that is blocked.
-    assert_eq!(
-        (outcome.unfinished.count, outcome.unfinished.cancelled),
-        (4, 2)
-    );
+    assert_eq!(driven.outcome().end, End::Completed);
+    // The two users of the blocked worker are cancelled.
+    assert_unfinished(&driven, 4, 2);
     let limit = START + 2 * SECOND + 5 * SECOND + SECOND;
     assert!((limit..limit + POLL).contains(&driven.ended_ns));
-    // What the other worker did was counted, in every second.
-    let seconds = driven.phase(Phase::Measure);
-    assert!(
-        seconds
-            .iter()
-            .all(|second| second.slice.response.count() > 900)
-    );
+    // The other worker's transactions were counted in every second.
+    let measured = driven.phase(Phase::Measure);
+    let counts: Vec<_> = measured.iter().map(|s| s.slice.response.count()).collect();
+    assert!(counts.iter().all(|count| *count > 900), "{counts:?}");
 }
 
 #[test]
@@ -254,21 +224,17 @@ fn users_that_wait_end_with_the_load() {
     let long = Duration::from_secs(1000);
     let thinking = LoadSpec {
         think: long,
-        ..spec()
+        ..lasting_s(2)
     };
     let idle = LoadSpec {
         pace: Pace::Open {
             per_s: 0.001,
             arrivals: crate::Arrivals::Constant,
         },
-        ..spec()
+        ..lasting_s(2)
     };
     for spec in [thinking, idle] {
-        let spec = LoadSpec {
-            time: Some(Duration::from_secs(2)),
-            ..spec
-        };
-        let server = Scripted::answering(&simulation(), |_| done(SERVICE));
+        let server = steady();
         let driven = drive(&spec, &server);
         assert_eq!(driven.ended_ns, START + 2 * SECOND);
         assert_eq!(driven.outcome().unfinished.count, 0);
@@ -284,15 +250,10 @@ fn a_user_that_waits_to_reconnect_ends_with_the_load() {
         Asked::Statement => done(SERVICE),
         Asked::Connection | Asked::Rollback | Asked::Close => done(0),
     });
-    let spec = LoadSpec {
-        time: Some(Duration::from_secs(30)),
-        ..spec()
-    };
-    let driven = drive(&spec, &server);
+    let driven = drive(&lasting_s(30), &server);
     assert_eq!(driven.ended_ns, START + 30 * SECOND);
     // Its transaction is unfinished, but nothing had to be cancelled.
-    let unfinished = &driven.outcome().unfinished;
-    assert_eq!((unfinished.count, unfinished.cancelled), (4, 0));
+    assert_unfinished(&driven, 4, 0);
 }
 
 /// Rows of a bulk insert, of which 26,000 and more are one statement.
@@ -310,7 +271,7 @@ fn bulk(server: &Scripted, events: u64) -> (End, u64) {
 
 #[test]
 fn rows_of_a_bulk_insert_count_once_the_server_has_them() {
-    let server = Scripted::answering(&simulation(), |_| done(SERVICE));
+    let server = steady();
     assert_eq!(bulk(&server, 100_000), (End::Completed, 100_000));
     let statements = times(&server, Asked::Statement).len();
     assert!((2..10).contains(&statements), "{statements}");

@@ -1,7 +1,5 @@
 //! Errors that end a load, and those that do not.
 
-use std::time::Duration;
-
 use workload::session::FailureKind;
 
 use super::script::{Answer, Asked, Scripted, done, error, fails};
@@ -22,17 +20,10 @@ fn failing(kind: FailureKind, code: u32) -> Scripted {
     })
 }
 
-fn two_seconds() -> LoadSpec {
-    LoadSpec {
-        time: Some(Duration::from_secs(2)),
-        ..spec()
-    }
-}
-
 #[test]
 fn a_deadlock_restarts_the_transaction_within_its_response_time() {
     let server = failing(FailureKind::Restart, DEADLOCK);
-    let driven = drive(&two_seconds(), &server);
+    let driven = drive(&lasting_s(2), &server);
     assert_eq!(driven.outcome().end, End::Completed);
     let total = driven.measured();
     let statements = u64::from(u32::try_from(times(&server, Asked::Statement).len()).unwrap());
@@ -55,7 +46,7 @@ fn an_ignored_error_is_counted_and_the_load_goes_on() {
     let server = failing(FailureKind::Refused, DUPLICATE);
     let spec = LoadSpec {
         ignored_errors: vec!["1".to_owned(), DUPLICATE.to_string()],
-        ..two_seconds()
+        ..lasting_s(2)
     };
     let driven = drive(&spec, &server);
     assert_eq!(driven.outcome().end, End::Completed);
@@ -74,7 +65,7 @@ fn any_other_refusal_ends_the_load_at_once() {
     });
     let spec = LoadSpec {
         ignored_errors: vec!["1".to_owned()],
-        ..two_seconds()
+        ..lasting_s(2)
     };
     let driven = drive(&spec, &server);
     let expected = End::Failed(error(FailureKind::Refused, DUPLICATE));
@@ -99,7 +90,7 @@ fn the_first_connection_that_fails_ends_the_load_before_it_begins() {
     let spec = LoadSpec {
         users: 10,
         connect_limit: 1,
-        ..two_seconds()
+        ..lasting_s(2)
     };
     let driven = drive(&spec, &server);
     let Err(LoadError::Connect(failed)) = &driven.ended else {
@@ -119,7 +110,7 @@ fn connections_that_never_open_end_the_load_at_the_stall_limit() {
         0 => done(20 * SECOND),
         _ => Answer::Never,
     });
-    let driven = drive(&two_seconds(), &server);
+    let driven = drive(&lasting_s(2), &server);
     let Err(LoadError::Connect(failed)) = &driven.ended else {
         panic!("{:?}", driven.ended);
     };
@@ -132,7 +123,7 @@ fn connections_that_never_open_end_the_load_at_the_stall_limit() {
 #[test]
 fn an_interrupt_while_connecting_is_no_failure() {
     let server = Scripted::new(&simulation(), |_| Answer::Never);
-    let driven = drive_until(&two_seconds(), &server, &Stop::default(), |_, stop| {
+    let driven = drive_until(&lasting_s(2), &server, &Stop::default(), |_, stop| {
         stop.interrupt();
     });
     assert!(matches!(driven.ended, Err(LoadError::Interrupted)));
@@ -143,7 +134,7 @@ fn an_interrupt_while_connecting_is_no_failure() {
 fn a_load_does_not_start_without_the_others() {
     let server = Scripted::answering(&simulation(), |_| done(SERVICE));
     server.simulation().fail_others();
-    let driven = drive(&two_seconds(), &server);
+    let driven = drive(&lasting_s(2), &server);
     assert!(matches!(driven.ended, Err(LoadError::Alone)));
     assert!(times(&server, Asked::Statement).is_empty());
 }

@@ -50,6 +50,14 @@ fn spec() -> LoadSpec {
     }
 }
 
+/// The same for this many seconds.
+fn lasting_s(seconds: u64) -> LoadSpec {
+    LoadSpec {
+        time: Some(Duration::from_secs(seconds)),
+        ..spec()
+    }
+}
+
 fn simulation() -> Simulation {
     Simulation::new(START)
 }

@@ -11,12 +11,11 @@ fn every_10_ms(users: u32) -> LoadSpec {
     LoadSpec {
         users,
         connect_limit: users,
-        time: Some(Duration::from_secs(2)),
         pace: Pace::Open {
             per_s: 100.0,
             arrivals: Arrivals::Constant,
         },
-        ..spec()
+        ..lasting_s(2)
     }
 }
 

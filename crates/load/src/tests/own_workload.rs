@@ -96,10 +96,7 @@ fn a_user_learns_of_each_commit_before_its_transaction_is_repeated() {
         true => fails(FailureKind::Lost, 0),
         false => done(MS),
     });
-    let spec = LoadSpec {
-        time: Some(Duration::from_secs(1)),
-        ..spec()
-    };
+    let spec = lasting_s(1);
     let ledger = Ledger::new();
     let driven = drive_own(&ledger, &spec, &server, &Stop::default(), |_, _| {});
     assert_eq!(driven.outcome().end, End::Completed);

@@ -180,10 +180,9 @@ proptest! {
             users,
             workers,
             connect_limit: users,
-            time: Some(Duration::from_secs(2)),
             pace: Pace::Open { per_s, arrivals },
             seed,
-            ..spec()
+            ..lasting_s(2)
         };
         let service_ns = move |request: &Request| MS + hash(seed, request) % (18 * MS);
         let server = Scripted::answering(&simulation(), move |request| done(service_ns(&request)));

@@ -99,13 +99,7 @@ fn users_that_lose_the_server_together_do_not_return_together() {
 fn a_server_that_restarts_is_used_again_within_200_ms() {
     let back = 900 * MS;
     let server = Scripted::new(&simulation(), away(300 * MS..back, FailureKind::Away));
-    let driven = drive(
-        &LoadSpec {
-            time: Some(Duration::from_secs(3)),
-            ..spec()
-        },
-        &server,
-    );
+    let driven = drive(&lasting_s(3), &server);
     assert_eq!(driven.outcome().end, End::Completed);
     assert_eq!(driven.measured().reconnects, 4);
     let statements = server.requests(Asked::Statement);
@@ -146,10 +140,7 @@ fn after_a_success_the_next_outage_starts_with_no_wait() {
 #[test]
 fn connections_that_never_work_are_opened_less_and_less_often() {
     let server = Scripted::answering(&simulation(), |_| fails(FailureKind::Lost, 0));
-    let spec = LoadSpec {
-        time: Some(Duration::from_secs(3)),
-        ..spec()
-    };
+    let spec = lasting_s(3);
     let driven = drive(&spec, &server);
     let End::ServerLost { error, .. } = &driven.outcome().end else {
         panic!("{:?}", driven.outcome());
@@ -211,10 +202,7 @@ fn a_server_that_is_away_at_the_end_is_lost() {
     for kind in [FailureKind::Lost, FailureKind::Away] {
         let gone = 600 * MS;
         let server = Scripted::new(&simulation(), away(gone..u64::MAX, kind));
-        let spec = LoadSpec {
-            time: Some(Duration::from_secs(2)),
-            ..spec()
-        };
+        let spec = lasting_s(2);
         let driven = drive(&spec, &server);
         let End::ServerLost { at_ns, error } = &driven.outcome().end else {
             panic!("{:?}", driven.outcome());
@@ -238,10 +226,7 @@ fn one_user_that_cannot_return_is_no_lost_server() {
         Asked::Statement => done(SERVICE),
         Asked::Connection | Asked::Rollback | Asked::Close => done(0),
     });
-    let spec = LoadSpec {
-        time: Some(Duration::from_secs(2)),
-        ..spec()
-    };
+    let spec = lasting_s(2);
     let driven = drive(&spec, &server);
     assert_eq!(driven.outcome().end, End::Completed);
     assert_eq!(driven.measured().reconnects, 0);

@@ -46,10 +46,7 @@ fn the_seconds_of_all_workers_are_merged() {
 #[test]
 fn a_main_thread_that_is_late_makes_one_long_second_and_none_that_is_empty() {
     let server = taking(10 * MS);
-    let spec = LoadSpec {
-        time: Some(Duration::from_secs(6)),
-        ..spec()
-    };
+    let spec = lasting_s(6);
     let simulation = server.simulation();
     let mut told = 0;
     let driven = drive_until(&spec, &server, &Stop::default(), |event, _| {
@@ -69,10 +66,7 @@ fn a_main_thread_that_is_late_makes_one_long_second_and_none_that_is_empty() {
 #[test]
 fn a_short_delay_of_the_main_thread_shifts_a_cut_but_not_the_next() {
     let server = taking(10 * MS);
-    let spec = LoadSpec {
-        time: Some(Duration::from_secs(3)),
-        ..spec()
-    };
+    let spec = lasting_s(3);
     let simulation = server.simulation();
     let driven = drive_until(&spec, &server, &Stop::default(), |event, _| {
         if let Event::Second(second) = event
@@ -89,8 +83,7 @@ fn a_short_delay_of_the_main_thread_shifts_a_cut_but_not_the_next() {
 fn the_warm_up_is_a_phase_of_its_own() {
     let spec = LoadSpec {
         warmup: Duration::from_millis(1500),
-        time: Some(Duration::from_secs(2)),
-        ..spec()
+        ..lasting_s(2)
     };
     let driven = drive(&spec, &taking(10 * MS));
     assert_eq!(lengths_ms(&driven.phase(Phase::Warmup)), [1000, 500]);
@@ -167,8 +160,7 @@ fn connections_are_opened_a_few_at_a_time_and_transactions_start_together() {
         users: 20,
         workers: 2,
         connect_limit: 4,
-        time: Some(Duration::from_secs(1)),
-        ..spec()
+        ..lasting_s(1)
     };
     let server = Scripted::new(&simulation(), |request| match request.asked {
         Asked::Connection => done(100 * MS),
@@ -199,8 +191,7 @@ fn a_reply_ends_when_it_arrived_and_the_rest_is_the_generators_delay() {
     server.stamp_replies(-(MS as i64));
     let spec = LoadSpec {
         users: 1,
-        time: Some(Duration::from_secs(1)),
-        ..spec()
+        ..lasting_s(1)
     };
     let driven = drive(&spec, &server);
     let total = driven.measured();
@@ -218,8 +209,7 @@ fn a_time_stamp_that_cannot_be_right_is_refused() {
         server.stamp_replies(offset_ns);
         let spec = LoadSpec {
             users: 1,
-            time: Some(Duration::from_secs(1)),
-            ..spec()
+            ..lasting_s(1)
         };
         let driven = drive(&spec, &server);
         let total = driven.measured();

@@ -347,7 +347,8 @@ fn unlike(
     }
     match baseline {
         Baseline::Variant(_) => {
-            (one.workload != base.workload).then(|| format!("the baseline ran {}", base.workload))
+            let (ours, theirs) = (&*one.load.workload, &*base.load.workload);
+            (ours != theirs).then(|| format!("the baseline ran {theirs}"))
         }
         Baseline::None | Baseline::Result(_) => other_work(one, base)
             .map(|other| format!("the baseline ran a different workload: {other}")),

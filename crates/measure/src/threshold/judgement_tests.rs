@@ -68,7 +68,7 @@ fn without_a_number_a_threshold_is_missed() {
 
 fn result(trials: Vec<TrialSummary>) -> RunResult {
     let mut result: RunResult = serde_json::from_value(serde_json::json!({
-        "schema_version": 1, "title": "t", "question": null, "description": null,
+        "schema_version": 2, "title": "t", "question": null, "description": null,
         "environment": {}, "trials": [],
     }))
     .unwrap();
@@ -79,7 +79,7 @@ fn result(trials: Vec<TrialSummary>) -> RunResult {
 #[test]
 fn a_baseline_is_the_same_point_of_another_result() {
     let mut other_load = trial(&[("threads", "4")], 300.0);
-    other_load.setup.workload = "oltp_insert".into();
+    other_load.setup.load.workload.value = "oltp_insert".into();
     let mut other_engine = trial(&[("threads", "8")], 300.0);
     other_engine.setup.engine = "Other 3".into();
     let base = result(vec![
@@ -103,7 +103,7 @@ fn a_baseline_is_the_same_point_of_another_result() {
             "kept",
             "missed",
             "missed: the baseline has no such point",
-            "missed: the baseline ran a different workload: workload oltp_insert, here oltp_read_write",
+            "missed: the baseline ran a different workload: load.workload oltp_insert, here oltp_read_write",
             "missed: the baseline is of Other",
         ]
     );
@@ -134,20 +134,21 @@ fn a_baseline_that_failed_was_not_measured() {
 #[test]
 fn a_baseline_of_other_work_is_refused() {
     let mut base = trial(&[], 100.0);
-    base.setup.rows = 10_000_000;
-    base.setup.options = "skip_trx=true".into();
+    base.setup.data.rows = 10_000_000;
+    base.setup.transaction.skip_trx = true;
     let base = result(vec![base]);
     let judgement = only(
         "tps >= 0.1 * baseline",
         &[trial(&[], 100.0)],
         Baseline::Result(&base),
     );
-    let reason = "the baseline ran a different workload: options skip_trx=true, here all default; \
-                  rows in each table 10,000,000, here 1,000"
-        .to_owned();
+    let reason =
+        "the baseline ran a different workload: data.rows 10,000,000, here 1,000; load.key_range \
+                  10,000,000, here 1,000; transaction.skip_trx true, here false"
+            .to_owned();
     assert_eq!(judgement.judged, Judged::NoBaseline { reason });
     let mut many = trial(&[("variant", "many")], 100.0);
-    many.setup.rows = 10_000_000;
+    many.setup.data.rows = 10_000_000;
     let trials = [trial(&[("variant", "few")], 100.0), many];
     let judgement = only("tps > 0.1 * baseline", &trials, Baseline::Variant("few"));
     assert_eq!(judgement.judged, Judged::Kept);

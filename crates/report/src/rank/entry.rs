@@ -1,7 +1,7 @@
 //! What a result enters into the boards.
 
 use measure::summary::{TrialSummary, counted};
-use measure::work::MUST;
+use measure::work;
 use serde::Serialize;
 
 use super::{Entrant, RankError};
@@ -121,12 +121,12 @@ pub(super) fn other_work(entries: &[Entry]) -> Option<RankError> {
     });
     pairs.find_map(|(one, other)| {
         let (ours, theirs) = (&one.trials.first()?.setup, &other.trials.first()?.setup);
-        let pairs = MUST
-            .iter()
-            .map(|must| (must, must.of(ours), must.of(theirs)));
-        let unlike = pairs.filter(|(_, ours, theirs)| ours != theirs);
+        let pairs = work::values(ours).into_iter().zip(work::values(theirs));
+        let unlike = work::keys()
+            .zip(pairs)
+            .filter(|(_, (ours, theirs))| ours != theirs);
         let unlike: Vec<String> = unlike
-            .map(|(must, ours, theirs)| format!("{}: {ours} / {theirs}", must.name))
+            .map(|(key, (ours, theirs))| format!("{}: {ours} / {theirs}", key.name))
             .collect();
         (!unlike.is_empty()).then(|| RankError::OtherWork {
             one: one.name.clone(),

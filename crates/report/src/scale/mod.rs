@@ -10,7 +10,6 @@ mod show;
 
 use measure::result::RunResult;
 use measure::scale::{NoLaw, Observation, Scaling, scaling};
-use measure::setup::CLOSED_LOOP;
 use measure::summary::{TrialSummary, counted};
 
 use crate::cell::Cell;
@@ -57,9 +56,7 @@ impl Scale {
         let trials: Vec<&TrialSummary> = result.trials.iter().collect();
         let axes = keys::axes(result);
         let key = keys::main(&result.design.tables, &trials, &axes)?;
-        let closed = trials
-            .iter()
-            .all(|trial| trial.setup.arrivals == CLOSED_LOOP);
+        let closed = trials.iter().all(|trial| trial.setup.load.rate.is_none());
         if !SIZES.contains(&key) || !closed || !result.searches.is_empty() {
             return None;
         }

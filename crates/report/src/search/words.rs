@@ -189,10 +189,10 @@ fn share(held: &AtRate, search: &FoundMax, result: &RunResult) -> String {
         trials.find(|trial| trial.number == step.trial)
     };
     let users = search.steps.first().and_then(of);
-    let users = users.map(|trial| trial.setup.threads * trial.setup.instances);
+    let users = users.map(|trial| trial.setup.users());
     let users = match users {
         Some(1) => " with 1 user".to_owned(),
-        Some(users) => format!(" with {} users", number::count(users.into())),
+        Some(users) => format!(" with {} users", number::count(users)),
         None => String::new(),
     };
     share.map_or(String::new(), |(capacity, share)| {

@@ -174,7 +174,10 @@ fn law(rows: &[Row]) -> Result<Scaling, SizeError> {
 fn measured(result: &RunResult, rows: &[Row]) -> RunResult {
     let mut trials: Vec<_> = rows.iter().flat_map(|row| row.trials.clone()).collect();
     for trial in &mut trials {
-        trial.point = vec![(INSTANCES.to_owned(), trial.setup.instances.to_string())];
+        trial.point = vec![(
+            INSTANCES.to_owned(),
+            trial.setup.topology.instances.to_string(),
+        )];
     }
     RunResult {
         schema_version: result.schema_version,

@@ -2,7 +2,6 @@
 
 use measure::interval::Estimate;
 use measure::result::RunResult;
-use measure::setup::CLOSED_LOOP;
 use measure::size::Choice;
 use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
@@ -92,7 +91,7 @@ pub(super) fn cautions(rows: &[Row]) -> Vec<String> {
              their number of servers is unknown. Measure longer, or repeat."
         )
     });
-    let given = |trial: &TrialSummary| trial.setup.arrivals != CLOSED_LOOP;
+    let given = |trial: &TrialSummary| trial.setup.load.rate.is_some();
     let open = named(&|row| row.trials.iter().any(given)).map(|instances| {
         format!(
             "With {instances} at once the load was open: its throughput is the arrival rate, and \

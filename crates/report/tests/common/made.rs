@@ -52,8 +52,8 @@ fn trial(base: &TrialSummary, made: &Made<'_>, number: u32) -> TrialSummary {
     (trial.number, trial.repeat) = (number, made.repeat);
     for (key, value) in made.point {
         match *key {
-            "topology.instances" => trial.setup.instances = value.parse().unwrap(),
-            "load.threads" => trial.setup.threads = value.parse().unwrap(),
+            "topology.instances" => trial.setup.topology.instances = value.parse().unwrap(),
+            "load.threads" => trial.setup.load.threads = value.parse().unwrap(),
             _ => {}
         }
     }

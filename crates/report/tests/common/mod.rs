@@ -10,9 +10,7 @@ pub(crate) mod search;
 use measure::gather::summarize;
 use measure::result::{Environment, RunResult};
 use measure::series::SeriesPoint;
-use measure::setup::{
-    Class, Input, Outcome, Protocol, ReplyTime, Setup, StatementKind, Unfinished,
-};
+use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use measure::summary::TrialSummary;
 use report::text::Layout;
@@ -93,6 +91,13 @@ fn second(threads: u64, number: u64, phase: Phase) -> Second {
     }
 }
 
+/// The only trial of a study with these keys.
+pub(crate) fn planned(keys: &str) -> plan::Trial {
+    let text = format!("title = 't'\nserver.url = 'any://server'\n{keys}");
+    let study = study::Study::parse("test", &text, &[]).unwrap();
+    study.plan().unwrap().trials.remove(0)
+}
+
 /// One trial with so many virtual users, and its series.
 pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
     let phase = |number| match number {
@@ -110,31 +115,13 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
         label: format!("threads={threads}"),
         point: vec![("threads".into(), threads.to_string())],
         setup: Setup {
-            workload: "oltp_read_write".into(),
-            options: String::new(),
             engine: "MariaDB 10.11.14".into(),
             server: "mysql://sbtest@127.0.0.1:3306/sbtest".into(),
             tls: Some("TLSv1.3, TLS_AES_256_GCM_SHA384".into()),
-            instances: 1,
-            threads,
             workers: 1,
-            tables: 4,
-            rows: 500_000,
-            key_range: 500_000,
-            distribution: "uniform".into(),
-            seed: 42,
-            protocol: Protocol::Prepared,
-            reply_time: ReplyTime::Program,
-            arrivals: "closed loop".into(),
-            think_s: 0.0,
-            preload: false,
-            warmup_s: 10.0,
-            time_s: Some(60.0),
-            events: None,
-            until: None,
-            cpus: None,
-            directory: None,
-            in_process: false,
+            ..Setup::new(&planned(&format!(
+                "[data]\ntables = 4\nrows = 500_000\nseed = 42\n[load]\nthreads = {threads}\ndistribution = 'uniform'\nreply_time = 'program'\nwarmup = '10s'\ntime = '60s'"
+            )))
         },
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),
@@ -155,7 +142,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
 pub(crate) fn study(threads: &[u32]) -> (RunResult, Vec<Vec<SeriesPoint>>) {
     let (trials, series) = threads.iter().map(|threads| trial(*threads)).unzip();
     let result = RunResult {
-        schema_version: 1,
+        schema_version: measure::summary::SCHEMA_VERSION,
         title: "How many virtual users should one MariaDB server take?".into(),
         question: Some("Where does throughput stop growing, and what does the tail pay?".into()),
         description: Some(

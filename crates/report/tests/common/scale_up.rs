@@ -145,10 +145,10 @@ fn trial(
     trial.repeat = repeat;
     trial.label = format!("instances={instances}");
     trial.point = vec![("topology.instances".into(), instances.to_string())];
-    trial.setup.instances = instances;
-    trial.setup.threads = 16;
+    trial.setup.topology.instances = instances;
+    trial.setup.load.threads = 16;
     trial.setup.server = "mysql://root@127.0.0.1:3501/sbtest".into();
-    trial.setup.preload = true;
+    trial.setup.load.preload = true;
     scale_rate(&mut trial.transactions, rate);
     scale_rate(&mut trial.statements, rate);
     for statement in &mut trial.by_statement {
@@ -357,7 +357,7 @@ pub(crate) fn with_variants() -> Left {
         for trial in &mut left.result.trials {
             let mut trial = trial.clone();
             trial.number = all.result.trials.len() as u32 + 1;
-            trial.setup.threads = threads;
+            trial.setup.load.threads = threads;
             trial.point.insert(0, ("variant".into(), variant.into()));
             trial
                 .point

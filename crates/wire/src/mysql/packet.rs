@@ -95,11 +95,11 @@ impl gather::Message for Message {
             };
             let Header { length, sequence } = Header::parse(*header);
             check_length(payload.len() + length, limit)?;
-            let Some((part, behind)) = body.split_at_checked(length) else {
+            let Some((part, after)) = body.split_at_checked(length) else {
                 return Ok(None);
             };
             payload.extend_from_slice(part);
-            rest = behind;
+            rest = after;
             if length < MAX_PAYLOAD_BYTES {
                 let message = Self { payload, sequence };
                 return Ok(Some((message, bytes.len() - rest.len())));

@@ -78,11 +78,11 @@ impl TextResult {
     fn end(
         &mut self,
         payload: &[u8],
-        behind_rows: bool,
+        after_rows: bool,
     ) -> Result<Option<TextReply>, ProtocolError> {
         let mut fields = Fields::new(payload, "end of a reply");
         fields.u8()?;
-        let status = if behind_rows && !self.deprecate_eof {
+        let status = if after_rows && !self.deprecate_eof {
             fields.u16_le()?;
             fields.u16_le()?
         } else {

@@ -26,7 +26,7 @@ const ITERATIONS: NonZeroU32 = NonZeroU32::new(4096).unwrap();
 /// Whether the exchange is bound to the TLS connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelBinding {
-    /// The client cannot bind: there is no TLS.
+    /// The client cannot bind, as there is no TLS.
     Unsupported,
     /// The client could, but the server does not offer it. A server that does offer it
     /// then knows that somebody removed the offer, and refuses.

@@ -6,14 +6,18 @@ use std::path::{Path, PathBuf};
 
 use engine::checks::{Demand, Facts, Said};
 use engine::{Installed, Server};
-use host::{LOCAL, Memory, Place};
+use host::{Files, Memory, Place};
 
 use crate::Database;
 use crate::doctor::asked::Asked;
 use crate::server_process::{self, is_own};
 
 /// A server that runs. What it does not tell is said by the checks.
-pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> Option<Facts> {
+pub(in crate::doctor) fn running(
+    files: &dyn Files,
+    database: &Database,
+    asked: Option<Asked>,
+) -> Option<Facts> {
     let (said, settings) = match database.ask()? {
         Ok(said) => (said.clone(), Ok(said.settings)),
         Err(why) => (Said::default(), Err(why)),
@@ -29,10 +33,12 @@ pub(in crate::doctor) fn running(database: &Database, asked: Option<Asked>) -> O
         chosen: BTreeSet::new(),
         varied: BTreeSet::new(),
         planned: false,
-        turning_disk: data_dir.as_deref().and_then(is_rotational),
+        turning_disk: data_dir
+            .as_deref()
+            .and_then(|dir| is_rotational(files, dir)),
         data_dir,
         elsewhere,
-        memory_bytes: is_here.then(memory_bytes).flatten(),
+        memory_bytes: is_here.then(|| memory_bytes(files)).flatten(),
         servers: 1,
         data_bytes: said.data_bytes,
         demand: asked.map(demand),
@@ -68,17 +74,18 @@ fn is_here(addresses: &[SocketAddr], host_name: &str) -> bool {
         && addresses.iter().all(|address| is_own(address.ip()))
 }
 
-fn memory_bytes() -> Option<u64> {
-    Memory::read(&LOCAL).total_bytes
+fn memory_bytes(files: &dyn Files) -> Option<u64> {
+    Memory::read(files).total_bytes
 }
 
-fn is_rotational(dir: &Path) -> Option<bool> {
-    Place::read(&LOCAL, dir).is_rotational()
+fn is_rotational(files: &dyn Files, dir: &Path) -> Option<bool> {
+    Place::read(files, dir).is_rotational()
 }
 
 /// A server that a study is going to start: its settings, then dyno's, then the defaults
 /// of its version.
 pub(in crate::doctor) fn planned(
+    files: &dyn Files,
     name: String,
     engine: &'static dyn Server,
     config: &[(String, String)],
@@ -102,10 +109,10 @@ pub(in crate::doctor) fn planned(
         planned: true,
         data_dir: None,
         elsewhere: None,
-        memory_bytes: memory_bytes(),
+        memory_bytes: memory_bytes(files),
         servers: asked.private_servers,
         data_bytes: None,
-        turning_disk: disk.and_then(|disk| is_rotational(&disk)),
+        turning_disk: disk.and_then(|disk| is_rotational(files, &disk)),
         demand: Some(demand(asked)),
     }
 }
