@@ -2,9 +2,9 @@
 //! the tables that these tests print:
 //! `cargo test -p measure --test coverage -- --nocapture --test-threads 1`.
 
-mod simulate;
-
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod simulate;
 
 use measure::gather::summarize;
 use measure::interval::{Estimate, estimate};
