@@ -106,6 +106,7 @@ fn a_server_that_is_killed_and_restarted_gets_its_load_back() {
     );
     let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
     assert!(page.contains("server 1 restarted"), "the figure marks it");
+    assert!(page.contains("Events, on the clock"), "the trial lists it");
     place.assert_nothing_left();
 }
 

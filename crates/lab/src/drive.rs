@@ -48,12 +48,12 @@ pub(crate) fn drive(
             };
             load.spawn(scope)?;
         }
-        let stage = events::Stage {
+        let schedule = events::Schedule {
             trial,
             barrier: &barrier,
             over: &over,
         };
-        let events = events::spawn(scope, stage, rig, &sender)?;
+        let events = events::spawn(scope, schedule, rig, &sender)?;
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);

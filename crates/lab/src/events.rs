@@ -21,9 +21,9 @@ use crate::trial_monitor::Message;
 /// How often to check whether the trial is over.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the events of a trial need to know.
+/// When the events of a trial happen.
 #[derive(Clone, Copy)]
-pub(crate) struct Stage<'a> {
+pub(crate) struct Schedule<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) barrier: &'a Barrier,
     /// Becomes true when the loads have ended: what has not happened by then does not happen.
@@ -36,13 +36,13 @@ pub(crate) struct Stage<'a> {
 /// When the operating system refuses a thread.
 pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
-    stage: Stage<'env>,
+    schedule: Schedule<'env>,
     rig: &'env Rig,
     sender: &Sender<Message>,
 ) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, Failure> {
     let mut threads = Vec::new();
     for (number, node) in (1..).zip(rig.nodes()) {
-        let all = stage.trial.planned.topology.events.iter();
+        let all = schedule.trial.planned.topology.events.iter();
         let events: Vec<&Event> = all.filter(|event| event.node == number).collect();
         if events.is_empty() {
             continue;
@@ -50,13 +50,13 @@ pub(crate) fn spawn<'scope, 'env>(
         let sender = sender.clone();
         let thread = std::thread::Builder::new()
             .name(format!("dyno-events-{number}"))
-            .spawn_scoped(scope, move || stage.run(node, &events, &sender));
+            .spawn_scoped(scope, move || schedule.run(node, &events, &sender));
         threads.push(thread.map_err(|error| Failure::new(Cause::Internal, error))?);
     }
     Ok(threads)
 }
 
-impl Stage<'_> {
+impl Schedule<'_> {
     fn run(self, node: &Mutex<Node>, events: &[&Event], sender: &Sender<Message>) {
         for event in events {
             if !self.wait(event.at) {

@@ -23,11 +23,11 @@ pub(crate) struct Rig {
     pub(crate) instances: Vec<Instance>,
     /// How they got their data.
     pub(crate) reset: Option<Reset>,
-    /// What a later trial must want to go on with these nodes.
+    /// What a later trial must ask for to reuse these nodes.
     pub(crate) made_for: Option<MadeFor>,
 }
 
-/// What tells the nodes of one trial from those of another.
+/// What nodes were started for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MadeFor {
     pub(crate) spec: EngineSpec,
@@ -35,7 +35,7 @@ pub(crate) struct MadeFor {
     pub(crate) data: DataFor,
 }
 
-/// What tells their data apart.
+/// What their data was prepared for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DataFor {
     pub(crate) recipe: Recipe,
@@ -74,8 +74,8 @@ impl Rig {
         }
     }
 
-    /// The number of the first node that died without dyno's doing, and how. With `is_likely`
-    /// each has a moment to end, because a connection to one of them broke.
+    /// The number of the first node that died and that dyno did not end, and how. With
+    /// `is_likely` each has a moment to end, because a connection to one of them broke.
     pub(crate) fn death(&self, is_likely: bool) -> Option<(u32, Failure)> {
         self.nodes().find_map(|node| {
             let mut node = try_lock(node)?;
@@ -102,7 +102,7 @@ impl Rig {
     }
 }
 
-/// How data came about.
+/// How the instances of a trial got their data.
 pub(crate) fn reset(how: ResetHow, took: Duration, build: Duration) -> Reset {
     Reset {
         how,

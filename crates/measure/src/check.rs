@@ -42,6 +42,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
     found.extend(stalled(seconds));
     found.extend(misses(summary));
     found.extend(restarts(summary));
+    found.extend(forced_checkpoints(summary));
     found.extend(ends(summary));
     // With a growing backlog, more transactions arrived than ended.
     let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
@@ -93,6 +94,17 @@ fn delayed(summary: &TrialSummary, delay_ms: LatencySummary) -> Option<Warning> 
         share,
         mean_ms: delay,
         p99_ms: delay_ms.p99,
+    })
+}
+
+/// A rate of rare events is back to a count.
+fn forced_checkpoints(summary: &TrialSummary) -> Option<Warning> {
+    let per_minute = summary
+        .metrics
+        .get("server.log.checkpoints_requested_per_min")?;
+    let count = (per_minute.mean * summary.measured_s / 60.0).round();
+    (count >= 1.0).then_some(Warning::ForcedCheckpoints {
+        count: count as u64,
     })
 }
 

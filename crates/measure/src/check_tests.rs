@@ -246,6 +246,25 @@ fn short_measurement() {
 }
 
 #[test]
+fn forced_checkpoints_are_counted_over_the_measurement() {
+    let warned = |per_minute| {
+        let mut input = input();
+        let summary = crate::metric::MetricSummary {
+            mean: per_minute,
+            min: 0.0,
+            max: 60.0,
+        };
+        let name = "server.log.checkpoints_requested_per_min";
+        input.metrics.insert(name.to_owned(), summary);
+        warnings(input, &steady())
+    };
+    let measured_s = trial().measured_s;
+    assert_eq!(warned(0.4 * 60.0 / measured_s), []);
+    let twice = warned(2.0 * 60.0 / measured_s);
+    assert_eq!(twice, [Warning::ForcedCheckpoints { count: 2 }]);
+}
+
+#[test]
 fn no_warmup() {
     let mut input = input();
     input.setup.load.warmup = Duration::ZERO;

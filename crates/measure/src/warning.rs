@@ -119,6 +119,11 @@ pub enum Warning {
         /// Share of all attempts (0 to 1).
         share: f64,
     },
+    /// The servers' logs reached their maximum size before a checkpoint was due.
+    ForcedCheckpoints {
+        /// How many checkpoints that forced.
+        count: u64,
+    },
     /// Connections were lost.
     Reconnects {
         /// How many.
@@ -147,6 +152,7 @@ impl Warning {
             Self::Unfinished { .. } => "long transactions unfinished",
             Self::Cancelled { .. } => "transactions cancelled",
             Self::Restarts { .. } => "many restarts",
+            Self::ForcedCheckpoints { .. } => "forced checkpoints",
             Self::Reconnects { .. } => "connections lost",
         }
     }
@@ -164,6 +170,7 @@ impl Warning {
             | Self::Stalled { seconds: count }
             | Self::Unfinished { count, .. }
             | Self::Cancelled { count }
+            | Self::ForcedCheckpoints { count }
             | Self::Reconnects { count } => *count as f64,
             Self::LevelChanged { changes } => changes.len() as f64,
             Self::Short { measured_s } => -measured_s,
@@ -240,6 +247,12 @@ impl fmt::Display for Warning {
             Self::NoWarmup => f.write_str(
                 "no warm-up: the first seconds count, with cold caches and new connections. Use \
                  --warmup.",
+            ),
+            Self::ForcedCheckpoints { count } => write!(
+                f,
+                "{count} checkpoints were forced before they were due, usually because the log \
+                 reached its maximum size; after each, pages are logged in full again. Allow more \
+                 log, or note that throughput depends on its size."
             ),
             Self::Misses {
                 share,

@@ -65,7 +65,7 @@ impl Node {
         self.recipe.process.get()
     }
 
-    /// The same, for whoever follows it through restarts.
+    /// The same, followed through restarts.
     #[must_use]
     pub fn process(&self) -> &ProcessId {
         &self.recipe.process
@@ -135,8 +135,8 @@ impl Node {
         &self.notes
     }
 
-    /// Takes the password of `root` away, now and at restarts: for tests, whose clients are
-    /// not all dyno's.
+    /// Removes the password of `root`, now and at restarts: for tests, whose clients are not all
+    /// dyno's.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.

@@ -1,4 +1,4 @@
-//! Starts a server on its data and waits until it lets somebody in.
+//! Starts a server on its data and waits until it accepts connections.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -26,9 +26,9 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// between two tries.
 const MAX_PORT_TRIES: u32 = 5;
 const PORT_PAUSE: Duration = Duration::from_millis(100);
-/// Said in place of a secret.
+/// Shown in place of a secret.
 const HIDDEN: &str = "(hidden)";
-/// Where the log of a server goes, in its part of the result.
+/// The name of a server's log in its directory of the result.
 const ERROR_LOG: &str = "error.log";
 
 /// What server to start.
@@ -42,14 +42,14 @@ pub struct Wanted<'a> {
     pub config: &'a [(String, String)],
     /// The port of the study; else a free one.
     pub port: Option<u16>,
-    /// The most connections that will be open at once. Use one number for a whole
-    /// study: it decides `max_connections`.
+    /// Maximum number of open connections. Use one number for a whole study: it decides
+    /// `max_connections`.
     pub connections: u32,
     /// Where it runs.
     pub site: Arc<dyn Site>,
     /// The directory that keeps its configuration and `error.log`, in the result.
     pub keep: &'a Path,
-    /// Becomes true when the user wants to stop.
+    /// Becomes true when the user interrupts.
     pub interrupted: &'a AtomicBool,
 }
 
