@@ -67,9 +67,9 @@ pub(crate) fn before(trials: &[Trial]) -> Vec<Finding> {
 /// The number of severe findings and warnings in one line; `None` without any. `of` are the
 /// arguments with which `dyno doctor` shows the same findings.
 pub(crate) fn in_a_line(findings: &[Finding], of: &[&str]) -> Option<String> {
-    let spoils = finding::count(findings, Level::Spoils);
-    let careful = finding::count(findings, Level::Careful);
-    let counts = [(spoils, "severe"), (careful, "to consider")];
+    let severe = finding::count(findings, Level::Severe);
+    let warning = finding::count(findings, Level::Warning);
+    let counts = [(severe, "severe"), (warning, "to consider")];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(n, what)| format!("{n} {what}")).collect();
     if counts.is_empty() {
@@ -93,7 +93,7 @@ mod tests {
             id: "x".into(),
             of: "host".into(),
             level: *level,
-            seen: String::new(),
+            observed: String::new(),
             why: String::new(),
             source: String::new(),
             remedy: None,
@@ -104,14 +104,14 @@ mod tests {
     #[test]
     fn a_line_says_how_many() {
         let line = |levels: &[Level]| in_a_line(&findings(levels), &["--study", "a b.toml"]);
-        assert_eq!(line(&[Level::Note, Level::Unseen]), None);
+        assert_eq!(line(&[Level::Note, Level::Unknown]), None);
         assert_eq!(
-            line(&[Level::Careful]).unwrap(),
+            line(&[Level::Warning]).unwrap(),
             "conditions that may distort the results: 1 to consider; \
              for details: dyno doctor --study 'a b.toml'"
         );
         assert_eq!(
-            line(&[Level::Spoils, Level::Spoils, Level::Careful]).unwrap(),
+            line(&[Level::Severe, Level::Severe, Level::Warning]).unwrap(),
             "conditions that may distort the results: 2 severe, 1 to consider; \
              for details: dyno doctor --study 'a b.toml'"
         );

@@ -107,7 +107,7 @@ impl Results {
         result.trials = whole;
         result.design = design;
         for caution in cautions {
-            screen.line(&format!("note: {}", caution.seen));
+            screen.line(&format!("note: {}", caution.observed));
             add(&mut result.findings, caution);
         }
         // Searches are recorded when they end.

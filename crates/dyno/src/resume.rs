@@ -239,12 +239,12 @@ fn engine<'a>(
     }
 }
 
-fn caution(seen: String) -> Finding {
+fn caution(observed: String) -> Finding {
     Finding {
         id: "resumed".to_owned(),
         of: "host".to_owned(),
-        level: Level::Careful,
-        seen,
+        level: Level::Warning,
+        observed,
         why: "The trials before and after the interruption ran under different conditions, which \
               may explain a difference between them."
             .to_owned(),

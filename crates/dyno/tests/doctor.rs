@@ -100,9 +100,9 @@ fn a_server_with_bad_settings_is_told_what_is_wrong() {
     let found = doctor("--json").arg(&url).run().succeeds();
     let findings = findings(&found);
     let expected = [
-        ("commit-flush", Level::Spoils),
-        ("query-cache", Level::Spoils),
-        ("buffer-pool-memory", Level::Careful),
+        ("commit-flush", Level::Severe),
+        ("query-cache", Level::Severe),
+        ("buffer-pool-memory", Level::Warning),
     ];
     assert_eq!(bad(&findings, &url), expected, "{}", found.shown());
     let text = doctor("").arg(&url).run().succeeds().stdout;
@@ -129,10 +129,10 @@ fn a_mysql_is_compared_with_the_load_of_a_study() {
     let found = program.run().succeeds();
     let findings = findings(&found);
     let expected = [
-        ("max-connections", Level::Spoils),
+        ("max-connections", Level::Severe),
         // 100 users, 40 tables, 9 statements for each, BEGIN and COMMIT.
-        ("max-prepared-statements", Level::Spoils),
-        ("table-cache", Level::Careful),
+        ("max-prepared-statements", Level::Severe),
+        ("table-cache", Level::Warning),
     ];
     let mut of_load = bad(&findings, &url);
     // The kit's pool and this host's memory decide it.
@@ -141,8 +141,11 @@ fn a_mysql_is_compared_with_the_load_of_a_study() {
     let prepared = findings
         .iter()
         .find(|finding| finding.id == "max-prepared-statements");
-    let seen = &prepared.unwrap().seen;
-    assert!(seen.ends_with("16382, the load needs 36200"), "{seen}");
+    let observed = &prepared.unwrap().observed;
+    assert!(
+        observed.ends_with("16382, the load needs 36200"),
+        "{observed}"
+    );
 }
 
 #[test]
@@ -157,9 +160,9 @@ fn a_study_is_examined_before_its_servers_are_there() {
     };
     let findings_here = look("");
     let expected = [
-        ("commit-flush", Level::Spoils),
-        ("max-connections", Level::Spoils),
-        ("doublewrite", Level::Careful),
+        ("commit-flush", Level::Severe),
+        ("max-connections", Level::Severe),
+        ("doublewrite", Level::Warning),
     ];
     assert_eq!(
         bad(&findings_here, "mariadb"),
@@ -192,12 +195,12 @@ fn what_a_study_varies_is_no_fault_of_it() {
     let levels: Vec<Level> = commits.iter().map(|finding| finding.level).collect();
     assert_eq!(levels, [Level::Note, Level::Passed]);
     assert!(
-        commits[0].seen.ends_with("which the study varies"),
+        commits[0].observed.ends_with("which the study varies"),
         "{commits:?}"
     );
     // What both servers have is said once.
     let both = of("doublewrite");
-    assert_eq!((both.len(), both[0].level), (1, Level::Careful));
+    assert_eq!((both.len(), both[0].level), (1, Level::Warning));
     assert_eq!(both[0].of.matches("mysql of ").count(), 2, "{both:?}");
 }
 
@@ -223,14 +226,14 @@ fn a_run_keeps_what_was_found() {
         .args("--tables 1 --rows 10 --threads 1 --warmup 0s --time 1s")
         .run()
         .succeeds();
-    assert!(run.stderr.contains("to see"), "{}", run.shown());
+    assert!(run.stderr.contains(" severe"), "{}", run.shown());
     assert!(
         run.stderr.contains(&format!("dyno doctor {url}")),
         "{}",
         run.shown()
     );
     let result = run.result();
-    assert_eq!(level(&result.findings, "commit-flush"), Level::Spoils);
+    assert_eq!(level(&result.findings, "commit-flush"), Level::Severe);
     assert!(
         result
             .findings

@@ -117,14 +117,14 @@ fn another_kernel_or_dyno_is_told_in_the_report() {
     let result = store::read_result(&cut.out()).unwrap();
     assert_eq!(result.trials.len(), 2);
     let report = fs::read_to_string(cut.out().join("report.md")).unwrap();
-    for seen in [
+    for observed in [
         "kernel: Linux 1.0 there at the start",
         "dyno: 0.0.1 at the start",
     ] {
         let mut findings = result.findings.iter();
-        assert!(findings.any(|finding| finding.seen.starts_with(seen)));
-        assert!(done.stderr.contains(seen), "{}", done.shown());
-        assert!(report.contains(seen), "{report}");
+        assert!(findings.any(|finding| finding.observed.starts_with(observed)));
+        assert!(done.stderr.contains(observed), "{}", done.shown());
+        assert!(report.contains(observed), "{report}");
     }
 }
 

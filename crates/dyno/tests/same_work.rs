@@ -35,6 +35,10 @@ fn other_transactions_are_other_work() {
     );
     for (words, said) in [
         ("--think 1ms", "load.think: 0s / 1ms"),
+        (
+            "--think-distribution exponential",
+            "load.think_distribution: constant / exponential",
+        ),
         ("--rate 1000", "load.rate: not given / given"),
         ("--protocol text", "load.protocol: prepared / text"),
     ] {

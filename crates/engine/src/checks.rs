@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use measure::bytes::parse_bytes;
-use measure::finding::check::{self, About, Check, Remedy, Seen};
+use measure::finding::check::{self, About, Check, Observed, Remedy};
 use measure::finding::{Finding, Level};
 
 use crate::server::Server;
@@ -81,11 +81,11 @@ pub(crate) const ELSEWHERE: &[Check<Facts>] = &[Check {
     judge: elsewhere,
 }];
 
-fn elsewhere(server: &Facts) -> Seen {
+fn elsewhere(server: &Facts) -> Observed {
     match (&server.settings, &server.elsewhere) {
-        (Err(why), _) => Seen::unseen(why),
-        (Ok(_), None) => Seen::passed("it runs on this host"),
-        (Ok(_), Some(why)) => Seen::note(why),
+        (Err(why), _) => Observed::unknown(why),
+        (Ok(_), None) => Observed::passed("it runs on this host"),
+        (Ok(_), Some(why)) => Observed::note(why),
     }
 }
 
@@ -98,7 +98,7 @@ pub fn judge(server: &Facts) -> Vec<Finding> {
         for finding in &mut findings {
             if finding.level < Level::Note && server.is_varied(check.about.remedy) {
                 finding.level = Level::Note;
-                finding.seen.push_str(", which the study varies");
+                finding.observed.push_str(", which the study varies");
                 finding.remedy = None;
             }
         }
@@ -132,14 +132,14 @@ impl Facts {
     }
 
     /// Why a setting's value is not known.
-    pub(crate) fn unseen(&self, name: &str) -> Seen {
+    pub(crate) fn unknown(&self, name: &str) -> Observed {
         match (&self.settings, self.planned) {
-            (Err(why), _) => Seen::unseen(why),
-            (Ok(_), true) => Seen::unseen(format!(
+            (Err(why), _) => Observed::unknown(why),
+            (Ok(_), true) => Observed::unknown(format!(
                 "{name}: the study leaves it to {} {}, which was not asked",
                 self.engine, self.version
             )),
-            (Ok(_), false) => Seen::unseen(format!(
+            (Ok(_), false) => Observed::unknown(format!(
                 "{name}: {} {} does not tell this account of it, or has no such setting",
                 self.engine, self.version
             )),

@@ -262,7 +262,7 @@ impl Trial {
             time: load.longest(),
             events: load.events,
             pace: load.pace(),
-            think: load.think,
+            think: load.think(),
             // Users of different instances are different users.
             seed: self.load_seed.wrapping_add(place as u64),
             ignored_errors: self.manner.ignored_errors.clone(),

@@ -62,15 +62,15 @@ fn a_mariadb_with_bad_settings() {
     // Whether its disk turns decides these.
     found.retain(|(id, _)| !["io-capacity", "flush-neighbors"].contains(&id.as_str()));
     let expected = [
-        ("commit-flush", Level::Spoils),
-        ("query-cache", Level::Spoils),
-        ("slow-log", Level::Spoils),
-        ("general-log", Level::Spoils),
-        ("flush-method", Level::Careful),
-        ("doublewrite", Level::Careful),
-        ("buffer-pool-memory", Level::Careful),
-        ("log-size", Level::Careful),
-        ("adaptive-flushing", Level::Careful),
+        ("commit-flush", Level::Severe),
+        ("query-cache", Level::Severe),
+        ("slow-log", Level::Severe),
+        ("general-log", Level::Severe),
+        ("flush-method", Level::Warning),
+        ("doublewrite", Level::Warning),
+        ("buffer-pool-memory", Level::Warning),
+        ("log-size", Level::Warning),
+        ("adaptive-flushing", Level::Warning),
     ];
     assert_eq!(found, names(&expected), "{findings:#?}");
     assert_eq!(of(&findings, "server-elsewhere").level, Level::Passed);
@@ -93,8 +93,8 @@ fn a_mysql_with_bad_settings() {
     ]);
     let findings = look(&server.url("sbtest"));
     let expected = [
-        ("commit-flush", Level::Careful),
-        ("binlog-sync", Level::Careful),
+        ("commit-flush", Level::Warning),
+        ("binlog-sync", Level::Warning),
     ];
     let mut found = found(&findings, &server);
     found.retain(|(id, _)| !["io-capacity", "buffer-pool-memory"].contains(&id.as_str()));
@@ -119,15 +119,15 @@ fn an_account_without_rights_still_sees_settings() {
         let findings = look(&url);
         assert_eq!(of(&findings, "commit-flush").level, Level::Passed);
         let data = of(&findings, "buffer-pool-data");
-        assert_eq!(data.level, Level::Unseen);
+        assert_eq!(data.level, Level::Unknown);
         assert!(
-            data.seen.contains("no table that this account may see"),
+            data.observed.contains("no table that this account may see"),
             "{}",
-            data.seen
+            data.observed
         );
         // What no load asks for cannot be compared.
         let limit = of(&findings, "max-connections");
-        assert_eq!(limit.level, Level::Unseen, "{limit:?}");
+        assert_eq!(limit.level, Level::Unknown, "{limit:?}");
     }
 }
 
@@ -153,15 +153,15 @@ fn a_postgres_with_bad_settings() {
     let bad: Vec<_> = bad.map(|f| (f.id.clone(), f.level)).collect();
     let expected = [
         // The kit's.
-        ("fsync", Level::Spoils),
-        ("synchronous-commit", Level::Spoils),
-        ("statement-logging", Level::Spoils),
-        ("auto-explain", Level::Spoils),
-        ("full-page-writes", Level::Careful),
-        ("shared-buffers-memory", Level::Careful),
-        ("autovacuum", Level::Careful),
-        ("transaction-isolation", Level::Careful),
-        ("session-timeouts", Level::Careful),
+        ("fsync", Level::Severe),
+        ("synchronous-commit", Level::Severe),
+        ("statement-logging", Level::Severe),
+        ("auto-explain", Level::Severe),
+        ("full-page-writes", Level::Warning),
+        ("shared-buffers-memory", Level::Warning),
+        ("autovacuum", Level::Warning),
+        ("transaction-isolation", Level::Warning),
+        ("session-timeouts", Level::Warning),
     ];
     assert_eq!(bad, names(&expected), "{findings:#?}");
     for id in [
@@ -190,8 +190,11 @@ fn an_account_without_rights_sees_most_settings_of_postgres() {
     let url = server.url("sbtest").replace("root@", "guest@");
     let findings = look(&url);
     assert_eq!(of(&findings, "synchronous-commit").level, Level::Passed);
-    assert_eq!(of(&findings, "statement-statistics").level, Level::Unseen);
+    assert_eq!(of(&findings, "statement-statistics").level, Level::Unknown);
     let elsewhere = of(&findings, "server-elsewhere");
     assert_eq!(elsewhere.level, Level::Note);
-    assert!(elsewhere.seen.contains("data_directory"), "{elsewhere:?}");
+    assert!(
+        elsewhere.observed.contains("data_directory"),
+        "{elsewhere:?}"
+    );
 }

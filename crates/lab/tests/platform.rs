@@ -20,7 +20,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::MARIADB;
+use engine::{MARIADB, POSTGRES};
 use lab::error::LabError;
 use lab::home::{Home, clean_in};
 use lab::servers::{self, DataDir, Node};
@@ -260,7 +260,7 @@ fn assert_only_theirs(disk: &Path) {
 
 #[test]
 fn data_lies_in_the_directory_and_goes_with_its_server() {
-    for engine in private::BOTH {
+    for engine in private::ALL {
         let (home, keep, disk) = (kept_home(), tempfile::tempdir().unwrap(), disk());
         // Option files have rules of their own for such names.
         let place = disk.path().join("a #1; b");
@@ -273,7 +273,13 @@ fn data_lies_in_the_directory_and_goes_with_its_server() {
         drop(other);
         let server = private::start_on(data, &installed, &[], None, keep.path()).unwrap();
         assert!(server.data_dir().starts_with(&place));
-        let there = value(&server, "SELECT @@datadir");
+        let there = value(
+            &server,
+            match engine == POSTGRES {
+                true => "SHOW data_directory",
+                false => "SELECT @@datadir",
+            },
+        );
         assert_eq!(Path::new(&there), server.data_dir(), "{engine}");
         value(&server, "SELECT COUNT(*) FROM information_schema.tables");
 

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use client::reactor::Semaphore;
+use plan::Think;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
 use workload::session::SessionError;
@@ -32,8 +32,8 @@ pub(crate) struct Worker<C, K> {
     pub(crate) connecting: Semaphore,
     pub(crate) ignored_errors: Arc<[String]>,
     /// Pause after each transaction.
-    pub(crate) think: Duration,
-    /// For the jitter of reconnects; the order in which users draw from it varies.
+    pub(crate) think: Think,
+    /// For think times and the jitter of reconnects; the order in which users draw from it varies.
     pub(crate) rng: RefCell<Xoshiro256PlusPlus>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plan::Pace;
+use plan::{Pace, Think};
 
 /// How long a server may send no reply to a load without a time limit. Longer than servers'
 /// lock wait timeouts (50 s), after which they reply with an error.
@@ -24,7 +24,7 @@ pub struct LoadSpec {
     /// When transactions start.
     pub pace: Pace,
     /// Pause of a virtual user after each transaction.
-    pub think: Duration,
+    pub think: Think,
     /// Seed of everything random.
     pub seed: u64,
     /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers.

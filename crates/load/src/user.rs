@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
+use rand::RngExt;
 use workload::session::{Connect, FailureKind, Session, SessionError};
 use workload::virtual_user::{Done, VirtualUser};
 
@@ -124,8 +125,9 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
 
     async fn think(&mut self) {
         let think = self.worker.think;
-        if !think.is_zero() {
-            self.worker.shared.sleep(ns(think)).await;
+        if !think.mean.is_zero() {
+            let pause = think.sample(|| self.worker.rng.borrow_mut().random());
+            self.worker.shared.sleep(ns(pause)).await;
             self.session.waited();
         }
     }

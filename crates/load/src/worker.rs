@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
-use std::time::Duration;
 
 use client::reactor::{Reactor, Semaphore};
+use plan::Think;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::catalog::Catalog;
@@ -29,7 +29,7 @@ pub(crate) struct WorkerSetup<C, U> {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) users: Vec<U>,
     pub(crate) ignored_errors: Arc<[String]>,
-    pub(crate) think: Duration,
+    pub(crate) think: Think,
     pub(crate) seed: u64,
     pub(crate) connect_limit: u32,
     pub(crate) is_open_loop: bool,

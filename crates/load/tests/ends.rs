@@ -58,7 +58,7 @@ fn all_workers_stop_and_cancel_what_hangs() {
 #[test]
 fn the_end_of_a_load_wakes_users_that_wait() {
     let thinking = LoadSpec {
-        think: LONG,
+        think: LONG.into(),
         ..spec()
     };
     let idle = LoadSpec {

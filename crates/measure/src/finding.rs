@@ -11,13 +11,16 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Results are misleading.
-    Spoils,
+    #[serde(alias = "spoils")]
+    Severe,
     /// Results may be some percent off; it may be intended.
-    Careful,
+    #[serde(alias = "careful")]
+    Warning,
     /// It matters when results of different hosts or servers are compared.
     Note,
     /// The check could not be done.
-    Unseen,
+    #[serde(alias = "unseen")]
+    Unknown,
     /// No problem was found.
     Passed,
 }
@@ -25,10 +28,10 @@ pub enum Level {
 impl Level {
     /// All levels, the most severe first.
     pub const ALL: [Level; 5] = [
-        Level::Spoils,
-        Level::Careful,
+        Level::Severe,
+        Level::Warning,
         Level::Note,
-        Level::Unseen,
+        Level::Unknown,
         Level::Passed,
     ];
 }
@@ -37,10 +40,10 @@ impl Level {
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Spoils => "spoils",
-            Self::Careful => "careful",
+            Self::Severe => "severe",
+            Self::Warning => "warning",
             Self::Note => "note",
-            Self::Unseen => "unseen",
+            Self::Unknown => "unknown",
             Self::Passed => "passed",
         })
     }
@@ -56,7 +59,8 @@ pub struct Finding {
     /// How much it matters here.
     pub level: Level,
     /// The file or the setting that was read, with its value.
-    pub seen: String,
+    #[serde(alias = "seen")]
+    pub observed: String,
     /// Why it matters, in one sentence.
     pub why: String,
     /// The source of the advice.

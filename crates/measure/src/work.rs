@@ -30,16 +30,26 @@ pub fn values(setup: &Setup) -> Vec<String> {
     keys().map(shown).collect()
 }
 
-/// The keys of transactions and tables that do not have their default values, except how many
-/// tables and rows there are: `point_selects=1, skip_trx=true`; empty if all have.
+/// Keys of the work that reports show by themselves.
+const SHOWN: [&str; 9] = [
+    "data.tables",
+    "data.rows",
+    "load.workload",
+    "load.rate",
+    "load.arrivals",
+    "load.distribution",
+    "load.key_range",
+    "load.protocol",
+    "load.think",
+];
+
+/// The other keys of the work that do not have their default values:
+/// `point_selects=1, skip_trx=true`; empty if all have.
 #[must_use]
 pub fn options(setup: &Setup) -> String {
     let stored = stored(setup);
-    let is_option = |key: &&Key| {
-        ["data", "transaction"].contains(&key.section())
-            && !["data.tables", "data.rows"].contains(&key.name)
-    };
-    let changed = keys().filter(is_option).filter_map(|key| {
+    let options = keys().filter(|key| !SHOWN.contains(&key.name));
+    let changed = options.filter_map(|key| {
         let value = text(&value(key, &stored, setup)?);
         (key.plain_default().as_ref() != Some(&value)).then(|| format!("{}={value}", key.last()))
     });

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use crate::{
-    Arrivals, Protocol, ReplyTime, Reset, TlsMode, alternatives, format_duration, range_words,
+    Arrivals, Protocol, ReplyTime, Reset, ThinkDistribution, TlsMode, alternatives,
+    format_duration, range_words,
 };
 
 /// One option of a trial: a key of a study file, and often an option of `dyno bench`.
@@ -325,6 +326,8 @@ pub static KEYS: &[Key] = &[
         key("load.reply_time", Kind::Choice(ReplyTime::WORDS), "\"kernel\"",
         "When a reply counts as received: `kernel` (when its last bytes reached this host, as the kernel stamped them; over TCP, with or without TLS) or `program` (when dyno has read them, as other load generators do; always so over a Unix socket and for an engine in process).")),
     work(bench(key("load.think", span(ZERO, DAY), "\"0s\"", "Pause of a virtual user after each transaction."))),
+    work(bench(key("load.think_distribution", Kind::Choice(ThinkDistribution::WORDS), "\"constant\"",
+        "How those pauses are distributed around `think`, their mean: `constant`, `uniform` (from zero to twice the mean) or `exponential` (memoryless, like independent people)."))),
     fixed(key("load.repeats", count(1, 1000), "1",
         "How many trials each point of the study has. Every point runs once before any runs again.")),
     fixed(optional("load.order", Kind::Choice(&["random", "written"]),

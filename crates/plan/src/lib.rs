@@ -25,7 +25,8 @@ pub use duration::{DurationError, format_duration, parse_duration};
 pub use engine::EngineTraits;
 pub use event::{Action, Event};
 pub use load::{
-    Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Transaction, Until,
+    Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Think, ThinkDistribution,
+    Transaction, Until,
 };
 pub use percent::{format_percent, parse_percent};
 pub use range::{alternatives, grouped, range_words};

@@ -97,9 +97,11 @@ pub struct Load {
     pub rate: Option<f64>,
     /// How those arrivals are spaced.
     pub arrivals: Arrivals,
-    /// Pause of a virtual user after each transaction.
+    /// Mean pause of a virtual user after each transaction.
     #[serde(with = "text")]
     pub think: Duration,
+    /// How those pauses are distributed.
+    pub think_distribution: ThinkDistribution,
 }
 
 impl Load {
@@ -107,6 +109,14 @@ impl Load {
     pub fn longest(&self) -> Option<Duration> {
         let longest = self.until.map_or(self.time, |until| until.max);
         (!longest.is_zero()).then_some(longest)
+    }
+
+    /// How long a virtual user pauses after each transaction.
+    pub fn think(&self) -> Think {
+        Think {
+            mean: self.think,
+            distribution: self.think_distribution,
+        }
     }
 
     /// When transactions start.
@@ -202,6 +212,48 @@ impl fmt::Display for Pace {
     }
 }
 
+/// How long a virtual user pauses after each transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Think {
+    /// The mean pause.
+    pub mean: Duration,
+    /// How pauses are distributed.
+    pub distribution: ThinkDistribution,
+}
+
+/// Always the same.
+impl From<Duration> for Think {
+    fn from(mean: Duration) -> Self {
+        let distribution = ThinkDistribution::Constant;
+        Self { mean, distribution }
+    }
+}
+
+impl Think {
+    /// A pause; `unit` draws a number that is uniform in [0, 1).
+    pub fn sample(&self, unit: impl FnOnce() -> f64) -> Duration {
+        let times = match self.distribution {
+            ThinkDistribution::Constant => return self.mean,
+            ThinkDistribution::Uniform => 2.0 * unit(),
+            // The inverse of the cumulative distribution; at most 37 times the mean.
+            ThinkDistribution::Exponential => -(1.0 - unit()).ln(),
+        };
+        self.mean.mul_f64(times)
+    }
+}
+
+choice! {
+    /// How pauses of a virtual user are distributed.
+    ThinkDistribution {
+        /// All are the mean.
+        Constant = "constant",
+        /// Evenly from zero to twice the mean.
+        Uniform = "uniform",
+        /// Exponentially: memoryless.
+        Exponential = "exponential",
+    }
+}
+
 choice! {
     /// How arrivals of an open loop are spaced.
     Arrivals {
@@ -209,5 +261,47 @@ choice! {
         Poisson = "poisson",
         /// Evenly.
         Constant = "constant",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mean of samples at evenly spaced quantiles.
+    fn mean_ms(distribution: ThinkDistribution) -> f64 {
+        let mean = Duration::from_millis(50);
+        let think = Think { mean, distribution };
+        let quantiles = (0..10_000).map(|n| (f64::from(n) + 0.5) / 10_000.0);
+        let samples = quantiles.map(|quantile| think.sample(|| quantile).as_secs_f64());
+        samples.sum::<f64>() / 10.0
+    }
+
+    #[test]
+    fn every_distribution_of_think_times_has_the_mean() {
+        for distribution in [
+            ThinkDistribution::Constant,
+            ThinkDistribution::Uniform,
+            ThinkDistribution::Exponential,
+        ] {
+            let mean_ms = mean_ms(distribution);
+            assert!((mean_ms - 50.0).abs() < 0.01, "{distribution}: {mean_ms}");
+        }
+    }
+
+    #[test]
+    fn think_times_at_known_quantiles() {
+        let of = |distribution, quantile: f64| {
+            let mean = Duration::from_secs(1);
+            let sample = Think { mean, distribution }.sample(|| quantile);
+            (sample.as_secs_f64() * 1e3).round()
+        };
+        assert_eq!(of(ThinkDistribution::Uniform, 0.0), 0.0);
+        assert_eq!(of(ThinkDistribution::Uniform, 0.75), 1500.0);
+        assert_eq!(of(ThinkDistribution::Exponential, 0.0), 0.0);
+        assert_eq!(of(ThinkDistribution::Exponential, 0.5), 693.0);
+        assert_eq!(of(ThinkDistribution::Exponential, 0.99), 4605.0);
+        // The largest number below 1 that is drawn.
+        assert!(of(ThinkDistribution::Exponential, 1.0 - f64::EPSILON / 2.0) < 37_000.0);
     }
 }

@@ -18,10 +18,10 @@ pub fn sheet(findings: &[Finding]) -> Sheet {
     let of = |level| finding::count(findings, level);
     let counts = format!(
         "{} may distort results, {} to consider, {} for information, {} not checked, {} passed",
-        of(Level::Spoils),
-        of(Level::Careful),
+        of(Level::Severe),
+        of(Level::Warning),
         of(Level::Note),
-        of(Level::Unseen),
+        of(Level::Unknown),
         of(Level::Passed)
     );
     sections.push(Section::new("", vec![Block::Words(counts)]));
@@ -38,7 +38,11 @@ pub(crate) fn distorting(findings: &[Finding]) -> Vec<Item> {
         .iter()
         .filter(|finding| finding.level < Level::Note);
     let items = worst.map(|finding| Item {
-        words: format!("{}: {}.", finding.level, finding.seen.trim_end_matches('.')),
+        words: format!(
+            "{}: {}.",
+            finding.level,
+            finding.observed.trim_end_matches('.')
+        ),
         ..item(finding)
     });
     items.collect()
@@ -46,10 +50,10 @@ pub(crate) fn distorting(findings: &[Finding]) -> Vec<Item> {
 
 fn title(level: Level) -> &'static str {
     match level {
-        Level::Spoils => "May distort results",
-        Level::Careful => "To consider",
+        Level::Severe => "May distort results",
+        Level::Warning => "To consider",
         Level::Note => "For information",
-        Level::Unseen => "Not checked",
+        Level::Unknown => "Not checked",
         Level::Passed => "Passed",
     }
 }
@@ -61,7 +65,7 @@ fn item(finding: &Finding) -> Item {
     };
     Item {
         name: name(finding),
-        words: finding.seen.clone(),
+        words: finding.observed.clone(),
         why,
         fix: finding.remedy.clone(),
         ..Item::default()
@@ -82,13 +86,13 @@ pub(crate) fn others(result: &RunResult) -> Grid {
     let others = findings.filter(|finding| finding.level >= Level::Note);
     let rows = others.map(|finding| {
         let level = finding.level.to_string();
-        vec![name(finding), level, finding.seen.clone()]
+        vec![name(finding), level, finding.observed.clone()]
     });
     Grid {
         caption: "Other findings about host and servers before the first load, and what could not \
                   be checked."
             .to_owned(),
-        heads: heads(["check", "level", "seen"]),
+        heads: heads(["check", "level", "observed"]),
         keys: 1,
         words: 2,
         rows: rows.collect(),

@@ -42,9 +42,9 @@ fn warned(trials: &[&TrialSummary]) -> Option<String> {
 
 /// What a look at the host found before the first load.
 fn spoilt(result: &RunResult) -> Option<String> {
-    let spoils = result.findings.iter();
-    let spoils = spoils.filter(|finding| finding.level == Level::Spoils);
-    let ids = distinct(spoils.map(|finding| finding.id.as_str()));
+    let severe = result.findings.iter();
+    let severe = severe.filter(|finding| finding.level == Level::Severe);
+    let ids = distinct(severe.map(|finding| finding.id.as_str()));
     (!ids.is_empty()).then(|| {
         format!(
             "{} {} measurements: {}. Its report says how to fix them.",

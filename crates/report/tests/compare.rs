@@ -582,8 +582,8 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
     machine.findings = vec![Finding {
         id: "governor".into(),
         of: "host".into(),
-        level: Level::Spoils,
-        seen: String::new(),
+        level: Level::Severe,
+        observed: String::new(),
         why: String::new(),
         source: String::new(),
         remedy: None,

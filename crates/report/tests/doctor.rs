@@ -14,12 +14,12 @@ use measure::series::SeriesPoint;
 use report::text::Layout;
 use report::{Answer, Report};
 
-fn finding(id: &str, of: &str, level: Level, seen: &str, remedy: Option<&str>) -> Finding {
+fn finding(id: &str, of: &str, level: Level, observed: &str, remedy: Option<&str>) -> Finding {
     Finding {
         id: id.into(),
         of: of.into(),
         level,
-        seen: seen.into(),
+        observed: observed.into(),
         why: "It matters to the numbers, and for so long a reason that the line must be broken \
               where a terminal ends."
             .into(),
@@ -34,14 +34,14 @@ fn findings() -> Vec<Finding> {
         finding(
             "commit-flush",
             server,
-            Level::Spoils,
+            Level::Severe,
             "innodb_flush_log_at_trx_commit: 0, no commit waits for the log",
             Some("SET GLOBAL innodb_flush_log_at_trx_commit = 1;"),
         ),
         finding(
             "transparent-huge-pages",
             "host",
-            Level::Careful,
+            Level::Warning,
             "/sys/kernel/mm/transparent_hugepage/enabled: always",
             Some("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
         ),
@@ -55,7 +55,7 @@ fn findings() -> Vec<Finding> {
         finding(
             "cpu-turbo",
             "host",
-            Level::Unseen,
+            Level::Unknown,
             "/sys/devices/system/cpu/intel_pstate/no_turbo is not there",
             None,
         ),
@@ -95,7 +95,7 @@ fn a_report_shows_what_may_spoil_its_numbers() {
     assert!(!outline(&result).contains(title));
     result.findings = findings();
     // Whatever a host calls itself is shown as it is.
-    result.findings[1].seen = "<b>always|*".into();
+    result.findings[1].observed = "<b>always|*".into();
     let page = whole(&result, &series).html().unwrap();
     let markdown = whole(&result, &series).markdown();
     let text = outline(&result);
@@ -105,7 +105,7 @@ fn a_report_shows_what_may_spoil_its_numbers() {
     assert!(page.contains("&#60;b&#62;always|*") && !page.contains("<b>always"));
     assert!(markdown.contains("\\<b\\>always\\|\\*"), "{markdown}");
     assert!(
-        text.contains("transparent-huge-pages: careful: <b>always|*"),
+        text.contains("transparent-huge-pages: warning: <b>always|*"),
         "{text}"
     );
     assert!(markdown.contains("| virtualisation | note |"), "{markdown}");

@@ -29,7 +29,7 @@ use wire::postgres::login::{self, Next};
 use wire::postgres::message;
 use wire::postgres::reply::{Reply, ReplyReader};
 use wire::postgres::rows::TextResult;
-use wire::postgres::scram::{ChannelBinding, Scram};
+use wire::postgres::scram::{self, ChannelBinding, Scram};
 use wire::reply::Done;
 use wire::rows::TextReply;
 
@@ -389,6 +389,8 @@ proptest! {
     fn scram_is_the_oracles(password in "[ -~]{0,20}|\\PC{1,10}|[\u{a0}\u{ad}\u{2168}\u{7}]{1,4}") {
         let verifier = scram_sha_256(password.as_bytes());
         let salt = verifier.split([':', '$']).nth(2).unwrap();
+        let salt_bytes = BASE64.decode(salt).unwrap();
+        prop_assert_eq!(scram::verifier(&password, &salt_bytes), &verifier[..]);
         for (binding, oracle_binding) in bindings() {
             let mut oracle = sasl::ScramSha256::new(password.as_bytes(), oracle_binding);
             let first = String::from_utf8(oracle.message().to_vec()).unwrap();

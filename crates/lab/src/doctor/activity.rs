@@ -1,7 +1,7 @@
 //! What a machine does before the load begins.
 
 use host::Activity;
-use measure::finding::Level::{Careful, Note, Spoils};
+use measure::finding::Level::{Note, Severe, Warning};
 
 use super::check::{About, Check, Remedy};
 use super::machine::Machine;
@@ -14,14 +14,14 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "other-load",
-            worst: Spoils,
+            worst: Severe,
             why: "Other processes take CPU time from the server and the generator, and how much differs from trial to trial.",
             source: "Sun and VMware paper (both platforms set up alike); proc_stat(5)",
             remedy: Remedy::Words("stop them, or measure when they are done: top -o %CPU"),
         },
         judge: |machine| {
             let activity = &machine.activity;
-            let thresholds = [(15.0, Spoils), (5.0, Careful)];
+            let thresholds = [(15.0, Severe), (5.0, Warning)];
             at_least(activity.others_pct, &thresholds, "/proc/stat", |share| {
                 others(activity, share)
             })
@@ -46,13 +46,13 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "steal",
-            worst: Spoils,
+            worst: Severe,
             why: "The hypervisor gives this machine's CPU time to other machines, so results depend on their load.",
             source: "Sun and VMware paper, best practices (no more vCPUs than needed); proc_stat(5)",
             remedy: Remedy::Words("use dedicated CPUs: a dedicated host, or pinned vCPUs"),
         },
         judge: |machine| {
-            let thresholds = [(5.0, Spoils), (1.0, Careful)];
+            let thresholds = [(5.0, Severe), (1.0, Warning)];
             let share = machine.activity.steal_pct;
             at_least(share, &thresholds, "/proc/stat", |share| {
                 format!("{share:.1} % stolen by the hypervisor")
@@ -62,7 +62,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "swapping",
-            worst: Spoils,
+            worst: Severe,
             why: "On a machine that swaps, the swap device determines the results.",
             source: "VMware vSAN paper (memory left to the operating system)",
             remedy: Remedy::Words("stop what uses the memory: ps -eo rss,comm --sort=-rss | head"),
@@ -70,7 +70,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         judge: |machine| {
             let activity = &machine.activity;
             let pages = activity.swapped_pages.map(|pages| pages as f64);
-            at_least(pages, &[(1.0, Spoils)], "/proc/vmstat", |pages| {
+            at_least(pages, &[(1.0, Severe)], "/proc/vmstat", |pages| {
                 format!("{pages} pages swapped in {:.1} s", activity.seconds)
             })
         },
@@ -78,7 +78,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "disk-busy",
-            worst: Spoils,
+            worst: Severe,
             why: "IO of other processes waits in the same queue as the database's.",
             source: "Sun and VMware paper, AnandTech article (dedicated disks for the data)",
             remedy: Remedy::Words("stop what reads and writes there: iotop -o"),
@@ -86,7 +86,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         judge: |machine| {
             let disks = machine.activity.disks.iter();
             let busiest = disks.max_by(|a, b| a.1.total_cmp(&b.1));
-            let thresholds = [(50.0, Spoils), (10.0, Careful)];
+            let thresholds = [(50.0, Severe), (10.0, Warning)];
             let name = busiest.map_or("", |(name, _)| name);
             let share = busiest.map(|(_, share)| *share);
             at_least(share, &thresholds, "/proc/diskstats", |share| {
@@ -166,9 +166,9 @@ mod tests {
                 ..quiet()
             })
         };
-        let some = [Careful, Note, Careful, Passed, Careful];
+        let some = [Warning, Note, Warning, Passed, Warning];
         assert_eq!(with(6.0, 2.0, 0, 20.0, 1.5), some);
-        let much = [Spoils, Passed, Spoils, Spoils, Spoils];
+        let much = [Severe, Passed, Severe, Severe, Severe];
         assert_eq!(with(15.0, 5.0, 1, 90.0, 0.0), much);
     }
 }

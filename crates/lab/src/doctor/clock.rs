@@ -1,9 +1,9 @@
 //! The clocks: what time is read from, and what sets it.
 
 use host::{Chrony, Clock};
-use measure::finding::Level::{Note, Spoils};
+use measure::finding::Level::{Note, Severe};
 
-use super::check::{About, Check, Remedy, Seen};
+use super::check::{About, Check, Observed, Remedy};
 use super::machine::Machine;
 
 /// Read from memory, without a system call; the best first.
@@ -34,7 +34,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "clock-source",
-            worst: Spoils,
+            worst: Severe,
             why: "Server and generator read the time several times per statement, and with a slow clock source each reading is a system call.",
             source: "kernel docs, timers/timekeeping; Sun and VMware paper (timer interrupts)",
             remedy: Remedy::Words(
@@ -57,74 +57,78 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     },
 ];
 
-fn source(clock: &Clock) -> Seen {
+fn source(clock: &Clock) -> Observed {
     const FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let Some(source) = &clock.source else {
-        return Seen::unseen(format!("{FILE}: not available"));
+        return Observed::unknown(format!("{FILE}: not available"));
     };
     if FAST.contains(&source.as_str()) {
-        return Seen::passed(format!("{FILE}: {source}"));
+        return Observed::passed(format!("{FILE}: {source}"));
     }
     let available = clock.available.as_deref().unwrap_or_default();
     let is_available = |name: &&&str| available.split_whitespace().any(|other| other == **name);
     match FAST.iter().find(is_available) {
         Some(fast) => {
-            Seen::spoils(format!("{FILE}: {source}; available: {available}")).with("SOURCE", fast)
+            Observed::severe(format!("{FILE}: {source}; available: {available}")).with("SOURCE", fast)
         }
-        None => Seen::spoils(format!("{FILE}: {source}; no faster one is available")).with_remedy(
+        None => Observed::severe(format!("{FILE}: {source}; no faster one is available")).with_remedy(
             "measure on another machine, or compare only with machines that have the same clock source; to see why: dmesg | grep -i -e tsc -e clocksource",
         ),
     }
 }
 
-fn sync(clock: &Clock) -> Seen {
+fn sync(clock: &Clock) -> Observed {
     let Some(service) = clock.service.as_deref() else {
-        return Seen::note("/proc: none of chronyd, ntpd, ntpd-rs, systemd-timesyncd, ptp4l runs");
+        return Observed::note(
+            "/proc: none of chronyd, ntpd, ntpd-rs, systemd-timesyncd, ptp4l runs",
+        );
     };
     if service == "chronyd" {
         return sync_of_chrony(clock.chrony.as_ref());
     }
     match STEPS.iter().find(|(name, _)| *name == service) {
-        Some((_, when)) => Seen::note(format!(
+        Some((_, when)) => Observed::note(format!(
             "/proc: {service} runs, which steps the clock whenever it is {when}"
         )),
-        None => Seen::passed(format!(
+        None => Observed::passed(format!(
             "/proc: {service} runs, which by default steps the clock only at its start"
         )),
     }
 }
 
 /// A negative number of updates means that it may step for as long as it runs.
-fn sync_of_chrony(chrony: Option<&Chrony>) -> Seen {
+fn sync_of_chrony(chrony: Option<&Chrony>) -> Observed {
     let Some(chrony) = chrony else {
-        return Seen::unseen("/proc: chronyd runs, but its chrony.conf is not in a usual place");
+        return Observed::unknown(
+            "/proc: chronyd runs, but its chrony.conf is not in a usual place",
+        );
     };
     if let Some(unread) = &chrony.unread {
-        return Seen::unseen(format!(
+        return Observed::unknown(format!(
             "/proc: chronyd runs, but {unread} could not be read: run as root"
         ));
     }
     let Some((makestep, file)) = &chrony.makestep else {
-        return Seen::passed(format!(
+        return Observed::passed(format!(
             "/proc: chronyd runs; {}: no makestep, so it never steps",
             chrony.file
         ));
     };
     let updates = makestep.split_whitespace().nth(2);
     match updates.is_some_and(|updates| updates.starts_with('-')) {
-        true => Seen::note(format!(
+        true => Observed::note(format!(
             "/proc: chronyd runs, and may step the clock at any time: {file}: {makestep}"
         ))
         .with_remedy(format!(
             "makestep 1 3 in {file}; let the clock settle before a measurement"
         )),
-        false => Seen::passed(format!("/proc: chronyd runs; {file}: {makestep}")),
+        false => Observed::passed(format!("/proc: chronyd runs; {file}: {makestep}")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use measure::finding::Level::{Passed, Unseen};
+    use measure::finding::Level::{Passed, Unknown};
 
     use super::*;
     use crate::doctor::check::{on_host, run};
@@ -143,9 +147,9 @@ mod tests {
         };
         assert_eq!(with(Some("tsc")).level(), Passed);
         assert_eq!(with(Some("kvm-clock")).level(), Passed);
-        assert_eq!(with(Some("acpi_pm")).level(), Spoils);
+        assert_eq!(with(Some("acpi_pm")).level(), Severe);
         assert!(format!("{:?}", with(Some("hpet"))).contains("hpet; available: tsc hpet"));
-        assert_eq!(with(None).level(), Unseen);
+        assert_eq!(with(None).level(), Unknown);
     }
 
     #[test]
@@ -166,7 +170,7 @@ mod tests {
         );
     }
 
-    fn with(service: &str, chrony: Option<Chrony>) -> Seen {
+    fn with(service: &str, chrony: Option<Chrony>) -> Observed {
         sync(&Clock {
             service: Some(service.to_owned()),
             chrony,
@@ -205,11 +209,11 @@ mod tests {
         assert_eq!(told(None), Passed);
         assert_eq!(told(Some("makestep 1 3")), Passed);
         assert_eq!(told(Some("makestep 1 -1")), Note);
-        assert_eq!(with(CHRONY, None).level(), Unseen);
+        assert_eq!(with(CHRONY, None).level(), Unknown);
         let closed = Chrony {
             unread: Some("/etc/chrony.conf".into()),
             ..Chrony::default()
         };
-        assert_eq!(with(CHRONY, Some(closed)).level(), Unseen);
+        assert_eq!(with(CHRONY, Some(closed)).level(), Unknown);
     }
 }

@@ -1,9 +1,9 @@
 //! What surrounds the machine: a hypervisor, control groups with limits.
 
 use measure::bytes::shown_bytes;
-use measure::finding::Level::{self, Careful, Note, Spoils};
+use measure::finding::Level::{self, Note, Severe, Warning};
 
-use super::check::{About, Check, Remedy, Seen};
+use super::check::{About, Check, Observed, Remedy};
 use super::machine::Machine;
 use super::rule::{at_least, graded};
 
@@ -17,8 +17,8 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             remedy: Remedy::Nothing,
         },
         judge: |machine| match &machine.facts.virtualization {
-            None => Seen::passed("/proc/cpuinfo: neither a hypervisor nor a container"),
-            Some(name) => Seen::note(format!("/proc/cpuinfo and /sys/class/dmi: {name}")),
+            None => Observed::passed("/proc/cpuinfo: neither a hypervisor nor a container"),
+            Some(name) => Observed::note(format!("/proc/cpuinfo and /sys/class/dmi: {name}")),
         },
     },
     Check {
@@ -32,16 +32,16 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         judge: |machine| {
             let drives = machine.facts.removable_drives.join(", ");
             match (&machine.facts.virtualization, drives.is_empty()) {
-                (_, true) => Seen::passed("/sys/block: no CD-ROM or floppy drive"),
-                (Some(_), _) => Seen::note(format!("/sys/block: {drives}")),
-                (None, _) => Seen::passed(format!("/sys/block: {drives}, not virtual")),
+                (_, true) => Observed::passed("/sys/block: no CD-ROM or floppy drive"),
+                (Some(_), _) => Observed::note(format!("/sys/block: {drives}")),
+                (None, _) => Observed::passed(format!("/sys/block: {drives}, not virtual")),
             }
         },
     },
     Check {
         about: About {
             id: "cgroup-cpu",
-            worst: Careful,
+            worst: Warning,
             why: "When a group has used up its CPU quota, all its threads stop until the next period, which shows as stalls in tail latency.",
             source: "kernel docs, admin-guide/cgroup-v2 (cpu.max) and scheduler/sched-bwc",
             remedy: Remedy::Words(
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "server-quota",
-            worst: Careful,
+            worst: Warning,
             why: "A quota of more CPUs than the machine has limits nothing.",
             source: "kernel docs, scheduler/sched-bwc (quota over period)",
             remedy: Remedy::Words("reduce server.cpus, or remove it"),
@@ -61,11 +61,11 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         judge: |machine| {
             let asked = machine.asked.map_or(0, |asked| asked.cpu_thousandths);
             if asked == 0 {
-                return Seen::passed("server.cpus: no CPU quota");
+                return Observed::passed("server.cpus: no CPU quota");
             }
             let cpus = machine.facts.limits.cpus;
             let excess = cpus.map(|cpus| asked as f64 / 1000.0 - cpus as f64);
-            at_least(excess, &[(0.001, Careful)], "server.cpus", |_| {
+            at_least(excess, &[(0.001, Warning)], "server.cpus", |_| {
                 format!("{} of {} CPUs", asked as f64 / 1000.0, cpus.unwrap_or(0))
             })
         },
@@ -73,7 +73,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "cgroup-memory",
-            worst: Spoils,
+            worst: Severe,
             why: "At its memory limit a group's processes are throttled while memory is reclaimed, then killed; the page cache counts, too.",
             source: "kernel docs, admin-guide/cgroup-v2 (memory.max, memory.high)",
             remedy: Remedy::Words("raise the group's limit, or use smaller buffer pools"),
@@ -83,7 +83,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "cgroup-io",
-            worst: Careful,
+            worst: Warning,
             why: "With an IO limit the limit is measured instead of the disk.",
             source: "kernel docs, admin-guide/cgroup-v2 (io.max)",
             remedy: Remedy::Words(
@@ -107,30 +107,30 @@ fn shown(limits: &[&(String, String)]) -> String {
     limits.collect::<Vec<_>>().join(", ")
 }
 
-fn unlimited(machine: &Machine, kinds: &[&str], none: &str) -> Seen {
+fn unlimited(machine: &Machine, kinds: &[&str], none: &str) -> Observed {
     match limits(machine, kinds).as_slice() {
-        [] => Seen::passed(format!("/sys/fs/cgroup: {none}")),
-        limits => Seen::careful(shown(limits)),
+        [] => Observed::passed(format!("/sys/fs/cgroup: {none}")),
+        limits => Observed::warning(shown(limits)),
     }
 }
 
-fn memory(machine: &Machine) -> Seen {
+fn memory(machine: &Machine) -> Observed {
     let limits = limits(machine, &["memory."]);
     let values = limits.iter();
     let values = values.filter_map(|(_, value)| value.parse::<u64>().ok());
     let Some(lowest) = values.min() else {
-        return Seen::passed("/sys/fs/cgroup: no memory limit");
+        return Observed::passed("/sys/fs/cgroup: no memory limit");
     };
-    let seen = format!("{} ({})", shown(&limits), shown_bytes(lowest));
+    let observed = format!("{} ({})", shown(&limits), shown_bytes(lowest));
     let pools = machine.asked.map_or(0, |asked| asked.pool_bytes);
     let (level, needed): (Level, _) = match pools {
         0 => (Note, String::new()),
         _ => {
-            let level = if pools >= lowest { Spoils } else { Careful };
+            let level = if pools >= lowest { Severe } else { Warning };
             (level, format!("; buffer pools need {}", shown_bytes(pools)))
         }
     };
-    graded(Some(level), format!("{seen}{needed}"))
+    graded(Some(level), format!("{observed}{needed}"))
 }
 
 #[cfg(test)]
@@ -165,10 +165,10 @@ mod tests {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec();
         let found = levels(&machine);
-        assert_eq!(found, [Note, Note, Careful, Passed, Note, Careful]);
-        let seen = "memory.max of /a: 1073741824 (1.0 GiB)";
-        assert_eq!(memory(&machine), Seen::note(seen));
-        for (pool_bytes, level) in [(1 << 29, Careful), (1 << 30, Spoils)] {
+        assert_eq!(found, [Note, Note, Warning, Passed, Note, Warning]);
+        let observed = "memory.max of /a: 1073741824 (1.0 GiB)";
+        assert_eq!(memory(&machine), Observed::note(observed));
+        for (pool_bytes, level) in [(1 << 29, Warning), (1 << 30, Severe)] {
             machine.asked = Some(Asked {
                 pool_bytes,
                 ..Asked::default()
@@ -189,6 +189,6 @@ mod tests {
             (CHECKS[3].judge)(&machine)
         };
         assert_eq!([0, 2000].map(|asked| with(asked).level()), [Passed; 2]);
-        assert_eq!(with(2500), Seen::careful("server.cpus: 2.5 of 2 CPUs"));
+        assert_eq!(with(2500), Observed::warning("server.cpus: 2.5 of 2 CPUs"));
     }
 }

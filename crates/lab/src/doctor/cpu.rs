@@ -1,9 +1,9 @@
 //! CPUs: frequency, power, vulnerabilities, NUMA nodes.
 
 use host::{Cpu, PowerSetting};
-use measure::finding::Level::{Careful, Note, Spoils};
+use measure::finding::Level::{Note, Severe, Warning};
 
-use super::check::{About, Check, Remedy, Seen};
+use super::check::{About, Check, Observed, Remedy};
 use super::machine::Machine;
 use super::rule::{at_least, graded, is_one_of};
 
@@ -11,7 +11,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "cpu-governor",
-            worst: Spoils,
+            worst: Severe,
             why: "A governor that follows the load lowers the frequency of a CPU that waits for IO or locks, so the same work takes longer under a lighter load.",
             source: "kernel docs, admin-guide/pm/cpufreq",
             remedy: Remedy::Words("cpupower frequency-set -g performance"),
@@ -21,17 +21,17 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "cpu-turbo",
-            worst: Careful,
+            worst: Warning,
             why: "How far a CPU exceeds its nominal frequency depends on its temperature and on how many cores are busy, which differs from trial to trial and along a sweep.",
             source: "SanDisk paper (measured with turbo off); kernel docs, admin-guide/pm/intel_pstate",
             remedy: Remedy::Words("echo VALUE > FILE"),
         },
         judge: |machine| match &machine.facts.cpu.turbo {
-            None => Seen::unseen(
+            None => Observed::unknown(
                 "/sys/devices/system/cpu has neither intel_pstate/no_turbo nor cpufreq/boost",
             ),
-            Some((false, file)) => Seen::passed(format!("{file}: turbo is off")),
-            Some((true, file)) => Seen::careful(format!("{file}: turbo is on"))
+            Some((false, file)) => Observed::passed(format!("{file}: turbo is off")),
+            Some((true, file)) => Observed::warning(format!("{file}: turbo is on"))
                 .with("VALUE", u8::from(file.ends_with("no_turbo")))
                 .with("FILE", file),
         },
@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "cpu-idle-states",
-            worst: Careful,
+            worst: Warning,
             why: "A CPU in a deep idle state wakes slowly, which makes a light load look slower than a heavy one.",
             source: "kernel docs, admin-guide/pm/cpuidle",
             remedy: Remedy::Words("cpupower idle-set -D 100"),
@@ -49,10 +49,10 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             let allowed = states.iter().filter(|state| !state.is_disabled);
             match allowed.max_by_key(|state| state.exit_us) {
                 None if states.is_empty() => at_least(None, &[], IDLE_STATES, |_| String::new()),
-                None => Seen::passed(format!("{IDLE_STATES}: all states are disabled")),
+                None => Observed::passed(format!("{IDLE_STATES}: all states are disabled")),
                 Some(deepest) => {
                     let exit_us = Some(deepest.exit_us as f64);
-                    at_least(exit_us, &[(100.0, Careful)], &deepest.file, |us| {
+                    at_least(exit_us, &[(100.0, Warning)], &deepest.file, |us| {
                         format!("{us} us to wake from {}", deepest.name)
                     })
                 }
@@ -62,7 +62,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "power-saving",
-            worst: Spoils,
+            worst: Severe,
             why: "A machine that saves power runs below its highest frequency, and how far below varies with time.",
             source: "kernel docs, admin-guide/pm/intel_pstate (energy_performance_preference) and userspace-api/sysfs-platform_profile",
             remedy: Remedy::Words("echo performance | tee FILES"),
@@ -72,7 +72,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "battery",
-            worst: Spoils,
+            worst: Severe,
             why: "A machine on battery runs slower, and slower still as the battery drains.",
             source: "kernel docs, ABI/testing/sysfs-class-power",
             remedy: Remedy::Words("connect it to a power supply"),
@@ -84,7 +84,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
                 Some(true) => "on battery",
             };
             let files = "/sys/class/power_supply/*/online";
-            is_one_of(Some(supply), &[("on battery", Spoils)], files)
+            is_one_of(Some(supply), &[("on battery", Severe)], files)
         },
     },
     Check {
@@ -118,7 +118,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "numa-balancing",
-            worst: Careful,
+            worst: Warning,
             why: "The kernel moves pages of the buffer pool between NUMA nodes during the measurement, and causes page faults to find out which.",
             source: "kernel docs, admin-guide/sysctl/kernel (numa_balancing)",
             remedy: Remedy::Words("sysctl kernel.numa_balancing=0"),
@@ -129,7 +129,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             let value = cpu.numa_balancing.map(|value| value as f64);
             let thresholds: &[_] = match cpu.numa_nodes {
                 Some(1) => &[],
-                _ => &[(1.0, Careful)],
+                _ => &[(1.0, Warning)],
             };
             at_least(value, thresholds, file, |value| value.to_string())
         },
@@ -138,26 +138,28 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
 
 const IDLE_STATES: &str = "/sys/devices/system/cpu/cpu*/cpuidle/state*/latency";
 
-fn governor(cpu: &Cpu) -> Seen {
+fn governor(cpu: &Cpu) -> Observed {
     const FILE: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
     if cpu.governors.is_empty() {
-        return Seen::unseen(format!(
+        return Observed::unknown(format!(
             "{FILE}: not available; in a virtual machine the hypervisor's host sets the frequency"
         ));
     }
     let driver = cpu.driver.as_deref().unwrap_or("unknown driver");
-    let seen = format!("{FILE}: {} ({driver})", cpu.governors.join(", "));
+    let observed = format!("{FILE}: {} ({driver})", cpu.governors.join(", "));
     // With these drivers `powersave` means that the hardware itself follows the load.
     let follows = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"].contains(&driver);
     match cpu.governors.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["performance"] => Seen::passed(seen),
-        _ if cpu.governors.iter().any(|name| name == "powersave") && !follows => Seen::spoils(seen),
-        _ => Seen::careful(seen),
+        ["performance"] => Observed::passed(observed),
+        _ if cpu.governors.iter().any(|name| name == "powersave") && !follows => {
+            Observed::severe(observed)
+        }
+        _ => Observed::warning(observed),
     }
 }
 
 /// Values are names, or the numbers that the driver gives them.
-fn power(settings: &[PowerSetting]) -> Seen {
+fn power(settings: &[PowerSetting]) -> Observed {
     const OFF: [&str; 2] = ["performance", "0"];
     const FULL: [&str; 5] = ["power", "low-power", "quiet", "cool", "255"];
     let is_off = |setting: &&PowerSetting| OFF.contains(&setting.value.as_str());
@@ -168,26 +170,26 @@ fn power(settings: &[PowerSetting]) -> Seen {
     };
     let (off, on): (Vec<&PowerSetting>, Vec<&PowerSetting>) = settings.iter().partition(is_off);
     match (off.as_slice(), on.as_slice()) {
-        ([], []) => Seen::unseen(
+        ([], []) => Observed::unknown(
             "neither energy_performance_preference of a CPU nor /sys/firmware/acpi/platform_profile is available",
         ),
-        (off, []) => Seen::passed(shown(off)),
+        (off, []) => Observed::passed(shown(off)),
         (_, on) => {
             let is_full = on
                 .iter()
                 .any(|setting| FULL.contains(&setting.value.as_str()));
             let mut files: Vec<&str> = on.iter().map(|setting| &*setting.everywhere).collect();
             files.dedup();
-            let level = if is_full { Spoils } else { Careful };
-            Seen::found(level, shown(on)).with("FILES", files.join(" "))
+            let level = if is_full { Severe } else { Warning };
+            Observed::found(level, shown(on)).with("FILES", files.join(" "))
         }
     }
 }
 
-fn mitigations(cpu: &Cpu) -> Seen {
+fn mitigations(cpu: &Cpu) -> Observed {
     const DIR: &str = "/sys/devices/system/cpu/vulnerabilities";
     let Some(vulnerabilities) = &cpu.vulnerabilities else {
-        return Seen::unseen(format!("{DIR}: not available"));
+        return Observed::unknown(format!("{DIR}: not available"));
     };
     let states = [("Mitigation", "mitigated"), ("Vulnerable", "not mitigated")];
     let lists = states.iter().filter_map(|(state, words)| {
@@ -208,11 +210,11 @@ fn mitigations(cpu: &Cpu) -> Seen {
 #[cfg(test)]
 mod tests {
     use host::{Facts, IdleState};
-    use measure::finding::Level::{self, Passed, Unseen};
+    use measure::finding::Level::{self, Passed, Unknown};
 
     use super::*;
 
-    fn judge(id: &str, cpu: Cpu) -> Seen {
+    fn judge(id: &str, cpu: Cpu) -> Observed {
         let machine = Machine {
             facts: Facts {
                 cpu,
@@ -235,9 +237,9 @@ mod tests {
             judge("cpu-governor", cpu).level()
         };
         assert_eq!(with(&["performance"], "acpi-cpufreq"), Passed);
-        assert_eq!(with(&["performance", "schedutil"], "acpi-cpufreq"), Careful);
-        assert_eq!(with(&["powersave"], "intel_pstate"), Careful);
-        assert_eq!(with(&["powersave"], "acpi-cpufreq"), Spoils);
+        assert_eq!(with(&["performance", "schedutil"], "acpi-cpufreq"), Warning);
+        assert_eq!(with(&["powersave"], "intel_pstate"), Warning);
+        assert_eq!(with(&["powersave"], "acpi-cpufreq"), Severe);
     }
 
     #[test]
@@ -252,7 +254,7 @@ mod tests {
         };
         assert_eq!(with(false, "/x/boost").level(), Passed);
         for (file, value) in [("/x/no_turbo", 1), ("/x/boost", 0)] {
-            let on = Seen::careful(format!("{file}: turbo is on"));
+            let on = Observed::warning(format!("{file}: turbo is on"));
             assert_eq!(with(true, file), on.with("VALUE", value).with("FILE", file));
         }
     }
@@ -273,8 +275,8 @@ mod tests {
             judge("cpu-idle-states", cpu)
         };
         let (light, deep) = (state("C1", 2, false), state("C6", 133, false));
-        let seen = Seen::careful("/C6/latency: 133 us to wake from C6");
-        assert_eq!(with(vec![light.clone(), deep]), seen);
+        let observed = Observed::warning("/C6/latency: 133 us to wake from C6");
+        assert_eq!(with(vec![light.clone(), deep]), observed);
         let disabled = state("C6", 133, true);
         assert_eq!(with(vec![light, disabled.clone()]).level(), Passed);
         assert_eq!(with(vec![disabled]).level(), Passed);
@@ -301,9 +303,12 @@ mod tests {
             setting("cpu5", "power"),
             profile,
         ];
-        let seen = "/cpu1/preference: default, /cpu5/preference: power, /profile: balanced";
+        let observed = "/cpu1/preference: default, /cpu5/preference: power, /profile: balanced";
         let files = "/cpu*/preference /profile";
-        assert_eq!(power(&settings), Seen::spoils(seen).with("FILES", files));
+        assert_eq!(
+            power(&settings),
+            Observed::severe(observed).with("FILES", files)
+        );
     }
 
     #[test]
@@ -311,10 +316,10 @@ mod tests {
         for (value, level) in [
             ("performance", Passed),
             ("0", Passed),
-            ("balance_performance", Careful),
-            ("balanced-performance", Careful),
-            ("200", Careful),
-            ("low-power", Spoils),
+            ("balance_performance", Warning),
+            ("balanced-performance", Warning),
+            ("200", Warning),
+            ("low-power", Severe),
         ] {
             assert_eq!(power(&[setting("cpu0", value)]).level(), level, "{value}");
         }
@@ -330,7 +335,7 @@ mod tests {
             judge("battery", cpu).level()
         };
         let levels = [Some(true), Some(false), None].map(with);
-        assert_eq!(levels, [Spoils, Passed, Passed]);
+        assert_eq!(levels, [Severe, Passed, Passed]);
     }
 
     #[test]
@@ -345,8 +350,9 @@ mod tests {
         };
         assert_eq!(with(&[("meltdown", "Not affected")]).level(), Passed);
         let both = with(&[("mds", "Mitigation: Clear"), ("srbds", "Vulnerable")]);
-        let seen = "/sys/devices/system/cpu/vulnerabilities: mitigated: mds; not mitigated: srbds";
-        assert_eq!(both, Seen::note(seen));
+        let observed =
+            "/sys/devices/system/cpu/vulnerabilities: mitigated: mds; not mitigated: srbds";
+        assert_eq!(both, Observed::note(observed));
     }
 
     #[test]
@@ -359,9 +365,9 @@ mod tests {
             };
             ["numa-nodes", "numa-balancing"].map(|id| judge(id, cpu.clone()).level())
         };
-        assert_eq!(with(None, None), [Unseen, Unseen]);
+        assert_eq!(with(None, None), [Unknown, Unknown]);
         assert_eq!(with(Some(1), Some(1)), [Passed, Passed]);
-        assert_eq!(with(Some(2), Some(1)), [Note, Careful]);
+        assert_eq!(with(Some(2), Some(1)), [Note, Warning]);
         assert_eq!(with(Some(2), Some(0)), [Note, Passed]);
     }
 }

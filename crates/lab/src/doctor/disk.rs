@@ -1,9 +1,9 @@
 //! The disks below a directory that holds data, and how the kernel drives them.
 
 use host::{Queue, Volume};
-use measure::finding::Level::{Careful, Note, Spoils};
+use measure::finding::Level::{Note, Severe, Warning};
 
-use super::check::{About, Check, Remedy, Seen};
+use super::check::{About, Check, Observed, Remedy};
 use super::machine::DataPlace;
 
 /// A shorter queue keeps a disk with several heads or chips from working in parallel.
@@ -15,7 +15,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
     Check {
         about: About {
             id: "io-scheduler",
-            worst: Spoils,
+            worst: Severe,
             why: "A fair IO scheduler delays a database's requests: with CFQ AnandTech saw CPUs only 60-70 % busy; with deadline they were busy.",
             source: "AnandTech article (deadline), SanDisk paper (noop); kernel docs, block/switching-sched",
             remedy: Remedy::Words("echo SCHEDULER | tee FILES"),
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
     Check {
         about: About {
             id: "data-beside-system",
-            worst: Careful,
+            worst: Warning,
             why: "Logs, swap and the files of all programs share the disk with the data.",
             source: "Sun and VMware paper, best practices (operating system and database on separate disks)",
             remedy: Remedy::Words(
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
     Check {
         about: About {
             id: "raid",
-            worst: Spoils,
+            worst: Severe,
             why: "An array that is degraded or rebuilding is slower than usual, and software RAID takes CPU time from the server.",
             source: "Sun and VMware paper, best practices (hardware RAID, 0+1); kernel docs, admin-guide/md",
             remedy: Remedy::Words("wait until the array is in sync: cat /proc/mdstat"),
@@ -62,12 +62,12 @@ impl DataPlace {
         disks.map(|disk| disk.name.as_str()).collect()
     }
 
-    fn no_disk(&self) -> Seen {
-        Seen::unseen(format!("{}: no disk known to the kernel", self.mount()))
+    fn no_disk(&self) -> Observed {
+        Observed::unknown(format!("{}: no disk known to the kernel", self.mount()))
     }
 }
 
-fn scheduler(data: &DataPlace) -> Seen {
+fn scheduler(data: &DataPlace) -> Observed {
     let disks = data.place.described.disks.iter();
     let known = disks.filter_map(|disk| {
         let file = format!("/sys/block/{}/queue/scheduler", disk.name);
@@ -84,26 +84,26 @@ fn scheduler(data: &DataPlace) -> Seen {
     let mut fair = known.clone();
     fair.retain(|(_, name)| ["cfq", "bfq", "anticipatory"].contains(name));
     let better = match fair.first() {
-        None => return Seen::passed(shown(&known)),
+        None => return Observed::passed(shown(&known)),
         Some((_, "bfq")) => "mq-deadline",
         // Of kernels before blk-mq, as its name is.
         Some(_) => "deadline",
     };
     let files: Vec<&str> = fair.iter().map(|(file, _)| file.as_str()).collect();
-    Seen::spoils(shown(&fair))
+    Observed::severe(shown(&fair))
         .with("SCHEDULER", better)
         .with("FILES", files.join(" "))
 }
 
-fn beside_system(data: &DataPlace) -> Seen {
+fn beside_system(data: &DataPlace) -> Observed {
     let disks = data.disks();
     if disks.is_empty() || data.system_disks.is_empty() {
         return data.no_disk();
     }
     let is_system = |disk: &&&str| data.system_disks.iter().any(|system| system == **disk);
     match disks.iter().find(is_system) {
-        Some(disk) => Seen::careful(format!("{} is on {disk}, as is /", data.mount())),
-        None => Seen::passed(format!(
+        Some(disk) => Observed::warning(format!("{} is on {disk}, as is /", data.mount())),
+        None => Observed::passed(format!(
             "{} is on {}, / on {}",
             data.mount(),
             disks.join(", "),
@@ -112,23 +112,23 @@ fn beside_system(data: &DataPlace) -> Seen {
     }
 }
 
-fn raid(data: &DataPlace) -> Seen {
+fn raid(data: &DataPlace) -> Observed {
     let volumes = &data.place.volumes;
     let shown = |volume: &Volume| format!("/sys/block/{}: {}", volume.name, volume.level);
     let is_busy = |volume: &&Volume| volume.degraded > 0 || volume.action.is_some();
     if let Some(volume) = volumes.iter().find(is_busy) {
         let missing = || format!("missing disks: {}", volume.degraded);
         let state = volume.action.clone().unwrap_or_else(missing);
-        return Seen::spoils(format!("{}, {state}", shown(volume)));
+        return Observed::severe(format!("{}, {state}", shown(volume)));
     }
     match (volumes.as_slice(), data.disks().as_slice()) {
         (_, []) => data.no_disk(),
-        ([], _) => Seen::passed("/sys/block: no software RAID or logical volume"),
-        (volumes, _) => Seen::note(volumes.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        ([], _) => Observed::passed("/sys/block: no software RAID or logical volume"),
+        (volumes, _) => Observed::note(volumes.iter().map(shown).collect::<Vec<_>>().join(", ")),
     }
 }
 
-fn queue(data: &DataPlace) -> Seen {
+fn queue(data: &DataPlace) -> Observed {
     let queues = &data.place.queues;
     let shown = |queue: &Queue| format!("{}: depth {}", queue.file, queue.depth);
     let Some(shortest) = queues.iter().min_by_key(|queue| queue.depth) else {
@@ -137,11 +137,11 @@ fn queue(data: &DataPlace) -> Seen {
     let short = queues.iter().filter(|queue| queue.depth < SHORT_QUEUE);
     let short: Vec<&Queue> = short.collect();
     if short.is_empty() {
-        return Seen::passed(shown(shortest));
+        return Observed::passed(shown(shortest));
     }
-    let seen: Vec<String> = short.iter().map(|queue| shown(queue)).collect();
+    let observed: Vec<String> = short.iter().map(|queue| shown(queue)).collect();
     let mends: Vec<String> = short.iter().filter_map(|queue| lengthen(queue)).collect();
-    Seen::note(seen.join(", ")).with_remedy(match mends.is_empty() {
+    Observed::note(observed.join(", ")).with_remedy(match mends.is_empty() {
         true => "none: this is the device's maximum".to_owned(),
         false => mends.join("; "),
     })
@@ -170,12 +170,12 @@ mod tests {
         );
         assert_eq!(
             scheduler(&on("btrfs", "rw", &three)),
-            Seen::spoils(format!("{c}: bfq, {d}: bfq"))
+            Observed::severe(format!("{c}: bfq, {d}: bfq"))
                 .with("SCHEDULER", "mq-deadline")
                 .with("FILES", format!("{c} {d}"))
         );
         let old = scheduler(&on("ext4", "rw", &[("sdc", "cfq")]));
-        let replaced = Seen::spoils(format!("{c}: cfq"));
+        let replaced = Observed::severe(format!("{c}: cfq"));
         let replaced = replaced.with("SCHEDULER", "deadline").with("FILES", c);
         assert_eq!(old, replaced);
         let other = on("ext4", "rw", &[("sdb", "kyber")]);
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn data_and_system_on_one_disk() {
         let shared = on("ext4", "rw", &[("sda", "none")]);
-        assert_eq!(beside_system(&shared).level(), Careful);
+        assert_eq!(beside_system(&shared).level(), Warning);
     }
 
     #[test]
@@ -200,12 +200,12 @@ mod tests {
             }];
             raid(&data)
         };
-        let seen = "/sys/block/md0: raid10 of sda, sdb";
-        assert_eq!(with(0, None), Seen::note(seen));
-        let missing = format!("{seen}, missing disks: 1");
-        assert_eq!(with(1, None), Seen::spoils(missing));
-        let resync = format!("{seen}, resync");
-        assert_eq!(with(0, Some("resync")), Seen::spoils(resync));
+        let observed = "/sys/block/md0: raid10 of sda, sdb";
+        assert_eq!(with(0, None), Observed::note(observed));
+        let missing = format!("{observed}, missing disks: 1");
+        assert_eq!(with(1, None), Observed::severe(missing));
+        let resync = format!("{observed}, resync");
+        assert_eq!(with(0, Some("resync")), Observed::severe(resync));
     }
 
     #[test]
@@ -218,15 +218,15 @@ mod tests {
         let long = made_queue("/long", 128, None);
         let scheduled = made_queue("/nr_requests", 16, None);
         let sata = made_queue("/queue_depth", 1, Some(32));
-        let seen = "/nr_requests: depth 16, /queue_depth: depth 1";
+        let observed = "/nr_requests: depth 16, /queue_depth: depth 1";
         let remedy = "echo 128 > /nr_requests; echo 32 > /queue_depth";
         assert_eq!(
             with(&[long, scheduled, sata]),
-            Seen::note(seen).with_remedy(remedy)
+            Observed::note(observed).with_remedy(remedy)
         );
         let full = with(&[made_queue("/queue_depth", 31, Some(31))]);
-        let seen = Seen::note("/queue_depth: depth 31");
+        let observed = Observed::note("/queue_depth: depth 31");
         let none = "none: this is the device's maximum";
-        assert_eq!(full, seen.with_remedy(none));
+        assert_eq!(full, observed.with_remedy(none));
     }
 }

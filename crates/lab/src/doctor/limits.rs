@@ -1,8 +1,8 @@
 //! Limits of this process, which its servers inherit, against what the load needs.
 
-use measure::finding::Level::Spoils;
+use measure::finding::Level::Severe;
 
-use super::check::{About, Check, Remedy, Seen};
+use super::check::{About, Check, Observed, Remedy};
 use super::machine::Machine;
 use super::rule::is_enough;
 use crate::files::OWN_FILES;
@@ -18,7 +18,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "open-files",
-            worst: Spoils,
+            worst: Severe,
             why: "Each connection is an open file in dyno and in the server, and each table is one more in the server; beyond the limit connections are refused, or tables are closed and reopened.",
             source: "getrlimit(2) (RLIMIT_NOFILE)",
             remedy: Remedy::Words("ulimit -n NEEDED"),
@@ -28,7 +28,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "processes",
-            worst: Spoils,
+            worst: Severe,
             why: "A server has a thread or a process for each connection, and refuses the connection if it cannot create one.",
             source: "getrlimit(2) (RLIMIT_NPROC); kernel docs, admin-guide/cgroup-v2 (pids.max)",
             remedy: Remedy::Words("ulimit -u NEEDED, and the group's pids.max"),
@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "local-ports",
-            worst: Spoils,
+            worst: Severe,
             why: "Each TCP connection takes a port of this machine, and the ports for connections to one server are limited.",
             source: "kernel docs, networking/ip-sysctl (ip_local_port_range)",
             remedy: Remedy::Words("sysctl net.ipv4.ip_local_port_range='1024 65535'"),
@@ -47,9 +47,9 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     },
 ];
 
-fn files(machine: &Machine) -> Seen {
+fn files(machine: &Machine) -> Observed {
     let Some(limit) = machine.facts.limits.open_files else {
-        return Seen::passed("/proc/self/limits: no limit of open files");
+        return Observed::passed("/proc/self/limits: no limit of open files");
     };
     let needed = machine.asked.map(|asked| {
         let own = asked.load_files + OWN_FILES;
@@ -66,7 +66,7 @@ fn files(machine: &Machine) -> Seen {
     )
 }
 
-fn processes(machine: &Machine) -> Seen {
+fn processes(machine: &Machine) -> Observed {
     let limits = &machine.facts.limits;
     let own = limits.processes;
     let own = own.map(|limit| ("/proc/self/limits", limit));
@@ -78,7 +78,7 @@ fn processes(machine: &Machine) -> Seen {
         .chain(groups)
         .min_by_key(|(_, limit)| *limit);
     let Some((file, limit)) = lowest else {
-        return Seen::passed("/proc/self/limits: no limit of processes");
+        return Observed::passed("/proc/self/limits: no limit of processes");
     };
     let needed = machine.asked.map(|asked| {
         let servers = asked.private_servers * (asked.users + SERVER_THREADS);
@@ -87,10 +87,10 @@ fn processes(machine: &Machine) -> Seen {
     is_enough(limit, needed, format!("{file}: {limit} processes"))
 }
 
-fn local_ports(machine: &Machine) -> Seen {
+fn local_ports(machine: &Machine) -> Observed {
     const FILE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
     let Some((first, last)) = machine.facts.limits.ports else {
-        return Seen::unseen(format!("{FILE}: not available"));
+        return Observed::unknown(format!("{FILE}: not available"));
     };
     let count = (last + 1).saturating_sub(first);
     let needed = machine.asked.map(|asked| asked.users);
@@ -100,7 +100,7 @@ fn local_ports(machine: &Machine) -> Seen {
 #[cfg(test)]
 mod tests {
     use host::Limits;
-    use measure::finding::Level::{Passed, Unseen};
+    use measure::finding::Level::{Passed, Unknown};
 
     use super::*;
     use crate::doctor::asked::Asked;
@@ -135,14 +135,14 @@ mod tests {
             files(&machine(limits, asked))
         };
         assert_eq!(with(Some(1024), asked(100, 4, 0)).level(), Passed);
-        assert_eq!(with(Some(1024), asked(1000, 4, 0)).level(), Spoils);
-        assert_eq!(with(Some(1024), asked(200, 4, 5)).level(), Spoils);
-        assert_eq!(with(Some(1024), asked(10, 4000, 1)).level(), Spoils);
+        assert_eq!(with(Some(1024), asked(1000, 4, 0)).level(), Severe);
+        assert_eq!(with(Some(1024), asked(200, 4, 5)).level(), Severe);
+        assert_eq!(with(Some(1024), asked(10, 4000, 1)).level(), Severe);
         assert_eq!(with(Some(10), None).level(), Passed);
         assert_eq!(with(None, asked(1000, 4, 0)).level(), Passed);
         assert_eq!(
             with(Some(1024), asked(1000, 4, 0)),
-            Seen::spoils("/proc/self/limits: 1024 open files; the load needs 1256")
+            Observed::severe("/proc/self/limits: 1024 open files; the load needs 1256")
                 .with("NEEDED", 1256)
         );
     }
@@ -161,8 +161,8 @@ mod tests {
             processes(&machine(limits, asked)).level()
         };
         assert_eq!(with(Some(4096), None, asked(100, 1, 8)), Passed);
-        assert_eq!(with(Some(4096), Some(1000), asked(100, 1, 8)), Spoils);
-        assert_eq!(with(Some(1000), Some(4096), asked(100, 1, 8)), Spoils);
+        assert_eq!(with(Some(4096), Some(1000), asked(100, 1, 8)), Severe);
+        assert_eq!(with(Some(1000), Some(4096), asked(100, 1, 8)), Severe);
         assert_eq!(with(Some(1000), None, asked(100, 1, 0)), Passed);
         assert_eq!(with(None, None, asked(100, 1, 8)), Passed);
     }
@@ -177,7 +177,7 @@ mod tests {
             local_ports(&machine(limits, asked)).level()
         };
         assert_eq!(with(Some((32768, 60999)), asked(10_000, 1, 8)), Passed);
-        assert_eq!(with(Some((32768, 60999)), asked(30_000, 1, 0)), Spoils);
-        assert_eq!(with(None, None), Unseen);
+        assert_eq!(with(Some((32768, 60999)), asked(30_000, 1, 0)), Severe);
+        assert_eq!(with(None, None), Unknown);
     }
 }

@@ -1,9 +1,9 @@
 //! Memory: huge pages, swap, overcommit, write-back.
 
 use measure::bytes::shown_bytes;
-use measure::finding::Level::{Careful, Note, Spoils};
+use measure::finding::Level::{Note, Severe, Warning};
 
-use super::check::{About, Check, Remedy, Seen};
+use super::check::{About, Check, Observed, Remedy};
 use super::machine::Machine;
 use super::rule::{at_least, graded, is_one_of};
 
@@ -14,7 +14,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "transparent-huge-pages",
-            worst: Careful,
+            worst: Warning,
             why: "The kernel stalls processes to assemble huge pages at times of its own choice, which shows in tail latency, and servers use more memory than they account for.",
             source: "kernel docs, admin-guide/mm/transhuge",
             remedy: Remedy::Words("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
@@ -22,13 +22,13 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         judge: |machine| {
             let choice = machine.facts.memory.transparent_hugepages.as_deref();
             let file = "/sys/kernel/mm/transparent_hugepage/enabled";
-            is_one_of(choice, &[("always", Careful)], file)
+            is_one_of(choice, &[("always", Warning)], file)
         },
     },
     Check {
         about: About {
             id: "swap-used",
-            worst: Careful,
+            worst: Warning,
             why: "Swapped-out pages are read back from disk when they are next needed, which may be during the measurement.",
             source: "kernel docs, admin-guide/sysctl/vm",
             remedy: Remedy::Words("swapoff -a && swapon -a"),
@@ -36,7 +36,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         judge: |machine| {
             let used = machine.facts.memory.swap_used_bytes;
             let value = used.map(|bytes| bytes as f64);
-            at_least(value, &[(1.0, Careful)], "/proc/meminfo", |_| {
+            at_least(value, &[(1.0, Warning)], "/proc/meminfo", |_| {
                 format!("swap in use: {}", shown_bytes(used.unwrap_or(0)))
             })
         },
@@ -44,7 +44,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "swappiness",
-            worst: Careful,
+            worst: Warning,
             why: "With a high value the kernel swaps out parts of the buffer pool to cache files that may not be read again.",
             source: "kernel docs, admin-guide/sysctl/vm (swappiness)",
             remedy: Remedy::Words("sysctl vm.swappiness=1"),
@@ -54,7 +54,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             // From 11 on the kernel reclaims a server's memory while there are files to drop.
             let (thresholds, swap): (&[_], _) = match memory.swap_bytes {
                 Some(0) => (&[], ", but there is no swap"),
-                _ => (&[(11.0, Careful)], ""),
+                _ => (&[(11.0, Warning)], ""),
             };
             let value = memory.swappiness.map(|value| value as f64);
             at_least(value, thresholds, "/proc/sys/vm/swappiness", |value| {
@@ -65,7 +65,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "memory-for-servers",
-            worst: Spoils,
+            worst: Severe,
             why: "Servers whose buffer pools do not fit into memory swap, and then read their pages from disk twice.",
             source: "VMware vSAN paper (70-80 % of the memory for the buffer pool)",
             remedy: Remedy::Words(
@@ -77,7 +77,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
             id: "overcommit",
-            worst: Careful,
+            worst: Warning,
             why: "With strict overcommit accounting the kernel may refuse a buffer pool that would fit.",
             source: "kernel docs, mm/overcommit-accounting",
             remedy: Remedy::Words("sysctl vm.overcommit_memory=0"),
@@ -85,7 +85,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         judge: |machine| {
             let policy = machine.facts.memory.overcommit.map(|policy| policy as f64);
             let file = "/proc/sys/vm/overcommit_memory";
-            at_least(policy, &[(2.0, Careful)], file, |policy| policy.to_string())
+            at_least(policy, &[(2.0, Warning)], file, |policy| policy.to_string())
         },
     },
     Check {
@@ -108,31 +108,31 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
     },
 ];
 
-fn buffer_pools(machine: &Machine) -> Seen {
+fn buffer_pools(machine: &Machine) -> Observed {
     let Some(available) = machine.facts.memory.available_bytes else {
-        return Seen::unseen("/proc/meminfo: available memory is unknown");
+        return Observed::unknown("/proc/meminfo: available memory is unknown");
     };
     let needed = machine.asked.map_or(0, |asked| asked.pool_bytes);
     let free = format!("{} available", shown_bytes(available));
-    let (level, seen) = match needed {
+    let (level, observed) = match needed {
         0 => (None, format!("{free}, no server to start")),
         _ => {
             let level = match needed {
-                _ if needed > available => Some(Spoils),
-                _ if needed > available - available / RESERVE => Some(Careful),
+                _ if needed > available => Some(Severe),
+                _ if needed > available - available / RESERVE => Some(Warning),
                 _ => None,
             };
             let pools = shown_bytes(needed);
             (level, format!("buffer pools need {pools}, {free}"))
         }
     };
-    graded(level, format!("/proc/meminfo: {seen}"))
+    graded(level, format!("/proc/meminfo: {observed}"))
 }
 
 #[cfg(test)]
 mod tests {
     use host::{Facts, Memory};
-    use measure::finding::Level::{self, Passed, Unseen};
+    use measure::finding::Level::{self, Passed, Unknown};
 
     use super::*;
     use crate::doctor::asked::Asked;
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn huge_pages_are_a_finding_only_for_everybody() {
-        for (choice, level) in [("always", Careful), ("madvise", Passed), ("never", Passed)] {
+        for (choice, level) in [("always", Warning), ("madvise", Passed), ("never", Passed)] {
             let memory = Memory {
                 transparent_hugepages: Some(choice.to_owned()),
                 ..Memory::default()
@@ -174,9 +174,9 @@ mod tests {
             levels(["swap-used", "swappiness"], &memory)
         };
         assert_eq!(with(Some(0), Some(0), Some(60)), [Passed, Passed]);
-        assert_eq!(with(Some(1 << 30), Some(0), Some(60)), [Passed, Careful]);
-        assert_eq!(with(Some(1 << 30), Some(4096), Some(10)), [Careful, Passed]);
-        assert_eq!(with(None, None, None), [Unseen, Unseen]);
+        assert_eq!(with(Some(1 << 30), Some(0), Some(60)), [Passed, Warning]);
+        assert_eq!(with(Some(1 << 30), Some(4096), Some(10)), [Warning, Passed]);
+        assert_eq!(with(None, None, None), [Unknown, Unknown]);
     }
 
     #[test]
@@ -192,9 +192,9 @@ mod tests {
         };
         assert_eq!(with(0, Some(100)), Passed);
         assert_eq!(with(80, Some(100)), Passed);
-        assert_eq!(with(95, Some(100)), Careful);
-        assert_eq!(with(101, Some(100)), Spoils);
-        assert_eq!(with(1, None), Unseen);
+        assert_eq!(with(95, Some(100)), Warning);
+        assert_eq!(with(101, Some(100)), Severe);
+        assert_eq!(with(1, None), Unknown);
     }
 
     #[test]
@@ -207,8 +207,8 @@ mod tests {
             };
             levels(["overcommit", "dirty-pages"], &memory)
         };
-        assert_eq!(with(Some(2), Some(8 << 30)), [Careful, Note]);
+        assert_eq!(with(Some(2), Some(8 << 30)), [Warning, Note]);
         assert_eq!(with(Some(0), Some(1 << 30)), [Passed, Passed]);
-        assert_eq!(with(None, None), [Unseen, Unseen]);
+        assert_eq!(with(None, None), [Unknown, Unknown]);
     }
 }

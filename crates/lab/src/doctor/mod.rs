@@ -104,7 +104,7 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[ServerFacts])
     let mut findings = check::run(checks, &machine, HOST, check::on_host);
     if places.is_empty() {
         let why = "no data on this host is known";
-        findings.extend(check::unseen(of_places(), HOST, why));
+        findings.extend(check::unknown(of_places(), HOST, why));
     }
     for (path, mut data) in places {
         data.system_disks.clone_from(&machine.facts.system_disks);
@@ -247,8 +247,13 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in findings {
         let same = |known: &Finding| {
-            (&known.id, known.level, &known.seen, &known.remedy)
-                == (&finding.id, finding.level, &finding.seen, &finding.remedy)
+            (&known.id, known.level, &known.observed, &known.remedy)
+                == (
+                    &finding.id,
+                    finding.level,
+                    &finding.observed,
+                    &finding.remedy,
+                )
         };
         match merged.iter_mut().find(|(known, _)| same(known)) {
             Some((_, of)) => of.push(finding.of),
@@ -316,7 +321,7 @@ mod tests {
             id: id.into(),
             of: of.into(),
             level: Level::Note,
-            seen: "seen".into(),
+            observed: "seen".into(),
             why: String::new(),
             source: String::new(),
             remedy: None,
@@ -344,7 +349,7 @@ mod tests {
         let all: usize = families().iter().map(|(_, checks)| checks.len()).sum();
         assert_eq!(findings.len(), all - of_servers);
         assert!(findings.is_sorted_by_key(|finding| finding.level));
-        assert!(findings.iter().all(|finding| !finding.seen.is_empty()));
+        assert!(findings.iter().all(|finding| !finding.observed.is_empty()));
     }
 
     #[test]

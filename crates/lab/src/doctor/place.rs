@@ -1,9 +1,9 @@
 //! The file system of a directory that holds data.
 
 use measure::bytes::shown_bytes;
-use measure::finding::Level::{self, Careful, Note, Spoils};
+use measure::finding::Level::{self, Note, Severe, Warning};
 
-use super::check::{About, Check, Remedy, Seen};
+use super::check::{About, Check, Observed, Remedy};
 use super::machine::DataPlace;
 use super::rule::graded;
 
@@ -12,20 +12,20 @@ const RESERVE: u64 = 10;
 
 /// File systems that are not a local one for databases; the others pass.
 const FILE_SYSTEMS: [(&str, Level); 16] = [
-    ("tmpfs", Spoils),
-    ("ramfs", Spoils),
-    ("nfs", Careful),
-    ("nfs4", Careful),
-    ("cifs", Careful),
-    ("smb3", Careful),
-    ("9p", Careful),
-    ("virtiofs", Careful),
-    ("overlay", Careful),
-    ("ceph", Careful),
+    ("tmpfs", Severe),
+    ("ramfs", Severe),
+    ("nfs", Warning),
+    ("nfs4", Warning),
+    ("cifs", Warning),
+    ("smb3", Warning),
+    ("9p", Warning),
+    ("virtiofs", Warning),
+    ("overlay", Warning),
+    ("ceph", Warning),
     // With the name of the program behind it, `fuse.sshfs`.
-    ("fuse", Careful),
-    ("fuseblk", Careful),
-    ("fusectl", Careful),
+    ("fuse", Warning),
+    ("fuseblk", Warning),
+    ("fusectl", Warning),
     ("btrfs", Note),
     ("zfs", Note),
     ("bcachefs", Note),
@@ -35,7 +35,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
     Check {
         about: About {
             id: "file-system",
-            worst: Spoils,
+            worst: Severe,
             why: "In memory nothing waits for a disk, over a network everything waits for it, and a copy-on-write file system scatters the pages of a table.",
             source: "tmpfs(5), nfs(5), btrfs(5)",
             remedy: Remedy::Words(
@@ -44,50 +44,50 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
         },
         judge: |data| {
             let Some(name) = data.place.described.file_system.as_deref() else {
-                return Seen::unseen("/proc/self/mountinfo: file system unknown");
+                return Observed::unknown("/proc/self/mountinfo: file system unknown");
             };
             let kind = name.split('.').next();
             let found = FILE_SYSTEMS.iter().find(|(known, _)| Some(*known) == kind);
-            let seen = format!("/proc/self/mountinfo: {}", data.mount());
-            graded(found.map(|(_, level)| *level), seen)
+            let observed = format!("/proc/self/mountinfo: {}", data.mount());
+            graded(found.map(|(_, level)| *level), observed)
         },
     },
     Check {
         about: About {
             id: "mount-atime",
-            worst: Careful,
+            worst: Warning,
             why: "Each read of a file also writes its access time.",
             source: "mount(8), strictatime",
             remedy: Remedy::Words("mount -o remount,noatime MOUNT"),
         },
         judge: |data| match data.option(&["noatime", "relatime", "ro"]) {
-            Some(None) => data.found(Careful, "neither noatime nor relatime"),
+            Some(None) => data.found(Warning, "neither noatime nor relatime"),
             _ => data.with_options(&[], "access times are not always written"),
         },
     },
     Check {
         about: About {
             id: "mount-barrier",
-            worst: Spoils,
+            worst: Severe,
             why: "Without barriers a flush does not reach the disk: commits are fast, but not durable.",
             source: "kernel docs, filesystems/ext4 (barrier)",
             remedy: Remedy::Words("mount -o remount,barrier=1 MOUNT"),
         },
         judge: |data| {
-            let options = [("nobarrier", Spoils), ("barrier=0", Spoils)];
+            let options = [("nobarrier", Severe), ("barrier=0", Severe)];
             data.with_options(&options, "barriers are on")
         },
     },
     Check {
         about: About {
             id: "mount-journal",
-            worst: Careful,
+            worst: Warning,
             why: "With data=journal the file system writes everything twice, in addition to the server's doublewrite buffer.",
             source: "kernel docs, filesystems/ext4 (data=)",
             remedy: Remedy::Words("data=ordered in /etc/fstab, then unmount and mount it"),
         },
         judge: |data| {
-            let options = [("data=journal", Careful), ("data=writeback", Note)];
+            let options = [("data=journal", Warning), ("data=writeback", Note)];
             data.with_options(&options, "not data=journal")
         },
     },
@@ -109,7 +109,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
     Check {
         about: About {
             id: "disk-free",
-            worst: Spoils,
+            worst: Severe,
             why: "A full disk ends the study, and a nearly full one is slower.",
             source: "mke2fs(8) (-m: reserved blocks reduce fragmentation)",
             remedy: Remedy::Words(
@@ -139,11 +139,11 @@ impl DataPlace {
     }
 
     /// Whether it is mounted with an option that is a finding; `without` says that it is not.
-    fn with_options(&self, findings: &[(&str, Level)], without: &str) -> Seen {
+    fn with_options(&self, findings: &[(&str, Level)], without: &str) -> Observed {
         let names: Vec<&str> = findings.iter().map(|(name, _)| *name).collect();
         match self.option(&names) {
-            None => Seen::unseen("/proc/self/mountinfo: mount options unknown"),
-            Some(None) => Seen::passed(format!("{}: {without}", self.mount())),
+            None => Observed::unknown("/proc/self/mountinfo: mount options unknown"),
+            Some(None) => Observed::passed(format!("{}: {without}", self.mount())),
             Some(Some(option)) => {
                 let found = findings.iter().find(|(name, _)| *name == option);
                 self.found(found.map_or(Note, |(_, level)| *level), option)
@@ -151,32 +151,32 @@ impl DataPlace {
         }
     }
 
-    fn found(&self, level: Level, what: &str) -> Seen {
-        let seen = format!("{}: {what}", self.mount());
-        Seen::found(level, seen).with("MOUNT", self.mount_point())
+    fn found(&self, level: Level, what: &str) -> Observed {
+        let observed = format!("{}: {what}", self.mount());
+        Observed::found(level, observed).with("MOUNT", self.mount_point())
     }
 }
 
-fn free(data: &DataPlace) -> Seen {
+fn free(data: &DataPlace) -> Observed {
     let (Some(free), Some(total)) = (data.place.free_bytes, data.place.total_bytes) else {
-        return Seen::unseen("statvfs: free space unknown");
+        return Observed::unknown("statvfs: free space unknown");
     };
     let needed = data.needed_bytes;
-    let mut seen = format!("{} of {} free", shown_bytes(free), shown_bytes(total));
+    let mut observed = format!("{} of {} free", shown_bytes(free), shown_bytes(total));
     if needed > 0 {
-        seen.push_str(&format!("; the load needs {}", shown_bytes(needed)));
+        observed.push_str(&format!("; the load needs {}", shown_bytes(needed)));
     }
     match free {
-        _ if needed > free => Seen::spoils(seen),
-        _ if free - needed < total / RESERVE => Seen::careful(seen),
-        _ => Seen::passed(seen),
+        _ if needed > free => Observed::severe(observed),
+        _ if free - needed < total / RESERVE => Observed::warning(observed),
+        _ => Observed::passed(observed),
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use host::{Place, Queue};
-    use measure::finding::Level::{Passed, Unseen};
+    use measure::finding::Level::{Passed, Unknown};
     use measure::result::{self, Disk};
 
     use super::*;
@@ -235,18 +235,18 @@ pub(super) mod tests {
         for check in CHECKS.iter().chain(disk::CHECKS) {
             let (id, judge) = (check.about.id, check.judge);
             assert_eq!(judge(&sound()).level(), Passed, "{id}");
-            assert_eq!(judge(&DataPlace::default()).level(), Unseen, "{id}");
+            assert_eq!(judge(&DataPlace::default()).level(), Unknown, "{id}");
         }
     }
 
     #[test]
     fn file_systems() {
         for (name, level) in [
-            ("tmpfs", Spoils),
-            ("overlay", Careful),
-            ("fuse.sshfs", Careful),
-            ("fuseblk", Careful),
-            ("nfs4", Careful),
+            ("tmpfs", Severe),
+            ("overlay", Warning),
+            ("fuse.sshfs", Warning),
+            ("fuseblk", Warning),
+            ("nfs4", Warning),
             ("btrfs", Note),
             ("xfs", Passed),
             ("ext4", Passed),
@@ -263,16 +263,16 @@ pub(super) mod tests {
             ids.map(|id| judge(&format!("mount-{id}"), &data))
         };
         assert_eq!(with("rw,relatime"), [Passed; 4]);
-        assert_eq!(with("rw,nobarrier"), [Careful, Spoils, Passed, Passed]);
-        let barrier = [Passed, Spoils, Passed, Passed];
+        assert_eq!(with("rw,nobarrier"), [Warning, Severe, Passed, Passed]);
+        let barrier = [Passed, Severe, Passed, Passed];
         assert_eq!(with("rw,noatime,barrier=0"), barrier);
-        let journal = [Passed, Passed, Careful, Passed];
+        let journal = [Passed, Passed, Warning, Passed];
         assert_eq!(with("rw,noatime,data=journal"), journal);
         let both = [Passed, Passed, Note, Note];
         assert_eq!(with("rw,noatime,data=writeback,discard"), both);
         let data = on("ext4", "rw,nobarrier,noatime", &[]);
-        let seen = Seen::spoils("ext4 at /srv: nobarrier").with("MOUNT", "/srv");
-        assert_eq!((CHECKS[2].judge)(&data), seen);
+        let observed = Observed::severe("ext4 at /srv: nobarrier").with("MOUNT", "/srv");
+        assert_eq!((CHECKS[2].judge)(&data), observed);
     }
 
     #[test]
@@ -285,6 +285,6 @@ pub(super) mod tests {
             .level()
         };
         let levels = [0, 40, 41, 51].map(needing);
-        assert_eq!(levels, [Passed, Passed, Careful, Spoils]);
+        assert_eq!(levels, [Passed, Passed, Warning, Severe]);
     }
 }

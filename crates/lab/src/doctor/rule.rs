@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use super::check::Seen;
+use super::check::Observed;
 
 /// A number against thresholds: the first that it reaches gives the level.
 pub(super) fn at_least(
@@ -10,7 +10,7 @@ pub(super) fn at_least(
     thresholds: &[(f64, Level)],
     source: &str,
     shown: impl FnOnce(f64) -> String,
-) -> Seen {
+) -> Observed {
     let Some(value) = value else {
         return missing(source);
     };
@@ -22,7 +22,7 @@ pub(super) fn at_least(
 }
 
 /// A word against those that are findings.
-pub(super) fn is_one_of(value: Option<&str>, findings: &[(&str, Level)], source: &str) -> Seen {
+pub(super) fn is_one_of(value: Option<&str>, findings: &[(&str, Level)], source: &str) -> Observed {
     let Some(value) = value else {
         return missing(source);
     };
@@ -31,59 +31,59 @@ pub(super) fn is_one_of(value: Option<&str>, findings: &[(&str, Level)], source:
 }
 
 /// What a load needs against a limit; without a load there is nothing to compare.
-pub(super) fn is_enough(limit: u64, needed: Option<u64>, seen: String) -> Seen {
+pub(super) fn is_enough(limit: u64, needed: Option<u64>, observed: String) -> Observed {
     match needed {
-        None => Seen::passed(seen),
+        None => Observed::passed(observed),
         Some(needed) if needed > limit => {
-            Seen::spoils(format!("{seen}; the load needs {needed}")).with("NEEDED", needed)
+            Observed::severe(format!("{observed}; the load needs {needed}")).with("NEEDED", needed)
         }
-        Some(needed) => Seen::passed(format!("{seen}; the load needs {needed}")),
+        Some(needed) => Observed::passed(format!("{observed}; the load needs {needed}")),
     }
 }
 
 /// A finding of a level, or a check that passed.
-pub(super) fn graded(level: Option<Level>, seen: String) -> Seen {
+pub(super) fn graded(level: Option<Level>, observed: String) -> Observed {
     match level {
-        Some(level) => Seen::found(level, seen),
-        None => Seen::passed(seen),
+        Some(level) => Observed::found(level, observed),
+        None => Observed::passed(observed),
     }
 }
 
-fn missing(source: &str) -> Seen {
-    Seen::unseen(format!("{source}: not available"))
+fn missing(source: &str) -> Observed {
+    Observed::unknown(format!("{source}: not available"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Level::{Careful, Passed, Spoils, Unseen};
+    use Level::{Passed, Severe, Unknown, Warning};
 
     #[test]
     fn a_number_has_the_level_of_the_highest_threshold_that_it_reaches() {
         let with = |value| {
             let shown = |value: f64| value.to_string();
-            at_least(value, &[(5.0, Spoils), (1.0, Careful)], "/file", shown)
+            at_least(value, &[(5.0, Severe), (1.0, Warning)], "/file", shown)
         };
-        assert_eq!(with(Some(5.0)), Seen::spoils("/file: 5"));
-        assert_eq!(with(Some(1.0)).level(), Careful);
-        assert_eq!(with(Some(0.9)), Seen::passed("/file: 0.9"));
-        assert_eq!(with(None), Seen::unseen("/file: not available"));
+        assert_eq!(with(Some(5.0)), Observed::severe("/file: 5"));
+        assert_eq!(with(Some(1.0)).level(), Warning);
+        assert_eq!(with(Some(0.9)), Observed::passed("/file: 0.9"));
+        assert_eq!(with(None), Observed::unknown("/file: not available"));
     }
 
     #[test]
     fn a_word_may_be_a_finding() {
-        let with = |value| is_one_of(value, &[("always", Careful)], "/file");
-        assert_eq!(with(Some("always")), Seen::careful("/file: always"));
+        let with = |value| is_one_of(value, &[("always", Warning)], "/file");
+        assert_eq!(with(Some("always")), Observed::warning("/file: always"));
         assert_eq!(with(Some("never")).level(), Passed);
-        assert_eq!(with(None).level(), Unseen);
+        assert_eq!(with(None).level(), Unknown);
     }
 
     #[test]
     fn a_limit_must_be_enough_for_the_load() {
         let with = |needed| is_enough(10, needed, "/file: 10".into());
-        assert_eq!(with(None), Seen::passed("/file: 10"));
+        assert_eq!(with(None), Observed::passed("/file: 10"));
         assert_eq!(with(Some(10)).level(), Passed);
-        let short = Seen::spoils("/file: 10; the load needs 11");
+        let short = Observed::severe("/file: 10; the load needs 11");
         assert_eq!(with(Some(11)), short.with("NEEDED", 11));
     }
 }

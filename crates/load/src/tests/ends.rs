@@ -223,7 +223,7 @@ fn a_worker_that_hangs_in_a_call_is_left_behind() {
 fn users_that_wait_end_with_the_load() {
     let long = Duration::from_secs(1000);
     let thinking = LoadSpec {
-        think: long,
+        think: long.into(),
         ..lasting_s(2)
     };
     let idle = LoadSpec {

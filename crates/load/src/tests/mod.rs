@@ -40,7 +40,7 @@ fn spec() -> LoadSpec {
         time: Some(Duration::from_secs(3600)),
         events: None,
         pace: Pace::Closed,
-        think: Duration::ZERO,
+        think: Duration::ZERO.into(),
         seed: 1,
         ignored_errors: Vec::new(),
         batch_scheduling: false,

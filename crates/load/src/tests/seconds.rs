@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::script::{Asked, Scripted, done};
 use super::*;
+use plan::{Think, ThinkDistribution};
+
 use crate::End;
 
 fn taking(service_ns: u64) -> Scripted {
@@ -137,7 +139,7 @@ fn fewer_events_than_users_leave_the_others_idle() {
 fn users_think_after_each_transaction_and_their_response_time_does_not_include_it() {
     let spec = LoadSpec {
         users: 1,
-        think: Duration::from_millis(90),
+        think: Duration::from_millis(90).into(),
         time: Some(Duration::from_millis(1950)),
         ..spec()
     };
@@ -152,6 +154,35 @@ fn users_think_after_each_transaction_and_their_response_time_does_not_include_i
     );
     // The end of the load ends the pause.
     assert_eq!(driven.ended_ns, START + 1950 * MS);
+}
+
+#[test]
+fn think_times_have_the_mean_of_their_distribution() {
+    for distribution in [ThinkDistribution::Uniform, ThinkDistribution::Exponential] {
+        let mean = Duration::from_millis(90);
+        let spec = LoadSpec {
+            users: 1,
+            think: Think { mean, distribution },
+            time: Some(Duration::from_secs(3600)),
+            ..spec()
+        };
+        let server = taking(10 * MS);
+        drive(&spec, &server);
+        let starts = times(&server, Asked::Statement);
+        // 36,000 pauses: the standard error of the mean is at most 0.5 %.
+        assert!(
+            (35_000..37_000).contains(&starts.len()),
+            "{distribution}: {}",
+            starts.len()
+        );
+        let gaps = gaps(&starts);
+        let (shortest, longest) = (gaps.iter().min().unwrap(), gaps.iter().max().unwrap());
+        assert!(*shortest < 11 * MS, "{distribution}: {shortest}");
+        match distribution {
+            ThinkDistribution::Uniform => assert!((189 * MS..=190 * MS).contains(longest)),
+            _ => assert!(*longest > 500 * MS, "{longest}"),
+        }
+    }
 }
 
 #[test]

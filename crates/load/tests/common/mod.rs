@@ -100,7 +100,7 @@ pub fn spec() -> LoadSpec {
         time: Some(LONG),
         events: None,
         pace: Pace::Closed,
-        think: Duration::ZERO,
+        think: Duration::ZERO.into(),
         seed: 1,
         ignored_errors: Vec::new(),
         batch_scheduling: false,

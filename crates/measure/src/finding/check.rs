@@ -8,7 +8,7 @@ pub struct Check<F> {
     /// What is said about it.
     pub about: About,
     /// Judges the facts.
-    pub judge: fn(&F) -> Seen,
+    pub judge: fn(&F) -> Observed,
 }
 
 /// What is said about a check, also in docs/doctor.md.
@@ -46,11 +46,11 @@ pub enum Remedy {
 
 /// The outcome of a check, with the file or setting and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum Observed {
     /// No problem was found.
     Passed(String),
     /// Why it could not be done.
-    Unseen(String),
+    Unknown(String),
     /// A problem was found.
     Found(Problem),
 }
@@ -66,7 +66,7 @@ pub struct Problem {
     remedy: Option<String>,
 }
 
-impl Seen {
+impl Observed {
     /// No problem was found.
     #[must_use]
     pub fn passed(what: impl Into<String>) -> Self {
@@ -75,8 +75,8 @@ impl Seen {
 
     /// The check could not be done.
     #[must_use]
-    pub fn unseen(why: impl Into<String>) -> Self {
-        Self::Unseen(why.into())
+    pub fn unknown(why: impl Into<String>) -> Self {
+        Self::Unknown(why.into())
     }
 
     /// A problem was found.
@@ -92,14 +92,14 @@ impl Seen {
 
     /// Results are misleading.
     #[must_use]
-    pub fn spoils(what: impl Into<String>) -> Self {
-        Self::found(Level::Spoils, what)
+    pub fn severe(what: impl Into<String>) -> Self {
+        Self::found(Level::Severe, what)
     }
 
     /// Results may be some percent off.
     #[must_use]
-    pub fn careful(what: impl Into<String>) -> Self {
-        Self::found(Level::Careful, what)
+    pub fn warning(what: impl Into<String>) -> Self {
+        Self::found(Level::Warning, what)
     }
 
     /// For information.
@@ -131,7 +131,7 @@ impl Seen {
     pub fn level(&self) -> Level {
         match self {
             Self::Passed(_) => Level::Passed,
-            Self::Unseen(_) => Level::Unseen,
+            Self::Unknown(_) => Level::Unknown,
             Self::Found(found) => found.level,
         }
     }
@@ -147,10 +147,10 @@ pub fn run<'a, F: 'a>(
 ) -> Vec<Finding> {
     let findings = checks.into_iter().map(|check| {
         let about = &check.about;
-        let (level, seen, remedy) = match (check.judge)(facts) {
-            Seen::Passed(seen) => (Level::Passed, seen, None),
-            Seen::Unseen(seen) => (Level::Unseen, seen, None),
-            Seen::Found(found) => {
+        let (level, observed, remedy) = match (check.judge)(facts) {
+            Observed::Passed(observed) => (Level::Passed, observed, None),
+            Observed::Unknown(observed) => (Level::Unknown, observed, None),
+            Observed::Found(found) => {
                 let remedy = found.remedy.or_else(|| remedy(about.remedy));
                 let remedy = remedy.map(|remedy| filled(remedy, &found.fill));
                 (found.level, found.what, remedy)
@@ -160,7 +160,7 @@ pub fn run<'a, F: 'a>(
             id: about.id.to_owned(),
             of: of.to_owned(),
             level,
-            seen,
+            observed,
             why: about.why.to_owned(),
             source: about.source.to_owned(),
             remedy,
@@ -171,7 +171,7 @@ pub fn run<'a, F: 'a>(
 
 /// Findings of checks that have no subject.
 #[must_use]
-pub fn unseen<'a, F: 'a>(
+pub fn unknown<'a, F: 'a>(
     checks: impl IntoIterator<Item = &'a Check<F>>,
     of: &str,
     why: &str,
@@ -179,8 +179,8 @@ pub fn unseen<'a, F: 'a>(
     let findings = checks.into_iter().map(|check| Finding {
         id: check.about.id.to_owned(),
         of: of.to_owned(),
-        level: Level::Unseen,
-        seen: why.to_owned(),
+        level: Level::Unknown,
+        observed: why.to_owned(),
         why: check.about.why.to_owned(),
         source: check.about.source.to_owned(),
         remedy: None,
@@ -212,15 +212,15 @@ mod tests {
         let check = Check {
             about: About {
                 id: "a",
-                worst: Level::Careful,
+                worst: Level::Warning,
                 why: "Because.",
                 source: "nobody",
                 remedy: Remedy::Words("echo none > /sys/block/DISK/queue/scheduler"),
             },
-            judge: |disk: &String| Seen::careful(format!("{disk}: cfq")).with("DISK", disk),
+            judge: |disk: &String| Observed::warning(format!("{disk}: cfq")).with("DISK", disk),
         };
         let found = run(&[check], &"sda".to_owned(), "host", on_host);
-        assert_eq!(found[0].seen, "sda: cfq");
+        assert_eq!(found[0].observed, "sda: cfq");
         let remedy = found[0].remedy.as_deref();
         assert_eq!(remedy, Some("echo none > /sys/block/sda/queue/scheduler"));
     }
@@ -234,7 +234,7 @@ mod tests {
             source: "nobody",
             remedy: Remedy::Words("do this"),
         };
-        let judge = |_: &()| Seen::note("x").with_remedy("do that");
+        let judge = |_: &()| Observed::note("x").with_remedy("do that");
         let found = run(&[Check { about, judge }], &(), "host", on_host);
         assert_eq!(found[0].remedy.as_deref(), Some("do that"));
     }

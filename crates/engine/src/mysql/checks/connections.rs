@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use crate::checks::Demand;
 use crate::checks::Facts;
@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "max-connections",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "Each virtual user has a connection, and those beyond the limit are refused.",
             source: "MySQL manual, max_connections",
             remedy: Remedy::Setting {
@@ -30,7 +30,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "max-prepared-statements",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "Each virtual user prepares each statement for each table, and all of them together are limited to 16,382 by default.",
             source: "MySQL manual, max_prepared_stmt_count",
             remedy: Remedy::Setting {
@@ -44,7 +44,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "table-cache",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "Each connection opens each of its tables for itself, and beyond the cache they are closed and opened again in the middle of a transaction.",
             source: "MySQL manual, How MySQL Opens and Closes Tables (table_open_cache)",
             remedy: Remedy::Setting {
@@ -58,7 +58,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "server-open-files",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "A connection is a file and a table is a file, and a server that may have no more of them fails or closes others.",
             source: "MySQL manual, open_files_limit",
             remedy: Remedy::Setting {
@@ -72,29 +72,29 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
 ];
 
 /// Judges a limit against what the load asks for.
-fn compared(server: &Facts, name: &str, level: Level, needed: impl Fn(&Demand) -> u64) -> Seen {
+fn compared(server: &Facts, name: &str, level: Level, needed: impl Fn(&Demand) -> u64) -> Observed {
     let Some(limit) = server.number(name) else {
-        return server.unseen(name);
+        return server.unknown(name);
     };
     let Some(demand) = &server.demand else {
-        return Seen::unseen(format!(
+        return Observed::unknown(format!(
             "{name}: {limit}, and no load to compare it with: give --study FILE"
         ));
     };
     let needed = needed(demand);
-    let seen = format!("{name}: {limit}, the load needs {needed}");
+    let observed = format!("{name}: {limit}, the load needs {needed}");
     match needed > limit {
-        true => Seen::found(level, seen).with("NEEDED", needed),
-        false => Seen::passed(seen),
+        true => Observed::found(level, observed).with("NEEDED", needed),
+        false => Observed::passed(observed),
     }
 }
 
-fn connections(server: &Facts) -> Seen {
+fn connections(server: &Facts) -> Observed {
     let needed = |demand: &Demand| demand.users + OWN_CONNECTIONS;
-    let most = compared(server, "max_connections", Level::Spoils, needed);
+    let most = compared(server, "max_connections", Level::Severe, needed);
     // 0 stands for no limit of its own.
     match (server.number("max_user_connections"), &server.demand) {
-        (Some(limit @ 1..), Some(demand)) if needed(demand) > limit => Seen::spoils(format!(
+        (Some(limit @ 1..), Some(demand)) if needed(demand) > limit => Observed::severe(format!(
             "max_user_connections: {limit}, the load needs {}",
             needed(demand)
         ))
@@ -104,23 +104,23 @@ fn connections(server: &Facts) -> Seen {
     }
 }
 
-fn prepared(server: &Facts) -> Seen {
+fn prepared(server: &Facts) -> Observed {
     let name = "max_prepared_stmt_count";
-    compared(server, name, Level::Spoils, |demand| demand.prepared)
+    compared(server, name, Level::Severe, |demand| demand.prepared)
 }
 
-fn tables(server: &Facts) -> Seen {
+fn tables(server: &Facts) -> Observed {
     let name = "table_open_cache";
-    compared(server, name, Level::Careful, |demand| demand.open_tables)
+    compared(server, name, Level::Warning, |demand| demand.open_tables)
 }
 
-fn files(server: &Facts) -> Seen {
+fn files(server: &Facts) -> Observed {
     if server.planned && server.settings.is_ok() && server.text("open_files_limit").is_none() {
-        return Seen::passed(
+        return Observed::passed(
             "open_files_limit: the server takes what it needs of dyno's own limit",
         );
     }
-    compared(server, "open_files_limit", Level::Spoils, |demand| {
+    compared(server, "open_files_limit", Level::Severe, |demand| {
         demand.users + demand.tables + OTHER_FILES
     })
 }
@@ -130,7 +130,7 @@ mod tests {
     use super::super::tests::with;
     use super::*;
     use crate::MYSQL;
-    use Level::{Careful, Passed, Spoils, Unseen};
+    use Level::{Passed, Severe, Unknown, Warning};
 
     const LIMITS: [(&str, &str); 4] = [
         ("max_connections", "151"),
@@ -158,14 +158,14 @@ mod tests {
 
     #[test]
     fn limits_against_a_load() {
-        assert_eq!(judged(None, &[]), [Unseen; 4]);
+        assert_eq!(judged(None, &[]), [Unknown; 4]);
         assert_eq!(judged(load(16, 25), &[]), [Passed; 4]);
-        assert_eq!(judged(load(150, 4), &[]), [Spoils, Passed, Passed, Passed]);
+        assert_eq!(judged(load(150, 4), &[]), [Severe, Passed, Passed, Passed]);
         // 64 users on 32 tables: 18,560 statements.
-        assert_eq!(judged(load(64, 32), &[]), [Passed, Spoils, Careful, Passed]);
+        assert_eq!(judged(load(64, 32), &[]), [Passed, Severe, Warning, Passed]);
         assert_eq!(
             judged(load(10, 1000), &[]),
-            [Passed, Spoils, Careful, Spoils]
+            [Passed, Severe, Warning, Severe]
         );
     }
 
@@ -177,7 +177,7 @@ mod tests {
         );
         assert_eq!(
             judged(load(16, 1), &[("max_user_connections", "10")])[0],
-            Spoils
+            Severe
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use crate::checks::Facts;
 
@@ -10,7 +10,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "commit-flush",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "Only with 1 does a commit wait for the disk: with 2 a crash of the host loses a second of commits, with 0 a crash of the server does, and what is measured is a promise that nobody keeps.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_flush_log_at_trx_commit",
             remedy: Remedy::Setting {
@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "binlog-sync",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "A binary log that is not flushed with each commit lacks the last ones after a crash, and a replica lacks them, too.",
             source: "MySQL manual, sync_binlog",
             remedy: Remedy::Setting {
@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "flush-method",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "Unless it goes past the page cache, pages lie in memory twice, and reads that look like the disk's come from there.",
             source: "VMware vSAN paper, best practices (O_DIRECT); MySQL manual, innodb_flush_method",
             remedy: Remedy::Setting {
@@ -52,7 +52,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "doublewrite",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "Without it half the writes are saved, and a page that was half written in a crash is lost.",
             source: "StorageReview article (what the engine does to the disk); MySQL manual, innodb_doublewrite",
             remedy: Remedy::Setting {
@@ -65,57 +65,57 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     },
 ];
 
-fn commit(server: &Facts) -> Seen {
+fn commit(server: &Facts) -> Observed {
     const NAME: &str = "innodb_flush_log_at_trx_commit";
     match server.number(NAME) {
-        None => server.unseen(NAME),
-        Some(0) => Seen::spoils(format!("{NAME}: 0, no commit waits for the log")),
-        Some(2) => Seen::careful(format!(
+        None => server.unknown(NAME),
+        Some(0) => Observed::severe(format!("{NAME}: 0, no commit waits for the log")),
+        Some(2) => Observed::warning(format!(
             "{NAME}: 2, commits wait for the kernel, not the disk"
         )),
-        Some(value) => Seen::passed(format!("{NAME}: {value}")),
+        Some(value) => Observed::passed(format!("{NAME}: {value}")),
     }
 }
 
-fn binlog(server: &Facts) -> Seen {
+fn binlog(server: &Facts) -> Observed {
     match (server.is_on("log_bin"), server.number("sync_binlog")) {
-        (None, _) => server.unseen("log_bin"),
-        (Some(false), _) => Seen::passed("log_bin: OFF, there is no binary log"),
-        (Some(true), None) => server.unseen("sync_binlog"),
-        (Some(true), Some(1)) => Seen::passed("log_bin: ON, sync_binlog: 1"),
+        (None, _) => server.unknown("log_bin"),
+        (Some(false), _) => Observed::passed("log_bin: OFF, there is no binary log"),
+        (Some(true), None) => server.unknown("sync_binlog"),
+        (Some(true), Some(1)) => Observed::passed("log_bin: ON, sync_binlog: 1"),
         (Some(true), Some(commits)) => {
-            Seen::careful(format!("log_bin: ON, sync_binlog: {commits}"))
+            Observed::warning(format!("log_bin: ON, sync_binlog: {commits}"))
         }
     }
 }
 
-fn method(server: &Facts) -> Seen {
+fn method(server: &Facts) -> Observed {
     const NAME: &str = "innodb_flush_method";
     let Some(method) = server.text(NAME) else {
         // MariaDB 11 has a switch in its place.
         return match server.is_on("innodb_data_file_buffering") {
-            Some(false) => Seen::passed("innodb_data_file_buffering: OFF"),
-            Some(true) => Seen::careful("innodb_data_file_buffering: ON"),
-            None => server.unseen(NAME),
+            Some(false) => Observed::passed("innodb_data_file_buffering: OFF"),
+            Some(true) => Observed::warning("innodb_data_file_buffering: ON"),
+            None => server.unknown(NAME),
         };
     };
-    let seen = format!("{NAME}: {method}");
+    let observed = format!("{NAME}: {method}");
     match method.to_ascii_uppercase().as_str() {
-        "O_DIRECT" | "O_DIRECT_NO_FSYNC" => Seen::passed(seen),
-        "NOSYNC" | "LITTLESYNC" => Seen::spoils(seen),
-        _ => Seen::careful(seen),
+        "O_DIRECT" | "O_DIRECT_NO_FSYNC" => Observed::passed(observed),
+        "NOSYNC" | "LITTLESYNC" => Observed::severe(observed),
+        _ => Observed::warning(observed),
     }
 }
 
-fn doublewrite(server: &Facts) -> Seen {
+fn doublewrite(server: &Facts) -> Observed {
     const NAME: &str = "innodb_doublewrite";
     let Some(value) = server.text(NAME) else {
-        return server.unseen(NAME);
+        return server.unknown(NAME);
     };
-    let seen = format!("{NAME}: {value}");
+    let observed = format!("{NAME}: {value}");
     match value.to_ascii_uppercase().as_str() {
-        "ON" | "1" | "TRUE" | "DETECT_AND_RECOVER" | "FAST" => Seen::passed(seen),
-        _ => Seen::careful(seen),
+        "ON" | "1" | "TRUE" | "DETECT_AND_RECOVER" | "FAST" => Observed::passed(observed),
+        _ => Observed::warning(observed),
     }
 }
 
@@ -123,14 +123,14 @@ fn doublewrite(server: &Facts) -> Seen {
 mod tests {
     use super::super::tests::level;
     use super::*;
-    use Level::{Careful, Passed, Spoils, Unseen};
+    use Level::{Passed, Severe, Unknown, Warning};
 
     #[test]
     fn commits() {
         let with = |value| level(commit, &[("innodb_flush_log_at_trx_commit", value)]);
         assert_eq!(
             [with("0"), with("1"), with("2"), with("3")],
-            [Spoils, Passed, Careful, Passed]
+            [Severe, Passed, Warning, Passed]
         );
     }
 
@@ -140,9 +140,9 @@ mod tests {
         assert_eq!(with("OFF", "0"), Passed);
         assert_eq!(
             [with("ON", "0"), with("ON", "1"), with("1", "100")],
-            [Careful, Passed, Careful]
+            [Warning, Passed, Warning]
         );
-        assert_eq!(level(binlog, &[("log_bin", "ON")]), Unseen);
+        assert_eq!(level(binlog, &[("log_bin", "ON")]), Unknown);
     }
 
     #[test]
@@ -150,10 +150,10 @@ mod tests {
         let with = |value| level(method, &[("innodb_flush_method", value)]);
         assert_eq!(
             [with("O_DIRECT"), with("fsync"), with("nosync")],
-            [Passed, Careful, Spoils]
+            [Passed, Warning, Severe]
         );
         let newer = |value| level(method, &[("innodb_data_file_buffering", value)]);
-        assert_eq!([newer("OFF"), newer("ON")], [Passed, Careful]);
+        assert_eq!([newer("OFF"), newer("ON")], [Passed, Warning]);
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         let with = |value| level(doublewrite, &[("innodb_doublewrite", value)]);
         assert_eq!(
             [with("ON"), with("DETECT_ONLY"), with("OFF")],
-            [Passed, Careful, Careful]
+            [Passed, Warning, Warning]
         );
     }
 }

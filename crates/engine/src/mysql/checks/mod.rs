@@ -62,7 +62,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use measure::finding::Level;
-    use measure::finding::check::Seen;
+    use measure::finding::check::Observed;
 
     use super::*;
     use crate::checks::judge;
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    pub(super) fn level(judge: fn(&Facts) -> Seen, settings: &[(&str, &str)]) -> Level {
+    pub(super) fn level(judge: fn(&Facts) -> Observed, settings: &[(&str, &str)]) -> Level {
         judge(&with(MARIADB, settings)).level()
     }
 
@@ -108,9 +108,9 @@ mod tests {
         for check in checks() {
             let level = (check.judge)(&silent).level();
             let is_fixed = ["server-elsewhere", "query-cache"].contains(&check.about.id);
-            assert!(level == Level::Unseen || is_fixed, "{}", check.about.id);
+            assert!(level == Level::Unknown || is_fixed, "{}", check.about.id);
             let level = (check.judge)(&refused).level();
-            assert_eq!(level, Level::Unseen, "{}", check.about.id);
+            assert_eq!(level, Level::Unknown, "{}", check.about.id);
         }
     }
 
@@ -124,7 +124,7 @@ mod tests {
                 .unwrap()
         };
         let finding = find(&server);
-        assert_eq!(finding.level, Level::Spoils);
+        assert_eq!(finding.level, Level::Severe);
         let remedy = finding.remedy.as_deref();
         assert_eq!(
             remedy,
@@ -146,7 +146,10 @@ mod tests {
         let mut server = with(MYSQL, &[]);
         assert_eq!((ELSEWHERE[0].judge)(&server).level(), Level::Passed);
         server.elsewhere = Some("it runs on db1".into());
-        assert_eq!((ELSEWHERE[0].judge)(&server), Seen::note("it runs on db1"));
+        assert_eq!(
+            (ELSEWHERE[0].judge)(&server),
+            Observed::note("it runs on db1")
+        );
     }
 
     #[test]

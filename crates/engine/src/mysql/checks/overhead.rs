@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use crate::checks::Facts;
 use crate::mysql::MYSQL;
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "query-cache",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "It answers what was asked before without the engine, and all other statements wait for its one lock.",
             source: "MariaDB manual, Query Cache",
             remedy: Remedy::Setting {
@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "slow-log",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "It writes to a file what takes too long, and with a small limit that is every statement.",
             source: "MySQL manual, slow_query_log",
             remedy: Remedy::Setting {
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "general-log",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "It writes every statement to a file, and all connections wait for it.",
             source: "MySQL manual, general_log",
             remedy: Remedy::Setting {
@@ -66,47 +66,49 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     },
 ];
 
-fn instruments(server: &Facts) -> Seen {
+fn instruments(server: &Facts) -> Observed {
     const NAME: &str = "performance_schema";
     match server.is_on(NAME) {
-        None => server.unseen(NAME),
-        Some(false) => Seen::passed(format!("{NAME}: OFF")),
-        Some(true) => Seen::note(format!("{NAME}: ON")),
+        None => server.unknown(NAME),
+        Some(false) => Observed::passed(format!("{NAME}: OFF")),
+        Some(true) => Observed::note(format!("{NAME}: ON")),
     }
 }
 
-fn query_cache(server: &Facts) -> Seen {
+fn query_cache(server: &Facts) -> Observed {
     const NAME: &str = "query_cache_type";
     if server.engine == MYSQL && server.is_since(8, 0) && server.settings.is_ok() {
-        return Seen::passed(format!("{NAME}: MySQL has no query cache since 8.0"));
+        return Observed::passed(format!("{NAME}: MySQL has no query cache since 8.0"));
     }
     let Some(kind) = server.text(NAME) else {
-        return server.unseen(NAME);
+        return server.unknown(NAME);
     };
     let is_off = kind.eq_ignore_ascii_case("OFF") || kind == "0";
     match (is_off, server.number("query_cache_size")) {
-        (true, _) => Seen::passed(format!("{NAME}: {kind}")),
-        (false, Some(0)) => Seen::passed(format!("{NAME}: {kind}, query_cache_size: 0")),
-        (false, _) => Seen::spoils(format!("{NAME}: {kind}")),
+        (true, _) => Observed::passed(format!("{NAME}: {kind}")),
+        (false, Some(0)) => Observed::passed(format!("{NAME}: {kind}, query_cache_size: 0")),
+        (false, _) => Observed::severe(format!("{NAME}: {kind}")),
     }
 }
 
-fn slow_log(server: &Facts) -> Seen {
+fn slow_log(server: &Facts) -> Observed {
     const NAME: &str = "slow_query_log";
     match (server.is_on(NAME), server.number("long_query_time")) {
-        (None, _) => server.unseen(NAME),
-        (Some(false), _) => Seen::passed(format!("{NAME}: OFF")),
-        (Some(true), Some(0)) => Seen::spoils(format!("{NAME}: ON, long_query_time: below 1 s")),
-        (Some(true), _) => Seen::careful(format!("{NAME}: ON")),
+        (None, _) => server.unknown(NAME),
+        (Some(false), _) => Observed::passed(format!("{NAME}: OFF")),
+        (Some(true), Some(0)) => {
+            Observed::severe(format!("{NAME}: ON, long_query_time: below 1 s"))
+        }
+        (Some(true), _) => Observed::warning(format!("{NAME}: ON")),
     }
 }
 
-fn general_log(server: &Facts) -> Seen {
+fn general_log(server: &Facts) -> Observed {
     const NAME: &str = "general_log";
     match server.is_on(NAME) {
-        None => server.unseen(NAME),
-        Some(false) => Seen::passed(format!("{NAME}: OFF")),
-        Some(true) => Seen::spoils(format!("{NAME}: ON")),
+        None => server.unknown(NAME),
+        Some(false) => Observed::passed(format!("{NAME}: OFF")),
+        Some(true) => Observed::severe(format!("{NAME}: ON")),
     }
 }
 
@@ -114,7 +116,7 @@ fn general_log(server: &Facts) -> Seen {
 mod tests {
     use super::super::tests::{level, with};
     use super::*;
-    use Level::{Careful, Note, Passed, Spoils, Unseen};
+    use Level::{Note, Passed, Severe, Unknown, Warning};
 
     #[test]
     fn instruments_are_noted() {
@@ -131,10 +133,10 @@ mod tests {
         assert_eq!(judged("OFF", "1048576"), Passed);
         assert_eq!(
             [judged("ON", "1048576"), judged("DEMAND", "1")],
-            [Spoils; 2]
+            [Severe; 2]
         );
         assert_eq!(judged("ON", "0"), Passed);
-        assert_eq!(level(query_cache, &[]), Unseen);
+        assert_eq!(level(query_cache, &[]), Unknown);
         assert_eq!(query_cache(&with(MYSQL, &[])).level(), Passed);
     }
 
@@ -147,9 +149,9 @@ mod tests {
         assert_eq!(slow("OFF", "0.000000"), Passed);
         assert_eq!(
             [slow("ON", "10.000000"), slow("ON", "0.100000")],
-            [Careful, Spoils]
+            [Warning, Severe]
         );
         let general = |value| level(general_log, &[("general_log", value)]);
-        assert_eq!([general("ON"), general("OFF")], [Spoils, Passed]);
+        assert_eq!([general("ON"), general("OFF")], [Severe, Passed]);
     }
 }

@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use crate::checks::Facts;
 use crate::mysql::MARIADB;
@@ -22,7 +22,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "buffer-pool-memory",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "A dedicated host gives 70-80 % of its memory to the buffer pool: with more it swaps, and with the default of 128 MiB the disk is measured.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_buffer_pool_size",
             remedy: Remedy::Setting {
@@ -65,16 +65,16 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
 
 const POOL: &str = "innodb_buffer_pool_size";
 
-fn memory(server: &Facts) -> Seen {
+fn memory(server: &Facts) -> Observed {
     let Some(pool) = server.number(POOL) else {
-        return server.unseen(POOL);
+        return server.unknown(POOL);
     };
     let all = pool.saturating_mul(server.servers.max(1));
     let Some(memory) = server.memory_bytes.filter(|memory| *memory > 0) else {
         return match pool {
-            ..=DEFAULT_BYTES => Seen::careful(format!("{POOL}: {}", shown_bytes(pool)))
+            ..=DEFAULT_BYTES => Observed::warning(format!("{POOL}: {}", shown_bytes(pool)))
                 .with("NEEDED", 8 * DEFAULT_BYTES),
-            _ => Seen::unseen(format!(
+            _ => Observed::unknown(format!(
                 "{POOL}: {}, of a memory that is not seen from here",
                 shown_bytes(pool)
             )),
@@ -85,62 +85,62 @@ fn memory(server: &Facts) -> Seen {
         0 | 1 => shown_bytes(pool),
         servers => format!("{} for each of {servers} servers", shown_bytes(pool)),
     };
-    let seen = format!(
+    let observed = format!(
         "{POOL}: {each}, {percent} % of {} of memory",
         shown_bytes(memory)
     );
     let good = memory / 4 * 3 / server.servers.max(1);
     let found = match percent {
-        _ if percent > MOST_PCT => Seen::spoils(seen),
-        _ if percent > GOOD_PCT => Seen::careful(seen),
-        50.. => return Seen::passed(seen),
+        _ if percent > MOST_PCT => Observed::severe(observed),
+        _ if percent > GOOD_PCT => Observed::warning(observed),
+        50.. => return Observed::passed(observed),
         // Who asks for a small one in a study means it.
-        _ if pool <= DEFAULT_BYTES && !server.chosen.contains(POOL) => Seen::careful(seen),
-        _ => Seen::note(seen),
+        _ if pool <= DEFAULT_BYTES && !server.chosen.contains(POOL) => Observed::warning(observed),
+        _ => Observed::note(observed),
     };
     found.with("NEEDED", server.size(good / DEFAULT_BYTES * DEFAULT_BYTES))
 }
 
-fn data(server: &Facts) -> Seen {
+fn data(server: &Facts) -> Observed {
     let Some(pool) = server.number(POOL) else {
-        return server.unseen(POOL);
+        return server.unknown(POOL);
     };
     let loaded = server.demand.map(|demand| demand.data_bytes);
     let Some(data) = loaded.or(server.data_bytes).filter(|bytes| *bytes > 0) else {
-        return Seen::unseen(format!(
+        return Observed::unknown(format!(
             "{POOL}: {}, and no table that this account may see to compare it with",
             shown_bytes(pool)
         ));
     };
     let needed = (data + data / 4).next_multiple_of(DEFAULT_BYTES);
-    let seen = format!(
+    let observed = format!(
         "{POOL}: {}, data of {}",
         shown_bytes(pool),
         shown_bytes(data)
     );
     match data > pool {
-        true => Seen::note(seen).with("NEEDED", server.size(needed)),
-        false => Seen::passed(seen),
+        true => Observed::note(observed).with("NEEDED", server.size(needed)),
+        false => Observed::passed(observed),
     }
 }
 
-fn instances(server: &Facts) -> Seen {
+fn instances(server: &Facts) -> Observed {
     const NAME: &str = "innodb_buffer_pool_instances";
     if server.engine == MARIADB && server.is_since(10, 5) && server.settings.is_ok() {
         return match server.text(POOL) {
-            Some(_) => Seen::passed(format!("{NAME}: MariaDB has one pool in one part")),
-            None => server.unseen(POOL),
+            Some(_) => Observed::passed(format!("{NAME}: MariaDB has one pool in one part")),
+            None => server.unknown(POOL),
         };
     }
     let (Some(pool), Some(parts)) = (server.number(POOL), server.number(NAME)) else {
-        return server.unseen(NAME);
+        return server.unknown(NAME);
     };
-    let seen = format!("{NAME}: {parts}, of {}", shown_bytes(pool));
+    let observed = format!("{NAME}: {parts}, of {}", shown_bytes(pool));
     let best = (pool / INSTANCE_BYTES).clamp(1, 8);
     let too_small = parts > 1 && pool / parts < INSTANCE_BYTES;
     match too_small || (parts <= 1 && pool >= LARGE_BYTES) {
-        true => Seen::note(seen).with("NEEDED", best),
-        false => Seen::passed(seen),
+        true => Observed::note(observed).with("NEEDED", best),
+        false => Observed::passed(observed),
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::MYSQL;
     use crate::checks::Demand;
-    use Level::{Careful, Note, Passed, Spoils, Unseen};
+    use Level::{Note, Passed, Severe, Unknown, Warning};
 
     #[test]
     fn a_pool_against_memory() {
@@ -162,35 +162,35 @@ mod tests {
         assert_eq!([judge("12G", 1), judge("8G", 1)], [Passed; 2]);
         assert_eq!(
             [judge("13G", 1), judge("15G", 1), judge("17G", 1)],
-            [Careful, Spoils, Spoils]
+            [Warning, Severe, Severe]
         );
         assert_eq!(
             [judge("1G", 1), judge("128M", 1), judge("16M", 1)],
-            [Note, Careful, Careful]
+            [Note, Warning, Warning]
         );
-        assert_eq!([judge("1536M", 8), judge("2G", 8)], [Passed, Spoils]);
+        assert_eq!([judge("1536M", 8), judge("2G", 8)], [Passed, Severe]);
         let mut small = with(MYSQL, &[(POOL, "16M")]);
         (small.planned, small.chosen) = (true, [POOL.to_owned()].into());
         assert_eq!(
             memory(&small),
-            Seen::note("innodb_buffer_pool_size: 16.0 MiB, 0 % of 16.0 GiB of memory")
+            Observed::note("innodb_buffer_pool_size: 16.0 MiB, 0 % of 16.0 GiB of memory")
                 .with("NEEDED", "\"12288M\"")
         );
         let mut far = with(MYSQL, &[(POOL, "12G")]);
         far.memory_bytes = None;
-        assert_eq!(memory(&far).level(), Unseen);
+        assert_eq!(memory(&far).level(), Unknown);
         far.settings = Ok([(POOL.to_owned(), "134217728".to_owned())].into());
-        assert_eq!(memory(&far).level(), Careful);
+        assert_eq!(memory(&far).level(), Warning);
     }
 
     #[test]
     fn a_pool_against_data() {
         let mut server = with(MYSQL, &[(POOL, "1G")]);
-        assert_eq!(data(&server).level(), Unseen);
+        assert_eq!(data(&server).level(), Unknown);
         server.data_bytes = Some(2 << 30);
         assert_eq!(
             data(&server),
-            Seen::note("innodb_buffer_pool_size: 1.0 GiB, data of 2.0 GiB")
+            Observed::note("innodb_buffer_pool_size: 1.0 GiB, data of 2.0 GiB")
                 .with("NEEDED", 5_u64 << 29)
         );
         // What will be loaded counts more than what is there.

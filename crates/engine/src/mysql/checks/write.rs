@@ -2,7 +2,7 @@
 
 use measure::finding::Level;
 
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use crate::checks::Facts;
 use crate::mysql::MYSQL;
@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "log-size",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "A small log fills before the pages behind it are written, and then transactions wait for a checkpoint, which shows as dips in the throughput.",
             source: "VMware vSAN paper, best practices (2 x 512 MB); MySQL manual, innodb_redo_log_capacity",
             remedy: Remedy::Setting {
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "io-capacity",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "It says how fast the disk is: told too little, dirty pages pile up until writers wait, told too much, flushing crowds out the reads.",
             source: "MySQL manual, innodb_io_capacity",
             remedy: Remedy::Setting {
@@ -51,7 +51,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "flush-neighbors",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "Writing a page's neighbours with it spares a turning disk its seeks, and costs any other disk writes for nothing.",
             source: "VMware vSAN paper (0 on flash); MySQL manual, innodb_flush_neighbors",
             remedy: Remedy::Setting {
@@ -79,7 +79,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "adaptive-flushing",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "Without it dirty pages are written in waves, and throughput dips with each.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_adaptive_flushing",
             remedy: Remedy::Setting {
@@ -106,7 +106,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     },
 ];
 
-fn log(server: &Facts) -> Seen {
+fn log(server: &Facts) -> Observed {
     let newer = "innodb_redo_log_capacity";
     let older = "innodb_log_file_size";
     let files = server.number("innodb_log_files_in_group").unwrap_or(1);
@@ -116,13 +116,13 @@ fn log(server: &Facts) -> Seen {
     let (name, bytes) = match (capacity, server.number(older)) {
         (Some(bytes), _) => (newer, bytes),
         (None, Some(bytes)) => (older, bytes.saturating_mul(files.max(1))),
-        (None, None) => return server.unseen(older),
+        (None, None) => return server.unknown(older),
     };
-    let seen = format!("{name}: {}", shown_bytes(bytes));
+    let observed = format!("{name}: {}", shown_bytes(bytes));
     match bytes {
-        _ if bytes < SMALL_LOG_BYTES => Seen::careful(seen).with("LOG_SIZE", name),
-        _ if bytes < GOOD_LOG_BYTES => Seen::note(seen).with("LOG_SIZE", name),
-        _ => Seen::passed(seen),
+        _ if bytes < SMALL_LOG_BYTES => Observed::warning(observed).with("LOG_SIZE", name),
+        _ if bytes < GOOD_LOG_BYTES => Observed::note(observed).with("LOG_SIZE", name),
+        _ => Observed::passed(observed),
     }
 }
 
@@ -135,61 +135,63 @@ fn disk(server: &Facts) -> &'static str {
     }
 }
 
-fn capacity(server: &Facts) -> Seen {
+fn capacity(server: &Facts) -> Observed {
     const NAME: &str = "innodb_io_capacity";
     let Some(value) = server.number(NAME) else {
-        return server.unseen(NAME);
+        return server.unknown(NAME);
     };
-    let seen = format!("{NAME}: {value}, {}", disk(server));
+    let observed = format!("{NAME}: {value}, {}", disk(server));
     match (value, server.turning_disk) {
-        (..=SLOW_IO_CAPACITY, Some(false)) => Seen::careful(seen).with("NEEDED", 10_000),
-        (..=SLOW_IO_CAPACITY, None) => Seen::note(seen).with("NEEDED", FAST_IO_CAPACITY),
-        (FAST_IO_CAPACITY.., Some(true)) => Seen::careful(seen).with("NEEDED", SLOW_IO_CAPACITY),
-        _ => Seen::passed(seen),
+        (..=SLOW_IO_CAPACITY, Some(false)) => Observed::warning(observed).with("NEEDED", 10_000),
+        (..=SLOW_IO_CAPACITY, None) => Observed::note(observed).with("NEEDED", FAST_IO_CAPACITY),
+        (FAST_IO_CAPACITY.., Some(true)) => {
+            Observed::warning(observed).with("NEEDED", SLOW_IO_CAPACITY)
+        }
+        _ => Observed::passed(observed),
     }
 }
 
-fn neighbors(server: &Facts) -> Seen {
+fn neighbors(server: &Facts) -> Observed {
     const NAME: &str = "innodb_flush_neighbors";
     let Some(value) = server.number(NAME) else {
-        return server.unseen(NAME);
+        return server.unknown(NAME);
     };
-    let seen = format!("{NAME}: {value}, {}", disk(server));
+    let observed = format!("{NAME}: {value}, {}", disk(server));
     match (value, server.turning_disk) {
-        (0, _) | (_, Some(true)) => Seen::passed(seen),
-        (_, Some(false)) => Seen::careful(seen),
-        (_, None) => Seen::note(seen),
+        (0, _) | (_, Some(true)) => Observed::passed(observed),
+        (_, Some(false)) => Observed::warning(observed),
+        (_, None) => Observed::note(observed),
     }
 }
 
-fn threads(server: &Facts) -> Seen {
+fn threads(server: &Facts) -> Observed {
     let (reads, writes) = ("innodb_read_io_threads", "innodb_write_io_threads");
     let (Some(read), Some(write)) = (server.number(reads), server.number(writes)) else {
-        return server.unseen(reads);
+        return server.unknown(reads);
     };
-    let seen = format!("{reads}: {read}, {writes}: {write}, {}", disk(server));
+    let observed = format!("{reads}: {read}, {writes}: {write}, {}", disk(server));
     match server.turning_disk {
-        Some(true) => Seen::passed(seen),
-        _ if read.min(write) <= DEFAULT_IO_THREADS => Seen::note(seen),
-        _ => Seen::passed(seen),
+        Some(true) => Observed::passed(observed),
+        _ if read.min(write) <= DEFAULT_IO_THREADS => Observed::note(observed),
+        _ => Observed::passed(observed),
     }
 }
 
-fn adaptive(server: &Facts) -> Seen {
+fn adaptive(server: &Facts) -> Observed {
     const NAME: &str = "innodb_adaptive_flushing";
     match server.is_on(NAME) {
-        None => server.unseen(NAME),
-        Some(true) => Seen::passed(format!("{NAME}: ON")),
-        Some(false) => Seen::careful(format!("{NAME}: OFF")),
+        None => server.unknown(NAME),
+        Some(true) => Observed::passed(format!("{NAME}: ON")),
+        Some(false) => Observed::warning(format!("{NAME}: OFF")),
     }
 }
 
-fn file_per_table(server: &Facts) -> Seen {
+fn file_per_table(server: &Facts) -> Observed {
     const NAME: &str = "innodb_file_per_table";
     match server.is_on(NAME) {
-        Some(true) => Seen::passed(format!("{NAME}: ON")),
-        Some(false) => Seen::note(format!("{NAME}: OFF")),
-        None => server.unseen(NAME),
+        Some(true) => Observed::passed(format!("{NAME}: ON")),
+        Some(false) => Observed::note(format!("{NAME}: OFF")),
+        None => server.unknown(NAME),
     }
 }
 
@@ -198,21 +200,21 @@ mod tests {
     use super::super::tests::{level, with};
     use super::*;
     use crate::MARIADB;
-    use Level::{Careful, Note, Passed};
+    use Level::{Note, Passed, Warning};
 
     #[test]
     fn logs_of_either_name() {
         let mariadb = |size| level(log, &[("innodb_log_file_size", size)]);
         assert_eq!(
             [mariadb("96M"), mariadb("512M"), mariadb("1G")],
-            [Careful, Note, Passed]
+            [Warning, Note, Passed]
         );
         let both = [
             ("innodb_log_file_size", "48M"),
             ("innodb_redo_log_capacity", "2G"),
         ];
         assert_eq!(log(&with(MYSQL, &both)).level(), Passed);
-        assert_eq!(log(&with(MARIADB, &both)).level(), Careful);
+        assert_eq!(log(&with(MARIADB, &both)).level(), Warning);
         let two = [
             ("innodb_log_file_size", "512M"),
             ("innodb_log_files_in_group", "2"),
@@ -221,7 +223,7 @@ mod tests {
         let small = with(MYSQL, &[("innodb_redo_log_capacity", "104857600")]);
         assert_eq!(
             log(&small),
-            Seen::careful("innodb_redo_log_capacity: 100.0 MiB")
+            Observed::warning("innodb_redo_log_capacity: 100.0 MiB")
                 .with("LOG_SIZE", "innodb_redo_log_capacity")
         );
     }
@@ -243,13 +245,13 @@ mod tests {
         };
         assert_eq!(
             judged(Some(false), "200", "1", "4"),
-            [Careful, Careful, Note]
+            [Warning, Warning, Note]
         );
         assert_eq!(judged(Some(false), "10000", "0", "16"), [Passed; 3]);
         assert_eq!(judged(Some(true), "200", "1", "4"), [Passed; 3]);
         assert_eq!(
             judged(Some(true), "10000", "0", "4"),
-            [Careful, Passed, Passed]
+            [Warning, Passed, Passed]
         );
         assert_eq!(judged(None, "200", "1", "4"), [Note; 3]);
     }
@@ -257,7 +259,7 @@ mod tests {
     #[test]
     fn switches() {
         let flushing = |value| level(adaptive, &[("innodb_adaptive_flushing", value)]);
-        assert_eq!([flushing("ON"), flushing("OFF")], [Passed, Careful]);
+        assert_eq!([flushing("ON"), flushing("OFF")], [Passed, Warning]);
         let files = |value| level(file_per_table, &[("innodb_file_per_table", value)]);
         assert_eq!([files("ON"), files("OFF")], [Passed, Note]);
     }

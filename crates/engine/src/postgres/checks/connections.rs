@@ -1,7 +1,7 @@
 //! Limits of the server against the load that is asked for, and what its sessions begin with.
 
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use super::{ms, valued};
 use crate::checks::Facts;
@@ -20,7 +20,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "session-limit",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "Each virtual user has a connection, and those beyond the limit are refused; some of them are reserved.",
             source: "PostgreSQL manual, Connections and Authentication (max_connections, superuser_reserved_connections, reserved_connections)",
             remedy: Remedy::Setting {
@@ -34,7 +34,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "transaction-isolation",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "Above read committed, transactions that touch the same rows fail and are repeated, and servers compare only with the same isolation.",
             source: "PostgreSQL manual, Transaction Isolation (default_transaction_isolation)",
             remedy: Remedy::Setting {
@@ -49,7 +49,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
                 "default_transaction_isolation",
                 |value| match value {
                     "read committed" | "read uncommitted" => Level::Passed,
-                    _ => Level::Careful,
+                    _ => Level::Warning,
                 },
             )
         },
@@ -57,7 +57,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "session-timeouts",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "A statement or transaction that takes longer is canceled, so the slowest are missing from the response times and appear as errors.",
             source: "PostgreSQL manual, Client Connection Defaults (statement_timeout, lock_timeout)",
             remedy: Remedy::Setting {
@@ -70,38 +70,38 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     },
 ];
 
-fn connections(server: &Facts) -> Seen {
+fn connections(server: &Facts) -> Observed {
     const NAME: &str = "max_connections";
     let Some(all) = server.number(NAME) else {
-        return server.unseen(NAME);
+        return server.unknown(NAME);
     };
     let reserved: u64 = ["superuser_reserved_connections", "reserved_connections"]
         .iter()
         .filter_map(|name| server.number(name))
         .sum();
-    let seen = format!("{NAME}: {all}, of which {reserved} are reserved");
+    let observed = format!("{NAME}: {all}, of which {reserved} are reserved");
     let Some(demand) = &server.demand else {
-        return Seen::unseen(format!(
-            "{seen}, and no load to compare it with: give --study FILE"
+        return Observed::unknown(format!(
+            "{observed}, and no load to compare it with: give --study FILE"
         ));
     };
     let needed = demand.users + OWN_CONNECTIONS;
-    let seen = format!("{seen}; the load needs {needed}");
+    let observed = format!("{observed}; the load needs {needed}");
     match needed > all.saturating_sub(reserved) {
-        true => Seen::spoils(seen).with("NEEDED", needed + reserved),
-        false => Seen::passed(seen),
+        true => Observed::severe(observed).with("NEEDED", needed + reserved),
+        false => Observed::passed(observed),
     }
 }
 
-fn timeouts(server: &Facts) -> Seen {
+fn timeouts(server: &Facts) -> Observed {
     let known = TIMEOUTS
         .iter()
         .filter_map(|name| Some((*name, ms(server, name, 1.0)?)));
     let known: Vec<(&str, f64)> = known.collect();
     match known.iter().find(|(_, limit)| *limit > 0.0) {
-        _ if known.is_empty() => server.unseen(TIMEOUTS[0]),
-        Some((name, _)) => valued(server, name, |_| Level::Careful).with("TIMEOUT", name),
-        None => Seen::passed("there are none"),
+        _ if known.is_empty() => server.unknown(TIMEOUTS[0]),
+        Some((name, _)) => valued(server, name, |_| Level::Warning).with("TIMEOUT", name),
+        None => Observed::passed("there are none"),
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::super::tests::{check, with};
     use super::*;
     use crate::checks::Demand;
-    use Level::{Careful, Passed, Unseen};
+    use Level::{Passed, Unknown, Warning};
 
     #[test]
     fn connections_against_a_load() {
@@ -126,11 +126,11 @@ mod tests {
             });
             connections(&server)
         };
-        assert_eq!(judge(None).level(), Unseen);
+        assert_eq!(judge(None).level(), Unknown);
         assert_eq!(judge(Some(95)).level(), Passed);
         assert_eq!(
             judge(Some(96)),
-            Seen::spoils("max_connections: 100, of which 3 are reserved; the load needs 98")
+            Observed::severe("max_connections: 100, of which 3 are reserved; the load needs 98")
                 .with("NEEDED", 101)
         );
     }
@@ -145,12 +145,12 @@ mod tests {
         };
         assert_eq!(
             [isolation("read committed"), isolation("serializable")],
-            [Passed, Careful]
+            [Passed, Warning]
         );
         let server = with(&[("statement_timeout", "0"), ("lock_timeout", "1s")]);
         assert_eq!(
             timeouts(&server),
-            Seen::careful("lock_timeout: 1s").with("TIMEOUT", "lock_timeout")
+            Observed::warning("lock_timeout: 1s").with("TIMEOUT", "lock_timeout")
         );
         assert_eq!(timeouts(&with(&[("lock_timeout", "0")])).level(), Passed);
     }

@@ -1,7 +1,7 @@
 //! What a commit promises, and whether the server keeps it.
 
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use super::{switched, valued};
 use crate::checks::Facts;
@@ -10,7 +10,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "fsync",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "With fsync off nothing waits for the disk, and a crash of the host can leave a database that cannot be repaired.",
             source: "PostgreSQL manual, Write Ahead Log (fsync)",
             remedy: Remedy::Setting {
@@ -19,12 +19,12 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
                 live: true,
             },
         },
-        judge: |server| switched(server, "fsync", true, Level::Spoils),
+        judge: |server| switched(server, "fsync", true, Level::Severe),
     },
     Check {
         about: About {
             id: "synchronous-commit",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "With synchronous_commit off, transactions are reported as committed before their log is on the disk: a crash loses those of the last moments.",
             source: "PostgreSQL manual, Write Ahead Log (synchronous_commit)",
             remedy: Remedy::Setting {
@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "full-page-writes",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "Without full page images the log is much smaller, and a page that was half written in a crash cannot be repaired, unless the file system prevents torn pages.",
             source: "PostgreSQL manual, Write Ahead Log (full_page_writes)",
             remedy: Remedy::Setting {
@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
                 live: true,
             },
         },
-        judge: |server| switched(server, "full_page_writes", true, Level::Careful),
+        judge: |server| switched(server, "full_page_writes", true, Level::Warning),
     },
     Check {
         about: About {
@@ -90,7 +90,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     },
 ];
 
-fn commit(server: &Facts) -> Seen {
+fn commit(server: &Facts) -> Observed {
     valued(server, "synchronous_commit", |value| match value {
         "on" | "remote_apply" | "true" | "yes" | "1" => Level::Passed,
         // With standbys it waits for less of them than the default does.
@@ -98,16 +98,16 @@ fn commit(server: &Facts) -> Seen {
             Some("") => Level::Passed,
             _ => Level::Note,
         },
-        _ => Level::Spoils,
+        _ => Level::Severe,
     })
 }
 
-fn standbys(server: &Facts) -> Seen {
+fn standbys(server: &Facts) -> Observed {
     const NAME: &str = "synchronous_standby_names";
     match server.text(NAME) {
-        None => server.unseen(NAME),
-        Some("") => Seen::passed(format!("{NAME} is empty")),
-        Some(names) => Seen::note(format!("{NAME}: {names}")),
+        None => server.unknown(NAME),
+        Some("") => Observed::passed(format!("{NAME} is empty")),
+        Some(names) => Observed::note(format!("{NAME}: {names}")),
     }
 }
 
@@ -115,7 +115,7 @@ fn standbys(server: &Facts) -> Seen {
 mod tests {
     use super::super::tests::{check, with};
     use super::*;
-    use Level::{Careful, Note, Passed, Spoils};
+    use Level::{Note, Passed, Severe, Warning};
 
     #[test]
     fn commits() {
@@ -128,7 +128,7 @@ mod tests {
         };
         assert_eq!(
             ["on", "local", "remote_write", "off"].map(|value| judge(value, "")),
-            [Passed, Passed, Passed, Spoils]
+            [Passed, Passed, Passed, Severe]
         );
         assert_eq!(judge("local", "*"), Note);
         assert_eq!(judge("remote_apply", "*"), Passed);
@@ -139,9 +139,9 @@ mod tests {
         let judge = |id, value| check(id, &[(&id.replace('-', "_"), value)]);
         assert_eq!(
             [judge("fsync", "on"), judge("fsync", "off")],
-            [Passed, Spoils]
+            [Passed, Severe]
         );
-        assert_eq!(judge("full-page-writes", "off"), Careful);
+        assert_eq!(judge("full-page-writes", "off"), Warning);
         assert_eq!(judge("data-checksums", "on"), Note);
         assert_eq!(judge("wal-sync-method", "open_datasync"), Note);
     }

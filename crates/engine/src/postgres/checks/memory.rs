@@ -2,7 +2,7 @@
 
 use measure::bytes::shown_bytes;
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use super::{bytes, size};
 use crate::checks::Facts;
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "shared-buffers-memory",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "The manual starts with 25 % of a dedicated host's memory and sees little use in more than 40 %, since PostgreSQL also relies on the kernel's page cache; the default of 128 MiB is for any machine.",
             source: "PostgreSQL manual, Resource Consumption (shared_buffers)",
             remedy: Remedy::Setting {
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "server-huge-pages",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "Each session is a process with page tables of its own: without huge pages, large shared buffers cost memory and CPU time for each of them.",
             source: "PostgreSQL manual, Managing Kernel Resources (Linux Huge Pages)",
             remedy: Remedy::Words(
@@ -64,18 +64,20 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     },
 ];
 
-fn memory(server: &Facts) -> Seen {
+fn memory(server: &Facts) -> Observed {
     let Some(buffers) = bytes(server, BUFFERS, PAGE_BYTES) else {
-        return server.unseen(BUFFERS);
+        return server.unknown(BUFFERS);
     };
     // Whoever asks for few in a study means it.
     let is_default = buffers <= DEFAULT_BYTES && !server.chosen.contains(BUFFERS);
     let Some(memory) = server.memory_bytes.filter(|memory| *memory > 0) else {
-        let seen = format!("{BUFFERS}: {}", shown_bytes(buffers));
+        let observed = format!("{BUFFERS}: {}", shown_bytes(buffers));
         return match is_default {
-            true => Seen::careful(seen)
+            true => Observed::warning(observed)
                 .with_remedy("set shared_buffers to 25 % of its host's memory and restart it"),
-            false => Seen::unseen(format!("{seen}, of a memory that is not seen from here")),
+            false => Observed::unknown(format!(
+                "{observed}, of a memory that is not seen from here"
+            )),
         };
     };
     let servers = server.servers.max(1);
@@ -84,58 +86,58 @@ fn memory(server: &Facts) -> Seen {
         1 => shown_bytes(buffers),
         servers => format!("{} for each of {servers} servers", shown_bytes(buffers)),
     };
-    let seen = format!(
+    let observed = format!(
         "{BUFFERS}: {each}, {percent} % of {} of memory",
         shown_bytes(memory)
     );
     let good = memory / 4 / servers;
     let found = match percent {
-        _ if percent > MOST_PCT => Seen::spoils(seen),
-        _ if percent > GOOD_PCT => Seen::careful(seen),
-        LEAST_PCT.. => return Seen::passed(seen),
-        _ if is_default => Seen::careful(seen),
-        _ => Seen::note(seen),
+        _ if percent > MOST_PCT => Observed::severe(observed),
+        _ if percent > GOOD_PCT => Observed::warning(observed),
+        LEAST_PCT.. => return Observed::passed(observed),
+        _ if is_default => Observed::warning(observed),
+        _ => Observed::note(observed),
     };
     found.with("NEEDED", size(server, good))
 }
 
-fn data(server: &Facts) -> Seen {
+fn data(server: &Facts) -> Observed {
     let Some(buffers) = bytes(server, BUFFERS, PAGE_BYTES) else {
-        return server.unseen(BUFFERS);
+        return server.unknown(BUFFERS);
     };
     let loaded = server.demand.map(|demand| demand.data_bytes);
     let shown = shown_bytes(buffers);
     let Some(data) = loaded.or(server.data_bytes).filter(|bytes| *bytes > 0) else {
-        return Seen::unseen(format!(
+        return Observed::unknown(format!(
             "{BUFFERS}: {shown}, and no table that this account may see to compare it with"
         ));
     };
-    let seen = format!("{BUFFERS}: {shown}, data of {}", shown_bytes(data));
+    let observed = format!("{BUFFERS}: {shown}, data of {}", shown_bytes(data));
     match data > buffers {
-        true => Seen::note(seen).with(
+        true => Observed::note(observed).with(
             "NEEDED",
             size(server, (data + data / 4).next_multiple_of(DEFAULT_BYTES)),
         ),
-        false => Seen::passed(seen),
+        false => Observed::passed(observed),
     }
 }
 
-fn huge_pages(server: &Facts) -> Seen {
+fn huge_pages(server: &Facts) -> Observed {
     const NAME: &str = "huge_pages";
     let (Some(buffers), Some(wanted)) = (bytes(server, BUFFERS, PAGE_BYTES), server.text(NAME))
     else {
-        return server.unseen(NAME);
+        return server.unknown(NAME);
     };
-    let seen = format!("{NAME}: {wanted}, {BUFFERS}: {}", shown_bytes(buffers));
+    let observed = format!("{NAME}: {wanted}, {BUFFERS}: {}", shown_bytes(buffers));
     if buffers < LARGE_BYTES || wanted == "on" {
-        return Seen::passed(seen);
+        return Observed::passed(observed);
     }
     match (wanted, server.text("huge_pages_status")) {
-        ("try", Some("on")) => Seen::passed(seen),
-        ("try", None) => Seen::unseen(format!(
-            "{seen}: whether it got them, PostgreSQL tells from version 17 on"
+        ("try", Some("on")) => Observed::passed(observed),
+        ("try", None) => Observed::unknown(format!(
+            "{observed}: whether it got them, PostgreSQL tells from version 17 on"
         )),
-        _ => Seen::careful(seen).with("PAGES", buffers / (2 << 20) * 11 / 10),
+        _ => Observed::warning(observed).with("PAGES", buffers / (2 << 20) * 11 / 10),
     }
 }
 
@@ -144,7 +146,7 @@ mod tests {
     use super::super::tests::with;
     use super::*;
     use crate::checks::Demand;
-    use Level::{Careful, Note, Passed, Spoils, Unseen};
+    use Level::{Note, Passed, Severe, Unknown, Warning};
 
     #[test]
     fn buffers_against_memory() {
@@ -155,30 +157,30 @@ mod tests {
         };
         // Of 16 GiB.
         let levels = ["4GB", "6GB", "7GB", "13GB", "1GB", "128MB"].map(|size| judge(size, 1));
-        assert_eq!(levels, [Passed, Passed, Careful, Spoils, Note, Careful]);
-        assert_eq!([judge("1GB", 4), judge("2GB", 8)], [Passed, Spoils]);
+        assert_eq!(levels, [Passed, Passed, Warning, Severe, Note, Warning]);
+        assert_eq!([judge("1GB", 4), judge("2GB", 8)], [Passed, Severe]);
         let mut small = with(&[(BUFFERS, "16384")]);
         (small.planned, small.chosen) = (true, [BUFFERS.to_owned()].into());
         assert_eq!(
             memory(&small),
-            Seen::note("shared_buffers: 128.0 MiB, 0 % of 16.0 GiB of memory")
+            Observed::note("shared_buffers: 128.0 MiB, 0 % of 16.0 GiB of memory")
                 .with("NEEDED", "\"4096MB\"")
         );
         let mut far = with(&[(BUFFERS, "4GB")]);
         far.memory_bytes = None;
-        assert_eq!(memory(&far).level(), Unseen);
+        assert_eq!(memory(&far).level(), Unknown);
         far.settings = Ok([(BUFFERS.to_owned(), "128MB".to_owned())].into());
-        assert_eq!(memory(&far).level(), Careful);
+        assert_eq!(memory(&far).level(), Warning);
     }
 
     #[test]
     fn buffers_against_data() {
         let mut server = with(&[(BUFFERS, "1GB")]);
-        assert_eq!(data(&server).level(), Unseen);
+        assert_eq!(data(&server).level(), Unknown);
         server.data_bytes = Some(2 << 30);
         assert_eq!(
             data(&server),
-            Seen::note("shared_buffers: 1.0 GiB, data of 2.0 GiB").with("NEEDED", "2560MB")
+            Observed::note("shared_buffers: 1.0 GiB, data of 2.0 GiB").with("NEEDED", "2560MB")
         );
         // What will be loaded counts more than what is there.
         server.demand = Some(Demand {
@@ -197,9 +199,9 @@ mod tests {
         };
         assert_eq!(judge("128MB", "off", None), Passed);
         assert_eq!(judge("32GB", "on", None), Passed);
-        assert_eq!(judge("32GB", "off", None), Careful);
-        assert_eq!(judge("32GB", "try", None), Unseen);
+        assert_eq!(judge("32GB", "off", None), Warning);
+        assert_eq!(judge("32GB", "try", None), Unknown);
         assert_eq!(judge("32GB", "try", Some("on")), Passed);
-        assert_eq!(judge("32GB", "try", Some("off")), Careful);
+        assert_eq!(judge("32GB", "try", Some("off")), Warning);
     }
 }

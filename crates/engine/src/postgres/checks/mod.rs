@@ -9,7 +9,7 @@ mod vacuum;
 mod write;
 
 use measure::finding::Level;
-use measure::finding::check::{Check, Seen};
+use measure::finding::check::{Check, Observed};
 
 use super::settings;
 use crate::checks::{ELSEWHERE, Facts};
@@ -79,26 +79,26 @@ pub(super) const WANTED: [&str; 43] = [
 ];
 
 /// Judges a setting by its value.
-fn valued(server: &Facts, name: &str, level: impl Fn(&str) -> Level) -> Seen {
+fn valued(server: &Facts, name: &str, level: impl Fn(&str) -> Level) -> Observed {
     let Some(value) = server.text(name) else {
-        return server.unseen(name);
+        return server.unknown(name);
     };
-    let seen = format!("{name}: {value}");
+    let observed = format!("{name}: {value}");
     match level(value) {
-        Level::Passed => Seen::passed(seen),
-        level => Seen::found(level, seen),
+        Level::Passed => Observed::passed(observed),
+        level => Observed::found(level, observed),
     }
 }
 
 /// Judges a switch: `level` if it is not in the position `good`.
-fn switched(server: &Facts, name: &str, good: bool, level: Level) -> Seen {
+fn switched(server: &Facts, name: &str, good: bool, level: Level) -> Observed {
     match server.is_on(name) {
-        None => server.unseen(name),
+        None => server.unknown(name),
         Some(on) => {
-            let seen = format!("{name}: {}", if on { "on" } else { "off" });
+            let observed = format!("{name}: {}", if on { "on" } else { "off" });
             match on == good {
-                true => Seen::passed(seen),
-                false => Seen::found(level, seen),
+                true => Observed::passed(observed),
+                false => Observed::found(level, observed),
             }
         }
     }
@@ -170,9 +170,9 @@ mod tests {
         for check in checks() {
             let level = (check.judge)(&silent).level();
             let is_known = check.about.id == "server-elsewhere";
-            assert!(level == Level::Unseen || is_known, "{}", check.about.id);
+            assert!(level == Level::Unknown || is_known, "{}", check.about.id);
             let level = (check.judge)(&refused).level();
-            assert_eq!(level, Level::Unseen, "{}", check.about.id);
+            assert_eq!(level, Level::Unknown, "{}", check.about.id);
         }
     }
 

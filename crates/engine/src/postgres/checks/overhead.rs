@@ -1,7 +1,7 @@
 //! What the server does besides the work: logs, statistics, checks of its own code.
 
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use super::{ms, switched};
 use crate::checks::Facts;
@@ -13,7 +13,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "statement-logging",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "Each statement or its duration is written to the log, which takes longer than many a statement itself.",
             source: "PostgreSQL manual, Error Reporting and Logging (log_statement, log_min_duration_statement)",
             remedy: Remedy::Setting {
@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "auto-explain",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "The plans of slow statements are logged; with log_analyze each step of every statement is timed for it.",
             source: "PostgreSQL manual, auto_explain",
             remedy: Remedy::Setting {
@@ -65,40 +65,40 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "debug-assertions",
-            worst: Level::Spoils,
+            worst: Level::Severe,
             why: "A server that was built to check itself at each step is several times slower than the one that users run.",
             source: "PostgreSQL manual, Preset Options (debug_assertions)",
             remedy: Remedy::Words("install a build without --enable-cassert"),
         },
-        judge: |server| switched(server, "debug_assertions", false, Level::Spoils),
+        judge: |server| switched(server, "debug_assertions", false, Level::Severe),
     },
 ];
 
 /// The first setting that has statements logged.
-fn statements(server: &Facts) -> Seen {
+fn statements(server: &Facts) -> Observed {
     let (statement, duration) = ("log_statement", "log_min_duration_statement");
     let (Some(kind), Some(least_ms)) = (server.text(statement), ms(server, duration, 1.0)) else {
-        return server.unseen(statement);
+        return server.unknown(statement);
     };
-    let found = |level, seen: String, name: &str, usual: &str| {
-        Seen::found(level, seen)
+    let found = |level, observed: String, name: &str, usual: &str| {
+        Observed::found(level, observed)
             .with("SETTING", name)
             .with("USUAL", usual)
     };
     if matches!(kind, "all" | "mod") {
         return found(
-            Level::Spoils,
+            Level::Severe,
             format!("{statement}: {kind}"),
             statement,
             "none",
         );
     }
     if least_ms == 0.0 {
-        return found(Level::Spoils, format!("{duration}: 0"), duration, "-1");
+        return found(Level::Severe, format!("{duration}: 0"), duration, "-1");
     }
     if server.is_on("log_duration") == Some(true) {
         let name = "log_duration";
-        return found(Level::Spoils, format!("{name}: on"), name, "off");
+        return found(Level::Severe, format!("{name}: on"), name, "off");
     }
     let samples = ms(server, "log_min_duration_sample", 1.0).is_some_and(|ms| ms >= 0.0);
     for (name, is_used) in [
@@ -107,7 +107,7 @@ fn statements(server: &Facts) -> Seen {
     ] {
         let rate = server.text(name).and_then(|rate| rate.parse::<f64>().ok());
         if let Some(rate) = rate.filter(|rate| is_used && *rate > 0.0) {
-            return found(Level::Careful, format!("{name}: {rate}"), name, "0");
+            return found(Level::Warning, format!("{name}: {rate}"), name, "0");
         }
     }
     match least_ms > 0.0 {
@@ -117,7 +117,7 @@ fn statements(server: &Facts) -> Seen {
             duration,
             "-1",
         ),
-        false => Seen::passed(format!("{statement}: {kind}, {duration}: -1")),
+        false => Observed::passed(format!("{statement}: {kind}, {duration}: -1")),
     }
 }
 
@@ -138,28 +138,28 @@ fn loads(server: &Facts, library: &str) -> Option<bool> {
     }
 }
 
-fn plans(server: &Facts) -> Seen {
+fn plans(server: &Facts) -> Observed {
     let (least, analyze) = ("auto_explain.log_min_duration", "auto_explain.log_analyze");
     match (loads(server, "auto_explain"), ms(server, least, 1.0)) {
-        (None, None) => server.unseen(PRELOADED[0]),
-        (Some(false), None) => Seen::passed("auto_explain is not loaded"),
-        (_, Some(..0.0)) => Seen::passed(format!("{least}: -1")),
+        (None, None) => server.unknown(PRELOADED[0]),
+        (Some(false), None) => Observed::passed("auto_explain is not loaded"),
+        (_, Some(..0.0)) => Observed::passed(format!("{least}: -1")),
         _ => match server.is_on(analyze) {
-            Some(true) => Seen::spoils(format!("{analyze}: on")),
-            _ => Seen::note("auto_explain is loaded"),
+            Some(true) => Observed::severe(format!("{analyze}: on")),
+            _ => Observed::note("auto_explain is loaded"),
         },
     }
 }
 
-fn statistics(server: &Facts) -> Seen {
+fn statistics(server: &Facts) -> Observed {
     match loads(server, "pg_stat_statements") {
-        None => server.unseen(PRELOADED[0]),
-        Some(true) => Seen::note("pg_stat_statements is loaded"),
-        Some(false) => Seen::passed("pg_stat_statements is not loaded"),
+        None => server.unknown(PRELOADED[0]),
+        Some(true) => Observed::note("pg_stat_statements is loaded"),
+        Some(false) => Observed::passed("pg_stat_statements is not loaded"),
     }
 }
 
-fn timing(server: &Facts) -> Seen {
+fn timing(server: &Facts) -> Observed {
     let wal = "track_wal_io_timing";
     match server.is_on(wal) {
         Some(true) => switched(server, wal, false, Level::Note).with("track_io_timing", wal),
@@ -171,7 +171,7 @@ fn timing(server: &Facts) -> Seen {
 mod tests {
     use super::super::tests::{check, with};
     use super::*;
-    use Level::{Careful, Note, Passed, Spoils, Unseen};
+    use Level::{Note, Passed, Severe, Unknown, Warning};
 
     #[test]
     fn logs_of_statements() {
@@ -190,14 +190,14 @@ mod tests {
             )
         };
         assert_eq!(judge("log_statement", "ddl"), Passed);
-        assert_eq!(judge("log_statement", "all"), Spoils);
-        assert_eq!(judge("log_min_duration_statement", "0"), Spoils);
+        assert_eq!(judge("log_statement", "all"), Severe);
+        assert_eq!(judge("log_min_duration_statement", "0"), Severe);
         assert_eq!(judge("log_min_duration_statement", "1s"), Note);
-        assert_eq!(judge("log_duration", "on"), Spoils);
-        assert_eq!(judge("log_min_duration_sample", "0"), Careful);
-        assert_eq!(judge("log_transaction_sample_rate", "0.1"), Careful);
+        assert_eq!(judge("log_duration", "on"), Severe);
+        assert_eq!(judge("log_min_duration_sample", "0"), Warning);
+        assert_eq!(judge("log_transaction_sample_rate", "0.1"), Warning);
         let all = statements(&with(&[&QUIET[..], &[("log_statement", "all")]].concat()));
-        let found = Seen::spoils("log_statement: all");
+        let found = Observed::severe("log_statement: all");
         assert_eq!(
             all,
             found.with("SETTING", "log_statement").with("USUAL", "none")
@@ -213,7 +213,10 @@ mod tests {
         let libraries = "pg_stat_statements, auto_explain";
         assert_eq!(judge("statement-statistics", libraries, &[]), Note);
         assert_eq!(judge("statement-statistics", "", &[]), Passed);
-        assert_eq!(check("statement-statistics", &[(PRELOADED[0], "")]), Unseen);
+        assert_eq!(
+            check("statement-statistics", &[(PRELOADED[0], "")]),
+            Unknown
+        );
         let explain = |least, analyze| {
             let settings = [
                 ("auto_explain.log_min_duration", least),
@@ -223,7 +226,7 @@ mod tests {
         };
         assert_eq!(judge("auto-explain", "", &[]), Passed);
         assert_eq!(explain("-1", "on"), Passed);
-        assert_eq!([explain("1s", "on"), explain("1s", "off")], [Spoils, Note]);
+        assert_eq!([explain("1s", "on"), explain("1s", "off")], [Severe, Note]);
     }
 
     #[test]
@@ -244,7 +247,7 @@ mod tests {
         );
         assert_eq!(
             check("debug-assertions", &[("debug_assertions", "on")]),
-            Spoils
+            Severe
         );
     }
 }

@@ -1,7 +1,7 @@
 //! What removes the old versions of rows.
 
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use super::VACUUMS;
 use crate::checks::Facts;
@@ -10,7 +10,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "autovacuum",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "Without it old versions of rows pile up, so a load that writes becomes slower the longer it runs, and what is measured cannot last.",
             source: "PostgreSQL manual, Automatic Vacuuming (autovacuum, track_counts)",
             remedy: Remedy::Setting {
@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "vacuum-running",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "A vacuum reads and writes while the load runs, and the next trial may have none.",
             source: "PostgreSQL manual, Progress Reporting (pg_stat_progress_vacuum)",
             remedy: Remedy::Words(
@@ -35,26 +35,26 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     },
 ];
 
-fn autovacuum(server: &Facts) -> Seen {
+fn autovacuum(server: &Facts) -> Observed {
     let (autovacuum, counts) = ("autovacuum", "track_counts");
     match (server.is_on(autovacuum), server.is_on(counts)) {
-        (None, _) => server.unseen(autovacuum),
-        (Some(false), _) => Seen::careful(format!("{autovacuum}: off")),
+        (None, _) => server.unknown(autovacuum),
+        (Some(false), _) => Observed::warning(format!("{autovacuum}: off")),
         (Some(true), Some(false)) => {
-            Seen::careful(format!("{autovacuum}: on, {counts}: off")).with(autovacuum, counts)
+            Observed::warning(format!("{autovacuum}: on, {counts}: off")).with(autovacuum, counts)
         }
-        (Some(true), _) => Seen::passed(format!("{autovacuum}: on")),
+        (Some(true), _) => Observed::passed(format!("{autovacuum}: on")),
     }
 }
 
-fn running(server: &Facts) -> Seen {
+fn running(server: &Facts) -> Observed {
     match server.number(VACUUMS) {
         None if server.planned && server.settings.is_ok() => {
-            Seen::passed("a server that is new runs no vacuum yet")
+            Observed::passed("a server that is new runs no vacuum yet")
         }
-        None => server.unseen(VACUUMS),
-        Some(0) => Seen::passed(format!("{VACUUMS}: none")),
-        Some(count) => Seen::careful(format!("{VACUUMS}: {count}")),
+        None => server.unknown(VACUUMS),
+        Some(0) => Observed::passed(format!("{VACUUMS}: none")),
+        Some(count) => Observed::warning(format!("{VACUUMS}: {count}")),
     }
 }
 
@@ -62,7 +62,7 @@ fn running(server: &Facts) -> Seen {
 mod tests {
     use super::super::tests::check;
     use super::*;
-    use Level::{Careful, Passed};
+    use Level::{Passed, Warning};
 
     #[test]
     fn autovacuum_needs_counts() {
@@ -74,13 +74,13 @@ mod tests {
         };
         assert_eq!(
             [judge("on", "on"), judge("off", "on"), judge("on", "off")],
-            [Passed, Careful, Careful]
+            [Passed, Warning, Warning]
         );
     }
 
     #[test]
     fn a_vacuum_that_runs_is_found() {
         let judge = |count| check("vacuum-running", &[(VACUUMS, count)]);
-        assert_eq!([judge("0"), judge("2")], [Passed, Careful]);
+        assert_eq!([judge("0"), judge("2")], [Passed, Warning]);
     }
 }

@@ -2,7 +2,7 @@
 
 use measure::bytes::shown_bytes;
 use measure::finding::Level;
-use measure::finding::check::{About, Check, Remedy, Seen};
+use measure::finding::check::{About, Check, Observed, Remedy};
 
 use super::{bytes, ms, size, valued};
 use crate::checks::Facts;
@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "max-wal-size",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "A load that writes this much log before checkpoint_timeout is over forces a checkpoint, after which each page is logged in full once more: throughput dips, and the log grows.",
             source: "PostgreSQL manual, WAL Configuration (max_wal_size)",
             remedy: Remedy::Setting {
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "checkpoint-timeout",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "Frequent checkpoints write the same pages again and again, and log each in full after each checkpoint.",
             source: "PostgreSQL manual, WAL Configuration (checkpoint_timeout)",
             remedy: Remedy::Setting {
@@ -48,11 +48,11 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         },
         judge: |server| {
             let Some(time) = ms(server, "checkpoint_timeout", SECOND_MS) else {
-                return server.unseen("checkpoint_timeout");
+                return server.unknown("checkpoint_timeout");
             };
             valued(server, "checkpoint_timeout", |_| {
                 match time < CHECKPOINT_MS {
-                    true => Level::Careful,
+                    true => Level::Warning,
                     false => Level::Passed,
                 }
             })
@@ -116,7 +116,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "archiving",
-            worst: Level::Careful,
+            worst: Level::Warning,
             why: "Each file of the log is copied while the load runs; without a command to do so they fill the disk.",
             source: "PostgreSQL manual, Continuous Archiving (archive_mode, archive_command)",
             remedy: Remedy::Setting {
@@ -158,56 +158,60 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
 ];
 
 /// Notes a value that is not as usual.
-fn unless(server: &Facts, name: &str, usual: impl Fn(&str) -> bool) -> Seen {
+fn unless(server: &Facts, name: &str, usual: impl Fn(&str) -> bool) -> Observed {
     valued(server, name, |value| match usual(value) {
         true => Level::Passed,
         false => Level::Note,
     })
 }
 
-fn wal_size(server: &Facts) -> Seen {
+fn wal_size(server: &Facts) -> Observed {
     const NAME: &str = "max_wal_size";
     let Some(most) = bytes(server, NAME, MEGABYTE) else {
-        return server.unseen(NAME);
+        return server.unknown(NAME);
     };
-    let seen = format!("{NAME}: {}", shown_bytes(most));
+    let observed = format!("{NAME}: {}", shown_bytes(most));
     let found = match most {
-        GOOD_WAL_BYTES.. => return Seen::passed(seen),
-        ..=SMALL_WAL_BYTES => Seen::careful(seen),
-        _ => Seen::note(seen),
+        GOOD_WAL_BYTES.. => return Observed::passed(observed),
+        ..=SMALL_WAL_BYTES => Observed::warning(observed),
+        _ => Observed::note(observed),
     };
     found.with("NEEDED", size(server, GOOD_WAL_BYTES))
 }
 
-fn archiving(server: &Facts) -> Seen {
+fn archiving(server: &Facts) -> Observed {
     const NAME: &str = "archive_mode";
     let Some(mode) = server.text(NAME) else {
-        return server.unseen(NAME);
+        return server.unknown(NAME);
     };
-    let seen = format!("{NAME}: {mode}");
+    let observed = format!("{NAME}: {mode}");
     let ways = ["archive_command", "archive_library"];
     // An account without rights is not told the command.
     let known = ways.iter().filter_map(|name| server.text(name));
     let is_empty = |way: &str| way.is_empty() || way == "(disabled)";
     match mode {
-        "off" => Seen::passed(seen),
+        "off" => Observed::passed(observed),
         _ if known.clone().count() > 0 && known.clone().all(is_empty) => {
-            Seen::careful(format!("{seen}, without an archive_command"))
+            Observed::warning(format!("{observed}, without an archive_command"))
         }
-        _ => Seen::note(seen),
+        _ => Observed::note(observed),
     }
 }
 
-fn page_cost(server: &Facts) -> Seen {
+fn page_cost(server: &Facts) -> Observed {
     const NAME: &str = "random_page_cost";
     let Some(cost) = server.text(NAME) else {
-        return server.unseen(NAME);
+        return server.unknown(NAME);
     };
-    let seen = format!("{NAME}: {cost}");
+    let observed = format!("{NAME}: {cost}");
     match (server.turning_disk, cost.parse::<f64>()) {
-        (Some(false), Ok(4.0..)) => Seen::note(format!("{seen}, and its disk does not turn")),
-        (None, Ok(4.0..)) => Seen::unseen(format!("{seen}; whether its disk turns is not known")),
-        _ => Seen::passed(seen),
+        (Some(false), Ok(4.0..)) => {
+            Observed::note(format!("{observed}, and its disk does not turn"))
+        }
+        (None, Ok(4.0..)) => {
+            Observed::unknown(format!("{observed}; whether its disk turns is not known"))
+        }
+        _ => Observed::passed(observed),
     }
 }
 
@@ -215,17 +219,17 @@ fn page_cost(server: &Facts) -> Seen {
 mod tests {
     use super::super::tests::{check, with};
     use super::*;
-    use Level::{Careful, Note, Passed, Unseen};
+    use Level::{Note, Passed, Unknown, Warning};
 
     #[test]
     fn the_log_between_checkpoints() {
         let size = |value| check("max-wal-size", &[("max_wal_size", value)]);
         let levels = ["1GB", "1024", "2GB", "16GB"].map(size);
-        assert_eq!(levels, [Careful, Careful, Note, Passed]);
+        assert_eq!(levels, [Warning, Warning, Note, Passed]);
         let time = |value| check("checkpoint-timeout", &[("checkpoint_timeout", value)]);
         assert_eq!(
             ["5min", "1h", "30s", "30"].map(time),
-            [Passed, Passed, Careful, Careful]
+            [Passed, Passed, Warning, Warning]
         );
         let target = |value| {
             let name = "checkpoint_completion_target";
@@ -242,7 +246,7 @@ mod tests {
         };
         assert_eq!(
             [judge("off", ""), judge("on", ""), judge("on", "cp")],
-            [Passed, Careful, Note]
+            [Passed, Warning, Note]
         );
         assert_eq!(check("archiving", &[("archive_mode", "on")]), Note);
     }
@@ -275,6 +279,9 @@ mod tests {
             [judge("4", Some(false)), judge("1.1", Some(false))],
             [Note, Passed]
         );
-        assert_eq!([judge("4", Some(true)), judge("4", None)], [Passed, Unseen]);
+        assert_eq!(
+            [judge("4", Some(true)), judge("4", None)],
+            [Passed, Unknown]
+        );
     }
 }
