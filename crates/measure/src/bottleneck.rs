@@ -8,26 +8,26 @@ use crate::verdict::{Bottleneck, Verdict};
 use crate::warning::Warning;
 use facts::Facts;
 
-/// CPUs that are busy for more of the time (in %) have nothing left to give.
+/// CPUs that are busy more of the time (in %) are saturated.
 const CPU_FULL_PCT: f64 = 90.0;
-/// A quota of CPU time that is used up in more of its periods (in %) holds a server back.
+/// A CPU quota that is used up in more of its periods (in %) limits a server.
 const QUOTA_USED_PCT: f64 = 50.0;
-/// A wait that takes more of the response time (0 to 1) is what the trial was bound by.
+/// A wait that takes more of the response time (0 to 1) is the bottleneck.
 const WAIT_SHARE: f64 = 0.5;
-/// A device with requests for more of the time (in %) may be full…
+/// A device that is busy more of the time (in %) may be saturated…
 const DISK_FULL_PCT: f64 = 90.0;
-/// …and is, when something waits for IO for more of the time (in %).
+/// …and is if some task waits for IO more of the time (in %).
 const IO_PRESSURE_PCT: f64 = 50.0;
-/// When all that could run waits for IO for more of the time (in %), IO is the bound
-/// however idle the device: its limit may be set outside of it.
+/// If all runnable tasks wait for IO more of the time (in %), IO is the bottleneck however idle
+/// the device: an IO limit may act before the device is asked.
 const IO_STALL_PCT: f64 = 50.0;
-/// CPU time that neither servers nor generator used is told from this share (0 to 1) on.
+/// CPU time of other processes is reported from this share (0 to 1) on.
 const OTHERS_SHARE: f64 = 0.1;
-/// From this share (0 to 1) on, they are what the trial was held back by.
+/// From this share (0 to 1) on, other processes are the cause.
 const MOST: f64 = 0.5;
 
-/// What held the trial back: the first rule that applies. It is told with the numbers
-/// it rests on, and rests on nothing that was not measured.
+/// The bottleneck of a trial: that of the first rule that applies, with its evidence. A rule whose
+/// numbers were not measured does not apply.
 #[must_use]
 pub fn find(trial: &TrialSummary) -> Verdict {
     let facts = Facts::of(trial);
@@ -44,7 +44,7 @@ fn verdict(bound: Bottleneck, evidence: String) -> Option<Verdict> {
     Some(Verdict { bound, evidence })
 }
 
-/// A worker without a pause, or CPUs that are full of anything but the servers.
+/// A worker that never pauses, or CPUs saturated by anything but the servers.
 fn generator(facts: &Facts<'_>) -> Option<Verdict> {
     if facts.trial.setup.in_process {
         return None;
@@ -72,7 +72,7 @@ fn generator(facts: &Facts<'_>) -> Option<Verdict> {
     })
 }
 
-/// An open loop whose servers keep up is held back by its own rate.
+/// An open loop whose servers keep up is limited by its own rate.
 fn rate(facts: &Facts<'_>) -> Option<Verdict> {
     let trial = facts.trial;
     let users = trial.setup.users();
@@ -86,7 +86,7 @@ fn rate(facts: &Facts<'_>) -> Option<Verdict> {
     })
 }
 
-/// CPU time that the servers were not allowed to use, however much of it is left.
+/// CPU time that the servers were not allowed to use, however idle the host is.
 fn quota(facts: &Facts<'_>) -> Option<Verdict> {
     let throttled = facts.metric("server.throttled");
     let throttled = throttled.filter(|percent| *percent > QUOTA_USED_PCT)?;
@@ -160,7 +160,7 @@ fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
     text
 }
 
-/// Time that passed in waits for rows, as a share of all transactions' time.
+/// Row lock waits, as a share of the time of all transactions.
 fn locks(facts: &Facts<'_>) -> Option<Verdict> {
     let waited = facts.lock_share().filter(|waited| *waited > WAIT_SHARE)?;
     let waits = facts.metric("server.locks.waits_per_s");
@@ -179,7 +179,7 @@ fn latches(facts: &Facts<'_>) -> Option<Verdict> {
     verdict(Bottleneck::Latches, evidence)
 }
 
-/// Reads of pages and commits together; the longer of the two gives the name.
+/// Page reads and commits together; the longer wait of the two names the bottleneck.
 fn io_waits(facts: &Facts<'_>) -> Option<Verdict> {
     let reads = facts.read_share().unwrap_or(0.0);
     let log = facts.log_share().unwrap_or(0.0);
@@ -226,8 +226,8 @@ fn log_evidence(facts: &Facts<'_>, log: f64) -> String {
     text + &busy_disks(facts)
 }
 
-/// IO that stands in the way, though transactions wait for it in places that no counter
-/// names: for free pages, for room in the log, for a limit that is set on their IO.
+/// IO for which transactions wait where no counter shows it: for free pages, for space in the log,
+/// for an IO limit.
 fn full_disk(facts: &Facts<'_>) -> Option<Verdict> {
     if !facts.sees_servers {
         return None;
@@ -277,7 +277,7 @@ fn nothing(facts: &Facts<'_>) -> Verdict {
     }
 }
 
-/// How full everything is that could have been.
+/// How close each resource was to its limit.
 fn levels(facts: &Facts<'_>) -> String {
     let known = [
         facts.cpu_busy_pct().map(|busy| match facts.sees_servers {
@@ -317,7 +317,7 @@ fn share(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Two significant digits, and all before the point.
+/// Two significant digits, and all digits before the decimal point.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 10.0 || size == 0.0 => format!("{value:.0}"),

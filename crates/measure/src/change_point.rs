@@ -4,20 +4,19 @@
 //! change (optimal partitioning: Jackson et al., "An algorithm for optimal partitioning of
 //! data on an interval", IEEE Signal Processing Letters 12, 2005; PELT, Killick, Fearnhead
 //! and Eckley, 2012, finds the same with less work on long series). Its price assumes
-//! independent values, so on seconds that depend on each other it proposes a change for
-//! every wiggle. Therefore each candidate has to pass a test: the difference of the levels
-//! beside it against what a series with this long-run variance shows by chance, at a level
+//! independent values, so on autocorrelated seconds it proposes a change for every
+//! fluctuation. Therefore each candidate is tested: the difference between the levels on both
+//! sides against what a series with this long-run variance shows by chance, at a level
 //! shared by all places where a change might be. The variance is that of the residuals, as a
-//! first-order autoregression. The weakest candidate that fails is taken out and the rest
-//! is judged anew, since its step is now part of the noise (backward elimination; Bai and
+//! first-order autoregression. The weakest candidate that fails is removed and the others
+//! are tested again, since its step is now part of the noise (backward elimination; Bai and
 //! Perron, "Estimating and testing linear models with multiple structural changes",
 //! Econometrica 66, 1998, test so one by one, the other way round).
 //!
-//! E-divisive (Matteson and James 2014; Hunter, Fleming et al. 2023) was the other choice:
-//! its permutations and its t-tests take values for independent, which results of
-//! different days are, but seconds are not. Single seconds that stand out, such as a
-//! stall, are pulled towards their neighbours first (Hampel's filter): they are not a new
-//! level.
+//! E-divisive (Matteson and James 2014; Hunter, Fleming et al. 2023) was the alternative:
+//! its permutations and t-tests assume independent values, which results of different days
+//! are, but seconds are not. Outliers, such as a stall of one second, are first pulled
+//! towards their neighbors (Hampel's filter): they are not a new level.
 
 mod noise;
 mod segments;
@@ -28,20 +27,20 @@ use crate::interval::{Part, mean, ratio};
 use noise::weakest;
 use segments::{candidates, filtered, levels, spread, squares};
 
-/// What is looked for in a kind of series.
+/// What counts as a change in one kind of series.
 pub(crate) struct Rule {
-    /// Fewest values that are a level.
+    /// Fewest values of a level.
     pub(crate) shortest: usize,
-    /// How likely (0 to 1) a series without a change may show one, over all its places, if
-    /// its noise were known.
+    /// Probability (0 to 1) that a series without a change shows one anywhere, if its noise
+    /// were known.
     chance: f64,
     /// Whether a value depends on the one before it.
     depend: bool,
 }
 
-/// How much seconds depend on each other has to be told from few of them, so the level of
-/// the test is five times as strict as what is promised: of simulated series that only
-/// wander, 1 % show a change (2 % when a minute's seconds correlate by 0.9).
+/// The autocorrelation of seconds is estimated from few of them, so the test is five times as
+/// strict as what is promised: of simulated series without a change, 1 % show one (2 % if the
+/// seconds of a minute correlate by 0.9).
 pub(crate) const SECONDS: Rule = Rule {
     shortest: 10,
     chance: 0.002,
@@ -53,11 +52,11 @@ pub(crate) const RESULTS: Rule = Rule {
     chance: 0.01,
     depend: false,
 };
-/// A level that moves by less than this share of itself is not worth a word.
+/// A change by a smaller share of the level is not reported.
 pub(crate) const MATTERS: f64 = 0.05;
-/// A second that was cut shorter is none.
+/// Shorter intervals are not used.
 const LEAST_S: f64 = 0.5;
-/// Longer series are looked at in pairs of seconds, fours, and so on.
+/// Longer series are aggregated to intervals of 2, 4, … seconds.
 const LONGEST: usize = 4000;
 
 /// A change of level.
@@ -72,16 +71,16 @@ pub struct ChangePoint {
 }
 
 impl ChangePoint {
-    /// By which share of the level before it changed; below 0 when it fell.
+    /// Relative change of the level; negative if it fell.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.after / self.before - 1.0
     }
 }
 
-/// Changes in the seconds of one run, each level at least 10 s long; `per_s` has one value
-/// for each second. More than 4,000 are looked at in stretches of 2, 4, … seconds, and
-/// changes dated by them.
+/// Change points in the seconds of one run, each level at least 10 s long; `per_s` has one value
+/// per second. More than 4,000 are aggregated to intervals of 2, 4, … seconds, which date the
+/// changes.
 #[must_use]
 pub fn in_seconds(per_s: &[f64]) -> Vec<ChangePoint> {
     let mut step = 1;
@@ -96,9 +95,9 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<ChangePoint> {
     found
 }
 
-/// Changes in results of different times, oldest first, each level at least 3 results long.
-/// They are taken to be independent of each other. When so many `histories` are looked at
-/// together, all of them share the chance that one without a change shows one (Bonferroni).
+/// Change points in results of different times, oldest first, each level at least 3 results long.
+/// Results are assumed to be independent. The error rate is shared by all `histories` that are
+/// tested together (Bonferroni).
 #[must_use]
 pub fn in_history(results: &[f64], histories: usize) -> Vec<ChangePoint> {
     let rule = Rule {
@@ -108,7 +107,7 @@ pub fn in_history(results: &[f64], histories: usize) -> Vec<ChangePoint> {
     find(results, &rule)
 }
 
-/// A change of the throughput of a trial, as it is told.
+/// A change of the throughput of a trial, as reported.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LevelChange {
     /// When, in seconds from the load's start.
@@ -120,16 +119,16 @@ pub struct LevelChange {
 }
 
 impl LevelChange {
-    /// By which share of the level before it changed; below 0 when it fell.
+    /// Relative change of the level; negative if it fell.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.after_per_s / self.before_per_s - 1.0
     }
 }
 
-/// Changes by at least 5 % in the seconds of a measurement, each with its transactions and
-/// its length in seconds, that began so many seconds after the load; none where a straight
-/// line says as much.
+/// Changes by at least 5 % in the seconds of a measurement, each with its transactions and its
+/// length in seconds; the measurement began `begin_s` after the load. None if a straight line
+/// explains the series as well.
 #[must_use]
 pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
     let whole: Vec<&Part> = measured
@@ -153,8 +152,7 @@ pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
         .collect()
 }
 
-/// Whether a straight line leaves less of the values unexplained than their levels: a
-/// drift is no staircase.
+/// Whether a straight line explains the values at least as well as their levels do.
 fn is_rather_a_line(values: &[f64], changes: &[ChangePoint]) -> bool {
     let cuts: Vec<usize> = changes.iter().map(|change| change.at).collect();
     let of_levels: f64 = levels(values, &cuts).map(squares).sum();

@@ -66,12 +66,22 @@ pub fn together(trials: &[(u64, &[CurvePoint])]) -> Vec<CurvePoint> {
     points.collect()
 }
 
-/// The smallest value between two for which something holds that holds for the larger one.
-fn soonest(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
-    if holds(low) {
-        return low;
+/// The smallest value between `low` and `high` for which something holds that holds for `high`.
+fn soonest(low: f64, high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    match holds(low) {
+        true => low,
+        false => bisect(low, high, HALVINGS, holds),
     }
-    for _ in 0..HALVINGS {
+}
+
+/// As [`soonest`], for what does not hold for `low`, to an interval halved so many times.
+pub(crate) fn bisect(
+    mut low: f64,
+    mut high: f64,
+    halvings: usize,
+    holds: impl Fn(f64) -> bool,
+) -> f64 {
+    for _ in 0..halvings {
         let middle = f64::midpoint(low, high);
         match holds(middle) {
             true => high = middle,

@@ -15,7 +15,7 @@ pub const LONG: u32 = 3;
 /// A search: its steps, and what came of them. Rates are those of all servers together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundMax {
-    /// The point of the study that it stands for; without the rate.
+    /// The point of the study, without the rate.
     pub point: Vec<(String, String)>,
     /// How often this point had been in the study then, this time included, from 1.
     pub repeat: u32,
@@ -46,14 +46,14 @@ pub struct SearchStep {
     pub value_ms: Option<f64>,
     /// Whether it was a longer trial, to confirm.
     pub long: bool,
-    /// What came of it.
+    /// The verdict.
     pub judged: StepVerdict,
-    /// Why that may be luck; empty in results of before this was looked for.
+    /// Why that may be chance; empty in results that are older than this field.
     #[serde(default)]
     pub doubts: Vec<Doubt>,
 }
 
-/// What came of one step.
+/// The verdict on a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepVerdict {
@@ -61,7 +61,7 @@ pub enum StepVerdict {
     Held,
     /// It was not.
     TooSlow,
-    /// More arrived than was done, so that response times have no limit at all.
+    /// Arrivals exceeded throughput, so response times grow without limit.
     Overloaded,
     /// The load never became steady.
     Unsteady,
@@ -69,18 +69,18 @@ pub enum StepVerdict {
     Nothing,
 }
 
-/// Why what came of a step may be luck.
+/// Why the verdict on a step may be chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
-    /// So few transactions were slower than the limited percentile that it hangs on them.
+    /// Too few transactions were slower than the limited percentile.
     FewSlower,
-    /// It was too short to see whether the load was steady.
+    /// It was too short to detect steady state.
     Short,
 }
 
 impl Doubt {
-    /// What there is against taking a trial's number in this column for more than luck.
+    /// Every reason why a trial's number in this column may be chance.
     #[must_use]
     pub fn all_of(trial: &TrialSummary, column: &str) -> Vec<Self> {
         let few = percentile(column)
@@ -101,11 +101,11 @@ pub struct AtRate {
     pub achieved_per_s: Option<f64>,
     /// What is limited, in milliseconds.
     pub value_ms: Option<f64>,
-    /// Whether more arrived than was done, so that the times depend on how long it ran.
+    /// Whether arrivals exceeded throughput, so that times depend on the length of the trial.
     pub is_overloaded: bool,
     /// Whether it was seen in a longer trial.
     pub is_long: bool,
-    /// Why what was seen may be luck: what there is against any of its trials.
+    /// Why that may be chance, for any of its trials.
     pub doubts: Vec<Doubt>,
     /// The numbers of its trials.
     pub trials: Vec<u32>,

@@ -1,11 +1,11 @@
-//! What each server of a trial gave, and how it came to be as it was.
+//! The servers of a trial: their results, settings, processes and data.
 
 use serde::{Deserialize, Serialize};
 
 use crate::setup::Outcome;
 use crate::summary::{LatencySummary, Rate};
 
-/// What one of several servers under load gave.
+/// The results of one of several servers under load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceSummary {
     /// From 1.
@@ -18,8 +18,8 @@ pub struct InstanceSummary {
     pub response_ms: Option<LatencySummary>,
     /// Errors of all codes.
     pub errors: u64,
-    /// Those of them after which the transaction was restarted; 0 in results of before
-    /// this was kept.
+    /// Those of them after which the transaction was restarted; 0 in results that are older
+    /// than this field.
     #[serde(default)]
     pub restarts: u64,
     /// How its load ended.
@@ -66,11 +66,11 @@ pub struct Reset {
     pub checksum: Option<String>,
 }
 
-/// What is done to have a server's data as a trial wants it.
+/// How a server's data is brought into the state that a trial requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetHow {
-    /// Copied from a template that was there.
+    /// Copied from an existing template.
     Copied,
     /// The template was built first, then copied.
     BuiltAndCopied,
@@ -78,6 +78,6 @@ pub enum ResetHow {
     Rebuilt,
     /// Left as the trial before left it.
     Kept,
-    /// The server is not ours: rows that were missing were loaded.
+    /// The server was running already; missing rows were loaded.
     Found,
 }

@@ -1,13 +1,13 @@
-//! Little's law as a check of a trial's own bookkeeping.
+//! Little's law as a consistency check of a trial's numbers.
 //!
 //! Whatever a system does, the mean number in it is the rate times the mean time that each
 //! spends in it (Little, "A proof for the queuing formula L = λW", Operations Research 9,
 //! 1961; Denning and Buzen, "The operational analysis of queueing network models",
 //! Computing Surveys 10, 1978, show it for what was measured, without any assumption). In
-//! a closed loop everybody is always there: virtual users = throughput x (response time +
-//! think time). In an open loop those who are there are the ones served and the ones who
-//! wait: throughput x response time = throughput x service time + backlog. Where that is
-//! off, time went somewhere that no number of the trial shows.
+//! a closed loop the number of users is constant: virtual users = throughput × (response time +
+//! think time). In an open loop, transactions are either being served or waiting: throughput ×
+//! response time = throughput × service time + backlog. If the law is violated, some time is in
+//! no number of the trial.
 
 use hdrhistogram::Counter;
 use serde::{Deserialize, Serialize};
@@ -16,25 +16,25 @@ use crate::interval::Estimate;
 use crate::latency::Latency;
 use crate::summary::TrialSummary;
 
-/// A difference below this share of the users is the clocks'.
+/// Allowed difference in a closed loop, as a share of the users.
 pub(crate) const CLOSED: f64 = 0.05;
 /// The edges of a trial are allowed this many of their standard deviations.
 const EDGES: f64 = 2.0;
-/// The backlog is looked at once a second only, so its mean is as uncertain as its 95 %
-/// interval says, and besides may be off by this share…
+/// The backlog is sampled only once per second: its mean may be off by its 95 % interval, and in
+/// addition by this share…
 pub(crate) const OPEN: f64 = 0.2;
-/// …and by so many users at any rate.
+/// …and by this many users.
 pub(crate) const OPEN_USERS: f64 = 2.0;
 
 /// Both sides of Little's law.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Little {
-    /// Virtual users that were there (closed loop), or those served and waiting on average
-    /// (open loop).
+    /// Virtual users (closed loop), or the mean number of transactions served and waiting (open
+    /// loop).
     pub users: f64,
-    /// Throughput times the time that each spends: should be the same.
+    /// Throughput times the time in the system, which should be the same.
     pub accounted: f64,
-    /// By how many users they may differ.
+    /// Allowed difference, in users.
     pub allowed: f64,
 }
 
@@ -87,12 +87,12 @@ fn closed(trial: &TrialSummary, per_s: f64, response_s: f64, edges_s: f64) -> Li
     }
 }
 
-/// By how many seconds the time of a user may be counted wrongly: a transaction that runs
-/// at the beginning counts with the time before it, too, and one that runs at the end with
-/// none. How old it is at either edge is known from renewal theory (Cox, *Renewal Theory*,
-/// 1962, chapter 5): an edge meets a long one more often than a short one, so the age has
-/// the mean E(X²)/2E(X) and the mean square E(X³)/3E(X). What makes a transaction long
-/// holds up all users at once, so theirs do not level out.
+/// By how many seconds the time of a user may be miscounted: a transaction that runs at the
+/// beginning counts with all its time, and one that runs at the end with none. Its age at either
+/// edge follows from renewal theory (Cox, *Renewal Theory*, 1962, chapter 5): an edge meets a long
+/// transaction more often than a short one, so the age has the mean E(X²)/2E(X) and the mean
+/// square E(X³)/3E(X). What delays a transaction delays all users at once, so their errors do not
+/// cancel.
 fn edges_s<C: Counter>(responses: &Latency<C>) -> f64 {
     let [first, second, third] = [1, 2, 3].map(|power| responses.moment_s(power));
     let mean = second / (2.0 * first);

@@ -1,8 +1,8 @@
-//! What the monitors of the laboratory saw, second by second and on the whole.
+//! Metrics: what the monitors sampled, second by second and over the measure phase.
 //!
-//! A metric has a dotted name, and the thing it is of in brackets where there may
-//! be several: `cpu.user`, `cpu[0].user`, `disk[vda].read_iops`, `server[1].cpu`.
-//! What a host or server does not tell is not there; it is never 0.
+//! A metric has a dotted name, with the object in brackets if there may be several:
+//! `cpu.user`, `cpu[0].user`, `disk[vda].read_iops`, `server[1].cpu`. What a host or server
+//! does not report is absent, never 0.
 
 mod table;
 
@@ -15,7 +15,7 @@ use crate::series::mean;
 
 pub use table::METRICS;
 
-/// What all monitors saw in one stretch of time, as a line of `monitors.jsonl`.
+/// All metrics of one interval, as a line of `monitors.jsonl`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MonitorPoint {
     /// Its start on the load's clock, in seconds.
@@ -27,8 +27,7 @@ pub struct MonitorPoint {
 }
 
 impl MonitorPoint {
-    /// Takes the next point in, as one that stands for both: each metric by how long each
-    /// took.
+    /// Merges the next interval into this one, weighting each metric by the intervals' lengths.
     pub fn absorb(&mut self, next: &Self) {
         let weights = [self.seconds, next.seconds];
         for (name, value) in &next.values {
@@ -46,20 +45,20 @@ impl MonitorPoint {
 /// One metric over the measure phase of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MetricSummary {
-    /// Over the whole phase: of counters their growth by its length, of shares the
-    /// quotient of the growths, of levels the mean of the samples. Where that is
-    /// not known because a server was away, the mean of the seconds that are.
+    /// Over the whole phase: for counters their growth divided by its length, for shares the
+    /// quotient of the growths, for levels the mean of the samples. If that is unknown because a
+    /// server was away, the mean of the known seconds.
     pub mean: f64,
-    /// Of the samples the lowest.
+    /// The lowest sample.
     pub min: f64,
-    /// Of the samples the highest.
+    /// The highest sample.
     pub max: f64,
 }
 
 /// All metrics of a trial by name.
 pub type Metrics = BTreeMap<String, MetricSummary>;
 
-/// A metric that the monitors know: a line of [`METRICS`].
+/// A metric: a row of [`METRICS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
     /// Its name without brackets, for example `disk.read_iops`.
@@ -68,9 +67,9 @@ pub struct Metric {
     pub brackets: Brackets,
     /// For example `%`, `MB/s`; empty for a plain number.
     pub unit: &'static str,
-    /// How it comes from what was read.
+    /// How it is computed.
     pub reading: Reading,
-    /// What it is shown with.
+    /// The group that it is shown in.
     pub group: Group,
     /// A name short enough for the head of a table.
     pub heading: &'static str,
@@ -89,7 +88,7 @@ pub enum Brackets {
     Optional(&'static str),
 }
 
-/// How a metric comes from what was read at two instants.
+/// How a metric is computed from two samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// From the growth of counters.
@@ -98,7 +97,7 @@ pub enum Reading {
     Level,
 }
 
-/// Metrics that belong into one figure or table.
+/// Metrics that share a figure or table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
     /// How the CPUs spent their time.
@@ -109,7 +108,7 @@ pub enum Group {
     Disk,
     /// Network interfaces.
     Network,
-    /// Time in which work stood still for want of something.
+    /// Time in which tasks stalled for lack of a resource.
     Pressure,
     /// The host's memory.
     Memory,
@@ -119,7 +118,7 @@ pub enum Group {
     ServerIo,
     /// The servers' logs.
     Log,
-    /// Waits for rows.
+    /// Row lock waits.
     Locks,
     /// Transactions and rows, as the servers count them.
     Work,
@@ -147,7 +146,7 @@ impl Group {
         Self::Monitor,
     ];
 
-    /// What a figure of it is called.
+    /// The title of its figures.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {

@@ -36,7 +36,7 @@ pub const MIN_POINTS: usize = 6;
 /// Least share of the variance that the law has to explain.
 pub const LEAST_R_SQUARED: f64 = 0.9;
 
-/// A peak is not told further out than so many times the largest size measured.
+/// A peak is not reported beyond this multiple of the largest size measured.
 pub(crate) const FARTHEST: f64 = 10.0;
 
 /// A measured point.
@@ -94,7 +94,7 @@ pub struct Scaling {
     /// Where throughput is highest; `None` when it never stops growing, or not before ten
     /// times the largest size that was measured.
     pub peak: Option<Peak>,
-    /// Amdahl's law; `None` when it would take a share that is none to fit.
+    /// Amdahl's law; `None` if it fits only with a share outside of 0 to 1.
     pub amdahl: Option<Serial>,
     /// Gustafson's law; `None` as with Amdahl's.
     pub gustafson: Option<Serial>,

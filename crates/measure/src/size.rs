@@ -1,10 +1,9 @@
 //! How many servers a load needs, and what sharing a server saves.
 //!
-//! servers = ceil(need / (what one gives x efficiency)), as in SanDisk's white paper on
+//! servers = ceil(need / (throughput of one × efficiency)), as in SanDisk's white paper on
 //! scaling up, then out (2012), for every number of instances on a server that was
-//! measured. Efficiency is the paper's: how much of the performance of one each further
-//! server adds. It stands for what is lost when many share the work, and for the headroom
-//! that nobody plans away.
+//! measured. Efficiency is the paper's: the share of one server's throughput that each further
+//! server adds. It accounts for what is lost when many share the work, and for headroom.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +13,7 @@ use crate::scale::Scaling;
 /// How far a number of servers may be above a whole one by the rounding of its parts.
 const ROUNDING: f64 = 1e-9;
 
-/// What one server gives.
+/// The throughput of one server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Capacity {
     /// Instances on the server, at least 1.
@@ -50,7 +49,7 @@ pub struct ServerRange {
 pub struct Choice {
     /// Instances on each server.
     pub instances: u32,
-    /// What one server gives, in transactions per second.
+    /// Throughput of one server, in transactions per second.
     pub per_s: Estimate,
     /// Servers that are needed.
     pub servers: u64,

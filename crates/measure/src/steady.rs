@@ -1,4 +1,4 @@
-//! From when on a trial was in steady state, or why it never was.
+//! When a trial reached steady state, or why it never did.
 //!
 //! The end of the warm-up is found by MSER-5 (White, "An effective truncation heuristic
 //! for bias reduction in simulation output", Simulation 69, 1997; White, Cobb and
@@ -9,11 +9,11 @@
 //!
 //! What is left is tested for drift: whether a straight line explains more than such a
 //! series shows by chance. Its seconds depend on each other, which makes the textbook test
-//! of a slope see drift everywhere; here the line is held against the series' own slow
+//! of a slope see drift everywhere; here the line is compared with the series' own slow
 //! movements (Müller and Watson, "Testing models of low-frequency variability",
-//! Econometrica 76, 2008). Simulated series without drift are called so in 1 % of the cases.
+//! Econometrica 76, 2008). Of simulated series without drift, 1 % are reported to drift.
 //!
-//! Nothing is cut from the numbers of a trial: this is said beside them.
+//! Nothing is removed from the numbers of a trial; the finding is reported beside them.
 
 use std::fmt;
 
@@ -23,29 +23,29 @@ use crate::interval::{MIN_POINTS, Part, half_width, ratio, residuals, sum};
 use crate::long_run::trend;
 use crate::student;
 
-/// Fewest seconds of measurement that are judged: of fewer, chance calls too many steady
-/// loads unsteady (docs/statistics.md has how many).
+/// Shortest measurement that is assessed, in seconds: in shorter ones, too many steady loads look
+/// unsteady by chance (docs/statistics.md has how many).
 pub const MIN_SECONDS: usize = 20;
 /// Seconds in a batch of MSER-5.
 const BATCH: usize = 5;
-/// A mean that moves by less than this share of itself is not worth a word.
+/// A bias of a smaller share of the mean is not reported.
 pub(crate) const MATTERS: f64 = 0.01;
-/// How likely chance alone may look like drift.
+/// Probability (0 to 1) that a steady series is reported to drift.
 pub(crate) const CHANCE: f64 = 0.01;
-/// A drift by less than this share of the mean is not worth a word.
+/// A drift by a smaller share of the mean is not reported.
 pub(crate) const DRIFT: f64 = 0.05;
 
-/// What is said of a trial's steadiness. Shown as `steady from 12 s`, or as
+/// Whether a trial was in steady state. Shown as `steady from 12 s`, or as
 /// `never steady: …` with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Steady {
-    /// It was, from some second on.
+    /// It reached steady state.
     From {
         /// Seconds from the load's start, warm-up included, in steps of five.
         s: f64,
     },
-    /// It was not.
+    /// It never did.
     Never {
         /// Why.
         #[serde(flatten)]
@@ -59,13 +59,13 @@ pub enum Steady {
 pub enum UnsteadyReason {
     /// It took more than half of the measurement to settle.
     Settling,
-    /// Throughput rose or fell all the way.
+    /// Throughput rose or fell throughout.
     Drift {
         /// From the first tenth to the last, as a share of the first (-1 or more); below 0
         /// when it fell.
         share: f64,
     },
-    /// Throughput goes up and down so slowly that the measurement holds too little of it.
+    /// Throughput fluctuates too slowly for the length of the measurement.
     Wandering,
 }
 
@@ -124,9 +124,9 @@ impl fmt::Display for UnsteadyReason {
                 let percent = share.abs() * 100.0;
                 write!(f, "throughput {way} by {percent:.0} % over the measurement")
             }
-            Self::Wandering => f.write_str(
-                "throughput goes up and down so slowly that the measurement holds too little of it",
-            ),
+            Self::Wandering => {
+                f.write_str("throughput fluctuates too slowly for the length of the measurement")
+            }
         }
     }
 }
@@ -150,8 +150,8 @@ fn cut(all: &[Part], latest: usize) -> usize {
     best * BATCH
 }
 
-/// Whether the mean of the whole measurement is not that of its steady rest. Without an
-/// interval of the rest nobody knows: a difference may be its noise.
+/// Whether the mean of the whole measurement differs from that of its steady rest. Without an
+/// interval of the rest, a difference may be noise.
 fn is_biased(mean: f64, rest: &[Part]) -> bool {
     let Some(steady) = ratio(rest) else {
         return true;
@@ -172,7 +172,7 @@ fn drift(rest: &[Part]) -> Option<UnsteadyReason> {
     // A line in transactions per part; a part weighs as long as it took.
     let line = found.rise / (mean * sum(rest).weight / rest.len() as f64);
     let shown = student::p_value(found.t, found.degrees) < CHANCE;
-    // The line of a series that falls by steps may well end below 0: told are its ends.
+    // The line of a series that falls by steps may end below 0, so its ends are reported.
     let tenth = rest.len().div_ceil(10);
     let share = ratio(&rest[rest.len() - tenth..])? / ratio(&rest[..tenth])? - 1.0;
     let told = shown && line.abs() > DRIFT && share.is_finite() && share * line > 0.0;

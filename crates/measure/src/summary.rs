@@ -23,7 +23,7 @@ use crate::warning::Warning;
 /// Version of the stored form; raised when a field changes its meaning.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// Everything that is said of one trial. Totals are of the measure phase only.
+/// The summary of one trial. Totals cover the measure phase only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialSummary {
     /// [`SCHEMA_VERSION`] when it was written.
@@ -39,8 +39,8 @@ pub struct TrialSummary {
     #[serde(default)]
     pub repeat: u32,
     /// Wall-clock time at the zero of the trial's clock, from which its series count
-    /// (`t_s`): RFC 3339 in UTC with its offset. `None` when its load never began, and in
-    /// results of before this was kept.
+    /// (`t_s`): RFC 3339 in UTC with its offset. `None` if its load never began, and in
+    /// results that are older than this field.
     #[serde(default)]
     pub started_at: Option<String>,
     /// What was driven, with what.
@@ -71,19 +71,19 @@ pub struct TrialSummary {
     pub reconnects: u64,
     /// Statements that look for one row by its key.
     pub lookups: Lookups,
-    /// How the load generator itself fared.
+    /// The load generator itself.
     pub generator: Generator,
     /// What was still running at the end.
     pub unfinished: Unfinished,
     /// Each server's part; the numbers above are of all servers together.
     #[serde(default)]
     pub instances: Vec<InstanceSummary>,
-    /// From when on it was in steady state; `None` when too short to tell, and in
-    /// results of before this was looked for.
+    /// When it reached steady state; `None` if it was too short to tell, and in results that
+    /// are older than this field.
     #[serde(default)]
     pub steady: Option<Steady>,
-    /// Whether users, throughput and response time fit each other; `None` where that
-    /// cannot be said, and in results of before this was kept.
+    /// Whether users, throughput and response time are consistent; `None` if that cannot be
+    /// checked, and in results that are older than this field.
     #[serde(default)]
     pub little: Option<Little>,
     /// What the monitors saw over the measure phase.
@@ -103,7 +103,7 @@ pub struct TrialSummary {
     pub events: Vec<NodeEvent>,
     /// How it ended.
     pub outcome: Outcome,
-    /// What to know before these numbers are believed.
+    /// Reasons to trust these numbers less.
     pub warnings: Vec<Warning>,
 }
 
@@ -123,7 +123,7 @@ impl TrialSummary {
         restarted.map(|error| error.count).sum()
     }
 
-    /// Whether its numbers stand for its point: not when it failed on the way.
+    /// Whether its numbers are valid: not if it failed on the way.
     #[must_use]
     fn counts(&self) -> bool {
         !matches!(
@@ -143,8 +143,8 @@ impl TrialSummary {
     }
 }
 
-/// Those of some trials whose numbers stand for their points: not what failed, and what
-/// was interrupted only where no other of its point ran to its end.
+/// The trials with valid numbers: not those that failed, and interrupted ones only if no other
+/// trial of the same point completed.
 #[must_use]
 pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
     let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
@@ -295,7 +295,7 @@ pub struct Lookups {
     pub missed_share: Option<f64>,
 }
 
-/// How the load generator itself fared.
+/// The load generator itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Generator {
     /// Mean shares of each worker over the measure phase.

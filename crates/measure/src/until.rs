@@ -1,14 +1,14 @@
-//! When a trial may end because its throughput is known well enough.
+//! When a trial may end because its throughput is known precisely enough.
 //!
-//! Who looks at an interval again and again and stops when it is narrow, stops too early:
-//! it is most likely to look narrow when it happens to be too narrow. That bias vanishes
+//! Checking an interval repeatedly and stopping when it is narrow stops too early: it is most
+//! likely to look narrow when it happens to be too narrow. That bias vanishes
 //! for long runs (Chow and Robbins, "On the asymptotic theory of fixed-width sequential
 //! confidence intervals for the mean", Annals of Mathematical Statistics 36, 1965; Glynn
 //! and Whitt, "The asymptotic validity of sequential stopping rules for stochastic
 //! simulations", Annals of Applied Probability 2, 1992), but not for ours. So there is a
-//! least length; it is looked at only each time that the run is a tenth longer (as
+//! minimum length; the interval is checked only each time the run is a tenth longer (as
 //! Heidelberger and Welch, "Simulation run length control in the presence of an initial
-//! transient", Operations Research 31, 1983, do with longer steps); and two looks in a row
+//! transient", Operations Research 31, 1983, do with longer steps); and two checks in a row
 //! have to agree, in both of which the run is steady. What is left of the bias is made good by
 //! a wider interval ([`WIDENING`]), for the rule as for the result. `benches/RESULTS.md` has how
 //! often what is then said is true.
@@ -18,10 +18,10 @@ use crate::interval::{Part, estimate};
 use crate::steady::Steady;
 use crate::summary::TrialSummary;
 
-/// Seconds before the first look, at least. Less would end calm trials a little sooner
+/// Seconds before the first check, at least. Less would end calm trials a little sooner
 /// and be wrong more often for correlated seconds (`benches/RESULTS.md`).
 pub const FIRST_LOOK: usize = 20;
-/// Between two looks the run becomes longer by this share.
+/// Between two checks the run becomes longer by this share.
 const STEP: f64 = 0.1;
 /// How much wider the interval of a run that ended by the rule is than that of one whose length
 /// was fixed. Found by simulation: with it the interval holds the mean in 93 % of the runs and
@@ -65,8 +65,8 @@ pub(crate) fn widen(summary: &mut TrialSummary) {
 #[must_use]
 pub fn in_words(rule: &Until) -> String {
     format!(
-        "until mean throughput is known to ±{:.1} %: looked at after {} s and each time the \
-         measurement is a tenth longer, and ended when two looks in a row find the 95 % interval \
+        "until mean throughput is known to ±{:.1} %: checked after {} s and each time the \
+         measurement is a tenth longer, and ended when two checks in a row find the 95 % interval \
          that narrow and the load steady",
         rule.ci * 100.0,
         rule.least_s.max(FIRST_LOOK as f64)
@@ -123,8 +123,6 @@ mod tests {
         let drift: Vec<Part> = (0..60).map(|i| part(level(i) + 5.0 * i as f64)).collect();
         assert_eq!(sure(&rule(0.2, 1.0), &[], &drift), None);
         let words = in_words(&rule(0.02, 1.0));
-        assert!(
-            words.starts_with("until mean throughput is known to ±2.0 %: looked at after 20 s")
-        );
+        assert!(words.starts_with("until mean throughput is known to ±2.0 %: checked after 20 s"));
     }
 }

@@ -2,6 +2,8 @@
 //! the tables that these tests print:
 //! `cargo test -p measure --test coverage -- --nocapture --test-threads 1`.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod simulate;
 
 use measure::gather::summarize;

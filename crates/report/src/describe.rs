@@ -149,7 +149,7 @@ fn limit(setup: &Setup) -> String {
     }
 }
 
-/// How the load generator fared, in one sentence.
+/// The load generator, in one sentence.
 pub(crate) fn generator(summary: &TrialSummary) -> String {
     let generator = &summary.generator;
     let most = |share: fn(&measure::slice::Busy) -> f64| {
@@ -234,7 +234,7 @@ pub(crate) fn steady_in_short(summary: &TrialSummary) -> String {
     }
 }
 
-/// Both sides of Little's law; `None` where it cannot be looked at.
+/// Both sides of Little's law; `None` if it cannot be checked.
 pub(crate) fn little(summary: &TrialSummary) -> Option<String> {
     let little = summary.little?;
     Some(format!(

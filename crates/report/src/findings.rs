@@ -1,5 +1,5 @@
-//! What a study found, in words: the result in a sentence, what failed, what bound
-//! the trials, what to know before the numbers are believed.
+//! What a study found, in words: the result in a sentence, failed trials, bottlenecks, and
+//! warnings.
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;

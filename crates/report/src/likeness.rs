@@ -1,4 +1,4 @@
-//! Whether results are of the same work: without that their numbers cannot be compared.
+//! Whether results ran the same workload; otherwise their numbers cannot be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use measure::work;
 use crate::keys;
 use crate::list::listed;
 
-/// How the work of two results differs, each as `data.rows: 1,000 / 2,000`. What both vary is
-/// compared where they have the same point.
+/// How the workloads of two results differ, each as `data.rows: 1,000 / 2,000`. What both vary is
+/// compared at the points that they share.
 #[must_use]
 pub fn unlike(one: &RunResult, other: &RunResult) -> Vec<String> {
     let sides = [Side::of(one), Side::of(other)];
@@ -26,11 +26,14 @@ pub fn unlike(one: &RunResult, other: &RunResult) -> Vec<String> {
 /// Everything that a key is in some trials.
 type Values<'a> = BTreeSet<&'a str>;
 
+/// A trial's point, its keys in alphabetical order.
+type Point<'a> = BTreeSet<&'a (String, String)>;
+
 /// The work of a result's trials.
 struct Side<'a> {
     axes: Vec<&'a str>,
-    /// Each trial's point, its keys in alphabetical order, and its work.
-    trials: Vec<(BTreeSet<&'a (String, String)>, Vec<String>)>,
+    /// Each trial's point and its work.
+    trials: Vec<(Point<'a>, Vec<String>)>,
 }
 
 impl<'a> Side<'a> {
@@ -52,7 +55,7 @@ impl<'a> Side<'a> {
         self.trials.iter().map(|(_, work)| &*work[place]).collect()
     }
 
-    fn by_point(&self, place: usize) -> BTreeMap<&BTreeSet<&'a (String, String)>, Values<'_>> {
+    fn by_point(&self, place: usize) -> BTreeMap<&Point<'a>, Values<'_>> {
         let mut points: BTreeMap<_, Values<'_>> = BTreeMap::new();
         for (point, work) in &self.trials {
             points.entry(point).or_default().insert(&work[place]);

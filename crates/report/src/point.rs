@@ -88,7 +88,7 @@ pub struct NoSuchKey {
     varied: String,
 }
 
-/// Refuses a key of `wanted` that stands for none of `axes`: it was meant to say something.
+/// Refuses a key of `wanted` that is none of `axes`.
 pub(crate) fn check(wanted: &[(String, String)], axes: &[&str]) -> Result<(), NoSuchKey> {
     let meant = |key: &str| axes.iter().any(|axis| is_meant(axis, key, axes));
     match wanted.iter().find(|(key, _)| !meant(key)) {

@@ -165,8 +165,9 @@ mod tests {
         let is_published = |reading: &Reading| grown(reading, Key::RowsInserted) >= Some(1000);
         let after = ask_until(&reactor, &mut feed, is_published);
         let grown = |key| grown(&after, key).unwrap();
-        assert_eq!(grown(Key::RowsUpdated), 100);
-        assert_eq!(grown(Key::RowsDeleted), 10);
+        // Catalogs count, too: those of the session that created the table may come late.
+        assert!((100..200).contains(&grown(Key::RowsUpdated)));
+        assert!((10..110).contains(&grown(Key::RowsDeleted)));
         // Checkpoint, and what it did, are published by the process that made it.
         ask_until(&reactor, &mut feed, |reading| {
             let place = Key::CheckpointsRequested as usize;

@@ -14,8 +14,8 @@ const PRICE: f64 = 3.0;
 /// Median of the absolute values of a normal distribution with standard deviation 1.
 const MEDIAN_OF_NORMAL: f64 = 0.674_49;
 
-/// Standard deviation of single values, told from neighbours, which changes of level
-/// hardly touch; a tenth of the plain one for values that mostly repeat.
+/// Standard deviation of single values, estimated from differences of neighbors, which changes of
+/// level hardly affect; a tenth of the plain one for values that mostly repeat.
 pub(super) fn spread(values: &[f64]) -> f64 {
     let steps = values.windows(2).map(|two| (two[1] - two[0]).abs());
     let typical = median(steps.collect()) / MEDIAN_OF_NORMAL / std::f64::consts::SQRT_2;
@@ -25,7 +25,7 @@ pub(super) fn spread(values: &[f64]) -> f64 {
     }
 }
 
-/// Pulls what stands out from its surroundings back towards their median.
+/// Pulls outliers back towards the median of their neighbors.
 pub(super) fn filtered(values: &[f64], spread: f64) -> Vec<f64> {
     if values.len() < FILTERED {
         return values.to_vec();

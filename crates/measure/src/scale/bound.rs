@@ -7,6 +7,7 @@
 
 use super::Observation;
 use super::laws::universal_law;
+use crate::curve::bisect;
 use crate::interval::student_t;
 
 /// Halvings of an interval, to 12 digits.
@@ -31,18 +32,7 @@ pub(super) fn highest(
 ) -> Option<f64> {
     let allowed = squares * (1.0 + student_t(degrees).powi(2) / degrees);
     let rules_out = |value: f64| profile(points, cost, value) > allowed;
-    if !rules_out(1.0) {
-        return None;
-    }
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..STEPS {
-        let middle = f64::midpoint(low, high);
-        match rules_out(middle) {
-            true => high = middle,
-            false => low = middle,
-        }
-    }
-    Some(high)
+    rules_out(1.0).then(|| bisect(0.0, 1.0, STEPS, rules_out))
 }
 
 /// The least squares with one cost fixed, the other from 0 to 1 and λ free.

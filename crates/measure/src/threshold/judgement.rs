@@ -21,9 +21,9 @@ const VARIANT: &str = "variant";
 pub struct Judgement {
     /// The point: its keys with their values; empty in a study of one.
     pub point: Vec<(String, String)>,
-    /// The column that was looked at.
+    /// The column.
     pub column: String,
-    /// What it has to be, for example `>= 0.95 * baseline`.
+    /// The condition, for example `>= 0.95 * baseline`.
     pub condition: String,
     /// The number that it was compared with.
     pub limit: Option<f64>,
@@ -45,14 +45,14 @@ pub struct Judgement {
     /// against a variant of the same study. It decides in place of both intervals.
     #[serde(default)]
     pub paired: Option<Paired>,
-    /// What came of it.
+    /// The verdict.
     pub judged: Judged,
-    /// Why it could come out otherwise the next time.
+    /// Why another run may reach another verdict.
     #[serde(default)]
     pub doubts: Vec<Caveat>,
 }
 
-/// Why little may be built on a verdict.
+/// Why a verdict is uncertain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caveat {
@@ -76,19 +76,19 @@ impl fmt::Display for Caveat {
     }
 }
 
-/// What came of a threshold at a point.
+/// The verdict on a threshold at a point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Judged {
-    /// The number is as it has to be.
+    /// The condition holds.
     Kept,
-    /// It is not.
+    /// It does not hold.
     Missed,
     /// The limit lies within the interval of what was found: neither kept nor missed.
     Undecided,
     /// There is no number here.
     NotMeasured,
-    /// There is none to compare it with.
+    /// There is no baseline to compare it with.
     NoBaseline {
         /// Why.
         reason: String,
@@ -96,7 +96,7 @@ pub enum Judged {
 }
 
 impl Judgement {
-    /// Whether the number is not as it has to be, or there is nothing to judge it by.
+    /// Whether the condition does not hold, or cannot be checked.
     #[must_use]
     pub fn is_missed(&self) -> bool {
         !matches!(self.judged, Judged::Kept | Judged::Undecided)
@@ -209,7 +209,7 @@ fn at<'a>(trials: &'a [TrialSummary], point: &[(String, String)]) -> Vec<&'a Tri
     trials.iter().filter(same).collect()
 }
 
-/// With what a number is compared.
+/// The limit of a number.
 struct Against {
     limit: f64,
     half_width: Option<f64>,
@@ -319,7 +319,7 @@ fn reach(found: &PointEstimate, against: &Against) -> f64 {
     squares.sum::<f64>().sqrt()
 }
 
-/// Why trials cannot be held against those of the baseline; another version of an engine is
+/// Why trials cannot be compared with those of the baseline; another version of an engine is
 /// no reason. The variants of a study differ in what the study wants to know, which may be
 /// other rows, but its workload stays the same.
 fn unlike(

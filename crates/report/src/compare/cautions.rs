@@ -57,7 +57,7 @@ fn one_order(base: &Side<'_>, new: &Side<'_>) -> Option<String> {
     let pairs = first
         .iter()
         .filter_map(|(place, number)| Some((number, later.get(place)?)));
-    // Results of before trials had numbers have 0 everywhere.
+    // In results that are older than trial numbers, all are 0.
     let known = pairs.filter(|(base, new)| base != new);
     let orders: Vec<bool> = known.map(|(base, new)| base < new).collect();
     let is_first = *orders.first()?;

@@ -1,5 +1,4 @@
-//! What one side of an experiment costs against the other: two results, or two variants
-//! of one.
+//! Compares two results, or two variants of one.
 //!
 //! ```text
 //! sides -> merged (one result with both as variants) -> points -> sheet, csv, json
@@ -63,7 +62,7 @@ pub struct SideBySide {
     pub(crate) meant: Vec<Difference>,
     /// What else differs.
     pub(crate) besides: Vec<Difference>,
-    /// What to know before it is believed.
+    /// What to know before it is trusted.
     pub(crate) cautions: Vec<String>,
     /// Both as variants of one result, for the figures.
     #[serde(skip)]

@@ -11,7 +11,7 @@ use crate::keys;
 #[derive(Debug, Serialize)]
 pub(super) struct Curve {
     name: String,
-    /// Which point and which of two variants it is of, where two are held against each other.
+    /// Its point and its variant (0 or 1), in a comparison of two variants.
     pair: Option<(usize, usize)>,
     count: u64,
     quantile: Vec<f64>,

@@ -24,7 +24,7 @@ use trial::Trial;
 #[derive(Debug)]
 pub struct Figures {
     pub(crate) overview: Overview,
-    /// Of each trial; apart, so that a browser reads only those that are looked at.
+    /// Of each trial; separate, so that a browser parses only those that are shown.
     trials: Vec<Trial>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn sweep(result: &RunResult) -> Option<Sweep> {
     sweep::sweep(result).filter(|_| result.searches.is_empty())
 }
 
-/// The most seconds that a point of a trial's figures stands for.
+/// The most seconds that a point of a trial's figures covers.
 pub(crate) fn seconds_per_point(report: &Report<'_>) -> usize {
     let series = report.series.iter();
     let read = series.map(|points| thin::seconds_per_point(points)).max();

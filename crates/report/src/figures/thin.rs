@@ -11,7 +11,7 @@ const MOST_NUMBERS: usize = 1_200_000;
 /// Numbers that a page holds of one second of a load.
 const NUMBERS_OF_LOAD: usize = 7;
 
-/// How many seconds one point stands for, so that all series fit.
+/// How many seconds each point covers, so that all series fit.
 pub(crate) fn factor(series: &[Vec<SeriesPoint>], monitors: &[Vec<MonitorPoint>]) -> usize {
     let load: usize = series
         .iter()
@@ -55,8 +55,8 @@ pub(crate) fn load(points: &[SeriesPoint], factor: usize) -> Vec<SeriesPoint> {
     drawn
 }
 
-/// How many seconds a point of a series stands for: more than one where the series was too
-/// long to be read as it is.
+/// How many seconds a point of a series covers: more than one if the series was too long to be
+/// read in full.
 pub(crate) fn seconds_per_point(points: &[SeriesPoint]) -> usize {
     let length_s: f64 = points.iter().map(|point| point.seconds).sum();
     let mean = (length_s / points.len() as f64).round();
@@ -80,7 +80,7 @@ pub(crate) fn metric(points: &[MonitorPoint], name: &str, factor: usize) -> Vec<
     chunks.map(value).collect()
 }
 
-/// The mean of what is there; `None` when nothing is.
+/// The mean of the known values; `None` without any.
 fn mean(values: impl Iterator<Item = Option<f64>>, weights: &[f64]) -> Option<f64> {
     let (mut sum, mut weight) = (0.0, 0.0);
     for (value, seconds) in values.zip(weights) {

@@ -74,7 +74,7 @@ struct Cores {
     shares: Vec<Packed>,
 }
 
-/// Of one trial; each point stands for `factor` seconds.
+/// Of one trial; each point covers `factor` seconds.
 pub(crate) fn trial(
     summary: &TrialSummary,
     series: &[SeriesPoint],

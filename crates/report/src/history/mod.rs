@@ -25,7 +25,7 @@ use crate::sheet::Sheet;
 /// Fewest results in which a change can be seen: three before it and three after.
 const FEWEST: usize = 6;
 
-/// Numbers of each point that are looked at: throughput and mean response time.
+/// Numbers of each point that are tested: throughput and mean response time.
 const NUMBERS: usize = 2;
 
 /// A result of the study.
@@ -41,7 +41,7 @@ pub struct Run<'a> {
 #[derive(Debug, Serialize)]
 pub struct History {
     courses: Vec<Course>,
-    /// What to know before it is believed.
+    /// What to know before it is trusted.
     cautions: Vec<String>,
     /// Version of the dyno that measured the latest of them.
     #[serde(skip)]
@@ -163,7 +163,7 @@ fn trials<'a>(run: &Run<'a>, wanted: &[(String, String)]) -> Vec<&'a TrialSummar
     point::having(&all, &keys::axes(run.result), wanted)
 }
 
-/// The points of one result with what they gave.
+/// The points of one result with their numbers.
 fn entries(run: &Run<'_>, wanted: &[(String, String)]) -> Vec<(String, Entry)> {
     let axes = keys::axes(run.result);
     let trials = trials(run, wanted);

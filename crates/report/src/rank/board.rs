@@ -1,4 +1,4 @@
-//! Who stands before whom.
+//! The ranks on each board.
 
 use serde::Serialize;
 
@@ -61,7 +61,8 @@ pub(super) fn not_interleaved(boards: &[Board]) -> Option<String> {
     })
 }
 
-/// Variants of one result ran in blocks; a single run is not told from any other.
+/// Whether two entries differ significantly. Variants of one result ran in blocks; a single run
+/// does not differ significantly from any other.
 fn told_apart(one: &Entry, other: &Entry, questions: usize) -> bool {
     let (ours, theirs): (Vec<_>, Vec<_>) =
         (one.trials.iter().collect(), other.trials.iter().collect());

@@ -29,7 +29,7 @@ pub struct Entrant<'a> {
     pub result: &'a RunResult,
 }
 
-/// Boards, and what to know before they are believed.
+/// Boards, and what to know before they are trusted.
 #[derive(Debug, Serialize)]
 pub struct Ranking {
     boards: Vec<Board>,

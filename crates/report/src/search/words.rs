@@ -90,7 +90,7 @@ fn answer(search: &FoundMax, result: &RunResult) -> String {
     format!("{text}{}", caution(&told, search))
 }
 
-/// Why the rates that are told may be luck; nothing where they are not.
+/// Why the reported rates may be chance; empty without a reason.
 fn caution(told: &[AtRate], search: &FoundMax) -> String {
     let cautions = [few_slower(told, search), short(told)];
     let cautions: Vec<String> = cautions.into_iter().flatten().collect();
@@ -192,7 +192,7 @@ fn share(held: &AtRate, search: &FoundMax, result: &RunResult) -> String {
     let users = users.map(|trial| trial.setup.users());
     let users = match users {
         Some(1) => " with 1 user".to_owned(),
-        Some(users) => format!(" with {} users", number::count(users.into())),
+        Some(users) => format!(" with {} users", number::count(users)),
         None => String::new(),
     };
     share.map_or(String::new(), |(capacity, share)| {

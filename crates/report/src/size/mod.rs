@@ -1,4 +1,4 @@
-//! How many servers a load needs, from what one of them gave with one instance and more.
+//! How many servers a load needs, from the throughput of one server with one or more instances.
 //!
 //! ```text
 //! result -> rows (the best point of each number of instances) -> plan -> sheet, csv, json
@@ -26,8 +26,8 @@ use rows::{INSTANCES, Row};
 pub struct Question<'a> {
     /// The load, in transactions per second.
     pub need_per_s: f64,
-    /// Share of what one server gives that each server adds (above 0, up to 1); `None`:
-    /// what the law of scaling over the instances suggests.
+    /// Share of its throughput that each server adds (above 0, up to 1); `None`: as the
+    /// scalability law over the instances suggests.
     pub efficiency: Option<f64>,
     /// Price of one server, in any currency.
     pub price: Option<f64>,
@@ -35,12 +35,12 @@ pub struct Question<'a> {
     pub point: &'a [(String, String)],
 }
 
-/// The plan, and what to know before it is believed.
+/// The plan, and what to know before it is trusted.
 #[derive(Debug, Serialize)]
 pub struct Sizing {
     need_per_s: f64,
     price: Option<f64>,
-    /// Share of what one server gives that each server adds.
+    /// Share of its throughput that each server adds.
     efficiency: Estimate,
     /// Where the efficiency is from; `None` when it was given.
     law: Option<Scaling>,

@@ -1,4 +1,4 @@
-//! What a server gave with each number of instances.
+//! The throughput of a server with each number of instances.
 
 use measure::interval::Estimate;
 use measure::result::RunResult;
@@ -38,8 +38,8 @@ impl Row {
     }
 }
 
-/// The best point of each number of instances that gave anything, from few to many; none of
-/// them is planned with yet.
+/// The best point of each number of instances with any throughput, from few to many, before the
+/// planning.
 pub(super) fn rows(result: &RunResult, wanted: &[(String, String)]) -> Vec<Row> {
     let axes = keys::axes(result);
     let all: Vec<&TrialSummary> = result.trials.iter().collect();
@@ -71,7 +71,7 @@ fn row(instances: u32, best: &point::Point<'_>) -> Option<Row> {
     })
 }
 
-/// What to know of the measurements before the plan is believed.
+/// What to know of the measurements before the plan is trusted.
 pub(super) fn cautions(rows: &[Row]) -> Vec<String> {
     let named = |holds: &dyn Fn(&Row) -> bool| {
         let such = rows.iter().filter(|row| holds(row));
