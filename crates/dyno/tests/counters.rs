@@ -50,6 +50,9 @@ const EXACT: [&str; 10] = [
 /// deviation of sqrt(2 * 2 * 5000) = 141 rows, and five of them are 14 %.
 const DRAWN: [&str; 2] = ["handler_", "innodb_rows_"];
 const MOST_APART: f64 = 0.15;
+/// Rows that another user deletes at that very moment (`handler_read_rnd_deleted`) are few and
+/// come by chance.
+const CHANCE: f64 = 10.0;
 
 #[test]
 fn dyno_and_sysbench_ask_mariadb_for_the_same() {
@@ -113,7 +116,7 @@ fn compare(workload: &str, ours: &Delta, theirs: &Delta) {
     for name in seen.iter().filter(drawn) {
         let (our, their) = (ours.get(name), theirs.get(name));
         let apart = (our - their).abs() as f64;
-        if apart > MOST_APART * our.max(their) as f64 {
+        if apart > MOST_APART * our.max(their) as f64 + CHANCE {
             faults.push((name.clone(), our, their));
         }
     }

@@ -185,7 +185,7 @@ fn a_port_that_is_taken() {
     let text = format!("port {port} is taken");
     done.fails(
         SERVER,
-        &["study.toml:10:8", &text, &own, "leave server.port out"],
+        &["study.toml:10:8", &text, &own, "remove server.port"],
     );
     // The server before it has started by then.
     let place = Cache::new();

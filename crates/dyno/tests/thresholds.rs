@@ -138,7 +138,7 @@ fn a_study_is_judged_against_the_same_points_of_another_result() {
         .args("--set load.workload=oltp_read_only --set load.threads=2 --baseline")
         .arg(base.out().to_str().unwrap());
     let said = "the baseline ran a different workload";
-    let work = "workload oltp_read_write, here oltp_read_only";
+    let work = "load.workload oltp_read_write, here oltp_read_only";
     other.run().fails(
         1,
         &[
@@ -157,7 +157,7 @@ fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
     let other = bench(&["tps >= 0.000001 * baseline"])
         .args("--point-selects 1 --baseline")
         .arg(base.out().to_str().unwrap());
-    let said = "options all default, here point_selects=1";
+    let said = "transaction.point_selects 10, here 1";
     let done = other.run().fails(
         1,
         &[
