@@ -43,7 +43,7 @@ fn not_removed(left: &[lab::Leftover]) -> Result<(), Failure> {
 
 fn not_looked_for(unseen: &lab::home::Unseen) -> String {
     format!(
-        "skipped: {}, whose disk is not mounted; mount it and run dyno clean again, or, if the disk \
+        "not cleaned: {}, whose disk is not mounted; mount it and run dyno clean again, or, if the disk \
          is gone for good, remove {}",
         unseen.path.display(),
         unseen.link.display()
