@@ -92,7 +92,7 @@ def conditions(server_version):
     sysbench = subprocess.run(["sysbench", "--version"], capture_output=True, text=True, check=True).stdout
     return (f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model[1] if model else 'unknown CPU'}, "
             f"{os.cpu_count()} CPUs shared by client and server, Linux {os.uname().release}; "
-            f"{sysbench.split(' (')[0]}, PostgreSQL and pgbench {server_version}; TCP over loopback, distribution special.")
+            f"{sysbench.split(' (')[0].strip()}, PostgreSQL and pgbench {server_version}; TCP over loopback, distribution special.")
 
 
 def arguments():
