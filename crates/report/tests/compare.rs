@@ -130,7 +130,7 @@ fn variants_of_a_study_have_verdicts() {
     assert_eq!(row("VM tps "), ["305.0", "316.0", "313.0", "305.0"]);
     assert_eq!(row("tps change % "), ["-4.69", "-4.24", "-4.86", "-5.86"]);
     assert_eq!(
-        row("latency ms change % "),
+        row("response mean change % "),
         ["+2.63", "+3.85", "+7.89", "+4.72"]
     );
     // One sign convention, unless the study asks for the paper's.
@@ -139,7 +139,7 @@ fn variants_of_a_study_have_verdicts() {
     for said in [
         "Throughput: slower at 4 of 4 points by 4.24 to 5.86 %; -4.92 % (",
         "95th percentile: slower at 4 of 4 points by 2.63 to 7.89 %",
-        "None in what dyno records.",
+        "dyno recorded no other differences.",
     ] {
         assert!(words.contains(said), "{said}\n{text}");
     }
@@ -196,7 +196,7 @@ fn results_of_different_times_get_no_verdict() {
     assert!(column(&both, "p_adjusted").iter().all(String::is_empty));
     let words = unwrapped(&both);
     for said in [
-        "HW and VM were not interleaved.",
+        "HW and VM ran at different times, not interleaved.",
         "[[variant]]",
         "dyno run STUDY",
     ] {
@@ -219,11 +219,11 @@ fn the_papers_own_delta_is_shown_where_a_study_asks_for_it() {
     for (name, values) in [
         ("tps change %", ["-4.69", "-4.24", "-4.86", "-5.86"]),
         (
-            "TPS delta % (Virtualizing MySQL)",
+            "tps delta % (Virtualizing MySQL)",
             ["+4.69", "+4.24", "+4.86", "+5.86"],
         ),
         (
-            "latency delta % (Virtualizing MySQL)",
+            "response mean delta % (Virtualizing MySQL)",
             ["-2.63", "-3.85", "-7.89", "-4.72"],
         ),
     ] {
@@ -314,7 +314,7 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
             both.text(Layout::DEFAULT)
         );
     }
-    assert!(words.contains("one side has no trial with this number"));
+    assert!(words.contains("one side has no trial that measured this"));
     let line = both.text(Layout::DEFAULT);
     let line = line
         .lines()

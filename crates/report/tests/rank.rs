@@ -139,7 +139,7 @@ fn boards_are_by_category_and_servers_and_ties_share_their_rank() {
         "2,735",
         "1=",
         "11.70",
-        "share the first rank of 3",
+        "tie for first of 3",
         "16 servers at once",
     ] {
         assert!(text.contains(words), "{words}:\n{text}");
@@ -223,7 +223,7 @@ fn variants_stand_for_themselves_and_namesakes_are_told_apart() {
         ],
         "single runs are not told apart"
     );
-    assert!(unwrapped(&ranking).contains("The results were not interleaved"));
+    assert!(unwrapped(&ranking).contains("not interleaved"));
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn without_intervals_nothing_is_told_apart() {
     assert!(
         ranking
             .text(Layout::DEFAULT)
-            .contains("Too little was measured of")
+            .contains("Too short for a confidence interval")
     );
 }
 
