@@ -168,9 +168,7 @@ pub enum NoComparison {
     #[error("a trial measured 0, so there is no ratio")]
     Zero,
     /// A percentile of so few transactions that it is a matter of luck.
-    #[error(
-        "too few transactions: in a trial, fewer than 10 were slower than this percentile; measure longer"
-    )]
+    #[error("fewer than 10 transactions of a trial exceeded the percentile: measure longer")]
     FewSlower,
 }
 

@@ -84,7 +84,7 @@ fn first(board: &Board) -> String {
             number::estimate(tps)
         ),
         several => format!(
-            "{name}: {} tie for first of {all}; their differences are not significant.",
+            "{name}: tied for first of {all}: {}. Their differences are not significant.",
             several.join(", ")
         ),
     }
