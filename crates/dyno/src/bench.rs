@@ -139,7 +139,7 @@ fn search(
     let time: Duration = trials.iter().map(Trial::load_time).sum();
     results.screen.line(&format!(
         "searching for the highest rate: at most {} trials, {} under load",
-        trials.len() * lab::most_trials() as usize,
+        trials.len() * lab::max_trials() as usize,
         format_duration(time)
     ));
     let ran = lab::find_max(lab, trials, &[], &mut results, interrupted);

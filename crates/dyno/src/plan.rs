@@ -150,7 +150,7 @@ impl Budget {
 
 /// `4 trials, about`, or the number of searches; a duration follows.
 pub(crate) fn work(count: usize, meant: &Meant) -> String {
-    let most = lab::most_trials();
+    let most = lab::max_trials();
     match (meant.searches(), count) {
         (true, 1) => format!("a search of at most {most} trials, at most"),
         (true, _) => format!("{count} searches of at most {most} trials each, at most"),

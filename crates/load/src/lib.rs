@@ -4,7 +4,7 @@
 //! transaction boundaries. It knows no study and no storage: its caller receives each
 //! second as it ends. Loads that share a [`Barrier`] start together, on one clock.
 
-mod absence;
+mod stall;
 mod arrivals;
 mod barrier;
 mod clock;
@@ -16,15 +16,15 @@ mod outcome;
 mod record;
 mod run;
 mod runtime;
-mod shared;
+mod context;
 mod spec;
 mod stop;
-mod timed;
+mod timed_session;
 mod user;
 mod worker;
 
 pub use barrier::Barrier;
-pub use outcome::{Event, LoadError, LoadOutcome};
+pub use outcome::{LoadEvent, LoadError, LoadOutcome};
 pub use plan::{Arrivals, Pace};
 pub use run::run;
 pub use spec::{End, LoadSpec, STALL_LIMIT};

@@ -59,7 +59,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             remedy: Remedy::Words("reduce server.cpus, or remove it"),
         },
         judge: |machine| {
-            let asked = machine.asked.map_or(0, |asked| asked.cpu_thousandths);
+            let asked = machine.required.map_or(0, |asked| asked.cpu_thousandths);
             if asked == 0 {
                 return Observed::passed("server.cpus: no CPU quota");
             }
@@ -122,7 +122,7 @@ fn memory(machine: &Machine) -> Observed {
         return Observed::passed("/sys/fs/cgroup: no memory limit");
     };
     let observed = format!("{} ({})", shown(&limits), shown_bytes(lowest));
-    let pools = machine.asked.map_or(0, |asked| asked.pool_bytes);
+    let pools = machine.required.map_or(0, |asked| asked.pool_bytes);
     let (level, needed): (Level, _) = match pools {
         0 => (Note, String::new()),
         _ => {
@@ -138,7 +138,7 @@ mod tests {
     use measure::finding::Level::Passed;
 
     use super::*;
-    use crate::doctor::asked::Asked;
+    use crate::doctor::requirements::Requirements;
 
     fn levels(machine: &Machine) -> Vec<Level> {
         let levels = CHECKS.iter().map(|check| (check.judge)(machine).level());
@@ -169,9 +169,9 @@ mod tests {
         let observed = "memory.max of /a: 1073741824 (1.0 GiB)";
         assert_eq!(memory(&machine), Observed::note(observed));
         for (pool_bytes, level) in [(1 << 29, Warning), (1 << 30, Severe)] {
-            machine.asked = Some(Asked {
+            machine.required = Some(Requirements {
                 pool_bytes,
-                ..Asked::default()
+                ..Requirements::default()
             });
             assert_eq!(memory(&machine).level(), level);
         }
@@ -182,9 +182,9 @@ mod tests {
         let with = |cpu_thousandths| {
             let mut machine = Machine::default();
             machine.facts.limits.cpus = Some(2);
-            machine.asked = Some(Asked {
+            machine.required = Some(Requirements {
                 cpu_thousandths,
-                ..Asked::default()
+                ..Requirements::default()
             });
             (CHECKS[3].judge)(&machine)
         };

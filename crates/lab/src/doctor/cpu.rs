@@ -178,7 +178,7 @@ fn power(settings: &[PowerSetting]) -> Observed {
             let is_full = on
                 .iter()
                 .any(|setting| FULL.contains(&setting.value.as_str()));
-            let mut files: Vec<&str> = on.iter().map(|setting| &*setting.everywhere).collect();
+            let mut files: Vec<&str> = on.iter().map(|setting| &*setting.all_files).collect();
             files.dedup();
             let level = if is_full { Severe } else { Warning };
             Observed::found(level, shown(on)).with("FILES", files.join(" "))
@@ -209,16 +209,16 @@ fn mitigations(cpu: &Cpu) -> Observed {
 
 #[cfg(test)]
 mod tests {
-    use host::{Facts, IdleState};
+    use host::{HostFacts, IdleState};
     use measure::finding::Level::{self, Passed, Unknown};
 
     use super::*;
 
     fn judge(id: &str, cpu: Cpu) -> Observed {
         let machine = Machine {
-            facts: Facts {
+            facts: HostFacts {
                 cpu,
-                ..Facts::default()
+                ..HostFacts::default()
             },
             ..Machine::default()
         };
@@ -286,7 +286,7 @@ mod tests {
         PowerSetting {
             file: format!("/{cpu}/preference"),
             value: value.to_owned(),
-            everywhere: "/cpu*/preference".into(),
+            all_files: "/cpu*/preference".into(),
         }
     }
 
@@ -295,7 +295,7 @@ mod tests {
         let profile = PowerSetting {
             file: "/profile".into(),
             value: "balanced".into(),
-            everywhere: "/profile".into(),
+            all_files: "/profile".into(),
         };
         let settings = [
             setting("cpu0", "performance"),

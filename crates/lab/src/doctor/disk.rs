@@ -1,17 +1,17 @@
 //! The disks below a directory that holds data, and how the kernel drives them.
 
-use host::{Queue, Volume};
+use host::{RequestQueue, StackedDevice};
 use measure::finding::Level::{Note, Severe, Warning};
 
 use super::check::{About, Check, Observed, Remedy};
-use super::machine::DataPlace;
+use super::machine::DataStorage;
 
 /// A shorter queue keeps a disk with several heads or chips from working in parallel.
 const SHORT_QUEUE: u64 = 32;
 /// Long enough.
 const LONG_QUEUE: u64 = 128;
 
-pub(super) const CHECKS: &[Check<DataPlace>] = &[
+pub(super) const CHECKS: &[Check<DataStorage>] = &[
     Check {
         about: About {
             id: "io-scheduler",
@@ -56,9 +56,9 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
     },
 ];
 
-impl DataPlace {
+impl DataStorage {
     fn disks(&self) -> Vec<&str> {
-        let disks = self.place.described.disks.iter();
+        let disks = self.storage.described.disks.iter();
         disks.map(|disk| disk.name.as_str()).collect()
     }
 
@@ -67,8 +67,8 @@ impl DataPlace {
     }
 }
 
-fn scheduler(data: &DataPlace) -> Observed {
-    let disks = data.place.described.disks.iter();
+fn scheduler(data: &DataStorage) -> Observed {
+    let disks = data.storage.described.disks.iter();
     let known = disks.filter_map(|disk| {
         let file = format!("/sys/block/{}/queue/scheduler", disk.name);
         Some((file, disk.scheduler.as_deref()?))
@@ -95,7 +95,7 @@ fn scheduler(data: &DataPlace) -> Observed {
         .with("FILES", files.join(" "))
 }
 
-fn beside_system(data: &DataPlace) -> Observed {
+fn beside_system(data: &DataStorage) -> Observed {
     let disks = data.disks();
     if disks.is_empty() || data.system_disks.is_empty() {
         return data.no_disk();
@@ -112,10 +112,10 @@ fn beside_system(data: &DataPlace) -> Observed {
     }
 }
 
-fn raid(data: &DataPlace) -> Observed {
-    let volumes = &data.place.volumes;
-    let shown = |volume: &Volume| format!("/sys/block/{}: {}", volume.name, volume.level);
-    let is_busy = |volume: &&Volume| volume.degraded > 0 || volume.action.is_some();
+fn raid(data: &DataStorage) -> Observed {
+    let volumes = &data.storage.stacked;
+    let shown = |volume: &StackedDevice| format!("/sys/block/{}: {}", volume.name, volume.level);
+    let is_busy = |volume: &&StackedDevice| volume.degraded > 0 || volume.action.is_some();
     if let Some(volume) = volumes.iter().find(is_busy) {
         let missing = || format!("missing disks: {}", volume.degraded);
         let state = volume.action.clone().unwrap_or_else(missing);
@@ -128,14 +128,14 @@ fn raid(data: &DataPlace) -> Observed {
     }
 }
 
-fn queue(data: &DataPlace) -> Observed {
-    let queues = &data.place.queues;
-    let shown = |queue: &Queue| format!("{}: depth {}", queue.file, queue.depth);
+fn queue(data: &DataStorage) -> Observed {
+    let queues = &data.storage.queues;
+    let shown = |queue: &RequestQueue| format!("{}: depth {}", queue.file, queue.depth);
     let Some(shortest) = queues.iter().min_by_key(|queue| queue.depth) else {
         return data.no_disk();
     };
     let short = queues.iter().filter(|queue| queue.depth < SHORT_QUEUE);
-    let short: Vec<&Queue> = short.collect();
+    let short: Vec<&RequestQueue> = short.collect();
     if short.is_empty() {
         return Observed::passed(shown(shortest));
     }
@@ -149,7 +149,7 @@ fn queue(data: &DataPlace) -> Observed {
 
 /// The command that makes a queue longer, up to the device's limit, beyond which the kernel
 /// refuses it.
-fn lengthen(queue: &Queue) -> Option<String> {
+fn lengthen(queue: &RequestQueue) -> Option<String> {
     let depth = queue.max.unwrap_or(LONG_QUEUE).min(LONG_QUEUE);
     (depth > queue.depth).then(|| format!("echo {depth} > {}", queue.file))
 }
@@ -159,7 +159,7 @@ mod tests {
     use measure::finding::Level::Passed;
 
     use super::*;
-    use crate::doctor::place::tests::{made_queue, on, sound};
+    use crate::doctor::file_system::tests::{made_queue, on, sound};
 
     #[test]
     fn every_fair_scheduler_is_replaced() {
@@ -192,7 +192,7 @@ mod tests {
     fn arrays() {
         let with = |degraded, action: Option<&str>| {
             let mut data = sound();
-            data.place.volumes = vec![Volume {
+            data.storage.stacked = vec![StackedDevice {
                 name: "md0".into(),
                 level: "raid10 of sda, sdb".into(),
                 degraded,
@@ -210,9 +210,9 @@ mod tests {
 
     #[test]
     fn a_queue_is_made_longer_in_its_own_file_and_up_to_its_limit() {
-        let with = |queues: &[Queue]| {
+        let with = |queues: &[RequestQueue]| {
             let mut data = sound();
-            data.place.queues = queues.to_vec();
+            data.storage.queues = queues.to_vec();
             queue(&data)
         };
         let long = made_queue("/long", 128, None);

@@ -51,7 +51,7 @@ fn files(machine: &Machine) -> Observed {
     let Some(limit) = machine.facts.limits.open_files else {
         return Observed::passed("/proc/self/limits: no limit of open files");
     };
-    let needed = machine.asked.map(|asked| {
+    let needed = machine.required.map(|asked| {
         let own = asked.load_files + OWN_FILES;
         let server = asked.users + asked.tables + SERVER_FILES;
         match asked.private_servers {
@@ -80,7 +80,7 @@ fn processes(machine: &Machine) -> Observed {
     let Some((file, limit)) = lowest else {
         return Observed::passed("/proc/self/limits: no limit of processes");
     };
-    let needed = machine.asked.map(|asked| {
+    let needed = machine.required.map(|asked| {
         let servers = asked.private_servers * (asked.users + SERVER_THREADS);
         servers + OTHER_THREADS
     });
@@ -93,7 +93,7 @@ fn local_ports(machine: &Machine) -> Observed {
         return Observed::unknown(format!("{FILE}: not available"));
     };
     let count = (last + 1).saturating_sub(first);
-    let needed = machine.asked.map(|asked| asked.users);
+    let needed = machine.required.map(|asked| asked.users);
     is_enough(count, needed, format!("{FILE}: {count} ports"))
 }
 
@@ -103,9 +103,9 @@ mod tests {
     use measure::finding::Level::{Passed, Unknown};
 
     use super::*;
-    use crate::doctor::asked::Asked;
+    use crate::doctor::requirements::Requirements;
 
-    fn machine(limits: Limits, asked: Option<Asked>) -> Machine {
+    fn machine(limits: Limits, asked: Option<Requirements>) -> Machine {
         let mut machine = Machine {
             asked,
             ..Machine::default()
@@ -114,14 +114,14 @@ mod tests {
         machine
     }
 
-    fn asked(users: u64, tables: u64, servers: u64) -> Option<Asked> {
-        Some(Asked {
+    fn asked(users: u64, tables: u64, servers: u64) -> Option<Requirements> {
+        Some(Requirements {
             users,
             all_users: users * servers.max(1),
             load_files: users * servers.max(1),
             tables,
             private_servers: servers,
-            ..Asked::default()
+            ..Requirements::default()
         })
     }
 

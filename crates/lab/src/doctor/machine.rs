@@ -1,22 +1,22 @@
 //! What the checks of a machine judge.
 
-use host::{Activity, Facts, Place};
+use host::{Activity, HostFacts, Storage};
 
-use super::asked::Asked;
+use super::requirements::Requirements;
 use super::check::Check;
-use super::{activity, clock, container, cpu, limits, memory};
+use super::{activity, container, cpu, limits, memory, timekeeping};
 
 /// A machine, and what a load asks of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Machine {
-    pub(super) facts: Facts,
+    pub(super) facts: HostFacts,
     pub(super) activity: Activity,
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<Requirements>,
 }
 
 /// A directory of a machine that holds data, or is going to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct DataPlace {
+pub(super) struct DataStorage {
     pub(super) place: Place,
     /// The disks that hold the operating system.
     pub(super) system_disks: Vec<String>,
@@ -29,7 +29,7 @@ pub(super) const FAMILIES: [(&str, &[Check<Machine>]); 6] = [
     ("Activity", activity::CHECKS),
     ("CPUs", cpu::CHECKS),
     ("Memory", memory::CHECKS),
-    ("Clocks", clock::CHECKS),
+    ("Clocks", timekeeping::CHECKS),
     ("Process limits", limits::CHECKS),
     ("Virtualization and control groups", container::CHECKS),
 ];

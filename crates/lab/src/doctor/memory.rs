@@ -112,7 +112,7 @@ fn buffer_pools(machine: &Machine) -> Observed {
     let Some(available) = machine.facts.memory.available_bytes else {
         return Observed::unknown("/proc/meminfo: available memory is unknown");
     };
-    let needed = machine.asked.map_or(0, |asked| asked.pool_bytes);
+    let needed = machine.required.map_or(0, |asked| asked.pool_bytes);
     let free = format!("{} available", shown_bytes(available));
     let (level, observed) = match needed {
         0 => (None, format!("{free}, no server to start")),
@@ -131,17 +131,17 @@ fn buffer_pools(machine: &Machine) -> Observed {
 
 #[cfg(test)]
 mod tests {
-    use host::{Facts, Memory};
+    use host::{HostFacts, Memory};
     use measure::finding::Level::{self, Passed, Unknown};
 
     use super::*;
-    use crate::doctor::asked::Asked;
+    use crate::doctor::requirements::Requirements;
 
     fn levels<const N: usize>(ids: [&str; N], memory: &Memory) -> [Level; N] {
         let machine = Machine {
-            facts: Facts {
+            facts: HostFacts {
                 memory: memory.clone(),
-                ..Facts::default()
+                ..HostFacts::default()
             },
             ..Machine::default()
         };
@@ -184,9 +184,9 @@ mod tests {
         let with = |pool_bytes, available_bytes| {
             let mut machine = Machine::default();
             machine.facts.memory.available_bytes = available_bytes;
-            machine.asked = Some(Asked {
+            machine.required = Some(Requirements {
                 pool_bytes,
-                ..Asked::default()
+                ..Requirements::default()
             });
             buffer_pools(&machine).level()
         };

@@ -9,18 +9,18 @@
 //! those that passed or could not be done.
 
 mod activity;
-mod asked;
-mod clock;
+mod timekeeping;
 mod container;
 mod cpu;
 mod disk;
 mod limits;
 mod machine;
 mod memory;
-mod place;
-mod read;
+mod file_system;
 mod reference;
+mod requirements;
 mod rule;
+mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -28,17 +28,16 @@ use std::time::Duration;
 
 use engine::checks::{self, Facts as ServerFacts};
 use engine::{Installed, Server};
-use host::{Activity, Facts, Files};
+use host::{Activity, Files, HostFacts};
 use measure::finding::{Finding, check};
 use plan::EngineSpec;
 
-pub use asked::Asked;
 pub use reference::doctor_markdown;
 
 use crate::Database;
 use crate::home;
 use crate::trial::{Place, Trial};
-use machine::{DataPlace, FAMILIES, Machine};
+use machine::{DataStorage, FAMILIES, Machine};
 
 /// How long to watch the host's activity when a user asks for it.
 pub const LONG_SAMPLE: Duration = Duration::from_secs(1);
@@ -81,7 +80,7 @@ impl Default for Subject<'_> {
 /// there is one for each check and subject, and equal ones are merged.
 #[must_use]
 pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
-    let asked = subject.trials.iter().map(Asked::of).reduce(Asked::most);
+    let asked = subject.trials.iter().map(Requirements::of).reduce(Requirements::most);
     let servers = servers(subject);
     let mut findings = on_host(subject, asked, &servers);
     findings.extend(servers.iter().flat_map(checks::judge));
@@ -90,14 +89,14 @@ pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[ServerFacts]) -> Vec<Finding> {
+fn on_host(subject: &Subject<'_>, asked: Option<Requirements>, servers: &[ServerFacts]) -> Vec<Finding> {
     let places = places(subject, servers);
-    let devices = places.iter().flat_map(|(_, data)| &data.place.devices);
+    let devices = places.iter().flat_map(|(_, data)| &data.storage.devices);
     let devices: Vec<String> = devices.cloned().collect();
     let machine = Machine {
         // First: reading facts is activity, too.
         activity: Activity::watch(subject.files, subject.look, &devices),
-        facts: Facts::read(subject.files),
+        facts: HostFacts::read(subject.files),
         asked,
     };
     let checks = FAMILIES.iter().flat_map(|(_, checks)| *checks);
@@ -115,21 +114,21 @@ fn on_host(subject: &Subject<'_>, asked: Option<Asked>, servers: &[ServerFacts])
 }
 
 /// Named places, and where servers of this host have their data or will have it.
-fn places(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<(PathBuf, DataPlace)> {
+fn places(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<(PathBuf, DataStorage)> {
     let named = subject.places.iter().cloned();
     let running = servers.iter().filter_map(|server| server.data_dir.clone());
     let mut needed: BTreeMap<PathBuf, u64> = named.chain(running).map(|dir| (dir, 0)).collect();
     for trial in subject.trials {
         if let Some(dir) = data_dir(trial) {
             let bytes = needed.entry(dir).or_default();
-            *bytes = Asked::of(trial).disk_bytes.max(*bytes);
+            *bytes = Requirements::of(trial).disk_bytes.max(*bytes);
         }
     }
     let places = needed.into_iter().map(|(path, needed_bytes)| {
-        let data = DataPlace {
+        let data = DataStorage {
             place: host::Place::read(subject.files, &path),
             needed_bytes,
-            ..DataPlace::default()
+            ..DataStorage::default()
         };
         (path, data)
     });
@@ -151,13 +150,13 @@ fn data_dir(trial: &Trial) -> Option<PathBuf> {
 
 /// Named servers and those of the trials, without duplicates.
 fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
-    let mut given: BTreeMap<String, (&Database, Option<Asked>)> = BTreeMap::new();
+    let mut given: BTreeMap<String, (&Database, Option<Requirements>)> = BTreeMap::new();
     for database in subject.servers {
         given.insert(database.shown(), (database, None));
     }
-    let mut planned: Vec<(&EngineSpec, &Trial, Asked)> = Vec::new();
+    let mut planned: Vec<(&EngineSpec, &Trial, Requirements)> = Vec::new();
     for trial in subject.trials {
-        let asked = Asked::of(trial);
+        let asked = Requirements::of(trial);
         match &trial.place {
             // Without monitors nothing is asked of the server but the load.
             Place::Given(_) if !trial.planned.monitors => {}
@@ -168,7 +167,7 @@ fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
             Place::Private(spec) => {
                 let spec: &EngineSpec = spec;
                 let node = &trial.planned.topology.node;
-                let is_same = |known: &&mut (&EngineSpec, &Trial, Asked)| {
+                let is_same = |known: &&mut (&EngineSpec, &Trial, Requirements)| {
                     known.0 == spec && known.1.planned.topology.node == *node
                 };
                 match planned.iter_mut().find(is_same) {
@@ -190,7 +189,7 @@ fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
 /// The servers that trials are going to start, named by the first trial of each.
 fn planned_servers(
     files: &dyn Files,
-    planned: &[(&EngineSpec, &Trial, Asked)],
+    planned: &[(&EngineSpec, &Trial, Requirements)],
 ) -> Vec<ServerFacts> {
     let mut programs: Vec<(&EngineSpec, Result<Installed, String>)> = Vec::new();
     let specs = planned.iter().map(|(spec, ..)| *spec);
@@ -279,8 +278,8 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// The checks of a directory that holds data.
-fn of_places() -> impl Iterator<Item = &'static check::Check<DataPlace>> {
-    place::CHECKS.iter().chain(disk::CHECKS)
+fn of_places() -> impl Iterator<Item = &'static check::Check<DataStorage>> {
+    file_system::CHECKS.iter().chain(disk::CHECKS)
 }
 
 /// Every check with its family, in the order of the reference page.

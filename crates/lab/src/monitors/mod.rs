@@ -5,8 +5,8 @@
 //! ([`sample`]). `host` reads those of the machine. `measure::metric::METRICS` names and
 //! explains all metrics.
 
-mod sample;
-mod watcher;
+mod snapshot;
+mod sampler;
 mod window;
 
 use std::path::PathBuf;
@@ -21,26 +21,26 @@ use measure::values;
 use crate::Database;
 use crate::servers::ProcessId;
 use crate::site::Site;
-use sample::{Sample, derive};
-use watcher::Watcher;
+use snapshot::{Snapshot, derive};
+use sampler::Sampler;
 use window::Window;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The shortest interval with metrics: the kernel counts CPU time in hundredths of a second.
-const MIN_STRETCH: Duration = Duration::from_millis(500);
+const MIN_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What to monitor.
 #[derive(Debug, Clone)]
-pub struct Watched {
+pub struct Monitored {
     /// The machine that dyno runs on.
     pub site: Arc<dyn Site>,
     /// The servers under load.
-    pub servers: Vec<WatchedServer>,
+    pub servers: Vec<MonitoredServer>,
 }
 
 /// A server to monitor, as far as it can be.
 #[derive(Debug, Clone)]
-pub struct WatchedServer {
+pub struct MonitoredServer {
     /// From 1, as in the metrics' names.
     pub number: u32,
     /// Where it runs.
@@ -55,7 +55,7 @@ pub struct WatchedServer {
 
 /// The load's clock, as far as the monitors need it.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub struct SampleClock {
     /// Zero of [`MonitorPoint::t_s`].
     pub origin: Instant,
     /// The first sample; others follow after each whole second…
@@ -64,11 +64,11 @@ pub struct Clock {
     pub measure: Instant,
 }
 
-impl Clock {
+impl SampleClock {
     /// When the next sample is due after the one that was due at `due` and taken `at`. A late
     /// sample skips those that are past, and the next one if it is too near.
     fn after(&self, due: Instant, at: Instant) -> Instant {
-        let missed = (at + MIN_STRETCH).saturating_duration_since(due).as_secs();
+        let missed = (at + MIN_INTERVAL).saturating_duration_since(due).as_secs();
         let next = due + SECOND + Duration::from_secs(missed);
         match due < self.measure {
             true => next.min(self.measure),
@@ -92,14 +92,14 @@ pub struct Monitors {
 /// # Errors
 /// When the system cannot create a thread.
 pub fn start(
-    watched: Watched,
-    clock: Clock,
+    watched: Monitored,
+    clock: SampleClock,
     mut tell: Box<dyn FnMut(MonitorPoint) + Send>,
 ) -> std::io::Result<Monitors> {
     let (running, stop) = channel();
     let thread = std::thread::Builder::new()
         .name("dyno-monitors".to_owned())
-        .spawn(move || watch(Watcher::new(watched), clock, &stop, &mut *tell))?;
+        .spawn(move || watch(Sampler::new(watched), clock, &stop, &mut *tell))?;
     Ok(Monitors { running, thread })
 }
 
@@ -116,18 +116,18 @@ impl Monitors {
 }
 
 fn watch(
-    mut watcher: Watcher,
-    clock: Clock,
+    mut sampler: Sampler,
+    clock: SampleClock,
     stop: &Receiver<()>,
     tell: &mut dyn FnMut(MonitorPoint),
 ) -> Metrics {
     let mut window = Window::default();
-    let mut last: Option<Sample> = None;
+    let mut last: Option<Snapshot> = None;
     let mut due = clock.begin;
     loop {
         let stopped = stopped_before(due, stop);
         let now = Instant::now();
-        let sample = watcher.sample(now.saturating_duration_since(due));
+        let sample = sampler.sample(now.saturating_duration_since(due));
         if let Some(before) = &last {
             tell_stretch(before, &sample, clock, &mut window, tell);
         }
@@ -150,14 +150,14 @@ fn stopped_before(due: Instant, stop: &Receiver<()>) -> bool {
 }
 
 fn tell_stretch(
-    before: &Sample,
-    after: &Sample,
-    clock: Clock,
+    before: &Snapshot,
+    after: &Snapshot,
+    clock: SampleClock,
     window: &mut Window,
     tell: &mut dyn FnMut(MonitorPoint),
 ) {
     let length = after.at.duration_since(before.at);
-    if length < MIN_STRETCH {
+    if length < MIN_INTERVAL {
         return;
     }
     let seconds = length.as_secs_f64();
@@ -181,7 +181,7 @@ mod tests {
     fn seconds_count_from_the_beginning_and_anew_from_the_measure_phase() {
         let begin = Instant::now();
         let at = |ms| begin + Duration::from_millis(ms);
-        let clock = Clock {
+        let clock = SampleClock {
             origin: begin,
             begin,
             measure: at(1500),

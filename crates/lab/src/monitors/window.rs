@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use measure::metric::{Metric, MetricSummary, Metrics, Reading};
 
-use super::sample::{Sample, derive};
+use super::snapshot::{Snapshot, derive};
 use super::values::Values;
 
 /// The first sample of the measure phase, and metrics of the intervals since.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    first: Option<Sample>,
-    seen: BTreeMap<String, Seen>,
+    first: Option<Snapshot>,
+    stats: BTreeMap<String, MetricStats>,
 }
 
 /// Statistics of one metric over intervals.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct MetricStats {
     count: f64,
     sum: f64,
     seconds: f64,
@@ -28,7 +28,7 @@ struct Seen {
 
 impl Window {
     /// Begins with the first sample of the measure phase.
-    pub(super) fn begin(&mut self, sample: &Sample) {
+    pub(super) fn begin(&mut self, sample: &Snapshot) {
         self.first.get_or_insert_with(|| sample.clone());
     }
 
@@ -38,10 +38,10 @@ impl Window {
             return;
         }
         for (name, value) in &values.0 {
-            match self.seen.get_mut(name) {
-                Some(seen) => seen.add(*value, seconds),
+            match self.stats.get_mut(name) {
+                Some(stats) => stats.add(*value, seconds),
                 None => {
-                    self.seen.insert(name.clone(), Seen::of(*value, seconds));
+                    self.stats.insert(name.clone(), MetricStats::of(*value, seconds));
                 }
             }
         }
@@ -49,28 +49,28 @@ impl Window {
 
     /// Counters over exactly the time from the first sample to the last; levels as the mean of
     /// samples.
-    pub(super) fn summarize(self, last: &Sample) -> Metrics {
+    pub(super) fn summarize(self, last: &Snapshot) -> Metrics {
         let Some(first) = self.first else {
             return Metrics::new();
         };
         let seconds = last.at.duration_since(first.at).as_secs_f64();
         let whole = derive(&first, last).0;
-        let mut seen = self.seen;
+        let mut stats = self.stats;
         for (name, value) in &whole {
             // Too short for an interval of its own.
-            let only = Seen::of(*value, seconds);
-            seen.entry(name.clone()).or_insert(only);
+            let only = MetricStats::of(*value, seconds);
+            stats.entry(name.clone()).or_insert(only);
         }
-        seen.into_iter()
-            .map(|(name, seen)| {
-                let summary = seen.summary(&name, whole.get(&name).copied());
+        stats.into_iter()
+            .map(|(name, stats)| {
+                let summary = stats.summary(&name, whole.get(&name).copied());
                 (name, summary)
             })
             .collect()
     }
 }
 
-impl Seen {
+impl MetricStats {
     fn of(value: f64, seconds: f64) -> Self {
         Self {
             count: 1.0,
@@ -114,8 +114,8 @@ mod tests {
 
     use super::*;
 
-    fn sample() -> Sample {
-        Sample {
+    fn sample() -> Snapshot {
+        Snapshot {
             at: Instant::now(),
             late: Duration::ZERO,
             own_cpu: Duration::ZERO,
@@ -147,12 +147,12 @@ mod tests {
             1.0,
         );
         window.add(&values(&[("memory.dirty_bytes", 6.0)]), 1.0);
-        let seen = |name: &str, whole| window.seen[name].summary(name, whole);
-        let dirty = seen("memory.dirty_bytes", Some(6.0));
+        let stats = |name: &str, whole| window.stats[name].summary(name, whole);
+        let dirty = stats("memory.dirty_bytes", Some(6.0));
         assert_eq!((dirty.mean, dirty.min, dirty.max), (3.0, 1.0, 6.0));
-        assert_eq!(seen("server.cpu", Some(30.0)).mean, 30.0);
-        assert_eq!(seen("server.cpu", None).mean, 20.0);
-        assert_eq!(seen("server.cpu", Some(60.0)).max, 60.0);
+        assert_eq!(stats("server.cpu", Some(30.0)).mean, 30.0);
+        assert_eq!(stats("server.cpu", None).mean, 20.0);
+        assert_eq!(stats("server.cpu", Some(60.0)).max, 60.0);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::process::Child;
 
 use engine::Invocation;
 use host::Files;
-use host::quota::{self, Quota};
+use host::throttling::{self, Throttling};
 
 use super::Site;
 use super::cgroup::Group;
@@ -57,7 +57,7 @@ impl Site for ThisHost {
         FILES
     }
 
-    fn quota(&self) -> Option<Quota> {
-        quota::read(self.files(), self.group.as_ref()?.dir())
+    fn throttling(&self) -> Option<Throttling> {
+        throttling::read(self.files(), self.group.as_ref()?.dir())
     }
 }

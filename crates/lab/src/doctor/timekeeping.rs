@@ -1,6 +1,6 @@
 //! The clocks: what time is read from, and what sets it.
 
-use host::{Chrony, Clock};
+use host::{Chrony, Timekeeping};
 use measure::finding::Level::{Note, Severe};
 
 use super::check::{About, Check, Observed, Remedy};
@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
                 "echo SOURCE > /sys/devices/system/clocksource/clocksource0/current_clocksource",
             ),
         },
-        judge: |machine| source(&machine.facts.clock),
+        judge: |machine| source(&machine.facts.timekeeping),
     },
     Check {
         about: About {
@@ -53,11 +53,11 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
                 "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock only in its first three updates",
             ),
         },
-        judge: |machine| sync(&machine.facts.clock),
+        judge: |machine| sync(&machine.facts.timekeeping),
     },
 ];
 
-fn source(clock: &Clock) -> Observed {
+fn source(clock: &Timekeeping) -> Observed {
     const FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let Some(source) = &clock.source else {
         return Observed::unknown(format!("{FILE}: not available"));
@@ -77,7 +77,7 @@ fn source(clock: &Clock) -> Observed {
     }
 }
 
-fn sync(clock: &Clock) -> Observed {
+fn sync(clock: &Timekeeping) -> Observed {
     let Some(service) = clock.service.as_deref() else {
         return Observed::note(
             "/proc: none of chronyd, ntpd, ntpd-rs, systemd-timesyncd, ptp4l runs",
@@ -138,10 +138,10 @@ mod tests {
     #[test]
     fn clock_sources_that_need_a_system_call_are_slow() {
         let with = |name: Option<&str>| {
-            let clock = Clock {
+            let clock = Timekeeping {
                 source: name.map(str::to_owned),
                 available: Some("tsc hpet".into()),
-                ..Clock::default()
+                ..Timekeeping::default()
             };
             source(&clock)
         };
@@ -156,8 +156,8 @@ mod tests {
     fn only_an_available_source_is_suggested() {
         let remedy = |available: &str| {
             let mut machine = Machine::default();
-            machine.facts.clock.source = Some("hpet".into());
-            machine.facts.clock.available = Some(available.into());
+            machine.facts.timekeeping.source = Some("hpet".into());
+            machine.facts.timekeeping.available = Some(available.into());
             let found = run(&CHECKS[..1], &machine, "host", on_host);
             found[0].remedy.clone().unwrap()
         };
@@ -171,16 +171,16 @@ mod tests {
     }
 
     fn with(service: &str, chrony: Option<Chrony>) -> Observed {
-        sync(&Clock {
+        sync(&Timekeeping {
             service: Some(service.to_owned()),
             chrony,
-            ..Clock::default()
+            ..Timekeeping::default()
         })
     }
 
     #[test]
     fn services_that_step_the_clock_are_noted() {
-        assert_eq!(sync(&Clock::default()).level(), Note);
+        assert_eq!(sync(&Timekeeping::default()).level(), Note);
         for (service, level) in [
             ("systemd-timesyn", Note),
             ("ntpd", Note),

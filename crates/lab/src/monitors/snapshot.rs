@@ -3,20 +3,20 @@
 use std::time::{Duration, Instant};
 
 use engine::counters::{self, Reading};
-use host::process::{self, Process, ProcessChange};
-use host::quota::{self, Quota, QuotaChange};
+use host::process::{self, ProcessChange, ProcessStat};
+use host::throttling::{self, Throttling, ThrottlingChange};
 
 use super::values::Values;
 
 /// Everything that was read at an instant; what could not be read is absent.
 #[derive(Debug, Clone)]
-pub(super) struct Sample {
+pub(super) struct Snapshot {
     pub(super) at: Instant,
     pub(super) late: Duration,
     /// CPU time of the monitors' thread so far.
     pub(super) own_cpu: Duration,
     pub(super) host: host::Sample,
-    pub(super) generator: Option<Process>,
+    pub(super) generator: Option<ProcessStat>,
     pub(super) servers: Vec<Server>,
 }
 
@@ -24,14 +24,14 @@ pub(super) struct Sample {
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub(super) number: u32,
-    pub(super) process: Option<Process>,
-    pub(super) quota: Option<Quota>,
+    pub(super) process: Option<ProcessStat>,
+    pub(super) throttling: Option<Throttling>,
     /// What it counts itself.
     pub(super) counters: Option<Reading>,
 }
 
 /// The metrics of the interval between two samples.
-pub(super) fn derive(before: &Sample, after: &Sample) -> Values {
+pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
     let seconds = after.at.duration_since(before.at).as_secs_f64();
     let mut values = Values::default();
     if seconds <= 0.0 {
@@ -52,9 +52,9 @@ pub(super) fn derive(before: &Sample, after: &Sample) -> Values {
     values
 }
 
-fn servers(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
+fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Values) {
     let mut processes: Option<ProcessChange> = None;
-    let mut quotas: Option<QuotaChange> = None;
+    let mut quotas: Option<ThrottlingChange> = None;
     let mut engines: Option<counters::Step> = None;
     for (before, after) in before.servers.iter().zip(&after.servers) {
         let whose = format!("server[{}]", after.number);

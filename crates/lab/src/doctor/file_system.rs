@@ -4,7 +4,7 @@ use measure::bytes::shown_bytes;
 use measure::finding::Level::{self, Note, Severe, Warning};
 
 use super::check::{About, Check, Observed, Remedy};
-use super::machine::DataPlace;
+use super::machine::DataStorage;
 use super::rule::graded;
 
 /// The part of a disk that should stay free: one in this many.
@@ -31,7 +31,7 @@ const FILE_SYSTEMS: [(&str, Level); 16] = [
     ("bcachefs", Note),
 ];
 
-pub(super) const CHECKS: &[Check<DataPlace>] = &[
+pub(super) const CHECKS: &[Check<DataStorage>] = &[
     Check {
         about: About {
             id: "file-system",
@@ -43,7 +43,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
             ),
         },
         judge: |data| {
-            let Some(name) = data.place.described.file_system.as_deref() else {
+            let Some(name) = data.storage.described.file_system.as_deref() else {
                 return Observed::unknown("/proc/self/mountinfo: file system unknown");
             };
             let kind = name.split('.').next();
@@ -120,20 +120,20 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
     },
 ];
 
-impl DataPlace {
+impl DataStorage {
     fn mount_point(&self) -> &str {
-        self.place.described.mount_point.as_deref().unwrap_or("/")
+        self.storage.described.mount_point.as_deref().unwrap_or("/")
     }
 
     /// The file system and where it is mounted, for example `ext4 at /srv`.
     pub(super) fn mount(&self) -> String {
-        let system = self.place.described.file_system.as_deref();
+        let system = self.storage.described.file_system.as_deref();
         format!("{} at {}", system.unwrap_or("?"), self.mount_point())
     }
 
     /// The first of these options with which it is mounted; `None` if no options are known.
     fn option<'a>(&self, wanted: &[&'a str]) -> Option<Option<&'a str>> {
-        let options = self.place.described.options.as_deref()?;
+        let options = self.storage.described.options.as_deref()?;
         let has = |wanted: &&&str| options.split(',').any(|option| option == **wanted);
         Some(wanted.iter().find(has).copied())
     }
@@ -157,8 +157,8 @@ impl DataPlace {
     }
 }
 
-fn free(data: &DataPlace) -> Observed {
-    let (Some(free), Some(total)) = (data.place.free_bytes, data.place.total_bytes) else {
+fn free(data: &DataStorage) -> Observed {
+    let (Some(free), Some(total)) = (data.storage.free_bytes, data.storage.total_bytes) else {
         return Observed::unknown("statvfs: free space unknown");
     };
     let needed = data.needed_bytes;
@@ -175,7 +175,7 @@ fn free(data: &DataPlace) -> Observed {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use host::{Place, Queue};
+    use host::{RequestQueue, Storage};
     use measure::finding::Level::{Passed, Unknown};
     use measure::result::{self, Disk};
 
@@ -186,7 +186,7 @@ pub(super) mod tests {
         file_system: &str,
         options: &str,
         disks: &[(&str, &str)],
-    ) -> DataPlace {
+    ) -> DataStorage {
         let disk = |(name, scheduler): &(&str, &str)| Disk {
             name: (*name).to_owned(),
             scheduler: Some((*scheduler).to_owned()),
@@ -200,7 +200,7 @@ pub(super) mod tests {
             options: Some(options.into()),
             disks: disks.iter().map(disk).collect(),
         };
-        DataPlace {
+        DataStorage {
             place: Place {
                 described,
                 free_bytes: Some(50),
@@ -213,19 +213,19 @@ pub(super) mod tests {
         }
     }
 
-    pub(in crate::doctor) fn sound() -> DataPlace {
+    pub(in crate::doctor) fn sound() -> DataStorage {
         on("ext4", "rw,noatime", &[("sdb", "mq-deadline")])
     }
 
-    pub(in crate::doctor) fn made_queue(file: &str, depth: u64, max: Option<u64>) -> Queue {
-        Queue {
+    pub(in crate::doctor) fn made_queue(file: &str, depth: u64, max: Option<u64>) -> RequestQueue {
+        RequestQueue {
             file: file.into(),
             depth,
             max,
         }
     }
 
-    fn judge(id: &str, data: &DataPlace) -> Level {
+    fn judge(id: &str, data: &DataStorage) -> Level {
         let check = CHECKS.iter().find(|check| check.about.id == id);
         (check.unwrap().judge)(data).level()
     }
@@ -235,7 +235,7 @@ pub(super) mod tests {
         for check in CHECKS.iter().chain(disk::CHECKS) {
             let (id, judge) = (check.about.id, check.judge);
             assert_eq!(judge(&sound()).level(), Passed, "{id}");
-            assert_eq!(judge(&DataPlace::default()).level(), Unknown, "{id}");
+            assert_eq!(judge(&DataStorage::default()).level(), Unknown, "{id}");
         }
     }
 
@@ -278,7 +278,7 @@ pub(super) mod tests {
     #[test]
     fn room() {
         let needing = |needed_bytes| {
-            free(&DataPlace {
+            free(&DataStorage {
                 needed_bytes,
                 ..sound()
             })

@@ -8,13 +8,13 @@ use engine::counters::{Counters, Reading, ask_all, leave_all};
 use host::{device, process};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::sample::{Sample, Server};
-use super::{Watched, WatchedServer};
+use super::snapshot::{Snapshot, Server};
+use super::{Monitored, MonitoredServer};
 use crate::servers::ProcessId;
 use crate::site::Site;
 
 /// Everything that is sampled, and the connections to the servers.
-pub(super) struct Watcher {
+pub(super) struct Sampler {
     site: Arc<dyn Site>,
     servers: Vec<Target>,
     disks: Vec<String>,
@@ -36,19 +36,19 @@ impl Target {
         Server {
             number: self.number,
             process: self.process.get().and_then(read),
-            quota: self.site.quota(),
+            throttling: self.site.throttling(),
             counters: None,
         }
     }
 }
 
-impl Watcher {
+impl Sampler {
     /// To be made on the thread that takes the samples.
-    pub(super) fn new(watched: Watched) -> Self {
+    pub(super) fn new(watched: Monitored) -> Self {
         let servers = watched.servers;
-        let holding = |server: &WatchedServer| {
+        let holding = |server: &MonitoredServer| {
             let dir = server.data_dir.as_ref()?;
-            Some(device::holding(server.site.files(), dir))
+            Some(device::below_dir(server.site.files(), dir))
         };
         let mut disks: Vec<String> = servers.iter().filter_map(holding).flatten().collect();
         disks.sort();
@@ -75,8 +75,8 @@ impl Watcher {
 
     /// Samples everything: first the host, which takes no time, then the servers, which may.
     /// `late` is the time since the sample was due.
-    pub(super) fn sample(&mut self, late: Duration) -> Sample {
-        let mut sample = Sample {
+    pub(super) fn sample(&mut self, late: Duration) -> Snapshot {
+        let mut sample = Snapshot {
             at: Instant::now(),
             late,
             own_cpu: Duration::ZERO,
@@ -100,7 +100,7 @@ impl Watcher {
     }
 }
 
-impl Drop for Watcher {
+impl Drop for Sampler {
     fn drop(&mut self) {
         if let Some(reactor) = &self.reactor {
             // Nobody is left to tell.

@@ -9,14 +9,14 @@ use engine::{Installed, Server};
 use host::{Files, Memory, Place};
 
 use crate::Database;
-use crate::doctor::asked::Asked;
+use crate::doctor::requirements::Requirements;
 use crate::server_process::{self, is_own};
 
 /// A server that runs. What it does not tell is said by the checks.
 pub(in crate::doctor) fn running(
     files: &dyn Files,
     database: &Database,
-    asked: Option<Asked>,
+    asked: Option<Requirements>,
 ) -> Option<Facts> {
     let (said, settings) = match database.ask()? {
         Ok(said) => (said.clone(), Ok(said.settings)),
@@ -45,7 +45,7 @@ pub(in crate::doctor) fn running(
     })
 }
 
-fn demand(asked: Asked) -> Demand {
+fn demand(asked: Requirements) -> Demand {
     Demand {
         users: asked.users,
         tables: asked.tables,
@@ -90,7 +90,7 @@ pub(in crate::doctor) fn planned(
     engine: &'static dyn Server,
     config: &[(String, String)],
     installed: &Result<Installed, String>,
-    asked: Asked,
+    asked: Requirements,
     disk: Option<PathBuf>,
 ) -> Facts {
     let version = installed.as_ref().map_or("", |found| &found.version);
