@@ -33,7 +33,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         servers: &servers,
         places: &places(&servers, &trials),
         look: LONG_SAMPLE,
-        ..Subject::default()
+        ..Subject::host(&host::LOCAL)
     });
     match args.json {
         true => print_json(&json(&findings)?),
@@ -58,7 +58,7 @@ pub(crate) fn before(trials: &[Trial]) -> Vec<Finding> {
     let mut findings = examine(&Subject {
         trials,
         look: SHORT_SAMPLE,
-        ..Subject::default()
+        ..Subject::host(&host::LOCAL)
     });
     findings.retain(|finding| finding.level < Level::Passed);
     findings

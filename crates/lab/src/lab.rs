@@ -20,7 +20,7 @@ use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Rig, reset};
 use crate::server_process;
 use crate::servers;
-use crate::site;
+use crate::site::{self, Site, ThisHost};
 use crate::spec::{config, installed, placed};
 use crate::template::{Recipe, Template};
 use crate::trial::{Place, Trial};
@@ -131,13 +131,15 @@ impl Lab {
             Place::Private(spec) => self.private(spec, trial, observer, interrupted),
         }?;
         self.report_leftovers(observer);
+        let host = ThisHost::default();
         for instance in &mut rig.instances {
             let endpoint = &mut instance.endpoint;
             if trial.planned.monitors && !endpoint.database.is_in_process() {
                 // A server that does not list them is driven all the same.
                 instance.settings = endpoint.database.changed_settings().unwrap_or_default();
                 if instance.cluster.is_none() {
-                    endpoint.process = Some(server_process::find(&*endpoint.database));
+                    endpoint.process =
+                        Some(server_process::find(host.files(), &*endpoint.database));
                 }
             }
         }
@@ -234,13 +236,14 @@ impl Lab {
             observer,
             interrupted,
         };
+        let sites = building.sites(&home)?;
         let (data, reset) = match (data, reset) {
             (Some(data), Some(reset)) => (data, reset),
             _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home)?,
-            _ => building.copied(&home, &mut self.template)?,
+            _ => building.copied(&home, &sites, &mut self.template)?,
         };
         Ok(Rig {
-            instances: building.instances(data)?,
+            instances: building.instances(sites, data)?,
             reset: Some(reset),
             made_for: Some(made_for),
         })

@@ -48,7 +48,7 @@ fn a_dyno() {
                 drop(server);
             }
             "elsewhere" => {
-                let copied = empty(home, &installed, &[]).copy_to(1, &volume(place));
+                let copied = empty(home, &installed, &[]).copy_to(1, &volume(place), &host::LOCAL);
                 let server =
                     private::start_on(copied.unwrap().0, &installed, &[], None, &keep).unwrap();
                 private::killed::ready();
@@ -267,8 +267,8 @@ fn data_lies_in_the_directory_and_goes_with_its_server() {
         fs::create_dir(&place).unwrap();
         let installed = installed(engine);
         let template = empty(&home, &installed, &[]);
-        let (data, _) = template.copy_to(1, &volume(&place)).unwrap();
-        let (other, _) = template.copy_to(2, &volume(&place)).unwrap();
+        let (data, _) = template.copy_to(1, &volume(&place), &host::LOCAL).unwrap();
+        let (other, _) = template.copy_to(2, &volume(&place), &host::LOCAL).unwrap();
         assert_eq!(entries(&place).len(), 2);
         drop(other);
         let server = private::start_on(data, &installed, &[], None, keep.path()).unwrap();

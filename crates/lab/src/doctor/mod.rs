@@ -36,7 +36,6 @@ pub use asked::Asked;
 pub use reference::doctor_markdown;
 
 use crate::Database;
-use crate::home;
 use crate::trial::{Place, Trial};
 use machine::{DataPlace, FAMILIES, Machine};
 
@@ -58,20 +57,21 @@ pub struct Subject<'a> {
     pub servers: &'a [Database],
     /// Directories that hold data, besides those of servers and trials.
     pub places: &'a [PathBuf],
-    /// The files of this host.
+    /// The files of the host.
     pub files: &'a dyn Files,
     /// How long to watch the host's activity.
     pub look: Duration,
 }
 
-/// Nothing but this host, watched for no time.
-impl Default for Subject<'_> {
-    fn default() -> Self {
+impl<'a> Subject<'a> {
+    /// Nothing but a host, watched for no time.
+    #[must_use]
+    pub fn host(files: &'a dyn Files) -> Self {
         Self {
             trials: &[],
             servers: &[],
             places: &[],
-            files: home::FILES,
+            files,
             look: Duration::ZERO,
         }
     }
@@ -315,6 +315,7 @@ mod tests {
     use measure::finding::Level;
 
     use super::*;
+    use crate::site::{Site, ThisHost};
 
     fn finding(id: &str, of: &str) -> Finding {
         Finding {
@@ -341,9 +342,10 @@ mod tests {
     #[test]
     fn every_check_of_this_host_has_a_finding_worst_first() {
         let places = [PathBuf::from("/")];
+        let host = ThisHost::default();
         let findings = examine(&Subject {
             places: &places,
-            ..Subject::default()
+            ..Subject::host(host.files())
         });
         let of_servers = of_servers().len();
         let all: usize = families().iter().map(|(_, checks)| checks.len()).sum();

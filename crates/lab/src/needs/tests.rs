@@ -1,5 +1,5 @@
 use super::*;
-use crate::home::FILES;
+use crate::site::{Site, ThisHost};
 
 fn asked(instances: u32, config: &[(String, String)]) -> Needs {
     of(&Asked {
@@ -50,13 +50,15 @@ fn a_cached_template_is_neither_built_nor_stored_again() {
 
 #[test]
 fn this_host_has_something_left() {
-    assert!(available_memory(FILES).unwrap() > 1 << 20);
+    let host = ThisHost::default();
+    let files = host.files();
+    assert!(available_memory(files).unwrap() > 1 << 20);
     let (memory, root) = (
-        disk(FILES, Path::new("/dev/shm")),
-        disk(FILES, Path::new("/")),
+        disk(files, Path::new("/dev/shm")),
+        disk(files, Path::new("/")),
     );
     let (memory, root) = (memory.unwrap(), root.unwrap());
     assert!(memory.is_memory && !root.is_same(&memory));
-    let error = disk(FILES, Path::new("/there/is/none")).unwrap_err();
+    let error = disk(files, Path::new("/there/is/none")).unwrap_err();
     assert!(error.to_string().contains("/there/is/none"), "{error}");
 }
