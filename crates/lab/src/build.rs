@@ -150,7 +150,7 @@ impl Building<'_> {
         let mut nodes = Vec::new();
         for (number, (site, data)) in (1..).zip(sites.into_iter().zip(data)) {
             let keep = self.observer.server_dir(number)?;
-            let wanted = servers::Wanted {
+            let spec = servers::NodeSpec {
                 number,
                 data,
                 config: &self.config,
@@ -160,7 +160,7 @@ impl Building<'_> {
                 keep: &keep,
                 interrupted: self.interrupted,
             };
-            let node = servers::start(&self.installed, wanted);
+            let node = servers::start(&self.installed, spec);
             let node = node.map_err(|error| self.placed(error))?;
             for note in node.notes() {
                 self.observer.note(note);

@@ -23,7 +23,7 @@ use crate::servers;
 use crate::site::{self, Site, ThisHost};
 use crate::spec::{config, installed, placed};
 use crate::template::{Recipe, Template};
-use crate::trial::{Place, Trial};
+use crate::trial::{Target, Trial};
 use crate::volume;
 
 /// Where trials are run: dyno's place on this host, and what lasts from one trial to
@@ -79,7 +79,7 @@ impl Lab {
     ) -> Result<(), Failure> {
         let mut checked = Vec::new();
         for trial in trials {
-            let Place::Private(spec) = &trial.place else {
+            let Target::Private(spec) = &trial.target else {
                 continue;
             };
             let asked = (
@@ -125,10 +125,10 @@ impl Lab {
         observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
-        let mut rig = match &trial.place {
-            Place::Given(database) => found(trial, database, observer, interrupted),
-            Place::Temporary(engine) => self.files(*engine, trial, observer, interrupted),
-            Place::Private(spec) => self.private(spec, trial, observer, interrupted),
+        let mut rig = match &trial.target {
+            Target::Given(database) => found(trial, database, observer, interrupted),
+            Target::Temporary(engine) => self.files(*engine, trial, observer, interrupted),
+            Target::Private(spec) => self.private(spec, trial, observer, interrupted),
         }?;
         self.report_leftovers(observer);
         let host = ThisHost::default();
@@ -293,7 +293,7 @@ fn found(
     interrupted: &AtomicBool,
 ) -> Result<Rig, Failure> {
     let began = Instant::now();
-    if let Some(mode) = trial.manner.mode {
+    if let Some(mode) = trial.run_options.mode {
         prepare_for(observer, trial, database, mode, interrupted)?;
     }
     Ok(Rig {

@@ -16,7 +16,7 @@ use host::{Files, process, sockets};
 
 /// A server's process and data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundProcess {
     pub(crate) pid: u32,
     /// `None` if the process has another root file system, such as a container's.
     pub(crate) data_dir: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// Why it cannot be found.
-pub(crate) fn find(files: &dyn Files, database: &dyn Database) -> Result<Found, String> {
+pub(crate) fn find(files: &dyn Files, database: &dyn Database) -> Result<FoundProcess, String> {
     let mut found = None;
     database.locate(&mut |server| {
         let search = Search { files, server };
@@ -43,7 +43,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn process(&self) -> Result<Found, String> {
+    fn process(&self) -> Result<FoundProcess, String> {
         let pid = match self.server.peer {
             Some(Peer::Unix { pid: Some(pid) }) => pid,
             None | Some(Peer::Unix { pid: None }) => {
@@ -91,7 +91,7 @@ impl Search<'_> {
     }
 
     /// Checks that a process is the server itself and not a proxy or a tunnel.
-    fn confirm(&self, pid: u32) -> Result<Found, String> {
+    fn confirm(&self, pid: u32) -> Result<FoundProcess, String> {
         let below_root = format!("/proc/{pid}/root{}", self.server.data_dir.display());
         let is_server = match (identity(format!("/proc/{pid}/cwd")), identity(below_root)) {
             (Ok(works_in), Ok(data)) => works_in == data,
@@ -110,7 +110,7 @@ impl Search<'_> {
             Ok(root) => identity("/") == Ok(root),
             Err(_) => true,
         };
-        Ok(Found {
+        Ok(FoundProcess {
             pid: self.first_of_program(pid),
             data_dir: shares_files.then(|| self.server.data_dir.clone()),
         })

@@ -37,7 +37,7 @@ use crate::process;
 use crate::template::cache;
 use lock::Lock;
 
-pub use outside::Unseen;
+pub use outside::Unmounted;
 pub(crate) use root::check_reachable;
 
 /// The name of the lock files in the cache and in each run directory.
@@ -76,7 +76,7 @@ pub struct Cleaned {
     /// Disk space of all of them.
     pub bytes: u64,
     /// Directories on disks that are not mounted; their run directories stay.
-    pub unseen: Vec<Unseen>,
+    pub unmounted: Vec<Unmounted>,
     /// What could not be removed.
     pub left: Vec<Leftover>,
 }

@@ -9,7 +9,7 @@ fn nowhere(peer: Option<Peer>) -> Whereabouts {
     }
 }
 
-fn of(peer: Option<Peer>) -> Result<Found, String> {
+fn of(peer: Option<Peer>) -> Result<FoundProcess, String> {
     let host = ThisHost::default();
     let search = Search {
         files: host.files(),
@@ -51,7 +51,7 @@ fn a_connections_process_leads_to_its_server() {
         let engine = engine::of_url(&url).unwrap();
         let opened = engine.open(&url, &engine::Access::default(), None);
         let found = find(ThisHost::default().files(), &*opened.unwrap()).unwrap();
-        let expected = Found {
+        let expected = FoundProcess {
             pid,
             data_dir: Some(data.clone()),
         };

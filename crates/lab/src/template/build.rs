@@ -131,7 +131,7 @@ impl<'a> Builder<'a> {
         let keep = data.dir().join("keep");
         let started = servers::start(
             self.installed,
-            servers::Wanted {
+            servers::NodeSpec {
                 number: 0,
                 data,
                 config: &self.loading_settings(),
