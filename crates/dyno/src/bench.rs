@@ -24,7 +24,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let mut lab = Lab::default();
     let access = Access {
         create_database: args.create_database,
-        ..server::access(&args.connection.login)?
+        ..as_study::access(&args.connection.login)?
     };
     let checked = as_study::without_server(args)?;
     let database = server::open(&args.url, &access, &lab)?;
@@ -39,8 +39,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let trials = trials(args, &meant, &database)?;
     let several = meant.searches() || trials.len() > 1;
     let mut screen = match several {
-        true => Screen::of_trials(args.output.detail(Detail::Bar)),
-        false => Screen::new(args.output.detail(Detail::Seconds)),
+        true => Screen::of_trials(Detail::of(&args.output, Detail::Bar)),
+        false => Screen::new(Detail::of(&args.output, Detail::Seconds)),
     };
     screen.line(&format!("{} at {}", database.product(), database.shown()));
     if args.prepare == PrepareArg::Only {

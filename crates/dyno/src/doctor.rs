@@ -6,6 +6,7 @@ use lab::doctor::{LONG_SAMPLE, SHORT_SAMPLE, Subject, examine};
 use lab::{Lab, Trial};
 use measure::finding::{self, Finding, Level};
 
+use crate::as_study;
 use crate::cli::{DoctorArgs, StudyArgs};
 use crate::console::{layout, print, print_json};
 use crate::failure::{Exit, Failure};
@@ -25,7 +26,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         None => Vec::new(),
     };
     let servers = match &args.url {
-        Some(url) => vec![server::open(url, &server::access(&args.login)?, &lab)?],
+        Some(url) => vec![server::open(url, &as_study::access(&args.login)?, &lab)?],
         None => Vec::new(),
     };
     let findings = examine(&Subject {

@@ -3,6 +3,7 @@
 use lab::{Lab, RunOptions, Target, Trial};
 use measure::column::full_name;
 use measure::result::{Design, Table};
+use measure::threshold::{Threshold, ThresholdError};
 use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
 use study::Study;
 use workload::distribution::Distribution;
@@ -10,12 +11,13 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::cli::StudyArgs;
+use crate::columns;
 use crate::failure::{Exit, Failure};
 use crate::server;
-use crate::thresholds;
 
 /// The most bytes of a study file that are read: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
+
 /// A study and its plan.
 pub(crate) struct Meant {
     pub(crate) study: Study,
@@ -159,7 +161,7 @@ fn started(spec: &EngineSpec) -> Target {
 
 /// Connects to a server that is already running.
 fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failure> {
-    let access = server::access_of_study(login)?;
+    let access = server::access(login, None)?;
     Ok(Target::Given(server::open(url.expose(), &access, lab)?))
 }
 
@@ -220,24 +222,13 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
     study
         .check_words(&[("load.workload", &workloads)])
         .map_err(usage)?;
-    study.check_columns(unknown_column).map_err(usage)?;
-    study.check_thresholds(thresholds::wrong).map_err(usage)?;
+    study.check_columns(columns::suggestion).map_err(usage)?;
+    study.check_thresholds(invalid_condition).map_err(usage)?;
     Ok(study)
 }
 
-/// What to write instead of an unknown column.
-pub(crate) fn unknown_column(column: &str) -> Option<String> {
-    if measure::column::is_known(&full_name(column)) {
-        return None;
-    }
-    if let Some(present) = engine::renamed_metric(column) {
-        return Some(format!("it is now called `{present}`"));
-    }
-    let names = measure::column::all_names();
-    Some(
-        match plan::nearest(column, names.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "docs/metrics.md lists the columns: tps, response_ms.p99, cpu.user…".to_owned(),
-        },
-    )
+/// What is wrong with a threshold's condition, and what to write instead.
+fn invalid_condition(column: &str, condition: &str) -> Option<(String, String)> {
+    let ThresholdError { message, help } = Threshold::parse(column, condition).err()?;
+    Some((message, help))
 }

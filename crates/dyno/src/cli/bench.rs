@@ -9,7 +9,7 @@ use measure::threshold::Threshold;
 use super::OutputArgs;
 use super::habits;
 use super::options::{LoginOptions, TrialOptions};
-use super::value::UndecidedArg;
+use super::value::{UndecidedArg, threshold};
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -30,7 +30,7 @@ pub(crate) struct BenchArgs {
     pub(crate) workers: Option<u32>,
     /// A condition on a result, such as 'response_ms.p99 < 25' or 'tps >= 0.95 * baseline';
     /// exit code 1 if it is not met.
-    #[arg(long = "threshold", value_name = "CONDITION", value_parser = crate::thresholds::read)]
+    #[arg(long = "threshold", value_name = "CONDITION", value_parser = threshold)]
     pub(crate) thresholds: Vec<Threshold>,
     /// Whether an undecided threshold passes or fails (exit code 1): one whose limit lies within
     /// the 95 % confidence interval of the result.
