@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use lab::{Database, Lab};
+use lab::{Access, Database, Lab};
 use plan::key::Kind;
 use plan::{LoginSpec, ServerSpec, Value, format_duration, format_percent};
 use study::Study;
@@ -11,6 +11,7 @@ use study::Study;
 use crate::cli::{BenchArgs, LoginArgs, PrepareArg, Typed, UndecidedArg, as_options};
 use crate::failure::{Exit, Failure};
 use crate::secrets;
+use crate::server;
 use crate::study_file::Meant;
 
 /// Maximum length of a study's title, in characters.
@@ -35,14 +36,18 @@ pub(crate) fn as_study(
     database: &Database,
     title: &str,
 ) -> Result<Meant, Failure> {
-    parse(&text(args, title, &server(args, database)))
+    parse(&text(args, title, &server_section(args, database)))
 }
 
 /// How to log in according to the command line.
 ///
 /// # Errors
-/// Options that do not fit together.
-pub(crate) fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
+/// Options that do not fit together, or an unreadable option file.
+pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
+    server::access(&login(args)?, args.option_file.as_deref())
+}
+
+fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
     let lines = url_and_login("any://server", login).join("\n");
     let meant = parse(&format!("title = \"login\"\n[server]\n{lines}\n"))?;
     let server = meant
@@ -135,7 +140,7 @@ fn any_server() -> String {
 }
 
 /// The lines of `[server]`.
-fn server(args: &BenchArgs, database: &Database) -> Vec<String> {
+fn server_section(args: &BenchArgs, database: &Database) -> Vec<String> {
     let Some(in_process) = database.engine().in_process() else {
         return url_and_login(&database.shown(), &args.connection.login);
     };

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::data::Mode;
-use lab::{Access, Database, Lab, Manner, Place, Trial};
+use lab::{Access, Database, Lab, RunOptions, Target, Trial};
 use plan::format_duration;
 
 use crate::as_study;
@@ -24,7 +24,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let mut lab = Lab::default();
     let access = Access {
         create_database: args.create_database,
-        ..server::access(&args.connection.login)?
+        ..as_study::access(&args.connection.login)?
     };
     let checked = as_study::without_server(args)?;
     let database = server::open(&args.url, &access, &lab)?;
@@ -39,8 +39,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let trials = trials(args, &meant, &database)?;
     let several = meant.searches() || trials.len() > 1;
     let mut screen = match several {
-        true => Screen::of_trials(args.output.detail(Detail::Bar)),
-        false => Screen::new(args.output.detail(Detail::Seconds)),
+        true => Screen::of_trials(Detail::of(&args.output, Detail::Bar)),
+        false => Screen::new(Detail::of(&args.output, Detail::Seconds)),
     };
     screen.line(&format!("{} at {}", database.product(), database.shown()));
     if args.prepare == PrepareArg::Only {
@@ -85,7 +85,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
 /// The trials of the implicit study.
 fn trials(args: &BenchArgs, meant: &Meant, database: &Database) -> Result<Vec<Trial>, Failure> {
     let connection = &args.connection;
-    let manner = Manner {
+    let run_options = RunOptions {
         mode: match args.prepare {
             PrepareArg::Always => Some(Mode::Always),
             PrepareArg::Missing | PrepareArg::Only => Some(Mode::Missing),
@@ -97,10 +97,10 @@ fn trials(args: &BenchArgs, meant: &Meant, database: &Database) -> Result<Vec<Tr
         ignored_errors: connection.ignore_errors.clone(),
         batch_scheduling: !connection.no_batch_scheduling,
     };
-    let place = || Place::Given(database.clone());
+    let target = || Target::Given(database.clone());
     let planned = meant.plan.trials.iter();
     planned
-        .map(|trial| meant.trial(trial, place(), &manner))
+        .map(|trial| meant.trial(trial, target(), &run_options))
         .collect()
 }
 
@@ -161,7 +161,7 @@ fn prepare(
     screen: &mut Screen,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mode = trial.manner.mode.unwrap_or(Mode::Missing);
+    let mode = trial.run_options.mode.unwrap_or(Mode::Missing);
     let prepared = lab::prepare(
         trial,
         database,

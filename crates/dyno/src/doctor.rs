@@ -6,6 +6,7 @@ use lab::doctor::{LONG_SAMPLE, SHORT_SAMPLE, Subject, examine};
 use lab::{Lab, Trial};
 use measure::finding::{self, Finding, Level};
 
+use crate::as_study;
 use crate::cli::{DoctorArgs, StudyArgs};
 use crate::console::{layout, print, print_json};
 use crate::failure::{Exit, Failure};
@@ -25,15 +26,15 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         None => Vec::new(),
     };
     let servers = match &args.url {
-        Some(url) => vec![server::open(url, &server::access(&args.login)?, &lab)?],
+        Some(url) => vec![server::open(url, &as_study::access(&args.login)?, &lab)?],
         None => Vec::new(),
     };
     let findings = examine(&Subject {
         trials: &trials,
         servers: &servers,
-        places: &places(&servers, &trials),
-        look: LONG_SAMPLE,
-        ..Subject::default()
+        directories: &places(&servers, &trials),
+        sample_time: LONG_SAMPLE,
+        ..Subject::host(&host::LOCAL)
     });
     match args.json {
         true => print_json(&json(&findings)?),
@@ -57,8 +58,8 @@ fn json(findings: &[Finding]) -> Result<String, Failure> {
 pub(crate) fn before(trials: &[Trial]) -> Vec<Finding> {
     let mut findings = examine(&Subject {
         trials,
-        look: SHORT_SAMPLE,
-        ..Subject::default()
+        sample_time: SHORT_SAMPLE,
+        ..Subject::host(&host::LOCAL)
     });
     findings.retain(|finding| finding.level < Level::Passed);
     findings

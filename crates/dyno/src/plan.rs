@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::data::Mode;
-use lab::needs::{self, Asked, Needs};
-use lab::{Lab, Place, Trial, shown_bytes};
+use lab::needs::{self, Inputs, Needs};
+use lab::{Lab, Target, Trial, shown_bytes};
 use plan::EngineSpec;
 
 use crate::cli::StudyArgs;
@@ -25,7 +25,7 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let trials = meant.trials_without_files(&Lab::default())?;
     let budget = Budget::of(&meant, &lab::disk_of_cache()?, &trials, &glance_needs)?;
     let mut table = budget.table(&meant, &trials);
-    let is_private = |trial: &Trial| matches!(trial.place, Place::Private(_));
+    let is_private = |trial: &Trial| matches!(trial.target, Target::Private(_));
     if trials.iter().any(is_private) {
         table.push_str(NOT_LOOKED_AT);
     }
@@ -176,7 +176,7 @@ fn shown_sizes(plan: &plan::Plan) -> String {
 
 /// The needs of one trial.
 fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
-    let Place::Private(spec) = &trial.place else {
+    let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));
     };
     let installed = lab::installed(spec)?;
@@ -194,10 +194,10 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
 
 /// The same without starting anything.
 fn glance_needs(trial: &Trial) -> Result<Needs, lab::Failure> {
-    let Place::Private(spec) = &trial.place else {
+    let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));
     };
-    let glance = lab::glance(
+    let preview = lab::preview(
         spec,
         &trial.planned.topology.node,
         &trial.wanted(Mode::Missing),
@@ -205,8 +205,8 @@ fn glance_needs(trial: &Trial) -> Result<Needs, lab::Failure> {
     Ok(of_servers(
         trial,
         spec,
-        glance.engine,
-        glance.template_bytes,
+        preview.engine,
+        preview.template_bytes,
     ))
 }
 
@@ -227,7 +227,7 @@ fn of_servers(
     engine: &'static dyn engine::Server,
     template_bytes: Option<u64>,
 ) -> Needs {
-    needs::of(&Asked {
+    needs::of(&Inputs {
         engine,
         config: &lab::config(spec),
         instances: trial.planned.topology.instances,
@@ -240,7 +240,7 @@ fn of_servers(
 
 /// Whether the study configures the servers of a trial.
 fn has_settings(trial: &Trial) -> bool {
-    matches!(&trial.place, Place::Private(spec) if !spec.config.is_empty())
+    matches!(&trial.target, Target::Private(spec) if !spec.config.is_empty())
 }
 
 fn without_build(needs: Needs) -> Needs {

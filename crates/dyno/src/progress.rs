@@ -10,6 +10,7 @@ use measure::setup::Outcome;
 use measure::slice::{Phase, Second};
 use measure::summary::TrialSummary;
 
+use crate::cli::OutputArgs;
 use crate::console::{self, tell};
 
 /// How much is printed while a load runs.
@@ -21,6 +22,17 @@ pub(crate) enum Detail {
     Seconds,
     /// A progress bar on a terminal; otherwise nothing during a trial.
     Bar,
+}
+
+impl Detail {
+    /// What the user chose, or `default`.
+    pub(crate) fn of(args: &OutputArgs, default: Self) -> Self {
+        match (args.quiet, args.verbose) {
+            (true, _) => Self::Nothing,
+            (false, true) => Self::Seconds,
+            (false, false) => default,
+        }
+    }
 }
 
 /// Progress on the terminal, or as lines in a log.

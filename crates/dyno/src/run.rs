@@ -61,7 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// The result directory: a new one, or that of an interrupted run.
 fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Results, Failure> {
-    let screen = Screen::of_trials(args.output.detail(Detail::Bar));
+    let screen = Screen::of_trials(Detail::of(&args.output, Detail::Bar));
     let plan = &meant.plan;
     let mut places = vec![lab.home()?.root()];
     let volumes = trials

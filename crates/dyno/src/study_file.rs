@@ -1,8 +1,9 @@
 //! Turns a study file into the trials that the laboratory runs.
 
-use lab::{Lab, Manner, Place, Trial};
+use lab::{Lab, RunOptions, Target, Trial};
 use measure::column::full_name;
 use measure::result::{Design, Table};
+use measure::threshold::{Threshold, ThresholdError};
 use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
 use study::Study;
 use workload::distribution::Distribution;
@@ -10,12 +11,13 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::cli::StudyArgs;
+use crate::columns;
 use crate::failure::{Exit, Failure};
 use crate::server;
-use crate::thresholds;
 
 /// The most bytes of a study file that are read: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
+
 /// A study and its plan.
 pub(crate) struct Meant {
     pub(crate) study: Study,
@@ -73,7 +75,7 @@ impl Meant {
         self.placed(|url, login| {
             let engine = engine::of_url(url.expose()).ok();
             match engine.and_then(engine::Engine::in_process) {
-                Some(engine) => Ok(Place::Temporary(engine)),
+                Some(engine) => Ok(Target::Temporary(engine)),
                 None => reach(url, login, lab),
             }
         })
@@ -81,22 +83,22 @@ impl Meant {
 
     fn placed(
         &self,
-        mut given: impl FnMut(&ServerUrl, &LoginSpec) -> Result<Place, Failure>,
+        mut given: impl FnMut(&ServerUrl, &LoginSpec) -> Result<Target, Failure>,
     ) -> Result<Vec<Trial>, Failure> {
-        let mut known: Vec<(&ServerSpec, Place)> = Vec::new();
+        let mut known: Vec<(&ServerSpec, Target)> = Vec::new();
         let mut trials = Vec::new();
-        let manner = Manner::default();
+        let run_options = RunOptions::default();
         for planned in &self.plan.trials {
             let server = &planned.server;
-            let place = match known.iter().find(|(spec, _)| *spec == server) {
-                Some((_, place)) => place.clone(),
+            let target = match known.iter().find(|(spec, _)| *spec == server) {
+                Some((_, target)) => target.clone(),
                 None => match server {
                     ServerSpec::Engine(spec) => started(spec),
                     ServerSpec::Url(url, login) => given(url, login)?,
                 },
             };
-            known.push((server, place.clone()));
-            trials.push(self.trial(planned, place, &manner)?);
+            known.push((server, target.clone()));
+            trials.push(self.trial(planned, target, &run_options)?);
         }
         Ok(trials)
     }
@@ -105,8 +107,8 @@ impl Meant {
     pub(crate) fn trial(
         &self,
         planned: &plan::Trial,
-        place: Place,
-        manner: &Manner,
+        target: Target,
+        run_options: &RunOptions,
     ) -> Result<Trial, Failure> {
         let load = &planned.load;
         let workload: WorkloadName = load.workload.parse().map_err(usage)?;
@@ -120,9 +122,9 @@ impl Meant {
             options: options(planned, distribution),
             load_seed: planned.data.seed,
             planned: planned.clone(),
-            place,
+            target,
             longest_wait: None,
-            manner: manner.clone(),
+            run_options: run_options.clone(),
         };
         // With all parameters, as results of other spellings compare with it.
         trial.planned.load.distribution.value = trial.options.distribution.to_string();
@@ -149,18 +151,18 @@ impl Meant {
     }
 }
 
-/// The place of a server that dyno starts.
-fn started(spec: &EngineSpec) -> Place {
+/// The target of a server that dyno starts.
+fn started(spec: &EngineSpec) -> Target {
     match engine::by_name(&spec.engine).and_then(engine::Engine::in_process) {
-        Some(engine) => Place::Temporary(engine),
-        None => Place::Private(Box::new(spec.clone())),
+        Some(engine) => Target::Temporary(engine),
+        None => Target::Private(Box::new(spec.clone())),
     }
 }
 
 /// Connects to a server that is already running.
-fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Place, Failure> {
-    let access = server::access_of_study(login)?;
-    Ok(Place::Given(server::open(url.expose(), &access, lab)?))
+fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failure> {
+    let access = server::access(login, None)?;
+    Ok(Target::Given(server::open(url.expose(), &access, lab)?))
 }
 
 fn options(planned: &plan::Trial, distribution: Distribution) -> Options {
@@ -220,24 +222,13 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
     study
         .check_words(&[("load.workload", &workloads)])
         .map_err(usage)?;
-    study.check_columns(unknown_column).map_err(usage)?;
-    study.check_thresholds(thresholds::wrong).map_err(usage)?;
+    study.check_columns(columns::suggestion).map_err(usage)?;
+    study.check_thresholds(invalid_condition).map_err(usage)?;
     Ok(study)
 }
 
-/// What to write instead of an unknown column.
-pub(crate) fn unknown_column(column: &str) -> Option<String> {
-    if measure::column::is_known(&full_name(column)) {
-        return None;
-    }
-    if let Some(present) = engine::renamed_metric(column) {
-        return Some(format!("it is now called `{present}`"));
-    }
-    let names = measure::column::all_names();
-    Some(
-        match plan::nearest(column, names.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "docs/metrics.md lists the columns: tps, response_ms.p99, cpu.user…".to_owned(),
-        },
-    )
+/// What is wrong with a threshold's condition, and what to write instead.
+fn invalid_condition(column: &str, condition: &str) -> Option<(String, String)> {
+    let ThresholdError { message, help } = Threshold::parse(column, condition).err()?;
+    Some((message, help))
 }

@@ -5,14 +5,14 @@ use std::path::Path;
 use lab::Trial;
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
-use measure::threshold::{self, Baseline, Judgement, Threshold, ThresholdError};
+use measure::threshold::{self, Baseline, Judgement, Threshold};
 use measure::work::other_work;
 
 use crate::cli::UndecidedArg;
 use crate::failure::{Exit, Failure};
 use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
-use crate::study_file::{Meant, unknown_column};
+use crate::study_file::Meant;
 
 /// The most thresholds that are listed when dyno ends; the report has all.
 const MOST_NAMED: usize = 5;
@@ -174,19 +174,4 @@ pub(crate) fn outcome(result: &RunResult, undecided: UndecidedArg) -> Result<(),
         message.push_str(&format!("; and {} more", failed.len() - MOST_NAMED));
     }
     Err(Failure::new(Exit::Threshold, message).remedy(remedy))
-}
-
-/// Reads a threshold of the command line.
-pub(crate) fn read(text: &str) -> Result<Threshold, String> {
-    let threshold = Threshold::parse_line(text).map_err(|error| error.to_string())?;
-    match unknown_column(&threshold.column) {
-        Some(help) => Err(format!("unknown column `{}`; {help}", threshold.column)),
-        None => Ok(threshold),
-    }
-}
-
-/// What is wrong with the condition of a study's threshold, and what to write instead.
-pub(crate) fn wrong(column: &str, condition: &str) -> Option<(String, String)> {
-    let ThresholdError { message, help } = Threshold::parse(column, condition).err()?;
-    Some((message, help))
 }

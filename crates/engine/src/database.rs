@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ::load::{Barrier, LoadEvent, LoadError, LoadOutcome, LoadSpec, Stop};
+use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use client::net::Peer;
 use client::{StatementProtocol, TlsOptions};
 use workload::built_in::BuiltIn;

@@ -7,7 +7,7 @@ use std::thread::Scope;
 
 use client::StatementProtocol;
 use engine::Sending;
-use load::{Barrier, LoadEvent, LoadError, LoadOutcome, LoadSpec, Stop};
+use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
 
@@ -18,7 +18,7 @@ use crate::files;
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
-use crate::trial_monitor::{LoadResults, LoadMessage, TrialMessage, TrialMonitor};
+use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor};
 
 /// Drives every server of the rig with a load of its own; all begin together.
 ///

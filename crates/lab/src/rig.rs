@@ -66,11 +66,11 @@ impl Rig {
     }
 
     /// What the monitors sample.
-    pub(crate) fn watched(&self) -> Monitored {
+    pub(crate) fn monitored(&self) -> Monitored {
         let instances = (1..).zip(&self.instances);
         Monitored {
             site: Arc::new(ThisHost::default()),
-            servers: instances.map(|(number, i)| i.watched(number)).collect(),
+            servers: instances.map(|(number, i)| i.monitored(number)).collect(),
         }
     }
 

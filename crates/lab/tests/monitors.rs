@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use engine::{Access, Database};
-use lab::monitors::{self, Monitors, SampleClock, Monitored, MonitoredServer};
+use lab::monitors::{self, Monitored, MonitoredServer, Monitors, SampleClock};
 use lab::servers::ProcessId;
 use lab::site::ThisHost;
 use measure::metric::{Metric, MonitorPoint};

@@ -9,15 +9,15 @@ use measure::slice::{Phase, Second};
 use workload::session::Connect;
 use workload::virtual_user::Workload;
 
-use crate::stall::{ReplyProgress, is_unreachable, stalled_error};
 use crate::arrivals::ArrivalQueue;
 use crate::barrier::Barrier;
 use crate::clock::{Clock, ns};
 use crate::control::{Control, Stage};
 use crate::cut::Cutter;
-use crate::outcome::{LoadEvent, LoadError, LoadOutcome};
+use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
 use crate::record::Recorder;
 use crate::runtime::{Runtime, Spawn, Threads};
+use crate::stall::{ReplyProgress, is_unreachable, stalled_error};
 use plan::Pace;
 
 use crate::spec::{End, LoadSpec};
@@ -57,7 +57,14 @@ where
     C::Session: 'static,
     W: Workload,
 {
-    run_on(Threads::new(barrier), spec, connector, workload, stop, on_event)
+    run_on(
+        Threads::new(barrier),
+        spec,
+        connector,
+        workload,
+        stop,
+        on_event,
+    )
 }
 
 /// The same on any runtime.
@@ -153,7 +160,11 @@ impl<'a, R: Runtime> Load<'a, R> {
     }
 
     /// Waits until every user is connected.
-    fn connect(&mut self, stop: &Stop, on_event: &mut dyn FnMut(LoadEvent<'_>)) -> Result<(), LoadError> {
+    fn connect(
+        &mut self,
+        stop: &Stop,
+        on_event: &mut dyn FnMut(LoadEvent<'_>),
+    ) -> Result<(), LoadError> {
         let users = self.spec.users;
         let (mut last_open, mut progress_ns) = (0, self.now_ns());
         loop {

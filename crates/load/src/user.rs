@@ -10,9 +10,9 @@ use workload::virtual_user::{Done, VirtualUser};
 
 use crate::arrivals::NextAction;
 use crate::clock::{Clock, ns};
+use crate::context::{LoadContext, Worker};
 use crate::control::Stage;
 use crate::outage::Outage;
-use crate::context::{LoadContext, Worker};
 use crate::timed_session::TimedSession;
 
 /// The load has ended.
@@ -59,7 +59,9 @@ where
 }
 
 /// Opens the connection; a failure ends the load before it begins.
-async fn open_first<C: Connect, K: Clock>(worker: &Worker<C, K>) -> Option<TimedSession<C::Session, K>> {
+async fn open_first<C: Connect, K: Clock>(
+    worker: &Worker<C, K>,
+) -> Option<TimedSession<C::Session, K>> {
     let _permit = worker.connecting.acquire().await;
     if worker.context.control.reached(Stage::Stop) {
         return None;

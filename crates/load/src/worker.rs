@@ -15,10 +15,10 @@ use workload::session::Connect;
 use workload::virtual_user::VirtualUser;
 
 use crate::clock::Clock;
+use crate::context::{LoadContext, Worker};
 use crate::control::{Control, Stage};
 use crate::cpu;
 use crate::record::Recorder;
-use crate::context::{LoadContext, Worker};
 
 /// Everything a worker needs to start.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::{Asked, LONG, Scripted, after, drive, now};
-use load::{LoadEvent, LoadError, LoadSpec};
+use load::{LoadError, LoadEvent, LoadSpec};
 use measure::slice::Phase;
 use workload::session::Reply;
 

@@ -4,7 +4,7 @@ use engine::checks::Demand;
 
 use crate::files;
 use crate::needs;
-use crate::trial::{Place, Trial};
+use crate::trial::{Target, Trial};
 
 /// What trials require. Each number is the maximum over the trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,19 +35,19 @@ impl Requirements {
             ..Self::default()
         };
         let disk_bytes = server.data_bytes.saturating_mul(servers);
-        match &trial.place {
-            Place::Private(spec) => Self {
+        match &trial.target {
+            Target::Private(spec) => Self {
                 private_servers: servers,
                 cpu_thousandths: planned.topology.node.site.cpus().map_or(0, thousandths),
                 pool_bytes: servers.saturating_mul(pool_bytes(spec)),
                 disk_bytes,
                 ..required
             },
-            Place::Given(_) | Place::Temporary(_) if trial.is_in_process() => Self {
+            Target::Given(_) | Target::Temporary(_) if trial.is_in_process() => Self {
                 disk_bytes,
                 ..required
             },
-            Place::Given(_) | Place::Temporary(_) => required,
+            Target::Given(_) | Target::Temporary(_) => required,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The metrics of the measure phase.
+//! The metrics over the measure phase.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use measure::metric::{Metric, MetricSummary, Metrics, Reading};
 use super::snapshot::{Snapshot, derive};
 use super::values::Values;
 
-/// The first sample of the measure phase, and metrics of the intervals since.
+/// The first snapshot of the measure phase, and the metrics of the intervals since.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct MeasureWindow {
     first: Option<Snapshot>,
     stats: BTreeMap<String, MetricStats>,
 }
 
-/// Statistics of one metric over intervals.
+/// The statistics of a metric over intervals.
 #[derive(Debug, Clone, Copy)]
 struct MetricStats {
     count: f64,
@@ -26,10 +26,10 @@ struct MetricStats {
     max: f64,
 }
 
-impl Window {
-    /// Begins with the first sample of the measure phase.
-    pub(super) fn begin(&mut self, sample: &Snapshot) {
-        self.first.get_or_insert_with(|| sample.clone());
+impl MeasureWindow {
+    /// Begins with the first snapshot of the measure phase; later calls have no effect.
+    pub(super) fn begin(&mut self, snapshot: &Snapshot) {
+        self.first.get_or_insert_with(|| snapshot.clone());
     }
 
     /// Adds an interval, if the measure phase has begun.
@@ -41,14 +41,15 @@ impl Window {
             match self.stats.get_mut(name) {
                 Some(stats) => stats.add(*value, seconds),
                 None => {
-                    self.stats.insert(name.clone(), MetricStats::of(*value, seconds));
+                    self.stats
+                        .insert(name.clone(), MetricStats::of(*value, seconds));
                 }
             }
         }
     }
 
-    /// Counters over exactly the time from the first sample to the last; levels as the mean of
-    /// samples.
+    /// Summarizes counters over exactly the time from the first to the last snapshot, and levels by
+    /// the mean over the intervals.
     pub(super) fn summarize(self, last: &Snapshot) -> Metrics {
         let Some(first) = self.first else {
             return Metrics::new();
@@ -57,11 +58,12 @@ impl Window {
         let whole = derive(&first, last).0;
         let mut stats = self.stats;
         for (name, value) in &whole {
-            // Too short for an interval of its own.
+            // The whole phase was shorter than an interval.
             let only = MetricStats::of(*value, seconds);
             stats.entry(name.clone()).or_insert(only);
         }
-        stats.into_iter()
+        stats
+            .into_iter()
             .map(|(name, stats)| {
                 let summary = stats.summary(&name, whole.get(&name).copied());
                 (name, summary)
@@ -91,7 +93,8 @@ impl MetricStats {
         self.max = self.max.max(value);
     }
 
-    /// `whole` is between first and last sample; absent if a counter was reset in between.
+    /// `whole` is the metric between the first and the last snapshot; absent if its counter was
+    /// reset in between.
     fn summary(&self, name: &str, whole: Option<f64>) -> MetricSummary {
         let is_level = Metric::find(name).is_some_and(|metric| metric.reading == Reading::Level);
         let mean = match whole {
@@ -101,7 +104,7 @@ impl MetricStats {
         };
         MetricSummary {
             mean,
-            // A remainder too short for an interval of its own is in the mean only.
+            // The mean may include a remainder that was too short for an interval.
             min: self.min.min(mean),
             max: self.max.max(mean),
         }
@@ -114,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn sample() -> Snapshot {
+    fn snapshot() -> Snapshot {
         Snapshot {
             at: Instant::now(),
             late: Duration::ZERO,
@@ -134,10 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_means_of_samples_and_broken_counters_of_known_seconds() {
-        let mut window = Window::default();
+    fn levels_and_reset_counters_are_means_over_intervals() {
+        let mut window = MeasureWindow::default();
         window.add(&values(&[("server.cpu", 99.0)]), 1.0);
-        window.begin(&sample());
+        window.begin(&snapshot());
         window.add(
             &values(&[("memory.dirty_bytes", 1.0), ("server.cpu", 10.0)]),
             3.0,
@@ -156,7 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_sampled_is_nothing() {
-        assert_eq!(Window::default().summarize(&sample()), Metrics::new());
+    fn without_a_snapshot_there_are_no_metrics() {
+        assert_eq!(
+            MeasureWindow::default().summarize(&snapshot()),
+            Metrics::new()
+        );
     }
 }

@@ -303,7 +303,7 @@ impl<'a> TrialMonitor<'a> {
         let sender = sender.clone();
         // The trial may end before the monitor does.
         let tell = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
-        self.monitoring = match monitors::start(self.rig.watched(), clock, tell) {
+        self.monitoring = match monitors::start(self.rig.monitored(), clock, tell) {
             Ok(monitors) => Monitoring::Running(monitors),
             Err(error) => {
                 self.observer

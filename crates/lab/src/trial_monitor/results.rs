@@ -60,7 +60,10 @@ impl TrialMonitor<'_> {
         Ok(LoadResults {
             instances: self.instances(&outcome),
             unfinished: self.unfinished(),
-            ended: self.early_stop.ended().filter(|_| outcome == Outcome::Completed),
+            ended: self
+                .early_stop
+                .ended()
+                .filter(|_| outcome == Outcome::Completed),
             gather: self.gather,
             started_at: self.started_at,
             events: self.events,

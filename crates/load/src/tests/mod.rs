@@ -22,7 +22,7 @@ use workload::virtual_user::Workload;
 
 use crate::clock::Clock;
 use crate::run::run_on;
-use crate::{LoadEvent, LoadError, LoadOutcome, LoadSpec, Pace, Stop};
+use crate::{LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Stop};
 use script::{Asked, Scripted};
 use simulation::Simulation;
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use client::reactor::sleep_until;
-use load::{Barrier, LoadEvent, LoadError, LoadOutcome, LoadSpec, Pace, Stop, run};
+use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Stop, run};
 use measure::slice::{Phase, Second, Slice};
 use workload::built_in::BuiltIn;
 use workload::catalog::{Catalog, Label};
