@@ -17,7 +17,6 @@ mod disks;
 mod doctor;
 mod failure;
 mod history;
-mod kept;
 mod plan;
 mod progress;
 mod rank;
@@ -29,6 +28,7 @@ mod secrets;
 mod server;
 mod signals;
 mod size;
+mod stored_result;
 mod study_file;
 mod thresholds;
 
@@ -39,13 +39,13 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     secrets::forbid_core_dumps();
-    let done = secrets::leave_argv()
+    let done = secrets::hide_argv_passwords()
         .and_then(|()| cli::parse())
         .and_then(|cli| dispatch(&cli.command));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            console::tell(&failure.to_string());
+            console::eprint(&failure.to_string());
             failure.exit_code()
         }
     }

@@ -19,20 +19,24 @@ use crate::server;
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
 
 /// A study and its plan.
-pub(crate) struct Meant {
-    pub(crate) study: Study,
+pub(crate) struct PlannedStudy {
+    pub(crate) source: Study,
     pub(crate) plan: Plan,
     /// The study with its overrides, without passwords, for the record.
     pub(crate) text: String,
 }
 
-impl Meant {
+impl PlannedStudy {
     /// Reads a study file.
     pub(crate) fn read(args: &StudyArgs) -> Result<Self, Failure> {
         let study = read(args)?;
         let plan = study.plan().map_err(usage)?;
         let text = study.as_run();
-        Ok(Self { study, plan, text })
+        Ok(Self {
+            source: study,
+            plan,
+            text,
+        })
     }
 
     /// The plan, for the record.
@@ -115,7 +119,7 @@ impl Meant {
         let distribution: Distribution = load.distribution.parse().map_err(|error| {
             let help = "one of uniform, special, gaussian, pareto, zipfian, with parameters like zipfian:exp=0.99";
             let message = format!("{error}");
-            usage(self.study.error_at(load.distribution.span, message, help))
+            usage(self.source.error_at(load.distribution.span, message, help))
         })?;
         let mut trial = Trial {
             workload,
@@ -139,7 +143,7 @@ impl Meant {
         };
         let help = failure.remedy.clone().unwrap_or_default();
         let message = self
-            .study
+            .source
             .error_at(span, failure.message.clone(), help)
             .to_string();
         lab::Failure {
