@@ -4,7 +4,7 @@ mod feed;
 
 use std::time::Instant;
 
-pub(crate) use feed::{Asking, Source};
+pub(crate) use feed::{Asking, LIMIT, Source};
 pub use feed::{Counters, ask_all, leave_all};
 use measure::values::{growth, sum};
 pub(crate) use measure::values::{percent, quotient};
