@@ -16,8 +16,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{Part, half_width, student_t};
-use crate::latency::{Buckets, Latency, TotalLatency};
-use crate::summary::ms;
+use crate::latency::{Buckets, Latency, TotalLatency, ms};
 
 /// Most stretches of time that are kept apart.
 const MOST: usize = 32;

@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use load::{Barrier, End, LoadError, LoadOutcome, Stop};
-use measure::event::{Happening, NodeEvent};
-use measure::gather::Gather;
+use measure::event::{NodeEvent, NodeEventKind};
 use measure::metric::{Metrics, MonitorPoint};
 use measure::setup::{Outcome, StatementKind, server_lost};
 use measure::slice::{Phase, Second};
+use measure::summarize::Summarizer;
 
 use crate::Database;
 use crate::early_stop::EarlyStop;
@@ -56,7 +56,7 @@ pub(crate) struct TrialMonitor<'a> {
     kinds: Vec<StatementKind>,
     loads: Vec<LoadState>,
     merger: Merger,
-    gather: Gather,
+    gather: Summarizer,
     started_at: String,
     has_measured: bool,
     monitoring: Monitoring,
@@ -69,7 +69,7 @@ pub(crate) struct TrialMonitor<'a> {
 
 /// What is known of one load.
 struct LoadState {
-    gather: Gather,
+    gather: Summarizer,
     open: u32,
     running: usize,
     ended: Option<Result<LoadOutcome, LoadError>>,
@@ -93,7 +93,7 @@ impl<'a> TrialMonitor<'a> {
     ) -> Self {
         let kinds = trial.statement_kinds();
         let initial = |_| LoadState {
-            gather: Gather::new(&kinds),
+            gather: Summarizer::new(&kinds),
             open: 0,
             running: 0,
             ended: None,
@@ -101,7 +101,7 @@ impl<'a> TrialMonitor<'a> {
         let loads: Vec<LoadState> = rig.databases().map(initial).collect();
         Self {
             merger: Merger::new(loads.len()),
-            gather: Gather::new(&kinds),
+            gather: Summarizer::new(&kinds),
             started_at: wall_clock_of(barrier.origin()),
             has_measured: false,
             monitoring: match trial.planned.monitors {
@@ -279,7 +279,7 @@ impl<'a> TrialMonitor<'a> {
             at_s: at.as_secs_f64(),
             done_s: None,
             node,
-            what: Happening::Died,
+            what: NodeEventKind::Died,
             reason: failure
                 .message
                 .lines()
