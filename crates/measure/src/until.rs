@@ -1,4 +1,4 @@
-//! When a trial may end because its throughput is known precisely enough.
+//! When a trial may end because its throughput has reached the target precision.
 //!
 //! Checking an interval repeatedly and stopping when it is narrow stops too early: it is most
 //! likely to look narrow when it happens to be too narrow. That bias vanishes
@@ -9,9 +9,9 @@
 //! minimum length; the interval is checked only each time the run is a tenth longer (as
 //! Heidelberger and Welch, "Simulation run length control in the presence of an initial
 //! transient", Operations Research 31, 1983, do with longer steps); and two checks in a row
-//! have to agree, in both of which the run is steady. What is left of the bias is made good by
-//! a wider interval ([`WIDENING`]), for the rule as for the result. `benches/RESULTS.md` has how
-//! often what is then said is true.
+//! have to agree, in both of which the run is steady. A wider interval ([`WIDENING`]), for the rule
+//! and for the result, compensates for the rest of the bias. `benches/RESULTS.md` has the measured
+//! coverage.
 
 use crate::ended::Until;
 use crate::interval::{Part, estimate};
@@ -28,12 +28,12 @@ const STEP: f64 = 0.1;
 /// more, for seconds that correlate by up to 0.8 (`benches/RESULTS.md`).
 pub const WIDENING: f64 = 1.3;
 
-/// Half of the 95 % interval of the mean throughput, as a share of it, when that is known
-/// as well as the rule wants it; `None` as long as it is not.
+/// Half of the 95 % interval of the mean throughput, as a share of it, once that meets the rule;
+/// `None` before.
 ///
 /// `measured` are the seconds of the measurement so far, each with its transactions and
-/// its length, `warmup` those before it. To be asked after each second: it looks only when
-/// the time has come, which takes a millisecond or so after ten minutes.
+/// its length, `warmup` those before it. Call it after each second: it computes something only
+/// when a check is due, which takes about a millisecond after ten minutes.
 #[must_use]
 pub fn precision_reached(rule: &Until, warmup: &[Part], measured: &[Part]) -> Option<f64> {
     let first = FIRST_CHECK_S.max(rule.least_s.ceil() as usize);
@@ -41,14 +41,14 @@ pub fn precision_reached(rule: &Until, warmup: &[Part], measured: &[Part]) -> Op
     if last < measured.len() {
         return None;
     }
-    let narrow = |look: usize| {
-        let reached = WIDENING * estimate(&measured[..look])?.relative()?;
-        (reached <= rule.ci && is_steady(warmup, &measured[..look])).then_some(reached)
+    let narrow = |length: usize| {
+        let reached = WIDENING * estimate(&measured[..length])?.relative()?;
+        (reached <= rule.ci && is_steady(warmup, &measured[..length])).then_some(reached)
     };
     narrow(last).filter(|_| narrow(before).is_some())
 }
 
-/// Gives the means of a trial that ended by the rule the intervals that are true of it.
+/// Widens the intervals of a trial that was ended by the rule.
 pub(crate) fn widen(summary: &mut TrialSummary) {
     let rates = [
         &mut summary.transactions.per_s,
@@ -73,14 +73,14 @@ pub fn in_words(rule: &Until) -> String {
     )
 }
 
-/// What is not steady has no mean that more seconds would not change.
+/// Whether the load is steady; if not, more seconds would change the mean.
 fn is_steady(warmup: &[Part], seen: &[Part]) -> bool {
     let warmup_s = warmup.iter().map(|second| second.weight).sum::<f64>();
     // A phase ends some milliseconds late.
     matches!(Steady::of(warmup, seen), Some(Steady::From { s }) if s <= warmup_s + 1.0)
 }
 
-/// The two latest lengths, in seconds, at which it was to be looked.
+/// The two latest lengths, in seconds, at which a check was due.
 fn last_checks(first: usize, length: usize) -> Option<(usize, usize)> {
     let (mut before, mut last) = (None, first);
     loop {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_are_a_tenth_apart_and_start_late() {
+    fn checks_are_a_tenth_apart_and_start_late() {
         assert_eq!(last_checks(30, 0), None);
         assert_eq!(last_checks(30, 32), None);
         assert_eq!(last_checks(30, 33), Some((30, 33)));
