@@ -418,7 +418,7 @@ fn studies_that_make_no_sense() {
         "[topology]\ninstances = 2",
     )
     .run();
-    let url = url.fails(USAGE, &["study.toml:11:13", "one address is one server"]);
+    let url = url.fails(USAGE, &["study.toml:11:13", "a URL names a single server"]);
     assert!(!url.out().exists());
     study("engine = \"sqlite\"\nport = 3501", "")
         .run()
