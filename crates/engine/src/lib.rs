@@ -14,6 +14,7 @@ pub mod mysql;
 pub mod postgres;
 mod program;
 mod remote;
+pub mod replication;
 mod server;
 mod settings;
 mod sqlite;

@@ -14,6 +14,7 @@ use crate::database::Database;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::program::Installed;
+use crate::replication::Replication;
 
 /// Settings by name and value.
 pub type Settings = [(String, String)];
@@ -179,6 +180,11 @@ pub trait Server: Engine {
         connections: u32,
         config: &Settings,
     ) -> BTreeMap<String, String>;
+
+    /// The ways in which its servers replicate.
+    fn replication(&self) -> &'static [&'static dyn Replication] {
+        &[]
+    }
 
     /// How to change a setting of a server that runs; `live`: without a restart.
     fn set_command(&self, name: &str, value: &str, live: bool) -> String;

@@ -150,14 +150,17 @@ fn ports_for_all<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults)
     let Some((port, typed)) = largest(content, base, "server.port") else {
         return;
     };
-    let instances = largest(content, base, "topology.instances");
-    let last = port + instances.map_or(1, |(count, _)| count) - 1;
-    if let (Some((count, instances)), true) = (instances, last > MAX_PORT) {
+    let several = ["topology.instances", "topology.members"];
+    let several = several.map(|name| largest(content, base, name));
+    let count: u64 = several.iter().flatten().map(|(count, _)| count).product();
+    let last = port + count - 1;
+    if last > MAX_PORT {
         let fault = Fault::new(
-            format!("{count} instances from port {port} on would end at port {last}"),
+            format!("{count} servers from port {port} on would end at port {last}"),
             format!("the last port is {MAX_PORT}: write a lower `port`"),
         );
-        faults.add(typed.span, fault.also(instances.span));
+        let also = several.into_iter().flatten().map(|(_, typed)| typed.span);
+        faults.add(typed.span, also.fold(fault, Fault::also));
     }
 }
 

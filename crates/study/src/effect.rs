@@ -28,6 +28,7 @@ enum Reason {
     InProcess(&'static str),
     NoRate,
     NotUntil,
+    NoCluster,
 }
 
 pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
@@ -82,6 +83,8 @@ fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Need
         Needs::Rate => Coverage::None(Reason::NoRate),
         Needs::Until if stands("load.until.ci") => Coverage::All,
         Needs::Until => Coverage::None(Reason::NotUntil),
+        Needs::Cluster if stands("topology.cluster") => Coverage::All,
+        Needs::Cluster => Coverage::None(Reason::NoCluster),
         Needs::RunningServer if stands("server.url") => Coverage::All,
         Needs::RunningServer => Coverage::None(Reason::NoUrl),
         Needs::StartedServer if stands("server.url") => Coverage::None(Reason::Url),
@@ -113,6 +116,10 @@ fn no_effect(name: &Name, met: Coverage) -> Fault {
         Coverage::None(Reason::NotUntil) => Fault::new(
             format!("`{name}` has no effect without `load.until.ci`"),
             "write how sure the trial has to be: until = { ci = \"2%\", max = \"30m\" }",
+        ),
+        Coverage::None(Reason::NoCluster) => Fault::new(
+            format!("`{name}` has no effect without `topology.cluster`"),
+            "write how the servers replicate with cluster = …, or remove it",
         ),
         Coverage::None(Reason::Url) => Fault::new(
             format!("`{name}` has no effect with `server.url`: dyno does not start that server"),

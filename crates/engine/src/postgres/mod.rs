@@ -12,6 +12,7 @@ mod log;
 mod reserved;
 mod server;
 mod settings;
+mod streaming;
 
 use std::path::Path;
 use std::sync::Arc;

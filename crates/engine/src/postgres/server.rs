@@ -16,12 +16,13 @@ use super::configuration::{self, ROLE, SUPERUSER};
 use super::database::PostgresDatabase;
 use super::reserved::reserved_setting;
 use super::settings::{self, MEGABYTE, PAGE_BYTES, chosen, size};
-use super::{Postgres, checks, format, log};
+use super::{Postgres, checks, format, log, streaming};
 use crate::checks::Facts;
 use crate::database::Database;
 use crate::error::{Cause, EngineError};
 use crate::program::Installed;
-use crate::remote::{on_reactor, url_path};
+use crate::remote::{first_cell, on_reactor, url_path};
+use crate::replication::Replication;
 use crate::server::{
     Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile, Settings,
 };
@@ -243,12 +244,16 @@ impl Server for Postgres {
         log.contains(PORT_TAKEN)
     }
 
-    /// Sets the password, too: until then nobody can log in over TCP.
+    /// Sets the password, too: until then nobody can log in over TCP. A standby has the one that
+    /// its primary was given.
     fn knock(&self, login: &Login<'_>) -> Result<Knock, EngineError> {
         let target = socket_target(login)?;
         let knocked = on_reactor(async {
             let mut connection = Connection::open_within(KNOCK_LIMIT, &target).await?;
-            connection.set_password(ROLE, login.password).await?;
+            let is_standby = connection.rows("SELECT pg_is_in_recovery()").await?;
+            if first_cell(is_standby).as_deref() != Some("t") {
+                connection.set_password(ROLE, login.password).await?;
+            }
             connection.close().await;
             Ok(())
         })?;
@@ -323,6 +328,10 @@ impl Server for Postgres {
         defaults.chain([own]).chain(chosen(config)).collect()
     }
 
+    fn replication(&self) -> &'static [&'static dyn Replication] {
+        &streaming::KINDS
+    }
+
     fn set_command(&self, name: &str, value: &str, live: bool) -> String {
         let then = match live {
             true => "SELECT pg_reload_conf();",
@@ -351,7 +360,7 @@ fn versions_in(parent: &str, prefix: &str, sub: &str) -> Vec<(u32, PathBuf)> {
     versions.collect()
 }
 
-fn login_error(login: &Login<'_>, error: &Error) -> EngineError {
+pub(super) fn login_error(login: &Login<'_>, error: &Error) -> EngineError {
     EngineError::Login {
         server: login.server.to_owned(),
         words: error.to_string(),
@@ -360,7 +369,7 @@ fn login_error(login: &Login<'_>, error: &Error) -> EngineError {
 }
 
 /// The superuser, through the socket, where the kernel vouches for both ends.
-fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
+pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
     let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
     let port = login.socket.extension().unwrap_or_default();
     let port = port.to_string_lossy();
