@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::data::Mode;
-use lab::{Access, Database, Lab, Manner, Place, Trial};
+use lab::{Access, Database, Lab, RunOptions, Target, Trial};
 use plan::format_duration;
 
 use crate::as_study;
@@ -89,7 +89,7 @@ fn trials(
     database: &Database,
 ) -> Result<Vec<Trial>, Failure> {
     let connection = &args.connection;
-    let manner = Manner {
+    let run_options = RunOptions {
         mode: match args.prepare {
             PrepareArg::Always => Some(Mode::Always),
             PrepareArg::Missing | PrepareArg::Only => Some(Mode::Missing),
@@ -101,10 +101,10 @@ fn trials(
         ignored_errors: connection.ignore_errors.clone(),
         batch_scheduling: !connection.no_batch_scheduling,
     };
-    let place = || Place::Given(database.clone());
+    let target = || Target::Given(database.clone());
     let planned = study.plan.trials.iter();
     planned
-        .map(|trial| study.trial(trial, place(), &manner))
+        .map(|trial| study.trial(trial, target(), &run_options))
         .collect()
 }
 
@@ -165,7 +165,7 @@ fn prepare(
     screen: &mut Screen,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mode = trial.manner.mode.unwrap_or(Mode::Missing);
+    let mode = trial.run_options.mode.unwrap_or(Mode::Missing);
     let prepared = lab::prepare(
         trial,
         database,

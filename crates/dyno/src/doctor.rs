@@ -34,7 +34,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         servers: &servers,
         places: &places(&servers, &trials),
         look: LONG_SAMPLE,
-        ..Subject::default()
+        ..Subject::host(&host::LOCAL)
     });
     match args.json {
         true => print_json(&json(&findings)?),
@@ -59,7 +59,7 @@ pub(crate) fn quick_check(trials: &[Trial]) -> Vec<Finding> {
     let mut findings = examine(&Subject {
         trials,
         look: SHORT_SAMPLE,
-        ..Subject::default()
+        ..Subject::host(&host::LOCAL)
     });
     findings.retain(|finding| finding.level < Level::Passed);
     findings

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::data::Mode;
-use lab::needs::{self, Asked, Needs};
-use lab::{Lab, Place, Trial, shown_bytes};
+use lab::needs::{self, Inputs, Needs};
+use lab::{Lab, Target, Trial, shown_bytes};
 use plan::EngineSpec;
 
 use crate::cli::StudyArgs;
@@ -30,7 +30,7 @@ pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
         &needs_without_start,
     )?;
     let mut table = budget.table(&study, &trials);
-    let is_private = |trial: &Trial| matches!(trial.place, Place::Private(_));
+    let is_private = |trial: &Trial| matches!(trial.target, Target::Private(_));
     if trials.iter().any(is_private) {
         table.push_str(NOT_CHECKED);
     }
@@ -181,7 +181,7 @@ fn shown_sizes(plan: &plan::Plan) -> String {
 
 /// The needs of one trial.
 fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
-    let Place::Private(spec) = &trial.place else {
+    let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));
     };
     let installed = lab::installed(spec)?;
@@ -199,10 +199,10 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
 
 /// The same without starting anything.
 fn needs_without_start(trial: &Trial) -> Result<Needs, lab::Failure> {
-    let Place::Private(spec) = &trial.place else {
+    let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));
     };
-    let glance = lab::glance(
+    let preview = lab::preview(
         spec,
         &trial.planned.topology.node,
         &trial.wanted(Mode::Missing),
@@ -210,8 +210,8 @@ fn needs_without_start(trial: &Trial) -> Result<Needs, lab::Failure> {
     Ok(of_servers(
         trial,
         spec,
-        glance.engine,
-        glance.template_bytes,
+        preview.engine,
+        preview.template_bytes,
     ))
 }
 
@@ -232,7 +232,7 @@ fn of_servers(
     engine: &'static dyn engine::Server,
     template_bytes: Option<u64>,
 ) -> Needs {
-    needs::of(&Asked {
+    needs::of(&Inputs {
         engine,
         config: &lab::config(spec),
         instances: trial.planned.topology.instances,
@@ -245,7 +245,7 @@ fn of_servers(
 
 /// Whether the study configures the servers of a trial.
 fn has_settings(trial: &Trial) -> bool {
-    matches!(&trial.place, Place::Private(spec) if !spec.config.is_empty())
+    matches!(&trial.target, Target::Private(spec) if !spec.config.is_empty())
 }
 
 fn without_build(needs: Needs) -> Needs {

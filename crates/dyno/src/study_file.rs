@@ -1,6 +1,6 @@
 //! Turns a study file into the trials that the laboratory runs.
 
-use lab::{Lab, Manner, Place, Trial};
+use lab::{Lab, RunOptions, Target, Trial};
 use measure::column::full_name;
 use measure::result::{Design, Table};
 use measure::threshold::{Threshold, ThresholdError};
@@ -79,7 +79,7 @@ impl PlannedStudy {
         self.placed(|url, login| {
             let engine = engine::of_url(url.expose()).ok();
             match engine.and_then(engine::Engine::in_process) {
-                Some(engine) => Ok(Place::Temporary(engine)),
+                Some(engine) => Ok(Target::Temporary(engine)),
                 None => reach(url, login, lab),
             }
         })
@@ -87,22 +87,22 @@ impl PlannedStudy {
 
     fn placed(
         &self,
-        mut given: impl FnMut(&ServerUrl, &LoginSpec) -> Result<Place, Failure>,
+        mut given: impl FnMut(&ServerUrl, &LoginSpec) -> Result<Target, Failure>,
     ) -> Result<Vec<Trial>, Failure> {
-        let mut known: Vec<(&ServerSpec, Place)> = Vec::new();
+        let mut known: Vec<(&ServerSpec, Target)> = Vec::new();
         let mut trials = Vec::new();
-        let manner = Manner::default();
+        let run_options = RunOptions::default();
         for planned in &self.plan.trials {
             let server = &planned.server;
-            let place = match known.iter().find(|(spec, _)| *spec == server) {
-                Some((_, place)) => place.clone(),
+            let target = match known.iter().find(|(spec, _)| *spec == server) {
+                Some((_, target)) => target.clone(),
                 None => match server {
                     ServerSpec::Engine(spec) => started(spec),
                     ServerSpec::Url(url, login) => given(url, login)?,
                 },
             };
-            known.push((server, place.clone()));
-            trials.push(self.trial(planned, place, &manner)?);
+            known.push((server, target.clone()));
+            trials.push(self.trial(planned, target, &run_options)?);
         }
         Ok(trials)
     }
@@ -111,8 +111,8 @@ impl PlannedStudy {
     pub(crate) fn trial(
         &self,
         planned: &plan::Trial,
-        place: Place,
-        manner: &Manner,
+        target: Target,
+        run_options: &RunOptions,
     ) -> Result<Trial, Failure> {
         let load = &planned.load;
         let workload: WorkloadName = load.workload.parse().map_err(usage)?;
@@ -126,9 +126,9 @@ impl PlannedStudy {
             options: options(planned, distribution),
             load_seed: planned.data.seed,
             planned: planned.clone(),
-            place,
+            target,
             longest_wait: None,
-            manner: manner.clone(),
+            run_options: run_options.clone(),
         };
         // With all parameters, as results of other spellings compare with it.
         trial.planned.load.distribution.value = trial.options.distribution.to_string();
@@ -155,18 +155,18 @@ impl PlannedStudy {
     }
 }
 
-/// The place of a server that dyno starts.
-fn started(spec: &EngineSpec) -> Place {
+/// The target of a server that dyno starts.
+fn started(spec: &EngineSpec) -> Target {
     match engine::by_name(&spec.engine).and_then(engine::Engine::in_process) {
-        Some(engine) => Place::Temporary(engine),
-        None => Place::Private(Box::new(spec.clone())),
+        Some(engine) => Target::Temporary(engine),
+        None => Target::Private(Box::new(spec.clone())),
     }
 }
 
 /// Connects to a server that is already running.
-fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Place, Failure> {
+fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failure> {
     let access = server::access(login, None)?;
-    Ok(Place::Given(server::open(url.expose(), &access, lab)?))
+    Ok(Target::Given(server::open(url.expose(), &access, lab)?))
 }
 
 fn options(planned: &plan::Trial, distribution: Distribution) -> Options {

@@ -15,7 +15,7 @@ use workload::options::Options;
 
 use crate::failure::Failure;
 use crate::observer::Observer;
-use crate::trial::{Place, Trial};
+use crate::trial::{Target, Trial};
 
 /// Of a trial of which nothing is known but its seconds.
 pub(crate) fn input() -> Input {
@@ -61,7 +61,7 @@ pub(crate) fn trial() -> Trial {
     let study = study::Study::parse("test", text, &[]).unwrap();
     Trial {
         planned: study.plan().unwrap().trials.remove(0),
-        place: Place::Temporary(engine::in_process().next().unwrap()),
+        target: Target::Temporary(engine::in_process().next().unwrap()),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
             tables: 1,
@@ -70,12 +70,12 @@ pub(crate) fn trial() -> Trial {
         },
         load_seed: 1,
         longest_wait: None,
-        manner: crate::trial::Manner {
+        run_options: crate::trial::RunOptions {
             mode: None,
             load_connections: 1,
             connect_limit: 2,
             batch_scheduling: false,
-            ..crate::trial::Manner::default()
+            ..crate::trial::RunOptions::default()
         },
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lab::Manner;
+use lab::RunOptions;
 use measure::threshold::Threshold;
 
 use super::OutputArgs;
@@ -67,10 +67,10 @@ pub(crate) struct ConnectionArgs {
     #[command(flatten)]
     pub(crate) login: LoginArgs,
     /// Maximum number of connections being opened at the same time.
-    #[arg(long, default_value_t = Manner::default().connect_limit, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = RunOptions::default().connect_limit, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connect_limit: u32,
     /// Number of connections that load data in parallel.
-    #[arg(long, default_value_t = Manner::default().load_connections, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, default_value_t = RunOptions::default().load_connections, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) load_connections: u32,
     /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers, such as
     /// 23505,1062.

@@ -27,7 +27,7 @@ fn struck_by(signal: Signal, keep: &Path) -> Rig {
         interrupted: &NEVER,
     };
     let template = template::obtain_empty(&home, &installed, &[], listener).unwrap();
-    let wanted = servers::Wanted {
+    let wanted = servers::NodeSpec {
         number: 1,
         data: template.copy(1).unwrap().0,
         config: &[],
