@@ -96,11 +96,3 @@ impl Formation {
 pub(crate) fn member_name(number: u32) -> String {
     format!("dyno{number}")
 }
-
-/// The way of this name in which the servers replicate.
-pub fn by_name(
-    kinds: &'static [&'static dyn Replication],
-    name: &str,
-) -> Option<&'static dyn Replication> {
-    kinds.iter().copied().find(|kind| kind.name() == name)
-}

@@ -196,6 +196,15 @@ impl fmt::Display for dyn Server {
     }
 }
 
+impl dyn Server {
+    /// The way of this name in which its servers replicate.
+    #[must_use]
+    pub fn replicates_as(&self, kind: &str) -> Option<&'static dyn Replication> {
+        let mut kinds = self.replication().iter().copied();
+        kinds.find(|known| known.name() == kind)
+    }
+}
+
 impl PartialEq for dyn Server {
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name()

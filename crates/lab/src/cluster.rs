@@ -1,21 +1,46 @@
 //! Nodes that serve one data set.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
+use crate::error::LabError;
 use crate::servers::Node;
+
+/// How long members may take to replicate once all of them run.
+const FORM_LIMIT: Duration = Duration::from_secs(60);
 
 /// Nodes that serve one data set. A single node is a cluster of one. A node is locked while
 /// something happens to it.
 #[derive(Debug)]
 pub(crate) struct Cluster {
+    /// Come first, and so end first.
+    replicas: Vec<Mutex<Node>>,
     primary: Mutex<Node>,
 }
 
 impl Cluster {
-    pub(crate) fn single(node: Node) -> Self {
-        Self {
-            primary: Mutex::new(node),
+    /// The cluster of nodes that have joined it, the primary first, once all of them replicate;
+    /// `None` for no nodes.
+    ///
+    /// # Errors
+    /// The first node that does not replicate within 60 s or ends, with its log's last lines; the
+    /// user's wish to stop.
+    pub(crate) fn of(nodes: Vec<Node>, interrupted: &AtomicBool) -> Result<Option<Self>, LabError> {
+        let mut nodes = nodes.into_iter();
+        let Some(primary) = nodes.next() else {
+            return Ok(None);
+        };
+        let mut replicas = Vec::new();
+        for mut replica in nodes {
+            replica.wait_until_it_replicates(FORM_LIMIT, interrupted)?;
+            replicas.push(Mutex::new(replica));
         }
+        primary.complete_cluster()?;
+        Ok(Some(Self {
+            replicas,
+            primary: Mutex::new(primary),
+        }))
     }
 
     /// The node that takes writes.
@@ -23,19 +48,23 @@ impl Cluster {
         lock(&self.primary)
     }
 
+    /// The primary first.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Mutex<Node>> {
-        std::iter::once(&self.primary)
+        std::iter::once(&self.primary).chain(&self.replicas)
+    }
+
+    pub(crate) fn replicas(&self) -> &[Mutex<Node>] {
+        &self.replicas
     }
 
     pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        let primary = self.primary.into_inner();
-        std::iter::once(primary.unwrap_or_else(PoisonError::into_inner))
+        let nodes = std::iter::once(self.primary).chain(self.replicas);
+        nodes.map(|node| node.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether none of the nodes serves, because of what the study did to them.
+    /// Whether the node that loads connect to does not serve, because of what the study did to it.
     pub(crate) fn is_down(&self) -> bool {
-        let is_up = |node| try_lock(node).is_some_and(|node| node.is_up());
-        !self.nodes().any(is_up)
+        !try_lock(&self.primary).is_some_and(|node| node.is_up())
     }
 }
 

@@ -116,7 +116,10 @@ pub static SECTIONS: &[(&str, &str)] = &[
         "transaction",
         "What one transaction of the workload holds, in sysbench's terms; a workload ignores what it does not use.",
     ),
-    ("topology", "How many servers are measured at once, and whether they replicate."),
+    (
+        "topology",
+        "How many servers are measured at once, and whether they replicate.",
+    ),
     ("monitors", "What is monitored during the load."),
     (
         "report",

@@ -5,8 +5,8 @@ use crate::order;
 use crate::point::{LocatedFault, Point, defaults, internal};
 use plan::key::{KEYS, VARIANT};
 use plan::{
-    Cluster, EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node, Order, Plan, Reset,
-    ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
+    Cluster, EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node, Order, Plan,
+    Reset, ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
 };
 use serde::de::DeserializeOwned;
 

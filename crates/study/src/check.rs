@@ -8,8 +8,8 @@ use crate::error::{Fault, Faults};
 use crate::study::MAX_TRIALS;
 use plan::key::{KEYS, SWEEP, VARIANT};
 use plan::{
-    EngineTraits, FromValue, Limited, Span, Spanned, Value, format_duration, grouped, nearest,
-    shown,
+    EngineTraits, FromValue, Limited, Reset, Span, Spanned, Value, format_duration, grouped,
+    nearest, shown,
 };
 
 /// What a search decides by itself.
@@ -27,6 +27,7 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     find_max(content, faults);
     for base in content.bases() {
         one_address_is_one_server(content, &base, faults);
+        clusters_are_copied(content, &base, faults);
         ports_for_all(content, &base, faults);
         measurement_ends(content, &base, faults);
     }
@@ -143,6 +144,22 @@ fn one_address_is_one_server<'a>(content: &'a Content, base: &Base<'a>, faults: 
             "one address is one server: take `instances` out, or have servers started with `server.engine`",
         );
         faults.add(typed.span, fault.also(url));
+    }
+}
+
+/// The members of a cluster start from copies of the same data.
+fn clusters_are_copied(content: &Content, base: &Base<'_>, faults: &mut Faults) {
+    let cluster = content.values_in(base, "topology.cluster");
+    let reset = content.values_in(base, "server.reset");
+    let other = reset
+        .iter()
+        .find(|typed| typed.to_string() != Reset::Copy.name());
+    if let (Some(cluster), Some(reset)) = (cluster.first(), other) {
+        let fault = Fault::new(
+            format!("a cluster cannot be reset by `{}`", reset.to_string()),
+            "its members start from copies of the same data: remove `reset`, or write reset = \"copy\"",
+        );
+        faults.add(reset.span, fault.also(cluster.span));
     }
 }
 

@@ -98,9 +98,15 @@ fn clusters(content: &Content, base: &Base<'_>, engines: &[EngineTraits], faults
         let kind = typed.to_string();
         let lacks = |engine: &&&EngineTraits| !engine.clusters.contains(&kind.as_str());
         if let Some(engine) = started.iter().find(lacks) {
-            let message = format!("`{}` cannot form the cluster `{}`", engine.name, shown(&kind));
+            let message = format!(
+                "`{}` cannot form the cluster `{}`",
+                engine.name,
+                shown(&kind)
+            );
             let help = match engine.clusters {
-                [] => "leave out `topology.cluster`, or choose an engine that replicates".to_owned(),
+                [] => {
+                    "leave out `topology.cluster`, or choose an engine that replicates".to_owned()
+                }
                 kinds => format!("it can form {}", alternatives(kinds)),
             };
             faults.add(typed.span, Fault::new(message, help));

@@ -120,7 +120,8 @@ impl Server for Postgres {
             ("fsync", "off"),
             ("synchronous_commit", "off"),
             ("full_page_writes", "off"),
-            ("wal_level", "minimal"),
+            // Standbys recover from no copy whose log is minimal.
+            ("wal_level", "replica"),
             ("max_wal_senders", "0"),
             ("max_wal_size", "4GB"),
             ("checkpoint_timeout", "1h"),

@@ -36,7 +36,7 @@ impl Asked {
     #[must_use]
     pub fn of(trial: &Trial) -> Self {
         let users = u64::from(trial.planned.load.threads);
-        let servers = u64::from(trial.planned.topology.instances.max(1));
+        let servers = u64::from(trial.planned.topology.nodes().max(1));
         let tables = u64::from(
             trial
                 .workload

@@ -33,13 +33,14 @@ fn struck_by(signal: Signal, keep: &Path) -> Rig {
         config: &[],
         port: None,
         connections: 10,
+        membership: None,
         site: Arc::new(ThisHost::default()),
         keep,
         interrupted: &NEVER,
     };
     let server = servers::start(&installed, wanted).unwrap();
     let pid = Pid::from_raw(server.pid().unwrap().cast_signed()).unwrap();
-    let instance = Instance::on(Cluster::single(server)).unwrap();
+    let instance = Instance::on(Cluster::of(vec![server], &NEVER).unwrap().unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
     of(instance)
 }
