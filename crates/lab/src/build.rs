@@ -151,8 +151,11 @@ impl Building<'_> {
                 node.join().map_err(|error| self.placed(error))?;
                 nodes.push(node);
             }
-            let cluster = Cluster::of(nodes, self.interrupted);
-            let cluster = cluster.map_err(|error| self.placed(error))?;
+            let mut nodes = nodes.into_iter();
+            let cluster = nodes
+                .next()
+                .map(|primary| Cluster::of(primary, nodes, self.interrupted));
+            let cluster = cluster.transpose().map_err(|error| self.placed(error))?;
             formed.extend(cluster.map(Instance::on).transpose()?);
         }
         Ok(formed)

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use measure::event::NodeEvent;
 use measure::find_max::FoundMax;
@@ -14,7 +15,11 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::failure::Failure;
+use crate::home::Home;
 use crate::observer::Observer;
+use crate::servers::{self, Node};
+use crate::site::ThisHost;
+use crate::template;
 use crate::trial::{Target, Trial};
 
 /// Of a trial of which nothing is known but its seconds.
@@ -78,6 +83,33 @@ pub(crate) fn trial() -> Trial {
             ..crate::trial::RunOptions::default()
         },
     }
+}
+
+/// A private server without tables, of the first engine that has servers; its log goes to `keep`.
+pub(crate) fn node(keep: &Path) -> Node {
+    let never = AtomicBool::new(false);
+    let user = rustix::process::geteuid().as_raw();
+    let root = format!("/tmp/dyno-testkit-cache-{user}");
+    let home = Home::open_in(root.as_ref(), 2 << 30).unwrap();
+    let engine = engine::servers().next().unwrap();
+    let installed = servers::find(engine, None, None).unwrap();
+    let listener = engine::data::Listener {
+        tell: &mut |_| {},
+        interrupted: &never,
+    };
+    let template = template::obtain_empty(&home, &installed, &[], listener).unwrap();
+    let spec = servers::NodeSpec {
+        number: 1,
+        data: template.copy(1).unwrap().0,
+        config: &[],
+        port: None,
+        connections: 10,
+        membership: None,
+        site: Arc::new(ThisHost::default()),
+        keep,
+        interrupted: &never,
+    };
+    servers::start(&installed, spec).unwrap()
 }
 
 /// A database in a file of this directory.

@@ -4,7 +4,7 @@ mod feed;
 
 use std::time::Instant;
 
-pub(crate) use feed::{Asking, Source};
+pub(crate) use feed::{Asking, LIMIT, Source};
 pub use feed::{Counters, ask_all, leave_all};
 
 /// How much less than the time between two readings a server may have aged: it counts whole

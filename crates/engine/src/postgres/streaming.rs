@@ -4,12 +4,13 @@
 //! All members are copies of one prepared data directory, so they have one system identifier and
 //! begin at the same position of the log: a standby needs no base backup.
 
+use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error};
 
 use super::configuration::{REPLICATION_ROLE, SUPERUSER};
-use super::server::{login_error, socket_target};
+use super::server::socket_target;
 use crate::error::EngineError;
-use crate::remote::{first_cell, on_reactor};
+use crate::remote::{first_cell, on_connection, on_reactor};
 use crate::replication::{Formation, MemberState, Replication, member_name};
 use crate::server::{Login, ServerFile};
 
@@ -146,11 +147,6 @@ fn as_superuser<T>(
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
 ) -> Result<T, EngineError> {
     let target = socket_target(login)?;
-    let done = on_reactor(async {
-        let mut connection = Connection::open(&target).await?;
-        let done = work(&mut connection).await?;
-        connection.close().await;
-        Ok(done)
-    })?;
-    done.map_err(|error: Error| login_error(login, &error))
+    let done = on_reactor(on_connection(&target, LOGIN_LIMIT, work))?;
+    done.map_err(|error| login.refused(&error))
 }

@@ -27,6 +27,7 @@ pub struct Node {
     running: Option<Running>,
     launcher: Launcher,
     port: u16,
+    ready_at: Instant,
     notes: Vec<String>,
     public_key: Option<Vec<u8>>,
     data: DataDir,
@@ -38,6 +39,7 @@ impl Node {
             running: Some(started.running),
             launcher,
             port: started.port,
+            ready_at: Instant::now(),
             notes: started.notes,
             public_key: started.public_key,
             data,
@@ -74,9 +76,9 @@ impl Node {
         &self.launcher.process
     }
 
-    /// Whether dyno has not stopped it.
-    pub(crate) fn is_up(&self) -> bool {
-        self.running.is_some()
+    /// When it last became ready for connections; `None` after dyno stopped it.
+    pub(crate) fn up_since(&self) -> Option<Instant> {
+        self.running.as_ref().map(|_| self.ready_at)
     }
 
     /// Its port on 127.0.0.1.
@@ -216,9 +218,9 @@ impl Node {
 
     /// `None` while it runs; else how it ended, with the last lines of its log.
     pub fn exited(&mut self) -> Option<String> {
-        match self.is_up() {
-            true => self.died(false),
-            false => Some(self.describe_end("was killed by dyno")),
+        match self.running {
+            Some(_) => self.died(false),
+            None => Some(self.describe_end("was killed by dyno")),
         }
     }
 
@@ -251,6 +253,7 @@ impl Node {
             .launcher
             .start(&self.data, Some(self.port), interrupted)?;
         self.running = Some(started.running);
+        self.ready_at = Instant::now();
         self.notes = started.notes;
         self.public_key = started.public_key;
         Ok(())
