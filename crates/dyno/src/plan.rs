@@ -159,7 +159,7 @@ impl Budget {
 
 /// `4 trials`, or the number of searches.
 pub(crate) fn work(trials: &[Trial]) -> String {
-    let most = lab::most_trials();
+    let most = lab::max_trials();
     match (trials.iter().any(searches), trials.len()) {
         (true, 1) => format!("a search of at most {most} trials"),
         (true, count) => format!("{count} searches of at most {most} trials each"),

@@ -7,7 +7,7 @@ use measure::instance::ServerProcess;
 use crate::Database;
 use crate::cluster::{Cluster, lock};
 use crate::error::LabError;
-use crate::monitors::WatchedServer;
+use crate::monitors::MonitoredServer;
 use crate::server_process::FoundProcess;
 use crate::servers::Node;
 use crate::site::ThisHost;
@@ -77,25 +77,25 @@ impl Instance {
 
     /// What the monitors sample of it: every node, or the server that was found. `number` is the
     /// instance's.
-    pub(crate) fn watched(&self, number: u32) -> Vec<WatchedServer> {
+    pub(crate) fn monitored(&self, number: u32) -> Vec<MonitoredServer> {
         let database = Some(self.endpoint.database.clone());
         let Some(cluster) = &self.cluster else {
-            return vec![self.watched_server(number, database)];
+            return vec![self.other_server(number, database)];
         };
         let replicas = cluster.replicas().iter().map(|node| {
             let node = lock(node);
             let database = node.open(DATABASE).ok();
-            watched(&node, database)
+            monitored(&node, database)
         });
-        let primary = watched(&cluster.primary(), database);
+        let primary = monitored(&cluster.primary(), database);
         std::iter::once(primary).chain(replicas).collect()
     }
 
-    fn watched_server(&self, number: u32, database: Option<Database>) -> WatchedServer {
+    fn other_server(&self, number: u32, database: Option<Database>) -> MonitoredServer {
         let found = self.endpoint.process.as_ref().and_then(|p| p.as_ref().ok());
         let data_dir = found.and_then(|found| found.data_dir.clone());
         let file = self.endpoint.database.file();
-        WatchedServer {
+        MonitoredServer {
             number,
             site: Arc::new(ThisHost::default()),
             process: found.map(|found| found.pid).into(),
@@ -105,8 +105,8 @@ impl Instance {
     }
 }
 
-fn watched(node: &Node, database: Option<Database>) -> WatchedServer {
-    WatchedServer {
+fn monitored(node: &Node, database: Option<Database>) -> MonitoredServer {
+    MonitoredServer {
         number: node.number(),
         site: Arc::clone(node.site()),
         process: node.process().clone(),
