@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::answer::Answer;
 use crate::figures::Figures;
 use crate::keys;
+use crate::list::distinct;
 use crate::sheet::{Section, Sheet};
 use differences::Difference;
 use points::{Average, Matched};
@@ -166,7 +167,7 @@ pub(crate) fn answer(result: &RunResult) -> Option<Section> {
 pub fn variants(result: &RunResult) -> Vec<&str> {
     let trials: Vec<_> = result.trials.iter().collect();
     match keys::axes(result).contains(&keys::VARIANT) {
-        true => keys::values(&trials, keys::VARIANT),
+        true => distinct(trials.iter().filter_map(|trial| keys::variant(trial))),
         false => Vec::new(),
     }
 }

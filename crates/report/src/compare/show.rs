@@ -243,7 +243,7 @@ pub(super) fn csv(both: &SideBySide) -> String {
     for point in &both.points {
         for number in &point.numbers {
             for (_, value) in &point.point {
-                csv.text(value);
+                csv.value(value.as_ref());
             }
             line(&mut csv, number);
         }
