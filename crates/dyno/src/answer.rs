@@ -10,7 +10,7 @@ use crate::failure::{Exit, Failure};
 use crate::progress::Screen;
 
 /// Prints an answer, and writes it in every format to files with this name.
-pub(crate) fn tell(
+pub(crate) fn show(
     answer: &impl Answer,
     name: &str,
     args: &AnswerArgs,

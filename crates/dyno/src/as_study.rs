@@ -3,15 +3,16 @@
 
 use std::fmt::Write;
 
-use lab::{Database, Lab};
+use lab::{Access, Database, Lab};
 use plan::key::Kind;
 use plan::{LoginSpec, ServerSpec, Value, format_duration, format_percent};
 use study::Study;
 
-use crate::cli::{BenchArgs, LoginArgs, PrepareArg, Typed, UndecidedArg, as_options};
+use crate::cli::{BenchArgs, LoginArgs, PrepareArg, TypedOption, UndecidedArg, as_options};
 use crate::failure::{Exit, Failure};
 use crate::secrets;
-use crate::study_file::Meant;
+use crate::server;
+use crate::study_file::PlannedStudy;
 
 /// Maximum length of a study's title, in characters.
 const LONGEST_TITLE: usize = 200;
@@ -20,10 +21,10 @@ const LONGEST_TITLE: usize = 200;
 ///
 /// # Errors
 /// Options that do not fit together.
-pub(crate) fn without_server(args: &BenchArgs) -> Result<Meant, Failure> {
-    let meant = parse(&text(args, "any server", &[any_server()]))?;
-    meant.trials(&Lab::default())?;
-    Ok(meant)
+pub(crate) fn without_server(args: &BenchArgs) -> Result<PlannedStudy, Failure> {
+    let study = parse(&text(args, "any server", &[any_server()]))?;
+    study.trials(&Lab::default())?;
+    Ok(study)
 }
 
 /// The study that a command line stands for.
@@ -34,18 +35,22 @@ pub(crate) fn as_study(
     args: &BenchArgs,
     database: &Database,
     title: &str,
-) -> Result<Meant, Failure> {
-    parse(&text(args, title, &server(args, database)))
+) -> Result<PlannedStudy, Failure> {
+    parse(&text(args, title, &server_section(args, database)))
 }
 
 /// How to log in according to the command line.
 ///
 /// # Errors
-/// Options that do not fit together.
-pub(crate) fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
+/// Options that do not fit together, or an unreadable option file.
+pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
+    server::access(&login(args)?, args.option_file.as_deref())
+}
+
+fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
     let lines = url_and_login("any://server", login).join("\n");
-    let meant = parse(&format!("title = \"login\"\n[server]\n{lines}\n"))?;
-    let server = meant
+    let study = parse(&format!("title = \"login\"\n[server]\n{lines}\n"))?;
+    let server = study
         .plan
         .trials
         .into_iter()
@@ -57,7 +62,7 @@ pub(crate) fn login(login: &LoginArgs) -> Result<LoginSpec, Failure> {
     })
 }
 
-fn parse(text: &str) -> Result<Meant, Failure> {
+fn parse(text: &str) -> Result<PlannedStudy, Failure> {
     let refused = |error: study::StudyError| {
         let problem = error.problems().first();
         let message = problem.map_or_else(|| error.to_string(), |problem| problem.message.clone());
@@ -68,7 +73,11 @@ fn parse(text: &str) -> Result<Meant, Failure> {
     let study = Study::parse("dyno bench", text, engine::catalog()).map_err(refused)?;
     let plan = study.plan().map_err(refused)?;
     let text = study.as_run();
-    Ok(Meant { study, plan, text })
+    Ok(PlannedStudy {
+        source: study,
+        plan,
+        text,
+    })
 }
 
 fn text(args: &BenchArgs, title: &str, server: &[String]) -> String {
@@ -82,7 +91,8 @@ fn text(args: &BenchArgs, title: &str, server: &[String]) -> String {
     let _ = write!(text, "title = {}\n\n[server]\n", quoted(&title));
     let _ = writeln!(text, "{}", server.join("\n"));
     let typed = args.options.typed();
-    let (axes, single): (Vec<&Typed>, Vec<_>) = typed.iter().partition(|one| one.values.len() > 1);
+    let (axes, single): (Vec<&TypedOption>, Vec<_>) =
+        typed.iter().partition(|one| one.values.len() > 1);
     let mut section = "server";
     for line in single {
         if line.key.section() != section {
@@ -135,7 +145,7 @@ fn any_server() -> String {
 }
 
 /// The lines of `[server]`.
-fn server(args: &BenchArgs, database: &Database) -> Vec<String> {
+fn server_section(args: &BenchArgs, database: &Database) -> Vec<String> {
     let Some(in_process) = database.engine().in_process() else {
         return url_and_login(&database.shown(), &args.connection.login);
     };
@@ -152,7 +162,7 @@ fn url_and_login(url: &str, login: &LoginArgs) -> Vec<String> {
         .collect()
 }
 
-fn assignment(typed: &Typed) -> String {
+fn assignment(typed: &TypedOption) -> String {
     let values = typed.values.iter();
     let values: Vec<_> = values.map(|value| toml(&typed.key.kind, value)).collect();
     format!("{} = {}", typed.key.last(), values.join(", "))

@@ -4,17 +4,17 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::data::Mode;
-use lab::{Access, Database, Lab, Manner, Place, Trial};
+use lab::{Access, Database, Lab, RunOptions, Target, Trial};
 use plan::format_duration;
 
 use crate::as_study;
 use crate::cli::{BenchArgs, PrepareArg};
 use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
-use crate::results::{About, Results};
+use crate::results::{Description, Results};
 use crate::server;
 use crate::signals;
-use crate::study_file::Meant;
+use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
 
 /// Prepare, warm up, run, report.
@@ -24,7 +24,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let mut lab = Lab::default();
     let access = Access {
         create_database: args.create_database,
-        ..server::access(&args.connection.login)?
+        ..as_study::access(&args.connection.login)?
     };
     let checked = as_study::without_server(args)?;
     let database = server::open(&args.url, &access, &lab)?;
@@ -35,31 +35,31 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         .map(|trial| &*trial.load.workload);
     let workload = workload.map_or("", String::as_str);
     let title = format!("{workload} on {}", database.product());
-    let meant = as_study::as_study(args, &database, &title)?;
-    let trials = trials(args, &meant, &database)?;
-    let several = meant.searches() || trials.len() > 1;
+    let study = as_study::as_study(args, &database, &title)?;
+    let trials = trials(args, &study, &database)?;
+    let several = study.searches() || trials.len() > 1;
     let mut screen = match several {
-        true => Screen::of_trials(args.output.detail(Detail::Bar)),
-        false => Screen::new(args.output.detail(Detail::Seconds)),
+        true => Screen::of_trials(Detail::of(&args.output, Detail::Bar)),
+        false => Screen::new(Detail::of(&args.output, Detail::Seconds)),
     };
     screen.line(&format!("{} at {}", database.product(), database.shown()));
     if args.prepare == PrepareArg::Only {
         return prepare(&trials[0], &database, &mut screen, &interrupted);
     }
     // Created before data is loaded, so that an unusable directory is reported at once.
-    let about = About {
+    let description = Description {
         title: &title,
         description: None,
-        study: &meant.text,
-        design: meant.design(),
+        study: &study.text,
+        design: study.design(),
     };
     let places: Vec<_> = database.file().into_iter().collect();
-    let mut results = Results::create(args.out.as_deref(), about, &places, screen)?;
+    let mut results = Results::create(args.out.as_deref(), description, &places, screen)?;
     let server = (!database.is_in_process()).then(|| database.shown());
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
-    thresholds.note_what_is_missing(&trials, &results.screen);
-    results.look(&trials, &of);
-    if meant.searches() {
+    thresholds.note_missing_points(&trials, &results.screen);
+    results.check_conditions(&trials, &of);
+    if study.searches() {
         return search(&mut lab, &trials, results, args, &interrupted);
     }
     if several {
@@ -83,9 +83,13 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
 }
 
 /// The trials of the implicit study.
-fn trials(args: &BenchArgs, meant: &Meant, database: &Database) -> Result<Vec<Trial>, Failure> {
+fn trials(
+    args: &BenchArgs,
+    study: &PlannedStudy,
+    database: &Database,
+) -> Result<Vec<Trial>, Failure> {
     let connection = &args.connection;
-    let manner = Manner {
+    let run_options = RunOptions {
         mode: match args.prepare {
             PrepareArg::Always => Some(Mode::Always),
             PrepareArg::Missing | PrepareArg::Only => Some(Mode::Missing),
@@ -97,10 +101,10 @@ fn trials(args: &BenchArgs, meant: &Meant, database: &Database) -> Result<Vec<Tr
         ignored_errors: connection.ignore_errors.clone(),
         batch_scheduling: !connection.no_batch_scheduling,
     };
-    let place = || Place::Given(database.clone());
-    let planned = meant.plan.trials.iter();
+    let target = || Target::Given(database.clone());
+    let planned = study.plan.trials.iter();
     planned
-        .map(|trial| meant.trial(trial, place(), &manner))
+        .map(|trial| study.trial(trial, target(), &run_options))
         .collect()
 }
 
@@ -148,7 +152,7 @@ fn search(
         results.discard_if_empty();
         return Ok(ran?);
     }
-    let searched = results.searched();
+    let searched = results.end_search();
     let concluded = results.conclude(&results.as_text(args.output.verbose), args.json);
     // The first error is the cause of the others.
     Ok(ran?).and(searched).and(concluded)
@@ -161,7 +165,7 @@ fn prepare(
     screen: &mut Screen,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mode = trial.manner.mode.unwrap_or(Mode::Missing);
+    let mode = trial.run_options.mode.unwrap_or(Mode::Missing);
     let prepared = lab::prepare(
         trial,
         database,

@@ -22,7 +22,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
         let freed = lab::shown_bytes(cleaned.bytes);
         lines.push(format!("{}; {freed} freed", parts.join(", ")));
     }
-    lines.extend(cleaned.unseen.iter().map(not_looked_for));
+    lines.extend(cleaned.unmounted.iter().map(not_looked_for));
     if lines.is_empty() && cleaned.left.is_empty() {
         lines.push("nothing to clean up".to_owned());
     }
@@ -41,11 +41,11 @@ fn not_removed(left: &[lab::Leftover]) -> Result<(), Failure> {
     }
 }
 
-fn not_looked_for(unseen: &lab::home::Unseen) -> String {
+fn not_looked_for(unmounted: &lab::home::Unmounted) -> String {
     format!(
         "not cleaned: {}, whose disk is not mounted; mount it and run dyno clean again, or, if the disk \
          is gone for good, remove {}",
-        unseen.path.display(),
-        unseen.link.display()
+        unmounted.path.display(),
+        unmounted.link.display()
     )
 }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeArgs};
 pub(crate) use bench::{BenchArgs, LoginArgs, PrepareArg};
-pub(crate) use options::{Typed, as_options};
+pub(crate) use options::{TypedOption, as_options};
 pub(crate) use output::OutputArgs;
 pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
 pub(crate) use value::UndecidedArg;

@@ -6,18 +6,18 @@ use ::report::compare::{Meant, Side, SideBySide, variants};
 use plan::ServerSpec;
 use study::Study;
 
-use crate::answer::tell;
+use crate::answer::show;
 use crate::cli::CompareArgs;
 use crate::failure::{Exit, Failure};
-use crate::kept::{self, Kept};
 use crate::progress::{Detail, Screen};
+use crate::stored_result::{self, StoredResult};
 
 /// Compares two results, or two variants of one.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let base = Kept::read(&args.base_result, &screen)?;
+    let base = StoredResult::read(&args.base_result, &screen)?;
     let both = match &args.new_result {
-        Some(new) => two_results(args, &base, &Kept::read(new, &screen)?, &screen)?,
+        Some(new) => two_results(args, &base, &StoredResult::read(new, &screen)?, &screen)?,
         None => two_variants(args, &base)?,
     };
     if both.is_empty() {
@@ -33,13 +33,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         };
         return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
     }
-    tell(&both, "compare", &args.answer, &screen)
+    show(&both, "compare", &args.answer, &screen)
 }
 
 fn two_results(
     args: &CompareArgs,
-    base: &Kept,
-    new: &Kept,
+    base: &StoredResult,
+    new: &StoredResult,
     screen: &Screen,
 ) -> Result<SideBySide, Failure> {
     if base.path == new.path {
@@ -48,7 +48,7 @@ fn two_results(
             "give it once, with --base and --new for two of its variants",
         )));
     }
-    kept::same_work(base, new, args.force, screen)?;
+    stored_result::check_same_workload(base, new, args.force, screen)?;
     let (mut ours, mut theirs) = (base.name(), new.name());
     if ours == theirs {
         ours = args.base_result.display().to_string();
@@ -79,7 +79,7 @@ fn two_results(
 }
 
 /// The variants that the user named; by default, the only two.
-fn two_variants(args: &CompareArgs, kept: &Kept) -> Result<SideBySide, Failure> {
+fn two_variants(args: &CompareArgs, kept: &StoredResult) -> Result<SideBySide, Failure> {
     let there = variants(&kept.result);
     let (base, new) = match (&args.base, &args.new, there.as_slice()) {
         (Some(base), Some(new), _) => (base.as_str(), new.as_str()),
@@ -117,7 +117,7 @@ fn two_variants(args: &CompareArgs, kept: &Kept) -> Result<SideBySide, Failure> 
     Ok(SideBySide::of(&side(base), &side(new), &meant))
 }
 
-fn known(kept: &Kept, variant: &str) -> Result<(), Failure> {
+fn known(kept: &StoredResult, variant: &str) -> Result<(), Failure> {
     let there = variants(&kept.result);
     if there.contains(&variant) {
         return Ok(());
@@ -131,8 +131,8 @@ fn known(kept: &Kept, variant: &str) -> Result<(), Failure> {
 }
 
 /// The server settings in which the studies of the two sides differ.
-fn meant(base: (&Kept, Option<&str>), new: (&Kept, Option<&str>)) -> Vec<Meant> {
-    let side = |(kept, variant): (&Kept, Option<&str>)| {
+fn meant(base: (&StoredResult, Option<&str>), new: (&StoredResult, Option<&str>)) -> Vec<Meant> {
+    let side = |(kept, variant): (&StoredResult, Option<&str>)| {
         let study = kept.study.as_deref().unwrap_or_default();
         settings(study, variant)
     };
@@ -140,14 +140,15 @@ fn meant(base: (&Kept, Option<&str>), new: (&Kept, Option<&str>)) -> Vec<Meant> 
 }
 
 /// Each setting with its values in the trials of a variant.
-type Settings = BTreeMap<String, Vec<String>>;
+type SettingValues = BTreeMap<String, Vec<String>>;
 
-fn differing(base: &Settings, new: &Settings) -> Vec<Meant> {
+fn differing(base: &SettingValues, new: &SettingValues) -> Vec<Meant> {
     let names: BTreeSet<&String> = base.keys().chain(new.keys()).collect();
     let differing = names
         .into_iter()
         .filter(|name| base.get(*name) != new.get(*name));
-    let value = |side: &Settings, name: &String| side.get(name).map(|values| values.join(", "));
+    let value =
+        |side: &SettingValues, name: &String| side.get(name).map(|values| values.join(", "));
     let meant = differing.map(|name| Meant {
         name: name.clone(),
         base: value(base, name),
@@ -157,11 +158,11 @@ fn differing(base: &Settings, new: &Settings) -> Vec<Meant> {
 }
 
 /// Empty for a study that cannot be read, such as that of a benchmark.
-fn settings(text: &str, variant: Option<&str>) -> Settings {
+fn settings(text: &str, variant: Option<&str>) -> SettingValues {
     let plan = Study::parse_as_run("study.toml", text, engine::catalog());
     let plan = plan.and_then(|study| study.plan());
     let trials = plan.map_or(Vec::new(), |plan| plan.trials);
-    let mut settings = Settings::new();
+    let mut settings = SettingValues::new();
     for trial in trials {
         let ServerSpec::Engine(spec) = trial.server else {
             continue;

@@ -15,9 +15,9 @@ const WIDTHS: std::ops::RangeInclusive<usize> = 30..=100;
 static ASCII: LazyLock<bool> = LazyLock::new(|| is_ascii(|name| std::env::var(name).ok()));
 
 /// Prints a line on stderr. A failure to print is ignored: it must not end a measurement.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn eprint(text: &str) {
     let stderr = std::io::stderr();
-    let text = shown(text);
+    let text = printable(text);
     let text = match stderr.is_terminal() {
         true => folded(&text, width(&stderr)),
         false => text,
@@ -27,7 +27,7 @@ pub(crate) fn tell(text: &str) {
 
 /// Prints to stdout; a closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    write_out(&shown(text))
+    write_out(&printable(text))
 }
 
 /// Prints JSON to stdout, with control characters as JSON escapes, so that its meaning is unchanged.
@@ -36,7 +36,7 @@ pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
 }
 
 /// A text without characters that the terminal would obey or cannot show.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let text = visible(text);
     match *ASCII {
         true => ascii(&text).into_owned(),

@@ -8,7 +8,7 @@ use lab::{Cause, Trial, shown_bytes};
 use plan::Span;
 
 /// The most space that trials need on a disk at once.
-pub(crate) struct Demand {
+pub(crate) struct DiskDemand {
     pub(crate) disk: Disk,
     pub(crate) needed_bytes: u64,
     /// Its place in the study; `None` for the cache's disk.
@@ -21,8 +21,8 @@ pub(crate) fn demands(
     cache: &Path,
     trials: &[Trial],
     needs: &mut [Needs],
-) -> Result<Vec<Demand>, lab::Failure> {
-    let mut demands = vec![Demand {
+) -> Result<Vec<DiskDemand>, lab::Failure> {
+    let mut demands = vec![DiskDemand {
         disk: disk(&LOCAL, cache)?,
         needed_bytes: 0,
         span: None,
@@ -42,14 +42,14 @@ pub(crate) fn demands(
 }
 
 /// The index of the disk with the data of a trial; a new one is added to the list.
-fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Failure> {
+fn place_of(trial: &Trial, demands: &mut Vec<DiskDemand>) -> Result<usize, lab::Failure> {
     let Some(directory) = trial.planned.topology.node.volume.directory() else {
         return Ok(0);
     };
     let disk = disk(&LOCAL, &directory.value)?;
     let known = demands.iter().position(|known| known.disk.is_same(&disk));
     Ok(known.unwrap_or_else(|| {
-        demands.push(Demand {
+        demands.push(DiskDemand {
             disk,
             needed_bytes: 0,
             span: Some(directory.span),
@@ -58,7 +58,7 @@ fn place_of(trial: &Trial, demands: &mut Vec<Demand>) -> Result<usize, lab::Fail
     }))
 }
 
-impl Demand {
+impl DiskDemand {
     fn grow(&mut self, bytes: u64) {
         self.needed_bytes = self.needed_bytes.max(bytes);
     }

@@ -6,18 +6,19 @@ use lab::doctor::{LONG_SAMPLE, SHORT_SAMPLE, Subject, examine};
 use lab::{Lab, Trial};
 use measure::finding::{self, Finding, Level};
 
+use crate::as_study;
 use crate::cli::{DoctorArgs, StudyArgs};
 use crate::console::{layout, print, print_json};
 use crate::failure::{Exit, Failure};
 use crate::secrets::quoted;
 use crate::server;
-use crate::study_file::Meant;
+use crate::study_file::PlannedStudy;
 
 /// Checks, and prints the findings. Findings are no failure of the command.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let lab = Lab::default();
     let trials = match &args.study {
-        Some(study) => Meant::read(&StudyArgs {
+        Some(study) => PlannedStudy::read(&StudyArgs {
             study: study.clone(),
             overrides: args.overrides.clone(),
         })?
@@ -25,7 +26,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         None => Vec::new(),
     };
     let servers = match &args.url {
-        Some(url) => vec![server::open(url, &server::access(&args.login)?, &lab)?],
+        Some(url) => vec![server::open(url, &as_study::access(&args.login)?, &lab)?],
         None => Vec::new(),
     };
     let findings = examine(&Subject {
@@ -33,7 +34,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         servers: &servers,
         places: &places(&servers, &trials),
         look: LONG_SAMPLE,
-        ..Subject::default()
+        ..Subject::host(&host::LOCAL)
     });
     match args.json {
         true => print_json(&json(&findings)?),
@@ -54,11 +55,11 @@ fn json(findings: &[Finding]) -> Result<String, Failure> {
 }
 
 /// A short check before the load starts, without the checks that passed.
-pub(crate) fn before(trials: &[Trial]) -> Vec<Finding> {
+pub(crate) fn quick_check(trials: &[Trial]) -> Vec<Finding> {
     let mut findings = examine(&Subject {
         trials,
         look: SHORT_SAMPLE,
-        ..Subject::default()
+        ..Subject::host(&host::LOCAL)
     });
     findings.retain(|finding| finding.level < Level::Passed);
     findings
@@ -66,7 +67,7 @@ pub(crate) fn before(trials: &[Trial]) -> Vec<Finding> {
 
 /// The number of severe findings and warnings in one line; `None` without any. `of` are the
 /// arguments with which `dyno doctor` shows the same findings.
-pub(crate) fn in_a_line(findings: &[Finding], of: &[&str]) -> Option<String> {
+pub(crate) fn summary_line(findings: &[Finding], of: &[&str]) -> Option<String> {
     let severe = finding::count(findings, Level::Severe);
     let warning = finding::count(findings, Level::Warning);
     let counts = [(severe, "severe"), (warning, "to consider")];
@@ -103,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_line_says_how_many() {
-        let line = |levels: &[Level]| in_a_line(&findings(levels), &["--study", "a b.toml"]);
+        let line = |levels: &[Level]| summary_line(&findings(levels), &["--study", "a b.toml"]);
         assert_eq!(line(&[Level::Note, Level::Unknown]), None);
         assert_eq!(
             line(&[Level::Warning]).unwrap(),

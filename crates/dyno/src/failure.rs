@@ -1,8 +1,7 @@
 //! Failures that end dyno, and their exit codes.
 
+use std::fmt;
 use std::process::ExitCode;
-
-use crate::console::tell;
 
 /// The exit codes, as the README lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(exit: Exit, message: impl std::fmt::Display) -> Self {
+    pub(crate) fn new(exit: Exit, message: impl fmt::Display) -> Self {
         Self {
             exit,
             message: message.to_string(),
@@ -46,24 +45,28 @@ impl Failure {
         &self.message
     }
 
-    /// Prints it and returns its exit code.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit as u8)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.exit {
             Exit::Threshold => "missed",
             Exit::Interrupted => "stopped",
             Exit::Usage | Exit::Server | Exit::Internal => "error",
         };
-        // Errors in a study bring their own prefix.
         let message = self.message.trim_end();
-        if message.starts_with("error: ") {
-            tell(message);
-        } else {
-            tell(&format!("{kind}: {message}"));
+        // Errors in a study already have their prefix.
+        if !message.starts_with("error: ") {
+            write!(f, "{kind}: ")?;
         }
-        if let Some(remedy) = &self.remedy {
-            tell(&format!("  help: {remedy}"));
+        f.write_str(message)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "\n  help: {remedy}"),
+            None => Ok(()),
         }
-        ExitCode::from(self.exit as u8)
     }
 }
 

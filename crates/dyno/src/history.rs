@@ -2,22 +2,22 @@
 
 use ::report::history::{History, Run};
 
-use crate::answer::tell;
+use crate::answer::show;
 use crate::cli::ResultsArgs;
 use crate::failure::{Exit, Failure};
-use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
+use crate::stored_result::StoredResult;
 
 /// Shows results of the same workload in order of time, and where their level changed.
 pub(crate) fn history(args: &ResultsArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let all = Kept::read_all(args, &screen)?;
-    let names = Kept::names(&all);
+    let all = StoredResult::read_all(args, &screen)?;
+    let names = StoredResult::names(&all);
     let runs = names.iter().zip(&all).map(|(name, kept)| Run {
         name,
         result: &kept.result,
     });
     let history = History::of(&runs.collect::<Vec<_>>(), &args.point);
     let history = history.map_err(|error| Failure::new(Exit::Usage, error))?;
-    tell(&history, "history", &args.answer, &screen)
+    show(&history, "history", &args.answer, &screen)
 }

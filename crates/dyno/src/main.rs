@@ -9,6 +9,7 @@ mod as_study;
 mod bench;
 mod clean;
 mod cli;
+mod columns;
 mod compare;
 mod completions;
 mod console;
@@ -16,7 +17,6 @@ mod disks;
 mod doctor;
 mod failure;
 mod history;
-mod kept;
 mod plan;
 mod progress;
 mod rank;
@@ -28,23 +28,31 @@ mod secrets;
 mod server;
 mod signals;
 mod size;
+mod stored_result;
 mod study_file;
 mod thresholds;
 
 use std::process::ExitCode;
 
 use cli::Command;
+use failure::Failure;
 
 fn main() -> ExitCode {
     secrets::forbid_core_dumps();
-    if let Err(failure) = secrets::leave_argv() {
-        return failure.report();
+    let done = secrets::hide_argv_passwords()
+        .and_then(|()| cli::parse())
+        .and_then(|cli| dispatch(&cli.command));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            console::eprint(&failure.to_string());
+            failure.exit_code()
+        }
     }
-    let cli = match cli::parse() {
-        Ok(cli) => cli,
-        Err(failure) => return failure.report(),
-    };
-    let done = match &cli.command {
+}
+
+fn dispatch(command: &Command) -> Result<(), Failure> {
+    match command {
         Command::Bench(args) => bench::bench(args),
         Command::Run(args) => run::run(args),
         Command::Plan(args) => plan::plan(args),
@@ -57,9 +65,5 @@ fn main() -> ExitCode {
         Command::Clean(args) => clean::clean(args),
         Command::Completions(args) => completions::completions(args),
         Command::Man => completions::man(),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
     }
 }

@@ -5,43 +5,48 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::data::Mode;
-use lab::needs::{self, Asked, Needs};
-use lab::{Lab, Place, Trial, shown_bytes};
+use lab::needs::{self, Inputs, Needs};
+use lab::{Lab, Target, Trial, shown_bytes};
 use plan::EngineSpec;
 
 use crate::cli::StudyArgs;
 use crate::console::print;
-use crate::disks::{self, Demand};
+use crate::disks::{self, DiskDemand};
 use crate::failure::{Exit, Failure};
-use crate::study_file::Meant;
+use crate::study_file::PlannedStudy;
 
 /// What only `dyno run` checks, before its first trial.
-const NOT_LOOKED_AT: &str =
+const NOT_CHECKED: &str =
     "\nnot checked: server versions and settings, CPU quotas, ports (a plan starts nothing)";
 
 /// Lists the trials and what they need. Starts nothing and changes no file.
 pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
-    let meant = Meant::read(args)?;
-    let trials = meant.trials_without_files(&Lab::default())?;
-    let budget = Budget::of(&meant, &lab::disk_of_cache()?, &trials, &glance_needs)?;
-    let mut table = budget.table(&meant, &trials);
-    let is_private = |trial: &Trial| matches!(trial.place, Place::Private(_));
+    let study = PlannedStudy::read(args)?;
+    let trials = study.trials_without_files(&Lab::default())?;
+    let budget = Budget::of(
+        &study,
+        &lab::disk_of_cache()?,
+        &trials,
+        &needs_without_start,
+    )?;
+    let mut table = budget.table(&study, &trials);
+    let is_private = |trial: &Trial| matches!(trial.target, Target::Private(_));
     if trials.iter().any(is_private) {
-        table.push_str(NOT_LOOKED_AT);
+        table.push_str(NOT_CHECKED);
     }
     print(&table)?;
-    budget.refuse(&meant)
+    budget.refuse(&study)
 }
 
 /// Fails if this host has too little disk space, memory or CPUs for a study, or if one of its
 /// servers is not installed.
-pub(crate) fn refuse_what_cannot_be(
-    meant: &Meant,
+pub(crate) fn check_feasible(
+    study: &PlannedStudy,
     lab: &Lab,
     trials: &[Trial],
 ) -> Result<(), Failure> {
     let cache = lab.home()?.root();
-    Budget::of(meant, cache, trials, &|trial| needs(lab, trial))?.refuse(meant)
+    Budget::of(study, cache, trials, &|trial| needs(lab, trial))?.refuse(study)
 }
 
 /// What the trials need, and what is available.
@@ -49,21 +54,21 @@ struct Budget {
     /// Of each trial.
     needs: Vec<Needs>,
     /// Of each disk, the cache's first.
-    disks: Vec<Demand>,
+    disks: Vec<DiskDemand>,
     available_memory_bytes: u64,
 }
 
 impl Budget {
     /// Of trials on this host with this cache; `needs` estimates each.
     fn of(
-        meant: &Meant,
+        study: &PlannedStudy,
         cache: &Path,
         trials: &[Trial],
         needs: &dyn Fn(&Trial) -> Result<Needs, lab::Failure>,
     ) -> Result<Self, Failure> {
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
-            let needs = needs(trial).map_err(|failure| meant.located(failure))?;
+            let needs = needs(trial).map_err(|failure| study.located(failure))?;
             // Only the first of the trials with the same data builds it.
             let data = format!(
                 "{:?} {:?} {}",
@@ -77,7 +82,7 @@ impl Budget {
         let mut needs = needs.collect::<Result<Vec<_>, Failure>>()?;
         let disks = disks::demands(cache, trials, &mut needs);
         Ok(Self {
-            disks: disks.map_err(|failure| meant.located(failure))?,
+            disks: disks.map_err(|failure| study.located(failure))?,
             needs,
             available_memory_bytes: needs::available_memory(&host::LOCAL)?,
         })
@@ -92,9 +97,9 @@ impl Budget {
         self.needs.iter().map(|needs| needs.time).sum()
     }
 
-    fn refuse(&self, meant: &Meant) -> Result<(), Failure> {
+    fn refuse(&self, study: &PlannedStudy) -> Result<(), Failure> {
         for disk in &self.disks {
-            disk.check().map_err(|failure| meant.located(failure))?;
+            disk.check().map_err(|failure| study.located(failure))?;
         }
         let (needed, there) = (self.memory_bytes(), self.available_memory_bytes);
         if needed <= there {
@@ -109,8 +114,8 @@ impl Budget {
         Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
     }
 
-    fn table(&self, meant: &Meant, trials: &[Trial]) -> String {
-        let plan = &meant.plan;
+    fn table(&self, study: &PlannedStudy, trials: &[Trial]) -> String {
+        let plan = &study.plan;
         let mut text = format!("{}\n\n", plan.title);
         let width = trials.iter().map(|t| t.planned.label.chars().count()).max();
         let width = width.unwrap_or(0).max("trial".len());
@@ -130,12 +135,12 @@ impl Budget {
         }
         text.push_str(&format!(
             "\n{} {} in total, {}\n",
-            work(trials.len(), meant),
+            work(trials.len(), study),
             shown_time(self.time()),
             plan.order
         ));
         text.push_str(&shown_sizes(plan));
-        text.extend(self.disks.iter().map(Demand::line));
+        text.extend(self.disks.iter().map(DiskDemand::line));
         text.push_str(&format!(
             "memory: up to {}, {} available",
             shown_bytes(self.memory_bytes()),
@@ -149,9 +154,9 @@ impl Budget {
 }
 
 /// `4 trials, about`, or the number of searches; a duration follows.
-pub(crate) fn work(count: usize, meant: &Meant) -> String {
+pub(crate) fn work(count: usize, study: &PlannedStudy) -> String {
     let most = lab::most_trials();
-    match (meant.searches(), count) {
+    match (study.searches(), count) {
         (true, 1) => format!("a search of at most {most} trials, at most"),
         (true, _) => format!("{count} searches of at most {most} trials each, at most"),
         (false, 1) => "1 trial, about".to_owned(),
@@ -176,7 +181,7 @@ fn shown_sizes(plan: &plan::Plan) -> String {
 
 /// The needs of one trial.
 fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
-    let Place::Private(spec) = &trial.place else {
+    let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));
     };
     let installed = lab::installed(spec)?;
@@ -193,11 +198,11 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
 }
 
 /// The same without starting anything.
-fn glance_needs(trial: &Trial) -> Result<Needs, lab::Failure> {
-    let Place::Private(spec) = &trial.place else {
+fn needs_without_start(trial: &Trial) -> Result<Needs, lab::Failure> {
+    let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));
     };
-    let glance = lab::glance(
+    let preview = lab::preview(
         spec,
         &trial.planned.topology.node,
         &trial.wanted(Mode::Missing),
@@ -205,8 +210,8 @@ fn glance_needs(trial: &Trial) -> Result<Needs, lab::Failure> {
     Ok(of_servers(
         trial,
         spec,
-        glance.engine,
-        glance.template_bytes,
+        preview.engine,
+        preview.template_bytes,
     ))
 }
 
@@ -227,7 +232,7 @@ fn of_servers(
     engine: &'static dyn engine::Server,
     template_bytes: Option<u64>,
 ) -> Needs {
-    needs::of(&Asked {
+    needs::of(&Inputs {
         engine,
         config: &lab::config(spec),
         instances: trial.planned.topology.instances,
@@ -240,7 +245,7 @@ fn of_servers(
 
 /// Whether the study configures the servers of a trial.
 fn has_settings(trial: &Trial) -> bool {
-    matches!(&trial.place, Place::Private(spec) if !spec.config.is_empty())
+    matches!(&trial.target, Target::Private(spec) if !spec.config.is_empty())
 }
 
 fn without_build(needs: Needs) -> Needs {

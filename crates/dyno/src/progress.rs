@@ -10,7 +10,8 @@ use measure::setup::Outcome;
 use measure::slice::{Phase, Second};
 use measure::summary::TrialSummary;
 
-use crate::console::{self, tell};
+use crate::cli::OutputArgs;
+use crate::console::{self, eprint};
 
 /// How much is printed while a load runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,17 @@ pub(crate) enum Detail {
     Bar,
 }
 
+impl Detail {
+    /// What the user chose, or `default`.
+    pub(crate) fn of(args: &OutputArgs, default: Self) -> Self {
+        match (args.quiet, args.verbose) {
+            (true, _) => Self::Nothing,
+            (false, true) => Self::Seconds,
+            (false, false) => default,
+        }
+    }
+}
+
 /// Progress on the terminal, or as lines in a log.
 pub(crate) struct Screen {
     detail: Detail,
@@ -33,7 +45,7 @@ pub(crate) struct Screen {
     title: String,
     bar: Option<ProgressBar>,
     /// The stage that the bar shows.
-    stage: Stage,
+    stage: BarStage,
     last_line: Instant,
     load: Length,
 }
@@ -46,7 +58,7 @@ pub(crate) struct Length {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum BarStage {
     Nothing,
     Working,
     Preparing,
@@ -69,7 +81,7 @@ impl Screen {
             is_terminal: std::io::stderr().is_terminal() && detail != Detail::Nothing,
             title: String::new(),
             bar: None,
-            stage: Stage::Nothing,
+            stage: BarStage::Nothing,
             last_line: Instant::now(),
             load: Length::default(),
         }
@@ -106,7 +118,7 @@ impl Screen {
     /// A trial begins.
     pub(crate) fn trial(&mut self, title: String, load: Length) {
         self.finish_stage();
-        self.title = console::shown(&title);
+        self.title = console::printable(&title);
         self.load = load;
         if self.shows_trials && self.detail == Detail::Seconds {
             self.line(self.title.trim_end());
@@ -123,8 +135,8 @@ impl Screen {
     /// Prints a line whatever the detail.
     pub(crate) fn warn(&self, text: &str) {
         match &self.bar {
-            Some(bar) if self.is_terminal => bar.suspend(|| tell(text)),
-            _ => tell(text),
+            Some(bar) if self.is_terminal => bar.suspend(|| eprint(text)),
+            _ => eprint(text),
         }
     }
 
@@ -132,11 +144,11 @@ impl Screen {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
-        self.stage = Stage::Nothing;
+        self.stage = BarStage::Nothing;
     }
 
     /// The bar of `stage`, created when the stage begins.
-    fn bar(&mut self, stage: Stage, length: u64, template: &str) -> &ProgressBar {
+    fn bar(&mut self, stage: BarStage, length: u64, template: &str) -> &ProgressBar {
         if self.stage != stage {
             self.finish_stage();
             self.stage = stage;
@@ -187,8 +199,8 @@ impl Screen {
     /// Something of unknown length is under way.
     pub(crate) fn stage(&mut self, what: &str) {
         if self.is_terminal {
-            let bar = self.bar(Stage::Working, 0, INDEX_TEMPLATE);
-            bar.set_message(console::shown(what));
+            let bar = self.bar(BarStage::Working, 0, INDEX_TEMPLATE);
+            bar.set_message(console::printable(what));
             bar.tick();
         }
     }
@@ -199,7 +211,7 @@ impl Screen {
             engine::data::Progress::Note(text) => self.line(&format!("note: {text}")),
             engine::data::Progress::Loading { rows, of } => {
                 let (rows, of) = (*rows, *of);
-                let bar = self.bar(Stage::Preparing, of, ROWS_TEMPLATE);
+                let bar = self.bar(BarStage::Preparing, of, ROWS_TEMPLATE);
                 bar.set_position(rows);
                 let rate = bar.per_sec();
                 self.log(|| {
@@ -209,7 +221,7 @@ impl Screen {
             }
             engine::data::Progress::Indexing { tables, of } => {
                 let text = format!("creating indexes: {tables} of {of} tables done");
-                let bar = self.bar(Stage::Preparing, u64::from(*of), ROWS_TEMPLATE);
+                let bar = self.bar(BarStage::Preparing, u64::from(*of), ROWS_TEMPLATE);
                 if let Ok(style) = style(INDEX_TEMPLATE) {
                     bar.set_style(style);
                 }
@@ -237,7 +249,7 @@ impl Screen {
 
     /// The number of connections that are open.
     pub(crate) fn connecting(&mut self, open: u32, users: u32) {
-        let bar = self.bar(Stage::Connecting, u64::from(users), CONNECT_TEMPLATE);
+        let bar = self.bar(BarStage::Connecting, u64::from(users), CONNECT_TEMPLATE);
         bar.set_position(u64::from(open));
         if open == users {
             self.finish_stage();
@@ -258,7 +270,7 @@ impl Screen {
             Detail::Seconds => self.line(&text),
             Detail::Bar => {
                 let whole = self.load.warmup + self.load.time.unwrap_or_default();
-                let bar = self.bar(Stage::Running, whole.as_millis() as u64, RUN_TEMPLATE);
+                let bar = self.bar(BarStage::Running, whole.as_millis() as u64, RUN_TEMPLATE);
                 bar.set_position(second.end_ns / 1_000_000);
                 bar.set_message(text);
             }
@@ -267,7 +279,7 @@ impl Screen {
 
     /// The load has ended and waits for running transactions.
     pub(crate) fn draining(&mut self, running: usize) {
-        let bar = self.bar(Stage::Draining, 0, INDEX_TEMPLATE);
+        let bar = self.bar(BarStage::Draining, 0, INDEX_TEMPLATE);
         bar.set_message(format!("waiting for {running} running transactions"));
         self.log(|| format!("waiting for {running} running transactions"));
     }

@@ -2,17 +2,20 @@
 
 use ::report::rank::{Entrant, RankError, Ranking};
 
-use crate::answer::tell;
+use crate::answer::show;
 use crate::cli::ResultsArgs;
 use crate::failure::{Exit, Failure};
-use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
+use crate::stored_result::StoredResult;
 
 /// Ranks results of the same workload.
 pub(crate) fn rank(args: &ResultsArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let all = Kept::read_all(args, &screen)?;
-    let names = all.iter().map(Kept::parent).zip(Kept::names(&all));
+    let all = StoredResult::read_all(args, &screen)?;
+    let names = all
+        .iter()
+        .map(StoredResult::parent)
+        .zip(StoredResult::names(&all));
     let names: Vec<(String, String)> = names.collect();
     let competing = names.iter().any(|(category, _)| *category != names[0].0);
     let entrants = names
@@ -29,5 +32,5 @@ pub(crate) fn rank(args: &ResultsArgs) -> Result<(), Failure> {
             .then_some("choose a point that all have with --point; --force ranks them anyway");
         Failure::new(Exit::Usage, error).remedy(remedy)
     })?;
-    tell(&ranking, "rank", &args.answer, &screen)
+    show(&ranking, "rank", &args.answer, &screen)
 }

@@ -12,8 +12,8 @@ use crate::answer;
 use crate::cli::{AnswerArgs, ReportArgs};
 use crate::console::print_json;
 use crate::failure::{Exit, Failure};
-use crate::kept;
 use crate::progress::{Detail, Screen};
+use crate::stored_result;
 
 /// The most numbers that a report reads of all series, once for the loads and once for the
 /// monitors: more than a page needs, and few enough for memory.
@@ -26,7 +26,7 @@ const LEAST_NUMBERS: usize = 2_000;
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let kept = store::read_kept(&args.result)?;
-    kept::damaged(&kept.damaged, &screen);
+    stored_result::warn_of_damaged(&kept.damaged, &screen);
     let dir = ResultDir::open(&args.result)?;
     let AnswerArgs { out, json } = &args.answer;
     if !json && out.is_none() {
@@ -34,7 +34,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         screen.line(&format!("report:  {}", path.display()));
         return Ok(());
     }
-    let stored = Stored::read(&dir, &kept.result, &screen)?;
+    let stored = ReportInput::read(&dir, &kept.result, &screen)?;
     let report = stored.report(&kept.result);
     if *json {
         print_json(&answer::json(&report)?)?;
@@ -46,13 +46,13 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
 }
 
 /// What a report shows besides the summaries.
-struct Stored {
+struct ReportInput {
     series: Vec<Vec<SeriesPoint>>,
     monitors: Vec<Vec<MonitorPoint>>,
     study: String,
 }
 
-impl Stored {
+impl ReportInput {
     fn read(dir: &ResultDir, result: &RunResult, screen: &Screen) -> Result<Self, Failure> {
         let mut series = Vec::new();
         let mut monitors = Vec::new();
@@ -60,14 +60,14 @@ impl Stored {
         let most_numbers = (MOST_NUMBERS / trials.len().max(1)).clamp(LEAST_NUMBERS, MOST_NUMBERS);
         for trial in trials {
             let read = store::read_series_within(&trial, most_numbers);
-            series.push(or_none(read, screen));
+            series.push(or_default(read, screen));
             let read = store::read_monitors_within(&trial, most_numbers);
-            monitors.push(or_none(read, screen));
+            monitors.push(or_default(read, screen));
         }
         Ok(Self {
             series,
             monitors,
-            study: or_none(store::read_study(dir.path()), screen),
+            study: or_default(store::read_study(dir.path()), screen),
         })
     }
 
@@ -87,7 +87,7 @@ pub(crate) fn write(
     result: &RunResult,
     screen: &Screen,
 ) -> Result<PathBuf, Failure> {
-    let stored = Stored::read(dir, result, screen)?;
+    let stored = ReportInput::read(dir, result, screen)?;
     let report = stored.report(result);
     let page = report.html();
     let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
@@ -109,9 +109,9 @@ pub(crate) fn write(
 }
 
 /// An incomplete report is better than none.
-fn or_none<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
+fn or_default<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
     read.unwrap_or_else(|error| {
-        kept::damaged(&[error], screen);
+        stored_result::warn_of_damaged(&[error], screen);
         T::default()
     })
 }

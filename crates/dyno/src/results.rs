@@ -30,20 +30,20 @@ pub(crate) struct Results {
     result: RunResult,
     pub(crate) screen: Screen,
     /// The trial under way.
-    current: Option<Files>,
+    current: Option<TrialFiles>,
     /// Notes that were shown: each server of each trial may cause the same one.
     noted: BTreeSet<String>,
     /// Why something could not be stored.
-    lost: Option<lab::Failure>,
+    storage_failure: Option<lab::Failure>,
 }
 
 /// The files of a trial.
-struct Files {
+struct TrialFiles {
     trial: TrialWriter,
     instances: BTreeMap<u32, InstanceWriter>,
 }
 
-impl Files {
+impl TrialFiles {
     /// The summary comes last: if it exists, the trial is complete.
     fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
         for instance in self.instances.into_values() {
@@ -54,7 +54,7 @@ impl Files {
 }
 
 /// The description of a result.
-pub(crate) struct About<'a> {
+pub(crate) struct Description<'a> {
     pub(crate) title: &'a str,
     pub(crate) description: Option<&'a str>,
     /// The study as run, for the record.
@@ -66,20 +66,20 @@ impl Results {
     /// Creates the directory; `places` are the directories of databases.
     pub(crate) fn create(
         out: Option<&Path>,
-        about: About<'_>,
+        description: Description<'_>,
         places: &[&Path],
         screen: Screen,
     ) -> Result<Self, Failure> {
         let environment = environment(places);
-        // Nothing is measured yet: any failure is about the given directory.
-        let dir = ResultDir::create(out, about.title, about.study, &environment)
+        // Nothing is measured yet: any failure is description the given directory.
+        let dir = ResultDir::create(out, description.title, description.study, &environment)
             .map_err(|error| Failure::new(Exit::Usage, error))?;
         let result = RunResult {
             schema_version: SCHEMA_VERSION,
-            title: about.title.to_owned(),
+            title: description.title.to_owned(),
             question: None,
-            description: about.description.map(str::to_owned),
-            design: about.design,
+            description: description.description.map(str::to_owned),
+            design: description.design,
             environment,
             findings: Vec::new(),
             trials: Vec::new(),
@@ -123,15 +123,15 @@ impl Results {
             screen,
             current: None,
             noted: BTreeSet::new(),
-            lost: None,
+            storage_failure: None,
         }
     }
 
     /// Checks host and servers before the load, shows the number of findings, and stores them.
     /// `of` are the arguments with which `dyno doctor` shows the same findings.
-    pub(crate) fn look(&mut self, trials: &[Trial], of: &[&str]) {
-        let found = doctor::before(trials);
-        if let Some(line) = doctor::in_a_line(&found, of) {
+    pub(crate) fn check_conditions(&mut self, trials: &[Trial], of: &[&str]) {
+        let found = doctor::quick_check(trials);
+        if let Some(line) = doctor::summary_line(&found, of) {
             self.screen.line(&format!("note: {line}"));
         }
         // A resumed result has the findings of its first start, too.
@@ -178,7 +178,7 @@ impl Results {
     }
 
     /// The searches have ended: no further trials are planned.
-    pub(crate) fn searched(&mut self) -> Result<(), Failure> {
+    pub(crate) fn end_search(&mut self) -> Result<(), Failure> {
         let trials = self.result.trials.len();
         self.result.design.trials = u32::try_from(trials).unwrap_or(u32::MAX);
         Ok(self.dir.write_result(&self.result)?)
@@ -206,13 +206,17 @@ impl Results {
 
     /// Stores something. The first failure is shown, and the trial continues: its results can still
     /// be displayed.
-    fn keep(&mut self, write: impl FnOnce(&mut Files) -> Result<(), StoreError>) {
-        let Some(files) = self.current.as_mut().filter(|_| self.lost.is_none()) else {
+    fn store(&mut self, write: impl FnOnce(&mut TrialFiles) -> Result<(), StoreError>) {
+        let Some(files) = self
+            .current
+            .as_mut()
+            .filter(|_| self.storage_failure.is_none())
+        else {
             return;
         };
         if let Err(error) = write(files) {
             self.screen.warn(&format!("warning: {error}"));
-            self.lost = Some(kept_so_far(error));
+            self.storage_failure = Some(storage_failure(error));
         }
     }
 }
@@ -230,7 +234,7 @@ fn add(findings: &mut Vec<Finding>, finding: Finding) {
 }
 
 /// What was stored before remains.
-fn kept_so_far(error: StoreError) -> lab::Failure {
+fn storage_failure(error: StoreError) -> lab::Failure {
     lab::Failure::new(Cause::Interrupted, error)
 }
 
@@ -250,8 +254,8 @@ impl Observer for Results {
         };
         self.screen.trial(title, length);
         let writer = self.dir.trial(trial.planned.number, &trial.planned.label);
-        self.current = Some(Files {
-            trial: writer.map_err(kept_so_far)?,
+        self.current = Some(TrialFiles {
+            trial: writer.map_err(storage_failure)?,
             instances: BTreeMap::new(),
         });
         Ok(())
@@ -261,7 +265,7 @@ impl Observer for Results {
         let Some(files) = &self.current else {
             return Err(lab::Failure::new(Cause::Internal, "no trial has begun"));
         };
-        files.trial.server_dir(instance).map_err(kept_so_far)
+        files.trial.server_dir(instance).map_err(storage_failure)
     }
 
     fn stage(&mut self, what: &str) {
@@ -287,12 +291,12 @@ impl Observer for Results {
     }
 
     fn second(&mut self, second: &Second, kinds: &[StatementKind]) {
-        self.keep(|files| files.trial.second(second, kinds));
+        self.store(|files| files.trial.second(second, kinds));
         self.screen.second(second);
     }
 
     fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]) {
-        self.keep(|files| {
+        self.store(|files| {
             let writer = match files.instances.entry(instance) {
                 std::collections::btree_map::Entry::Occupied(there) => there.into_mut(),
                 std::collections::btree_map::Entry::Vacant(free) => {
@@ -304,7 +308,7 @@ impl Observer for Results {
     }
 
     fn monitored(&mut self, point: &MonitorPoint) {
-        self.keep(|files| files.trial.monitored(point));
+        self.store(|files| files.trial.monitored(point));
     }
 
     fn event(&mut self, event: &NodeEvent) {
@@ -317,7 +321,7 @@ impl Observer for Results {
 
     fn end(&mut self, mut summary: TrialSummary) -> Result<(), lab::Failure> {
         self.screen.finish_stage();
-        let lost = self.lost.take();
+        let lost = self.storage_failure.take();
         if let (Some(lost), Outcome::Completed) = (&lost, &summary.outcome) {
             // Its files are incomplete, so --resume must run it again.
             let why = lost.message.lines().next().unwrap_or_default();
@@ -337,7 +341,7 @@ impl Observer for Results {
         let written = finished.and_then(|()| self.dir.write_result(&self.result));
         match lost {
             Some(lost) => Err(lost),
-            None => written.map_err(kept_so_far),
+            None => written.map_err(storage_failure),
         }
     }
 
@@ -347,6 +351,6 @@ impl Observer for Results {
 
     fn found(&mut self, found: FoundMax) -> Result<(), lab::Failure> {
         self.result.searches.push(found);
-        self.dir.write_result(&self.result).map_err(kept_so_far)
+        self.dir.write_result(&self.result).map_err(storage_failure)
     }
 }

@@ -143,7 +143,7 @@ fn is_begun(trial: &Trial, kept: &RunResult) -> bool {
 /// What identifies the data that a trial hands on to the next one; `None` if each trial has its
 /// own. The laboratory distinguishes more, so this errs on the strict side.
 fn handed_on(trial: &Trial) -> Option<impl PartialEq> {
-    let lab::Place::Private(spec) = &trial.place else {
+    let lab::Target::Private(spec) = &trial.target else {
         return None;
     };
     let planned = &trial.planned;
@@ -205,7 +205,7 @@ fn other_engines(whole: &[TrialSummary], trials: &[Trial]) -> Result<Vec<String>
             .iter()
             .find(|trial| then.point.contains(&trial.planned.point));
         if let Some(trial) = planned {
-            let now = engine(&trial.place, &mut known)?;
+            let now = engine(&trial.target, &mut known)?;
             other.extend(told("server", &then.setup.engine, &now));
         }
     }
@@ -214,15 +214,15 @@ fn other_engines(whole: &[TrialSummary], trials: &[Trial]) -> Result<Vec<String>
 
 /// The engine and version that a trial would use.
 fn engine<'a>(
-    place: &'a lab::Place,
+    target: &'a lab::Target,
     known: &mut Vec<(&'a EngineSpec, String)>,
 ) -> Result<String, Failure> {
-    match place {
-        lab::Place::Given(database) => Ok(database.product()),
-        lab::Place::Temporary(built_in) => {
+    match target {
+        lab::Target::Given(database) => Ok(database.product()),
+        lab::Target::Temporary(built_in) => {
             Ok(format!("{} {}", built_in.engine.title(), built_in.version))
         }
-        lab::Place::Private(spec) => {
+        lab::Target::Private(spec) => {
             let program = |spec: &EngineSpec| {
                 let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.clone());
                 let version = spec.version.as_ref().map(|version| version.value.clone());

@@ -8,45 +8,45 @@ use crate::cli::RunArgs;
 use crate::failure::{Exit, Failure};
 use crate::plan;
 use crate::progress::{Detail, Screen};
-use crate::results::{About, Results, environment};
+use crate::results::{Description, Results, environment};
 use crate::resume;
 use crate::signals;
-use crate::study_file::Meant;
+use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
 
 /// Reads the study, runs its trials, writes the report.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let meant = Meant::read(&args.study)?;
-    let thresholds = Thresholds::of_study(&meant, args.baseline.as_deref())?;
+    let study = PlannedStudy::read(&args.study)?;
+    let thresholds = Thresholds::of_study(&study, args.baseline.as_deref())?;
     let interrupted = signals::interruption()?;
     let mut lab = Lab::default();
-    let mut trials = meant.trials(&lab)?;
-    plan::refuse_what_cannot_be(&meant, &lab, &trials)?;
+    let mut trials = study.trials(&lab)?;
+    plan::check_feasible(&study, &lab, &trials)?;
     lab.check_settings(&trials, &interrupted)
-        .map_err(|failure| meant.located(failure))?;
-    let mut results = open(args, &meant, &lab, &trials)?;
-    if !meant.searches() {
-        leave_out_what_is_whole(&mut trials, &results);
+        .map_err(|failure| study.located(failure))?;
+    let mut results = open(args, &study, &lab, &trials)?;
+    if !study.searches() {
+        skip_complete(&mut trials, &results);
     }
-    announce(&trials, &results, &meant);
-    thresholds.note_what_is_missing(&trials, &results.screen);
-    let study = args.study.study.display().to_string();
-    results.look(&trials, &["--study", &study]);
-    let ran = match meant.searches() {
+    announce(&trials, &results, &study);
+    thresholds.note_missing_points(&trials, &results.screen);
+    let file = args.study.study.display().to_string();
+    results.check_conditions(&trials, &["--study", &file]);
+    let ran = match study.searches() {
         true => {
             let known = results.trials().to_vec();
             lab::find_max(&mut lab, &trials, &known, &mut results, &interrupted)
         }
         false => lab::run(&mut lab, &trials, &mut results, &interrupted),
     };
-    let ended = ran.map_err(|failure| meant.located(failure));
+    let ended = ran.map_err(|failure| study.located(failure));
     results.screen.finish_stage();
     if results.trials().is_empty() {
         results.discard_if_empty();
         return ended;
     }
-    let searched = match meant.searches() {
-        true => results.searched(),
+    let searched = match study.searches() {
+        true => results.end_search(),
         false => Ok(()),
     };
     let judged = results.judge(&thresholds);
@@ -60,9 +60,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// The result directory: a new one, or that of an interrupted run.
-fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Results, Failure> {
-    let screen = Screen::of_trials(args.output.detail(Detail::Bar));
-    let plan = &meant.plan;
+fn open(
+    args: &RunArgs,
+    study: &PlannedStudy,
+    lab: &Lab,
+    trials: &[Trial],
+) -> Result<Results, Failure> {
+    let screen = Screen::of_trials(Detail::of(&args.output, Detail::Bar));
+    let plan = &study.plan;
     let mut places = vec![lab.home()?.root()];
     let volumes = trials
         .iter()
@@ -75,23 +80,23 @@ fn open(args: &RunArgs, meant: &Meant, lab: &Lab, trials: &[Trial]) -> Result<Re
     if args.resume {
         let dir = match &args.out {
             Some(dir) => dir.clone(),
-            None => newest(&meant.text)?,
+            None => newest(&study.text)?,
         };
-        same_study(&store::read_study(&dir)?, meant, &dir)?;
+        same_study(&store::read_study(&dir)?, study, &dir)?;
         let mut kept = store::read_kept(&dir)?.result;
         let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
         kept.trials.retain(is_whole);
         let here = environment(&places);
         let cautions = resume::check(&kept, &here, trials)?;
-        return Results::resume(&dir, meant.design(), here, cautions, screen);
+        return Results::resume(&dir, study.design(), here, cautions, screen);
     }
-    let about = About {
+    let description = Description {
         title: &plan.title,
         description: plan.description.as_deref().map(str::trim),
-        study: &meant.text,
-        design: meant.design(),
+        study: &study.text,
+        design: study.design(),
     };
-    Results::create(args.out.as_deref(), about, &places, screen)
+    Results::create(args.out.as_deref(), description, &places, screen)
 }
 
 /// The latest result of this study in the default directory.
@@ -104,8 +109,8 @@ fn newest(text: &str) -> Result<std::path::PathBuf, Failure> {
     })
 }
 
-fn same_study(stored: &str, meant: &Meant, dir: &std::path::Path) -> Result<(), Failure> {
-    if stored == meant.text {
+fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Result<(), Failure> {
+    if stored == study.text {
         return Ok(());
     }
     let message = format!("{} holds the result of another study", dir.display());
@@ -116,20 +121,20 @@ fn same_study(stored: &str, meant: &Meant, dir: &std::path::Path) -> Result<(), 
     Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
 }
 
-fn leave_out_what_is_whole(trials: &mut Vec<Trial>, results: &Results) {
+fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
     let whole: Vec<u32> = results.trials().iter().map(|trial| trial.number).collect();
     trials.retain(|trial| !whole.contains(&trial.planned.number));
 }
 
 /// Prints what will run, for how long, and where its results go.
-fn announce(trials: &[Trial], results: &Results, meant: &Meant) {
+fn announce(trials: &[Trial], results: &Results, study: &PlannedStudy) {
     let screen = &results.screen;
-    screen.line(&meant.plan.title);
+    screen.line(&study.plan.title);
     let time: std::time::Duration = trials.iter().map(Trial::load_time).sum();
     let time = ::plan::format_duration(time);
-    let (left, planned) = (trials.len(), meant.plan.trials.len());
+    let (left, planned) = (trials.len(), study.plan.trials.len());
     let what = match planned - left {
-        0 => plan::work(planned, meant),
+        0 => plan::work(planned, study),
         done => format!("{left} of {planned} trials remain, {done} are complete, about"),
     };
     screen.line(&format!(

@@ -46,22 +46,22 @@ pub(crate) fn forbid_core_dumps() {
 /// When a password cannot be told from the rest of its URL, when dyno cannot be re-executed, and
 /// when a URL is on the command line with two passwords, or with one and without: the remainder is
 /// ambiguous. dyno must exit then, and its command line with it.
-pub(crate) fn leave_argv() -> Result<(), Failure> {
-    let mut addresses = Vec::new();
+pub(crate) fn hide_argv_passwords() -> Result<(), Failure> {
+    let mut urls = Vec::new();
     let mut arguments = Vec::new();
     for argument in std::env::args_os() {
         // A URL is always Unicode.
         let clean = match argument.to_str() {
             Some(text) => {
                 let (clean, found) = without_passwords(text)?;
-                addresses.extend(found);
+                urls.extend(found);
                 OsString::from(clean)
             }
             None => argument,
         };
         arguments.push(clean);
     }
-    let Some(addresses) = handed_on(addresses)? else {
+    let Some(urls) = handed_on(urls)? else {
         return Ok(());
     };
     let [name, rest @ ..] = arguments.as_slice() else {
@@ -71,7 +71,7 @@ pub(crate) fn leave_argv() -> Result<(), Failure> {
     let error = Command::new(SELF)
         .arg0(name)
         .args(rest)
-        .env(ADDRESSES_VARIABLE, addresses)
+        .env(ADDRESSES_VARIABLE, urls)
         .exec();
     let message = format!(
         "cannot hide the password on the command line from other users: cannot run {SELF}: {error}"
@@ -99,18 +99,18 @@ pub(crate) fn typed_password(url: &str) -> Option<String> {
     password_among(&std::env::var(ADDRESSES_VARIABLE).ok()?, url)
 }
 
-fn password_among(addresses: &str, url: &str) -> Option<String> {
-    let wanted = Address::parse(url)?.clean;
-    let mut addresses = addresses.split(' ').filter_map(Address::parse);
-    addresses.find(|known| known.clean == wanted)?.password()
+fn password_among(urls: &str, url: &str) -> Option<String> {
+    let wanted = ArgumentUrl::parse(url)?.clean;
+    let mut urls = urls.split(' ').filter_map(ArgumentUrl::parse);
+    urls.find(|known| known.clean == wanted)?.password()
 }
 
 /// The URLs with passwords in one line; `None` if there are none.
-fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
+fn handed_on(urls: Vec<ArgumentUrl>) -> Result<Option<String>, Failure> {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
-    for address in addresses {
-        let before = known.insert(address.clean, address.whole.clone());
-        if before.is_some_and(|before| before != address.whole) {
+    for url in urls {
+        let before = known.insert(url.clean, url.whole.clone());
+        if before.is_some_and(|before| before != url.whole) {
             let message = "a URL is on the command line with different passwords";
             let remedy = "put the URLs and their passwords into the study file, whose copy in the \
                           result has no passwords";
@@ -118,15 +118,15 @@ fn handed_on(addresses: Vec<Address>) -> Result<Option<String>, Failure> {
         }
     }
     let with_passwords = known.into_iter().filter(|(clean, whole)| clean != whole);
-    let addresses: Vec<String> = with_passwords.map(|(_, whole)| whole).collect();
-    Ok((!addresses.is_empty()).then(|| addresses.join(" ")))
+    let urls: Vec<String> = with_passwords.map(|(_, whole)| whole).collect();
+    Ok((!urls.is_empty()).then(|| urls.join(" ")))
 }
 
 /// The argument without the passwords of the URLs in it, and these URLs.
 ///
 /// # Errors
 /// When a URL may hold a password in an unexpected place.
-fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> {
+fn without_passwords(argument: &str) -> Result<(String, Vec<ArgumentUrl>), Failure> {
     let lower = argument.to_ascii_lowercase();
     // A URL without a server can hold no password.
     let mut engines = engine::ENGINES.to_vec();
@@ -139,7 +139,7 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> 
     starts.sort_unstable();
     let ends = starts.iter().skip(1).copied().chain([argument.len()]);
     let mut clean = argument[..starts.first().copied().unwrap_or(argument.len())].to_owned();
-    let mut addresses = Vec::new();
+    let mut urls = Vec::new();
     for (start, end) in starts.iter().copied().zip(ends) {
         // In a list, each URL ends with the quote that it began with; otherwise it takes the rest.
         let quote = argument[..start].chars().next_back();
@@ -149,9 +149,9 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> 
             Some(at) => piece.split_at(at),
             None => (piece, ""),
         };
-        let address = Address::parse(url);
-        let rest = match &address {
-            Some(address) if address.password.is_some() => &address.clean,
+        let parsed = ArgumentUrl::parse(url);
+        let rest = match &parsed {
+            Some(parsed) if parsed.password.is_some() => &parsed.clean,
             _ => url,
         };
         // A URL parser drops these characters, also from the password.
@@ -161,9 +161,9 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<Address>), Failure> 
         }
         clean.push_str(rest);
         clean.push_str(after);
-        addresses.extend(address);
+        urls.extend(parsed);
     }
-    Ok((clean, addresses))
+    Ok((clean, urls))
 }
 
 /// Whether something like `user:password@` is anywhere in a URL.
@@ -188,7 +188,7 @@ fn unreadable_password() -> Failure {
 }
 
 /// The URL of a server.
-struct Address {
+struct ArgumentUrl {
     whole: String,
     /// Without the password.
     clean: String,
@@ -196,7 +196,7 @@ struct Address {
     password: Option<String>,
 }
 
-impl Address {
+impl ArgumentUrl {
     fn parse(url: &str) -> Option<Self> {
         let Ok(whole) = url::Url::parse(url) else {
             return Self::parse_without_host(url);

@@ -1,11 +1,11 @@
 //! How to reach a database and log in.
 
+use std::path::Path;
+
 use client::{ServerPublicKey, TlsMode, TlsOptions};
 use lab::{Access, Database, Lab};
 use plan::LoginSpec;
 
-use crate::as_study;
-use crate::cli::LoginArgs;
 use crate::failure::{Exit, Failure};
 use crate::secrets::{self, OptionFile};
 
@@ -28,20 +28,10 @@ pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Fa
     Ok(lab.open(url, &access)?)
 }
 
-/// How to log in according to the command line.
-pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
-    let file = args.option_file.as_deref();
-    let file = file.map(OptionFile::read).transpose()?.unwrap_or_default();
-    let login = as_study::login(args)?;
-    with_login(&login, file)
-}
-
-/// How to log in according to a study.
-pub(crate) fn access_of_study(login: &LoginSpec) -> Result<Access, Failure> {
-    with_login(login, OptionFile::default())
-}
-
-fn with_login(login: &LoginSpec, file: OptionFile) -> Result<Access, Failure> {
+/// How to log in; the password is that of the environment, else of the option file.
+pub(crate) fn access(login: &LoginSpec, option_file: Option<&Path>) -> Result<Access, Failure> {
+    let file = option_file.map(OptionFile::read).transpose()?;
+    let file = file.unwrap_or_default();
     let user = file.user.or_else(|| std::env::var("USER").ok());
     Ok(Access {
         tls: tls(login)?,

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 
-use crate::console::tell;
+use crate::console::eprint;
 use crate::failure::{Exit, Failure};
 
 /// Signals that arrive this soon after the first belong to it: `timeout` sends one to its child
@@ -64,7 +64,7 @@ fn leave() {
     };
     let (told, wait) = mpsc::channel();
     let telling = thread::Builder::new().spawn(move || {
-        tell(&line);
+        eprint(&line);
         let _ = told.send(());
     });
     if telling.is_ok() {

@@ -2,16 +2,16 @@
 
 use ::report::size::{Question, Sizing};
 
-use crate::answer::tell;
+use crate::answer::show;
 use crate::cli::SizeArgs;
 use crate::failure::{Exit, Failure};
-use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
+use crate::stored_result::StoredResult;
 
 /// Calculates the number of servers from the throughput with each number of instances.
 pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let kept = Kept::read(&args.result, &screen)?;
+    let kept = StoredResult::read(&args.result, &screen)?;
     let question = Question {
         need_per_s: args.need,
         efficiency: args.efficiency,
@@ -25,5 +25,5 @@ pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
         );
         Failure::new(Exit::Usage, error).remedy(remedy)
     })?;
-    tell(&sizing, "size", &args.answer, &screen)
+    show(&sizing, "size", &args.answer, &screen)
 }

@@ -1,8 +1,9 @@
 //! Turns a study file into the trials that the laboratory runs.
 
-use lab::{Lab, Manner, Place, Trial};
+use lab::{Lab, RunOptions, Target, Trial};
 use measure::column::full_name;
 use measure::result::{Design, Table};
+use measure::threshold::{Threshold, ThresholdError};
 use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
 use study::Study;
 use workload::distribution::Distribution;
@@ -10,27 +11,32 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::cli::StudyArgs;
+use crate::columns;
 use crate::failure::{Exit, Failure};
 use crate::server;
-use crate::thresholds;
 
 /// The most bytes of a study file that are read: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
+
 /// A study and its plan.
-pub(crate) struct Meant {
-    pub(crate) study: Study,
+pub(crate) struct PlannedStudy {
+    pub(crate) source: Study,
     pub(crate) plan: Plan,
     /// The study with its overrides, without passwords, for the record.
     pub(crate) text: String,
 }
 
-impl Meant {
+impl PlannedStudy {
     /// Reads a study file.
     pub(crate) fn read(args: &StudyArgs) -> Result<Self, Failure> {
         let study = read(args)?;
         let plan = study.plan().map_err(usage)?;
         let text = study.as_run();
-        Ok(Self { study, plan, text })
+        Ok(Self {
+            source: study,
+            plan,
+            text,
+        })
     }
 
     /// The plan, for the record.
@@ -73,7 +79,7 @@ impl Meant {
         self.placed(|url, login| {
             let engine = engine::of_url(url.expose()).ok();
             match engine.and_then(engine::Engine::in_process) {
-                Some(engine) => Ok(Place::Temporary(engine)),
+                Some(engine) => Ok(Target::Temporary(engine)),
                 None => reach(url, login, lab),
             }
         })
@@ -81,22 +87,22 @@ impl Meant {
 
     fn placed(
         &self,
-        mut given: impl FnMut(&ServerUrl, &LoginSpec) -> Result<Place, Failure>,
+        mut given: impl FnMut(&ServerUrl, &LoginSpec) -> Result<Target, Failure>,
     ) -> Result<Vec<Trial>, Failure> {
-        let mut known: Vec<(&ServerSpec, Place)> = Vec::new();
+        let mut known: Vec<(&ServerSpec, Target)> = Vec::new();
         let mut trials = Vec::new();
-        let manner = Manner::default();
+        let run_options = RunOptions::default();
         for planned in &self.plan.trials {
             let server = &planned.server;
-            let place = match known.iter().find(|(spec, _)| *spec == server) {
-                Some((_, place)) => place.clone(),
+            let target = match known.iter().find(|(spec, _)| *spec == server) {
+                Some((_, target)) => target.clone(),
                 None => match server {
                     ServerSpec::Engine(spec) => started(spec),
                     ServerSpec::Url(url, login) => given(url, login)?,
                 },
             };
-            known.push((server, place.clone()));
-            trials.push(self.trial(planned, place, &manner)?);
+            known.push((server, target.clone()));
+            trials.push(self.trial(planned, target, &run_options)?);
         }
         Ok(trials)
     }
@@ -105,24 +111,24 @@ impl Meant {
     pub(crate) fn trial(
         &self,
         planned: &plan::Trial,
-        place: Place,
-        manner: &Manner,
+        target: Target,
+        run_options: &RunOptions,
     ) -> Result<Trial, Failure> {
         let load = &planned.load;
         let workload: WorkloadName = load.workload.parse().map_err(usage)?;
         let distribution: Distribution = load.distribution.parse().map_err(|error| {
             let help = "one of uniform, special, gaussian, pareto, zipfian, with parameters like zipfian:exp=0.99";
             let message = format!("{error}");
-            usage(self.study.error_at(load.distribution.span, message, help))
+            usage(self.source.error_at(load.distribution.span, message, help))
         })?;
         let mut trial = Trial {
             workload,
             options: options(planned, distribution),
             load_seed: planned.data.seed,
             planned: planned.clone(),
-            place,
+            target,
             longest_wait: None,
-            manner: manner.clone(),
+            run_options: run_options.clone(),
         };
         // With all parameters, as results of other spellings compare with it.
         trial.planned.load.distribution.value = trial.options.distribution.to_string();
@@ -137,7 +143,7 @@ impl Meant {
         };
         let help = failure.remedy.clone().unwrap_or_default();
         let message = self
-            .study
+            .source
             .error_at(span, failure.message.clone(), help)
             .to_string();
         lab::Failure {
@@ -149,18 +155,18 @@ impl Meant {
     }
 }
 
-/// The place of a server that dyno starts.
-fn started(spec: &EngineSpec) -> Place {
+/// The target of a server that dyno starts.
+fn started(spec: &EngineSpec) -> Target {
     match engine::by_name(&spec.engine).and_then(engine::Engine::in_process) {
-        Some(engine) => Place::Temporary(engine),
-        None => Place::Private(Box::new(spec.clone())),
+        Some(engine) => Target::Temporary(engine),
+        None => Target::Private(Box::new(spec.clone())),
     }
 }
 
 /// Connects to a server that is already running.
-fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Place, Failure> {
-    let access = server::access_of_study(login)?;
-    Ok(Place::Given(server::open(url.expose(), &access, lab)?))
+fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failure> {
+    let access = server::access(login, None)?;
+    Ok(Target::Given(server::open(url.expose(), &access, lab)?))
 }
 
 fn options(planned: &plan::Trial, distribution: Distribution) -> Options {
@@ -220,24 +226,13 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
     study
         .check_words(&[("load.workload", &workloads)])
         .map_err(usage)?;
-    study.check_columns(unknown_column).map_err(usage)?;
-    study.check_thresholds(thresholds::wrong).map_err(usage)?;
+    study.check_columns(columns::suggestion).map_err(usage)?;
+    study.check_thresholds(invalid_condition).map_err(usage)?;
     Ok(study)
 }
 
-/// What to write instead of an unknown column.
-pub(crate) fn unknown_column(column: &str) -> Option<String> {
-    if measure::column::is_known(&full_name(column)) {
-        return None;
-    }
-    if let Some(present) = engine::renamed_metric(column) {
-        return Some(format!("it is now called `{present}`"));
-    }
-    let names = measure::column::all_names();
-    Some(
-        match plan::nearest(column, names.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "docs/metrics.md lists the columns: tps, response_ms.p99, cpu.user…".to_owned(),
-        },
-    )
+/// What is wrong with a threshold's condition, and what to write instead.
+fn invalid_condition(column: &str, condition: &str) -> Option<(String, String)> {
+    let ThresholdError { message, help } = Threshold::parse(column, condition).err()?;
+    Some((message, help))
 }

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use lab::Trial;
 use measure::result::RunResult;
-use measure::threshold::{self, Baseline, Judgement, Threshold, ThresholdError};
+use measure::threshold::{self, Baseline, Judgement, Threshold};
 use measure::work::other_work;
 
 use crate::cli::UndecidedArg;
 use crate::failure::{Exit, Failure};
-use crate::kept::Kept;
 use crate::progress::{Detail, Screen};
-use crate::study_file::{Meant, unknown_column};
+use crate::stored_result::StoredResult;
+use crate::study_file::PlannedStudy;
 
 /// The most thresholds that are listed when dyno ends; the report has all.
 const MOST_NAMED: usize = 5;
@@ -19,11 +19,11 @@ const MOST_NAMED: usize = 5;
 /// The thresholds of a run and their baseline.
 pub(crate) struct Thresholds {
     list: Vec<Threshold>,
-    base: Base,
+    baseline: BaselineSource,
 }
 
 /// What `baseline` stands for.
-enum Base {
+enum BaselineSource {
     None,
     Result(Box<RunResult>),
     Variant(String),
@@ -31,14 +31,14 @@ enum Base {
 
 impl Thresholds {
     /// Those of a study; a baseline on the command line replaces the study's variant.
-    pub(crate) fn of_study(meant: &Meant, baseline: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn of_study(study: &PlannedStudy, baseline: Option<&Path>) -> Result<Self, Failure> {
         let mut list = Vec::new();
-        for spec in &meant.plan.thresholds {
+        for spec in &study.plan.thresholds {
             let read = Threshold::parse(&spec.column, &spec.condition);
             let threshold = read.map_err(|error| Failure::new(Exit::Usage, error))?;
-            let has_base = baseline.is_some() || meant.plan.baseline.is_some();
+            let has_base = baseline.is_some() || study.plan.baseline.is_some();
             if threshold.is_relative() && !has_base {
-                let error = meant.study.error_at(
+                let error = study.source.error_at(
                     spec.condition.span,
                     "no baseline given",
                     "name a variant: baseline = \"…\" under [thresholds], or another result: dyno run --baseline RESULT",
@@ -48,20 +48,20 @@ impl Thresholds {
             list.push(threshold);
         }
         let is_relative = list.iter().any(Threshold::is_relative);
-        if let (false, Some(name)) = (is_relative, &meant.plan.baseline) {
-            let error = meant.study.error_at(
+        if let (false, Some(name)) = (is_relative, &study.plan.baseline) {
+            let error = study.source.error_at(
                 name.span,
                 "no threshold refers to the baseline",
                 "remove it, or write for example \"tps\" = \">= 0.95 * baseline\"",
             );
             return Err(Failure::new(Exit::Usage, error));
         }
-        let variant = meant.plan.baseline.as_ref();
+        let variant = study.plan.baseline.as_ref();
         Ok(Self {
-            base: match (result(baseline, is_relative)?, variant) {
-                (Some(result), _) => Base::Result(result),
-                (None, Some(name)) => Base::Variant(name.value.clone()),
-                (None, None) => Base::None,
+            baseline: match (result(baseline, is_relative)?, variant) {
+                (Some(result), _) => BaselineSource::Result(result),
+                (None, Some(name)) => BaselineSource::Variant(name.value.clone()),
+                (None, None) => BaselineSource::None,
             },
             list,
         })
@@ -75,24 +75,24 @@ impl Thresholds {
             let remedy = "add --baseline RESULT";
             return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
         }
-        let base = match result(baseline, relative.is_some())? {
-            Some(result) => Base::Result(result),
-            None => Base::None,
+        let baseline = match result(baseline, relative.is_some())? {
+            Some(result) => BaselineSource::Result(result),
+            None => BaselineSource::None,
         };
         Ok(Self {
             list: list.to_vec(),
-            base,
+            baseline,
         })
     }
 
     /// Prints before the run which points have no counterpart in the baseline.
-    pub(crate) fn note_what_is_missing(&self, trials: &[Trial], screen: &Screen) {
-        let Base::Result(base) = &self.base else {
+    pub(crate) fn note_missing_points(&self, trials: &[Trial], screen: &Screen) {
+        let BaselineSource::Result(base) = &self.baseline else {
             return;
         };
         let mut noted = Vec::new();
         for trial in trials {
-            let Some(why) = nothing_to_compare(trial, base) else {
+            let Some(why) = incomparable(trial, base) else {
                 continue;
             };
             if !noted.contains(&&trial.planned.point) {
@@ -106,17 +106,17 @@ impl Thresholds {
 
     /// Judges each threshold at each point.
     pub(crate) fn judge(&self, result: &RunResult) -> Vec<Judgement> {
-        let baseline = match &self.base {
-            Base::None => Baseline::None,
-            Base::Result(result) => Baseline::Result(result),
-            Base::Variant(name) => Baseline::Variant(name),
+        let baseline = match &self.baseline {
+            BaselineSource::None => Baseline::None,
+            BaselineSource::Result(result) => Baseline::Result(result),
+            BaselineSource::Variant(name) => Baseline::Variant(name),
         };
         threshold::judge(&self.list, &result.trials, baseline)
     }
 }
 
 /// Why a trial cannot be compared with a baseline; its engine is not known yet.
-fn nothing_to_compare(trial: &Trial, base: &RunResult) -> Option<String> {
+fn incomparable(trial: &Trial, base: &RunResult) -> Option<String> {
     let plan::Trial { point, label, .. } = &trial.planned;
     let Some(known) = base.trials.iter().find(|known| known.point == *point) else {
         return Some(format!("the baseline has no point {label}"));
@@ -141,7 +141,7 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>
         let remedy = "write for example 'tps >= 0.95 * baseline', or leave it out";
         return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
     }
-    let kept = Kept::read(dir, &Screen::new(Detail::Bar))?;
+    let kept = StoredResult::read(dir, &Screen::new(Detail::Bar))?;
     Ok(Some(Box::new(kept.result)))
 }
 
@@ -170,19 +170,4 @@ pub(crate) fn outcome(result: &RunResult, undecided: UndecidedArg) -> Result<(),
         message.push_str(&format!("; and {} more", failed.len() - MOST_NAMED));
     }
     Err(Failure::new(Exit::Threshold, message).remedy(remedy))
-}
-
-/// Reads a threshold of the command line.
-pub(crate) fn read(text: &str) -> Result<Threshold, String> {
-    let threshold = Threshold::parse_line(text).map_err(|error| error.to_string())?;
-    match unknown_column(&threshold.column) {
-        Some(help) => Err(format!("unknown column `{}`; {help}", threshold.column)),
-        None => Ok(threshold),
-    }
-}
-
-/// What is wrong with the condition of a study's threshold, and what to write instead.
-pub(crate) fn wrong(column: &str, condition: &str) -> Option<(String, String)> {
-    let ThresholdError { message, help } = Threshold::parse(column, condition).err()?;
-    Some((message, help))
 }

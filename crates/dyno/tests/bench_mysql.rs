@@ -262,7 +262,7 @@ fn a_server_of_this_host_is_seen_by_port_and_by_socket() {
                 .succeeds();
             let trial = done.result().trials.remove(0);
             let process = trial.instances[0].process.clone();
-            assert_eq!(process, Some(ServerProcess::Seen { pid }), "{url}");
+            assert_eq!(process, Some(ServerProcess::Found { pid }), "{url}");
             for metric in ["server.cpu", "server.rss_bytes"] {
                 let mean = trial.metrics.get(metric).map(|metric| metric.mean);
                 assert!(mean.is_some_and(|mean| mean > 0.0), "{url} {metric}");
@@ -285,7 +285,7 @@ fn a_server_behind_a_proxy_is_unseen_and_says_why() {
         .run()
         .succeeds();
     let trial = done.result().trials.remove(0);
-    let Some(ServerProcess::Unseen { reason }) = &trial.instances[0].process else {
+    let Some(ServerProcess::NotFound { reason }) = &trial.instances[0].process else {
         panic!("{:?}", trial.instances[0].process);
     };
     assert!(reason.contains("a proxy or a tunnel"), "{reason}");

@@ -90,6 +90,12 @@ fn every_study_is_in_the_guide() {
     let guide = fs::read_to_string(guide).unwrap();
     for study in files_below(&root().join("studies"), "toml") {
         let name = study.file_name().unwrap().to_string_lossy();
-        assert!(guide.contains(&format!("| [`{name}`]")), "{name}");
+        let text = fs::read_to_string(&study).unwrap();
+        let title = text
+            .lines()
+            .find_map(|line| line.strip_prefix("title = \""));
+        let title = title.unwrap().trim_end_matches('"');
+        let row = format!("| [`{name}`](../../studies/{name}) | {title} |");
+        assert!(guide.contains(&row), "{row}");
     }
 }

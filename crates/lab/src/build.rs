@@ -34,6 +34,16 @@ pub(crate) struct Building<'a> {
 }
 
 impl Building<'_> {
+    /// Sets up a site for the node of each instance.
+    pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
+        let topology = &self.trial.planned.topology;
+        let set_up = |_| {
+            let site = site::set_up(home, &topology.node.site);
+            site.map_err(|error| self.placed(error))
+        };
+        (0..topology.instances).map(set_up).collect()
+    }
+
     /// Loads the data of each server anew.
     pub(crate) fn rebuilt(&mut self, home: &Home) -> Result<(Vec<DataDir>, Reset), Failure> {
         let began = Instant::now();
@@ -67,6 +77,7 @@ impl Building<'_> {
     pub(crate) fn copied(
         &mut self,
         home: &Home,
+        sites: &[Arc<dyn Site>],
         held: &mut Option<Template>,
     ) -> Result<(Vec<DataDir>, Reset), Failure> {
         let wanted = self.trial.wanted(Mode::Missing);
@@ -79,8 +90,8 @@ impl Building<'_> {
         self.observer.stage("copying the data");
         let began = Instant::now();
         let volume = &self.trial.planned.topology.node.volume;
-        let copies = (1..=self.trial.planned.topology.instances).map(|number| {
-            let copy = template.copy_to(number, volume);
+        let copies = (1..).zip(sites).map(|(number, site)| {
+            let copy = template.copy_to(number, volume, site.files());
             Ok(copy.map_err(|error| self.placed(error))?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
@@ -117,22 +128,17 @@ impl Building<'_> {
         Ok(Some(began.elapsed().as_secs_f64()))
     }
 
-    /// From data to instances, each with a node on a site of its own. A step that fails ends
-    /// what the steps before it made, the last first.
-    pub(crate) fn instances(&mut self, data: Vec<DataDir>) -> Result<Vec<Instance>, Failure> {
-        let sites = self.sites(&data)?;
+    /// Starts a node on each site with its data. A step that fails takes down what the steps before
+    /// it set up, in reverse order.
+    pub(crate) fn instances(
+        &mut self,
+        sites: Vec<Arc<dyn Site>>,
+        data: Vec<DataDir>,
+    ) -> Result<Vec<Instance>, Failure> {
         let nodes = self.nodes(sites, data)?;
         let clusters = nodes.into_iter().map(Cluster::single);
         let instances = clusters.map(|cluster| Ok(Instance::on(cluster)?));
         instances.collect()
-    }
-
-    fn sites(&self, data: &[DataDir]) -> Result<Vec<Arc<dyn Site>>, Failure> {
-        let set_up = |data: &DataDir| {
-            let site = site::set_up(data.home(), &self.trial.planned.topology.node.site);
-            site.map_err(|error| self.placed(error))
-        };
-        data.iter().map(set_up).collect()
     }
 
     fn nodes(
@@ -144,7 +150,7 @@ impl Building<'_> {
         let mut nodes = Vec::new();
         for (number, (site, data)) in (1..).zip(sites.into_iter().zip(data)) {
             let keep = self.observer.server_dir(number)?;
-            let wanted = servers::Wanted {
+            let spec = servers::NodeSpec {
                 number,
                 data,
                 config: &self.config,
@@ -154,7 +160,7 @@ impl Building<'_> {
                 keep: &keep,
                 interrupted: self.interrupted,
             };
-            let node = servers::start(&self.installed, wanted);
+            let node = servers::start(&self.installed, spec);
             let node = node.map_err(|error| self.placed(error))?;
             for note in node.notes() {
                 self.observer.note(note);

@@ -152,7 +152,7 @@ pub enum LabError {
     },
     /// A server ended before it was ready.
     #[error("{server} did not start: it {how}; its log ends:\n{log}")]
-    Died {
+    NotStarted {
         /// Which server.
         server: String,
         /// `ended with exit code 1`, `was killed by signal 9`.
@@ -177,7 +177,7 @@ pub enum LabError {
     },
     /// A process of a dead run cannot be ended.
     #[error("process {pid} still uses it: {why}")]
-    Undead {
+    StillRunning {
         /// The process.
         pid: u32,
         /// What is in the way.
@@ -231,8 +231,8 @@ impl LabError {
             }
             Self::RejectedSetting { near: None, .. } => "correct or remove it in server.config",
             Self::PortTaken { .. } => "remove server.port to use a free port, or stop that process",
-            Self::Undead { .. } => "end it yourself, then run dyno clean",
-            Self::Died { .. } | Self::Ended(_) | Self::TooSlow { .. } | Self::Interrupted => {
+            Self::StillRunning { .. } => "end it yourself, then run dyno clean",
+            Self::NotStarted { .. } | Self::Ended(_) | Self::TooSlow { .. } | Self::Interrupted => {
                 return None;
             }
         };

@@ -63,7 +63,7 @@ impl From<LabError> for Failure {
         let remedy = error.remedy();
         let recurs = matches!(
             &error,
-            LabError::RejectedSetting { .. } | LabError::Died { .. }
+            LabError::RejectedSetting { .. } | LabError::NotStarted { .. }
         );
         let cause = match &error {
             LabError::Interrupted => Cause::Interrupted,

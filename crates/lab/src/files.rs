@@ -18,8 +18,8 @@ pub(crate) fn of_loads(trial: &Trial) -> u64 {
     } else {
         // A user keeps a connection that it lost until it has another. Of the workers, those
         // that are there without being asked for are among dyno's own.
-        let workers = u64::from(trial.manner.workers.unwrap_or(0));
-        users + u64::from(trial.manner.connect_limit) + workers * WORKER
+        let workers = u64::from(trial.run_options.workers.unwrap_or(0));
+        users + u64::from(trial.run_options.connect_limit) + workers * WORKER
     };
     load.saturating_mul(u64::from(trial.planned.topology.instances.max(1)))
 }

@@ -8,7 +8,7 @@ use crate::Database;
 use crate::cluster::Cluster;
 use crate::error::LabError;
 use crate::monitors::WatchedServer;
-use crate::server_process::Found;
+use crate::server_process::FoundProcess;
 use crate::servers::Node;
 use crate::site::ThisHost;
 use crate::template::DATABASE;
@@ -19,7 +19,7 @@ pub(crate) struct Endpoint {
     pub(crate) database: Database,
     /// The process of a server that dyno did not start, or why it cannot be seen; `None` where
     /// it is not looked for.
-    pub(crate) process: Option<Result<Found, String>>,
+    pub(crate) process: Option<Result<FoundProcess, String>>,
 }
 
 /// An endpoint with data and a load of its own.
@@ -64,11 +64,11 @@ impl Instance {
 
     /// The server's process, for the result.
     pub(crate) fn process(&self) -> Option<ServerProcess> {
-        let seen = |pid| ServerProcess::Seen { pid };
+        let seen = |pid| ServerProcess::Found { pid };
         match (self.node(), &self.endpoint.process) {
             (Some(node), _) => node.pid().map(seen),
             (None, Some(Ok(found))) => Some(seen(found.pid)),
-            (None, Some(Err(reason))) => Some(ServerProcess::Unseen {
+            (None, Some(Err(reason))) => Some(ServerProcess::NotFound {
                 reason: reason.clone(),
             }),
             (None, None) => None,

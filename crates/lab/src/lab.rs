@@ -20,10 +20,10 @@ use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Rig, reset};
 use crate::server_process;
 use crate::servers;
-use crate::site;
+use crate::site::{self, Site, ThisHost};
 use crate::spec::{config, installed, placed};
 use crate::template::{Recipe, Template};
-use crate::trial::{Place, Trial};
+use crate::trial::{Target, Trial};
 use crate::volume;
 
 /// Where trials are run: dyno's place on this host, and what lasts from one trial to
@@ -79,7 +79,7 @@ impl Lab {
     ) -> Result<(), Failure> {
         let mut checked = Vec::new();
         for trial in trials {
-            let Place::Private(spec) = &trial.place else {
+            let Target::Private(spec) = &trial.target else {
                 continue;
             };
             let asked = (
@@ -125,19 +125,21 @@ impl Lab {
         observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<Rig, Failure> {
-        let mut rig = match &trial.place {
-            Place::Given(database) => found(trial, database, observer, interrupted),
-            Place::Temporary(engine) => self.files(*engine, trial, observer, interrupted),
-            Place::Private(spec) => self.private(spec, trial, observer, interrupted),
+        let mut rig = match &trial.target {
+            Target::Given(database) => found(trial, database, observer, interrupted),
+            Target::Temporary(engine) => self.files(*engine, trial, observer, interrupted),
+            Target::Private(spec) => self.private(spec, trial, observer, interrupted),
         }?;
         self.report_leftovers(observer);
+        let host = ThisHost::default();
         for instance in &mut rig.instances {
             let endpoint = &mut instance.endpoint;
             if trial.planned.monitors && !endpoint.database.is_in_process() {
                 // A server that does not list them is driven all the same.
                 instance.settings = endpoint.database.changed_settings().unwrap_or_default();
                 if instance.cluster.is_none() {
-                    endpoint.process = Some(server_process::find(&*endpoint.database));
+                    endpoint.process =
+                        Some(server_process::find(host.files(), &*endpoint.database));
                 }
             }
         }
@@ -234,13 +236,14 @@ impl Lab {
             observer,
             interrupted,
         };
+        let sites = building.sites(&home)?;
         let (data, reset) = match (data, reset) {
             (Some(data), Some(reset)) => (data, reset),
             _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home)?,
-            _ => building.copied(&home, &mut self.template)?,
+            _ => building.copied(&home, &sites, &mut self.template)?,
         };
         Ok(Rig {
-            instances: building.instances(data)?,
+            instances: building.instances(sites, data)?,
             reset: Some(reset),
             made_for: Some(made_for),
         })
@@ -290,7 +293,7 @@ fn found(
     interrupted: &AtomicBool,
 ) -> Result<Rig, Failure> {
     let began = Instant::now();
-    if let Some(mode) = trial.manner.mode {
+    if let Some(mode) = trial.run_options.mode {
         prepare_for(observer, trial, database, mode, interrupted)?;
     }
     Ok(Rig {

@@ -18,9 +18,9 @@ const COPY_BYTES_PER_S: u64 = 500_000_000;
 /// Start and stop of a server.
 const START: Duration = Duration::from_secs(2);
 
-/// The demands of one trial.
+/// What decides the needs of a trial.
 #[derive(Debug, Clone)]
-pub struct Asked<'a> {
+pub struct Inputs<'a> {
     /// The engine of its servers.
     pub engine: &'static dyn Server,
     /// The study's settings.
@@ -54,23 +54,23 @@ pub struct Needs {
 
 /// Estimates what a trial needs, a little too high on purpose.
 #[must_use]
-pub fn of(asked: &Asked<'_>) -> Needs {
-    let instances = u64::from(asked.instances.max(1));
-    let server = asked
+pub fn of(inputs: &Inputs<'_>) -> Needs {
+    let instances = u64::from(inputs.instances.max(1));
+    let server = inputs
         .engine
-        .needs(asked.config, asked.connections, asked.rows);
-    let data = asked.template_bytes.unwrap_or(server.data_bytes);
-    let is_built = asked.template_bytes.is_some();
+        .needs(inputs.config, inputs.connections, inputs.rows);
+    let data = inputs.template_bytes.unwrap_or(server.data_bytes);
+    let is_built = inputs.template_bytes.is_some();
     let template_bytes = if is_built { 0 } else { data };
     let build_time = if is_built {
         Duration::ZERO
     } else {
-        START * 2 + Duration::from_secs(asked.rows.div_ceil(LOAD_ROWS_PER_S))
+        START * 2 + Duration::from_secs(inputs.rows.div_ceil(LOAD_ROWS_PER_S))
     };
     let each = data.saturating_add(server.log_bytes);
     let copies = Duration::from_secs(data.saturating_mul(instances) / COPY_BYTES_PER_S);
     Needs {
-        time: asked.load + START + copies + build_time,
+        time: inputs.load + START + copies + build_time,
         build_time,
         disk_bytes: each
             .saturating_mul(instances)

@@ -1,8 +1,8 @@
-//! The process of a server that dyno did not start, where it runs on this host.
+//! Finds the process of a server that dyno did not start, if it runs on this host.
 //!
-//! A port or a socket of this host may belong to a proxy, a tunnel or a container, so the
-//! process at the other end counts only when it works in the data directory that the server
-//! names: engines change into it.
+//! A local port or socket may belong to a proxy, a tunnel or a container. The process at the other
+//! end is therefore accepted only if its working directory is the server's data directory, as that
+//! of every server is.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,35 +12,39 @@ use std::path::{Path, PathBuf};
 
 use client::net::Peer;
 use engine::{Database, ENGINES, Engine, Server, Whereabouts};
+use host::{Files, process, sockets};
 
-use host::{process, sockets};
-
-use crate::home::FILES;
-
-/// A process, and where its data lies.
+/// A server's process and data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundProcess {
     pub(crate) pid: u32,
-    /// `None` where its file systems are not this process's.
+    /// `None` if the process has another root file system, such as a container's.
     pub(crate) data_dir: Option<PathBuf>,
 }
 
 /// Finds the process of a server.
 ///
 /// # Errors
-/// Why it cannot be seen.
-pub(crate) fn find(database: &dyn Database) -> Result<Found, String> {
+/// Why it cannot be found.
+pub(crate) fn find(files: &dyn Files, database: &dyn Database) -> Result<FoundProcess, String> {
     let mut found = None;
-    database.locate(&mut |server| found = Some(Said(server.clone()).process()))?;
-    found.unwrap_or_else(|| Err("the server does not say where it is".to_owned()))
+    database.locate(&mut |server| {
+        let search = Search { files, server };
+        found = Some(search.process());
+    })?;
+    found.unwrap_or_else(|| Err("the server does not report its data directory".to_owned()))
 }
 
-/// What a server says of itself, and who is at the other end of the connection.
-struct Said(Whereabouts);
+/// A search for the process of a server.
+struct Search<'a> {
+    files: &'a dyn Files,
+    /// What the server reports, and the other end of the connection.
+    server: &'a Whereabouts,
+}
 
-impl Said {
-    fn process(&self) -> Result<Found, String> {
-        let pid = match self.0.peer {
+impl Search<'_> {
+    fn process(&self) -> Result<FoundProcess, String> {
+        let pid = match self.server.peer {
             Some(Peer::Unix { pid: Some(pid) }) => pid,
             None | Some(Peer::Unix { pid: None }) => {
                 return Err("it runs in another PID namespace, such as a container's".to_owned());
@@ -51,8 +55,8 @@ impl Said {
                 }
                 let socket = sockets::connected(remote, local).ok_or_else(|| {
                     format!(
-                        "no process in this network namespace has the other end of {remote}: the \
-                         server may run in a container"
+                        "no process in this network namespace holds {remote}: the server may run in \
+                         a container"
                     )
                 })?;
                 match sockets::holder(&socket) {
@@ -64,89 +68,89 @@ impl Said {
         self.confirm(pid)
     }
 
-    /// The process when its sockets may not be looked at, but there is only one server of
-    /// their user.
+    /// The only server process of the user who opened the socket, when this user may not see which
+    /// process holds it.
     fn only_server_of(&self, uid: u32) -> Result<u32, String> {
         let is_servers = |pid: &u32| {
             let owner = fs::metadata(format!("/proc/{pid}")).map(|process| process.uid());
-            owner.is_ok_and(|owner| owner == uid) && runs_server(*pid)
+            owner.is_ok_and(|owner| owner == uid) && self.runs_server(*pid)
         };
         let mut servers: Vec<u32> = sockets::processes().filter(is_servers).collect();
-        let named = fs::read_to_string(&self.0.pid_file).unwrap_or_default();
-        let number = named.lines().next().unwrap_or_default();
+        let pid_file = host::text(self.files, &self.server.pid_file).unwrap_or_default();
+        let number = pid_file.lines().next().unwrap_or_default();
         if let Ok(pid) = number.trim().parse::<u32>() {
             servers.retain(|server| *server == pid);
         }
         match servers.as_slice() {
             [only] => Ok(*only),
             _ => Err(
-                "only root and the server's own user may see which process has its port".to_owned(),
+                "only root and the server's own user may see which process holds its port"
+                    .to_owned(),
             ),
         }
     }
 
-    /// Makes sure that a process is the server and not a proxy or a tunnel to it.
-    fn confirm(&self, pid: u32) -> Result<Found, String> {
-        let below_root = format!("/proc/{pid}/root{}", self.0.data_dir.display());
-        let is_servers = match (identity(format!("/proc/{pid}/cwd")), identity(below_root)) {
+    /// Checks that a process is the server itself and not a proxy or a tunnel.
+    fn confirm(&self, pid: u32) -> Result<FoundProcess, String> {
+        let below_root = format!("/proc/{pid}/root{}", self.server.data_dir.display());
+        let is_server = match (identity(format!("/proc/{pid}/cwd")), identity(below_root)) {
             (Ok(works_in), Ok(data)) => works_in == data,
-            (Err(ErrorKind::PermissionDenied), _) => runs_server(pid),
+            (Err(ErrorKind::PermissionDenied), _) => self.runs_server(pid),
             _ => false,
         };
-        if !is_servers {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        if !is_server {
+            let name = host::line(self.files, format!("/proc/{pid}/comm")).unwrap_or_default();
             return Err(format!(
-                "process {pid} ({}) is at the other end, but does not work in the server's data \
-                 directory {}: a proxy or a tunnel",
-                name.trim(),
-                self.0.data_dir.display()
+                "process {pid} ({name}) holds the other end of the connection, but its working \
+                 directory is not the server's data directory {}: it is a proxy or a tunnel",
+                self.server.data_dir.display()
             ));
         }
         let shares_files = match identity(format!("/proc/{pid}/root")) {
             Ok(root) => identity("/") == Ok(root),
             Err(_) => true,
         };
-        Ok(Found {
-            pid: first_of_program(pid),
-            data_dir: shares_files.then(|| self.0.data_dir.clone()),
+        Ok(FoundProcess {
+            pid: self.first_of_program(pid),
+            data_dir: shares_files.then(|| self.server.data_dir.clone()),
+        })
+    }
+
+    /// The server's main process, if this is one of its children that serve connections; they run the
+    /// same program in the same directory.
+    fn first_of_program(&self, mut pid: u32) -> u32 {
+        let is_same = |one: u32, other: u32| {
+            ["exe", "cwd"].iter().all(|link| {
+                let of = |pid: u32| identity(format!("/proc/{pid}/{link}"));
+                of(one).is_ok_and(|file| of(other) == Ok(file))
+            })
+        };
+        let parent = |pid| process::parent(self.files, pid);
+        while let Some(parent) = parent(pid).filter(|parent| is_same(pid, *parent)) {
+            pid = parent;
+        }
+        pid
+    }
+
+    /// Whether a process's command line names a server program.
+    fn runs_server(&self, pid: u32) -> bool {
+        let words = host::text(self.files, format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.split('\0').any(|word| {
+            let name = Path::new(word).file_name().unwrap_or_default();
+            let servers = ENGINES.into_iter().filter_map(Engine::server);
+            let mut programs = servers.flat_map(Server::programs);
+            programs.any(|program| name == *program)
         })
     }
 }
 
-/// The process of a server whose connections are served by its children, which run the same
-/// program in the same directory; otherwise the process itself.
-fn first_of_program(mut pid: u32) -> u32 {
-    let is_same = |one: u32, other: u32| {
-        ["exe", "cwd"].iter().all(|link| {
-            let of = |pid: u32| identity(format!("/proc/{pid}/{link}"));
-            of(one).is_ok_and(|file| of(other) == Ok(file))
-        })
-    };
-    while let Some(parent) = process::parent(FILES, pid).filter(|parent| is_same(pid, *parent)) {
-        pid = parent;
-    }
-    pid
-}
-
-/// What tells one file from all others.
+/// The device and inode of a file.
 fn identity(path: impl AsRef<Path>) -> Result<(u64, u64), ErrorKind> {
     let file = fs::metadata(path).map_err(|error| error.kind())?;
     Ok((file.dev(), file.ino()))
 }
 
-/// Whether the command line of a process names a server's program.
-fn runs_server(pid: u32) -> bool {
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut words = words.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-    words.any(|word| {
-        let name = Path::new(&*word).file_name().unwrap_or_default();
-        let servers = ENGINES.into_iter().filter_map(Engine::server);
-        let mut programs = servers.flat_map(Server::programs);
-        programs.any(|program| name == *program)
-    })
-}
-
-/// Whether an address is this host's: nobody can listen at another one.
+/// Whether an address belongs to this host: only then can a socket be bound to it.
 pub(crate) fn is_own(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }

@@ -52,6 +52,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::site::{Site, ThisHost};
 
     /// How much of a file is in memory; `None` where nobody tells.
     fn resident_bytes(file: &Path) -> Option<u64> {
@@ -65,7 +66,7 @@ mod tests {
     #[test]
     fn data_is_on_disk_and_out_of_memory() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-        let mounts = host::mounts::all(crate::home::FILES);
+        let mounts = host::mounts::all(ThisHost::default().files());
         let real = std::fs::canonicalize(dir.path()).unwrap();
         let mount = host::mounts::holding(&mounts, &real);
         if mount.is_none_or(|mount| mount.file_system == "tmpfs") {

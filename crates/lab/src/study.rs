@@ -8,7 +8,7 @@ use measure::summary::TrialSummary;
 use crate::failure::{Cause, Failure};
 use crate::lab::Lab;
 use crate::observer::Observer;
-use crate::trial::{self, Place, Trial};
+use crate::trial::{self, Target, Trial};
 
 /// Runs trials in their order. A failed trial is stored with its reason, and the next one runs. If
 /// servers did not start, further trials with the same servers are skipped: they would fail in the
@@ -51,7 +51,7 @@ pub fn run(
 
 /// Whether the servers of two trials are started in the same way.
 fn have_same_servers(one: &Trial, other: &Trial) -> bool {
-    let (Place::Private(spec), Place::Private(other_spec)) = (&one.place, &other.place) else {
+    let (Target::Private(spec), Target::Private(other_spec)) = (&one.target, &other.target) else {
         return false;
     };
     // The number of users decides `max_connections`.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use measure::event::NodeEvent;
 use measure::find_max::FoundMax;
@@ -14,8 +15,12 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::failure::Failure;
+use crate::home::Home;
 use crate::observer::Observer;
-use crate::trial::{Place, Trial};
+use crate::servers::{self, Node};
+use crate::site::ThisHost;
+use crate::template;
+use crate::trial::{Target, Trial};
 
 /// Of a trial of which nothing is known but its seconds.
 pub(crate) fn input() -> Input {
@@ -61,7 +66,7 @@ pub(crate) fn trial() -> Trial {
     let study = study::Study::parse("test", text, &[]).unwrap();
     Trial {
         planned: study.plan().unwrap().trials.remove(0),
-        place: Place::Temporary(engine::in_process().next().unwrap()),
+        target: Target::Temporary(engine::in_process().next().unwrap()),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
             tables: 1,
@@ -70,14 +75,40 @@ pub(crate) fn trial() -> Trial {
         },
         load_seed: 1,
         longest_wait: None,
-        manner: crate::trial::Manner {
+        run_options: crate::trial::RunOptions {
             mode: None,
             load_connections: 1,
             connect_limit: 2,
             batch_scheduling: false,
-            ..crate::trial::Manner::default()
+            ..crate::trial::RunOptions::default()
         },
     }
+}
+
+/// A private server without tables, of the first engine that has servers; its log goes to `keep`.
+pub(crate) fn node(keep: &Path) -> Node {
+    let never = AtomicBool::new(false);
+    let user = rustix::process::geteuid().as_raw();
+    let root = format!("/tmp/dyno-testkit-cache-{user}");
+    let home = Home::open_in(root.as_ref(), 2 << 30).unwrap();
+    let engine = engine::servers().next().unwrap();
+    let installed = servers::find(engine, None, None).unwrap();
+    let listener = engine::data::Listener {
+        tell: &mut |_| {},
+        interrupted: &never,
+    };
+    let template = template::obtain_empty(&home, &installed, &[], listener).unwrap();
+    let spec = servers::NodeSpec {
+        number: 1,
+        data: template.copy(1).unwrap().0,
+        config: &[],
+        port: None,
+        connections: 10,
+        site: Arc::new(ThisHost::default()),
+        keep,
+        interrupted: &never,
+    };
+    servers::start(&installed, spec).unwrap()
 }
 
 /// A database in a file of this directory.

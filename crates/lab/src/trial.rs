@@ -32,7 +32,7 @@ pub struct Trial {
     /// What the plan says of it.
     pub planned: plan::Trial,
     /// What is driven.
-    pub place: Place,
+    pub target: Target,
     /// What virtual users do.
     pub workload: WorkloadName,
     /// With which tables, rows and shares.
@@ -42,12 +42,12 @@ pub struct Trial {
     /// For a step of a search: the wait for a free virtual user after which it is overloaded.
     pub longest_wait: Option<Duration>,
     /// How it is run.
-    pub manner: Manner,
+    pub run_options: RunOptions,
 }
 
 /// How trials are run, besides what a plan says of them.
 #[derive(Debug, Clone)]
-pub struct Manner {
+pub struct RunOptions {
     /// How the data is prepared; `None`: it is used as it is.
     pub mode: Option<Mode>,
     /// Connections that load data side by side.
@@ -63,7 +63,7 @@ pub struct Manner {
 }
 
 /// As `dyno run` runs them.
-impl Default for Manner {
+impl Default for RunOptions {
     fn default() -> Self {
         Self {
             mode: Some(Mode::Missing),
@@ -78,7 +78,7 @@ impl Default for Manner {
 
 /// What a trial drives.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum Target {
     /// A database that is there.
     Given(Database),
     /// Temporary databases of an engine in process.
@@ -89,7 +89,7 @@ pub enum Place {
 
 /// A trial that ran, and what ended it too early.
 #[derive(Debug)]
-pub struct Ran {
+pub struct FinishedTrial {
     /// What it gave.
     pub summary: TrialSummary,
     /// Why it did not come to its end.
@@ -105,12 +105,12 @@ pub fn run(
     trial: &Trial,
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
-) -> Result<Ran, Failure> {
+) -> Result<FinishedTrial, Failure> {
     observer.begin(trial)?;
     let ran = phases(lab, trial, observer, interrupted)?;
     let kept = observer.end(ran.summary.clone());
     // What was measured is told even where it could not be kept.
-    Ok(Ran {
+    Ok(FinishedTrial {
         failure: ran.failure.or(kept.err()),
         ..ran
     })
@@ -124,7 +124,7 @@ fn phases(
     trial: &Trial,
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
-) -> Result<Ran, Failure> {
+) -> Result<FinishedTrial, Failure> {
     let rig = lab.set_up(trial, observer, interrupted)?;
     let ran = preload(trial, &rig, observer, interrupted)
         .and_then(|()| drive::drive(trial, &rig, observer, interrupted))
@@ -133,7 +133,7 @@ fn phases(
     ran
 }
 
-fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
+fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> FinishedTrial {
     let mut summary = driven.gather.finish(Input {
         number: trial.planned.number,
         repeat: trial.planned.repeat,
@@ -149,7 +149,7 @@ fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> Ran {
         outcome: driven.outcome,
     });
     summary.events = driven.events;
-    Ran {
+    FinishedTrial {
         summary,
         failure: driven.failure,
     }
@@ -195,7 +195,7 @@ impl Trial {
             seed: self.planned.data.seed,
             users: self.planned.load.threads,
             mode,
-            connections: self.manner.load_connections,
+            connections: self.run_options.load_connections,
             stall_limit: load::STALL_LIMIT,
         }
     }
@@ -265,9 +265,9 @@ impl Trial {
             think: load.think(),
             // Users of different instances are different users.
             seed: self.load_seed.wrapping_add(place as u64),
-            ignored_errors: self.manner.ignored_errors.clone(),
-            batch_scheduling: self.manner.batch_scheduling,
-            connect_limit: self.manner.connect_limit,
+            ignored_errors: self.run_options.ignored_errors.clone(),
+            batch_scheduling: self.run_options.batch_scheduling,
+            connect_limit: self.run_options.connect_limit,
             grace: GRACE,
             stall_limit: load::STALL_LIMIT,
         }
@@ -282,18 +282,18 @@ impl Trial {
     }
 
     fn spec(&self) -> Option<&EngineSpec> {
-        match &self.place {
-            Place::Private(spec) => Some(spec),
-            Place::Given(_) | Place::Temporary(_) => None,
+        match &self.target {
+            Target::Private(spec) => Some(spec),
+            Target::Given(_) | Target::Temporary(_) => None,
         }
     }
 
     /// The engine of the databases.
     pub(crate) fn engine(&self) -> Option<&'static dyn Engine> {
-        match &self.place {
-            Place::Given(database) => Some(database.engine()),
-            Place::Temporary(built_in) => Some(built_in.engine),
-            Place::Private(spec) => engine::by_name(&spec.engine),
+        match &self.target {
+            Target::Given(database) => Some(database.engine()),
+            Target::Temporary(built_in) => Some(built_in.engine),
+            Target::Private(spec) => engine::by_name(&spec.engine),
         }
     }
 
@@ -310,7 +310,7 @@ impl Trial {
         }
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let share = || default_workers(cpus, self.planned.topology.instances);
-        let workers = self.manner.workers.unwrap_or_else(share);
+        let workers = self.run_options.workers.unwrap_or_else(share);
         workers.min(self.planned.load.threads)
     }
 }

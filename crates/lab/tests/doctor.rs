@@ -18,7 +18,7 @@ fn look(url: &str) -> Vec<Finding> {
     let database = Lab::default().open(url, &access).unwrap();
     examine(&Subject {
         servers: &[database],
-        ..Subject::default()
+        ..Subject::host(&host::LOCAL)
     })
 }
 

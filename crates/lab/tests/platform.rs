@@ -48,7 +48,7 @@ fn a_dyno() {
                 drop(server);
             }
             "elsewhere" => {
-                let copied = empty(home, &installed, &[]).copy_to(1, &volume(place));
+                let copied = empty(home, &installed, &[]).copy_to(1, &volume(place), &host::LOCAL);
                 let server =
                     private::start_on(copied.unwrap().0, &installed, &[], None, &keep).unwrap();
                 private::killed::ready();
@@ -83,7 +83,7 @@ fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Node, LabError> {
     let installed = installed(MARIADB);
     servers::start(
         &installed,
-        servers::Wanted {
+        servers::NodeSpec {
             number: 1,
             data: empty_data(home, &installed),
             config: &[],
@@ -212,7 +212,7 @@ fn a_group_goes_with_its_server_however_that_ends() {
     let data = empty_data(&home, &installed(MARIADB));
     let refused = servers::start(
         &installed(MARIADB),
-        servers::Wanted {
+        servers::NodeSpec {
             number: 1,
             data,
             config: &private::config(&[("no_such_setting", "1")]),
@@ -267,8 +267,8 @@ fn data_lies_in_the_directory_and_goes_with_its_server() {
         fs::create_dir(&place).unwrap();
         let installed = installed(engine);
         let template = empty(&home, &installed, &[]);
-        let (data, _) = template.copy_to(1, &volume(&place)).unwrap();
-        let (other, _) = template.copy_to(2, &volume(&place)).unwrap();
+        let (data, _) = template.copy_to(1, &volume(&place), &host::LOCAL).unwrap();
+        let (other, _) = template.copy_to(2, &volume(&place), &host::LOCAL).unwrap();
         assert_eq!(entries(&place).len(), 2);
         drop(other);
         let server = private::start_on(data, &installed, &[], None, keep.path()).unwrap();
@@ -342,7 +342,7 @@ fn a_place_that_is_gone_is_no_error_for_the_sweep() {
     dyno(&root, "elsewhere", disk.path()).kill();
     fs::remove_dir_all(disk.path()).unwrap();
     let cleaned = clean_in(&root, false).unwrap();
-    assert_eq!((cleaned.run_dirs, cleaned.unseen), (1, Vec::new()));
+    assert_eq!((cleaned.run_dirs, cleaned.unmounted), (1, Vec::new()));
     assert!(entries(&root.join("run")).is_empty());
 }
 
@@ -387,10 +387,10 @@ fn what_a_disk_holds_is_known_when_it_is_mounted_again() {
     drop(mounted);
     let cleaned = clean_in(&root, false).unwrap();
     if is_noted {
-        assert_eq!((cleaned.run_dirs, cleaned.unseen.len()), (0, 1));
+        assert_eq!((cleaned.run_dirs, cleaned.unmounted.len()), (0, 1));
         let _again = Mounted::new(&["--bind", from], point).unwrap();
         let cleaned = clean_in(&root, false).unwrap();
-        assert_eq!((cleaned.run_dirs, cleaned.unseen), (1, Vec::new()));
+        assert_eq!((cleaned.run_dirs, cleaned.unmounted), (1, Vec::new()));
         assert_only_theirs(disk.path());
     }
     assert!(entries(&root.join("run")).is_empty());
@@ -410,7 +410,7 @@ fn what_lay_in_memory_is_gone_with_its_mount() {
         drop(mounted);
         let _again = is_back.then(|| Mounted::new(&options, point.path()).unwrap());
         let cleaned = clean_in(&root, false).unwrap();
-        assert_eq!((cleaned.run_dirs, cleaned.unseen), (1, Vec::new()));
+        assert_eq!((cleaned.run_dirs, cleaned.unmounted), (1, Vec::new()));
     }
 }
 

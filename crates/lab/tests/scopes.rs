@@ -80,7 +80,7 @@ fn start(config: &[(&str, &str)]) -> (Result<Node, LabError>, Receiver<Found>, P
         pid: AtomicU32::new(0),
         found: Mutex::new(sender),
     };
-    let wanted = servers::Wanted {
+    let wanted = servers::NodeSpec {
         number: 1,
         data,
         config: &private::config(config),

@@ -334,7 +334,7 @@ fn a_server_that_dies_at_its_start_shows_its_last_words() {
         fs::write(data.data().join(damaged), [1; 100]).unwrap();
         let error = start_on(data, &installed, &[], None, keep.path()).unwrap_err();
         let text = error.to_string();
-        assert!(matches!(error, LabError::Died { .. }), "{text}");
+        assert!(matches!(error, LabError::NotStarted { .. }), "{text}");
         assert!(
             text.contains("server 1") && text.contains("exit code"),
             "{text}"
@@ -413,7 +413,7 @@ fn the_user_can_stop_a_start() {
     let dir = data.data();
     let stopped = servers::start(
         &installed,
-        servers::Wanted {
+        servers::NodeSpec {
             number: 1,
             data,
             config: &[],

@@ -31,17 +31,17 @@ pub struct InstanceSummary {
     pub process: Option<ServerProcess>,
 }
 
-/// The process of a server, whose CPU time and memory are sampled where it is seen.
+/// The process of a server, whose CPU time and memory are sampled if it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ServerProcess {
     /// It runs on this host.
-    Seen {
+    Found {
         /// Its number.
         pid: u32,
     },
-    /// It is elsewhere, or hidden.
-    Unseen {
+    /// It runs elsewhere, or this user cannot see it.
+    NotFound {
         /// Why.
         reason: String,
     },

@@ -137,8 +137,8 @@ impl TrialSummary {
     pub fn unseen_server(&self) -> Option<&str> {
         let mut servers = self.instances.iter();
         servers.find_map(|server| match &server.process {
-            Some(ServerProcess::Unseen { reason }) => Some(reason.as_str()),
-            Some(ServerProcess::Seen { .. }) | None => None,
+            Some(ServerProcess::NotFound { reason }) => Some(reason.as_str()),
+            Some(ServerProcess::Found { .. }) | None => None,
         })
     }
 }

@@ -2,21 +2,21 @@
 
 use crate::content::Content;
 use crate::order;
-use crate::point::{Failure, Point, defaults, ours};
+use crate::point::{LocatedFault, Point, defaults, internal};
 use plan::key::{KEYS, VARIANT};
 use plan::{
     EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node, Order, Plan, Reset,
-    ServerSpec, Site, TableSpec, ThresholdSpec, Topology, Trial, Until, Volume,
+    ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
 };
 use serde::de::DeserializeOwned;
 
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
-pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, Failure> {
+pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, LocatedFault> {
     let defaults = defaults()?;
-    let grounds = content.grounds();
-    let point = |index| Point::at(index, content, &grounds, &defaults);
+    let bases = content.bases();
+    let point = |index| Point::at(index, content, &bases, &defaults);
     // What is the same in every trial is so at the first point.
     let first = point(0)?;
     let repeats = first.get("load.repeats")?;
@@ -24,7 +24,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
     let values = content.axes.iter().map(|a| a.values.len());
     let combinations = values.product::<usize>();
     let (events, mut trials, mut number) = (events(content), Vec::new(), 0);
-    let blocks = order::blocks(grounds.len(), combinations, repeats, order);
+    let blocks = order::blocks(bases.len(), combinations, repeats, order);
     for (repeat, block) in (1..).zip(blocks) {
         for index in block {
             let at = point(index)?;
@@ -47,7 +47,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
         order,
         tables: tables(content),
         delta_as_in: first.maybe("report.delta_as_in")?,
-        thresholds: thresholds(content),
+        thresholds: content.thresholds.clone(),
         baseline: content.baseline.clone(),
         sizes: content.sizes.iter().map(|s| s.name.clone()).collect(),
         size: content.size.clone(),
@@ -55,7 +55,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
 }
 
 /// Without a word about it, repeats are what makes an order worth shuffling.
-fn order(at: &Point<'_>, repeats: u32) -> Result<Order, Failure> {
+fn order(at: &Point<'_>, repeats: u32) -> Result<Order, LocatedFault> {
     let word: Option<String> = at.maybe("load.order")?;
     Ok(Order {
         random: word.map_or(repeats > 1, |word| word == "random"),
@@ -70,19 +70,11 @@ fn axes(content: &Content) -> Vec<String> {
 }
 
 fn tables(content: &Content) -> Vec<TableSpec> {
-    let spec = |table: &crate::content::Table| TableSpec {
+    let spec = |table: &crate::content::TypedTable| TableSpec {
         rows: table.rows.value.clone(),
         columns: table.columns.clone(),
     };
     content.tables.iter().map(spec).collect()
-}
-
-fn thresholds(content: &Content) -> Vec<ThresholdSpec> {
-    let spec = |threshold: &crate::content::Threshold| ThresholdSpec {
-        column: threshold.column.clone(),
-        condition: threshold.condition.clone(),
-    };
-    content.thresholds.iter().map(spec).collect()
 }
 
 fn trial(
@@ -91,7 +83,7 @@ fn trial(
     number: u32,
     repeat: u32,
     label: Vec<String>,
-) -> Result<Trial, Failure> {
+) -> Result<Trial, LocatedFault> {
     let is_process = is_process(at, engines)?;
     Ok(Trial {
         number,
@@ -113,7 +105,7 @@ fn trial(
 }
 
 /// Whether dyno starts the servers as processes of their own.
-fn is_process(at: &Point<'_>, engines: &[EngineTraits]) -> Result<bool, Failure> {
+fn is_process(at: &Point<'_>, engines: &[EngineTraits]) -> Result<bool, LocatedFault> {
     let name: Option<String> = at.maybe("server.engine")?;
     let is_process = |name: String| {
         let mut engines = engines.iter().filter(|engine| engine.is_process);
@@ -126,7 +118,7 @@ fn server(
     at: &Point<'_>,
     engines: &[EngineTraits],
     is_process: bool,
-) -> Result<ServerSpec, Failure> {
+) -> Result<ServerSpec, LocatedFault> {
     if let Some(url) = at.maybe_spanned("server.url")? {
         return Ok(ServerSpec::Url(url, Box::new(login(at)?)));
     }
@@ -151,7 +143,7 @@ fn server(
     Ok(ServerSpec::Engine(Box::new(spec)))
 }
 
-fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, Failure> {
+fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedFault> {
     let node = match is_process {
         true => Node {
             site: Site::Host {
@@ -175,7 +167,7 @@ fn events(content: &Content) -> Vec<Event> {
     events
 }
 
-fn event(typed: &crate::content::Event) -> Event {
+fn event(typed: &crate::content::TypedEvent) -> Event {
     Event {
         at: typed.at.value,
         action: typed.action,
@@ -183,7 +175,7 @@ fn event(typed: &crate::content::Event) -> Event {
     }
 }
 
-fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {
+fn login(at: &Point<'_>) -> Result<LoginSpec, LocatedFault> {
     Ok(LoginSpec {
         tls_mode: at.maybe("server.tls.mode")?,
         tls_ca: at.maybe("server.tls.ca")?,
@@ -196,17 +188,17 @@ fn login(at: &Point<'_>) -> Result<LoginSpec, Failure> {
 }
 
 /// A part of a trial whose fields have the names of its section's keys.
-fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Result<T, Failure> {
+fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Result<T, LocatedFault> {
     let keys = KEYS.iter().filter(|key| key.section() == section);
     let fields = keys.filter_map(|key| {
         let value = serde_json::to_value(at.typed(key.name)?).ok()?;
         Some((key.last().to_owned(), value))
     });
     let fields: serde_json::Map<_, _> = fields.collect();
-    serde_json::from_value(fields.into()).map_err(|error| ours(&error.to_string()))
+    serde_json::from_value(fields.into()).map_err(|error| internal(&error.to_string()))
 }
 
-fn load(at: &Point<'_>) -> Result<Load, Failure> {
+fn load(at: &Point<'_>) -> Result<Load, LocatedFault> {
     Ok(Load {
         workload: at.spanned("load.workload")?,
         distribution: at.spanned("load.distribution")?,
@@ -216,12 +208,12 @@ fn load(at: &Point<'_>) -> Result<Load, Failure> {
     })
 }
 
-fn until(at: &Point<'_>) -> Result<Option<Until>, Failure> {
+fn until(at: &Point<'_>) -> Result<Option<Until>, LocatedFault> {
     let max = at.get("load.until.max")?;
     Ok(at.maybe("load.until.ci")?.map(|ci| Until { ci, max }))
 }
 
-fn find_max(at: &Point<'_>) -> Result<Option<FindMax>, Failure> {
+fn find_max(at: &Point<'_>) -> Result<Option<FindMax>, LocatedFault> {
     for (name, of) in Limited::KEYS {
         if let Some(limit) = at.maybe(name)? {
             return Ok(Some(FindMax { of, limit }));

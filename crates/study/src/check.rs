@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::content::{Content, EITHER, Ground};
+use crate::content::{Base, Content, EITHER};
 use crate::error::{Fault, Faults};
 use crate::study::MAX_TRIALS;
 use plan::key::{KEYS, SWEEP, VARIANT};
@@ -25,10 +25,10 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     crate::events::check(content, faults);
     until(content, faults);
     find_max(content, faults);
-    for ground in content.grounds() {
-        one_address_is_one_server(content, &ground, faults);
-        ports_for_all(content, &ground, faults);
-        measurement_ends(content, &ground, faults);
+    for base in content.bases() {
+        one_address_is_one_server(content, &base, faults);
+        ports_for_all(content, &base, faults);
+        measurement_ends(content, &base, faults);
     }
     rows_of_tables(content, faults);
     baseline_is_a_variant(content, faults);
@@ -38,7 +38,7 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], faults: &mut Fa
 fn required(content: &Content, faults: &mut Faults) {
     for key in KEYS
         .iter()
-        .filter(|k| k.required && !content.base.contains_key(k.name))
+        .filter(|k| k.required && !content.entries.contains_key(k.name))
     {
         let place = match key.section() {
             "" => "at the top of the file".to_owned(),
@@ -119,25 +119,25 @@ fn swept_or_in_a_variant(content: &Content, faults: &mut Faults) {
     }
 }
 
-/// The largest value that a whole number takes on this ground.
+/// The largest value that a whole number takes on this base.
 fn largest<'a>(
     content: &'a Content,
-    ground: &Ground<'a>,
+    base: &Base<'a>,
     name: &str,
 ) -> Option<(u64, &'a Spanned<Value>)> {
-    let values = content.values_on(ground, name);
+    let values = content.values_in(base, name);
     let numbers = values
         .into_iter()
         .filter_map(|v| Some((u64::from_value(&v.value)?, v)));
     numbers.max_by_key(|(n, _)| *n)
 }
 
-fn one_address_is_one_server<'a>(content: &'a Content, ground: &Ground<'a>, faults: &mut Faults) {
+fn one_address_is_one_server<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults) {
     let url = content.axis("server.url").map(|axis| axis.at);
-    let Some(url) = url.or_else(|| ground.entries.get("server.url").map(|e| e.at)) else {
+    let Some(url) = url.or_else(|| base.entries.get("server.url").map(|e| e.at)) else {
         return;
     };
-    if let Some((count @ 2.., typed)) = largest(content, ground, "topology.instances") {
+    if let Some((count @ 2.., typed)) = largest(content, base, "topology.instances") {
         let fault = Fault::new(
             format!("{count} instances of a server that runs already"),
             "one address is one server: take `instances` out, or have servers started with `server.engine`",
@@ -146,11 +146,11 @@ fn one_address_is_one_server<'a>(content: &'a Content, ground: &Ground<'a>, faul
     }
 }
 
-fn ports_for_all<'a>(content: &'a Content, ground: &Ground<'a>, faults: &mut Faults) {
-    let Some((port, typed)) = largest(content, ground, "server.port") else {
+fn ports_for_all<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults) {
+    let Some((port, typed)) = largest(content, base, "server.port") else {
         return;
     };
-    let instances = largest(content, ground, "topology.instances");
+    let instances = largest(content, base, "topology.instances");
     let last = port + instances.map_or(1, |(count, _)| count) - 1;
     if let (Some((count, instances)), true) = (instances, last > MAX_PORT) {
         let fault = Fault::new(
@@ -211,13 +211,13 @@ fn baseline_is_a_variant(content: &Content, faults: &mut Faults) {
 }
 
 /// A measurement without a limit of time has one of transactions.
-fn measurement_ends<'a>(content: &'a Content, ground: &Ground<'a>, faults: &mut Faults) {
-    let times = content.values_on(ground, "load.time");
+fn measurement_ends<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults) {
+    let times = content.values_in(base, "load.time");
     let endless = times
         .into_iter()
         .find(|time| time.value == Value::Duration(Duration::ZERO));
     let ends = ["load.events", "load.until.ci"];
-    let is_given = |name: &str| ground.entries.contains_key(name) || content.axis(name).is_some();
+    let is_given = |name: &str| base.entries.contains_key(name) || content.axis(name).is_some();
     if let (Some(time), false) = (endless, ends.into_iter().any(is_given)) {
         let fault = Fault::new(
             "`load.time` 0 is no limit, and nothing else ends the measurement",
@@ -287,7 +287,7 @@ fn find_max(content: &Content, faults: &mut Faults) {
 }
 
 fn number_of_trials(content: &Content, faults: &mut Faults) {
-    let repeats = content.base.get("load.repeats");
+    let repeats = content.entries.get("load.repeats");
     let typed = repeats.and_then(|entry| u64::from_value(&entry.value.as_ref()?.value));
     let (count, factors) = content.size(typed.unwrap_or(1));
     if count <= MAX_TRIALS as u64 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::name::Name;
-use plan::{Action, Span, Spanned, Value};
+use plan::{Action, Span, Spanned, ThresholdSpec, Value};
 
 /// One key as it stands in the study.
 #[derive(Debug, Clone)]
@@ -44,21 +44,14 @@ pub(crate) struct Size {
 
 /// A table that the report is to show.
 #[derive(Debug, Clone)]
-pub(crate) struct Table {
+pub(crate) struct TypedTable {
     pub(crate) rows: Spanned<String>,
     pub(crate) columns: Vec<Spanned<String>>,
 }
 
-/// What a number has to be.
-#[derive(Debug, Clone)]
-pub(crate) struct Threshold {
-    pub(crate) column: Spanned<String>,
-    pub(crate) condition: Spanned<String>,
-}
-
 /// Something that happens to a server during the measurement.
 #[derive(Debug, Clone)]
-pub(crate) struct Event {
+pub(crate) struct TypedEvent {
     /// The key of its action.
     pub(crate) name: Name,
     pub(crate) at: Spanned<Duration>,
@@ -69,15 +62,15 @@ pub(crate) struct Event {
 /// Everything that a study says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Content {
-    pub(crate) base: Entries,
+    pub(crate) entries: Entries,
     pub(crate) axes: Vec<Axis>,
     pub(crate) variants: Vec<Variant>,
-    pub(crate) events: Vec<Event>,
-    pub(crate) tables: Vec<Table>,
+    pub(crate) events: Vec<TypedEvent>,
+    pub(crate) tables: Vec<TypedTable>,
     pub(crate) sizes: Vec<Size>,
     /// The one that was chosen: it is laid over the rest already.
     pub(crate) size: Option<String>,
-    pub(crate) thresholds: Vec<Threshold>,
+    pub(crate) thresholds: Vec<ThresholdSpec>,
     /// Name of the variant that thresholds may be relative to.
     pub(crate) baseline: Option<Spanned<String>>,
 }
@@ -88,23 +81,23 @@ pub(crate) const EITHER: [&str; 2] = ["server.engine", "server.url"];
 /// The values that trials start from before the sweep: the file's, with those
 /// of one variant laid over them.
 #[derive(Debug)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct Base<'a> {
     pub(crate) variant: Option<&'a Variant>,
     pub(crate) entries: BTreeMap<&'a str, &'a Entry>,
 }
 
 impl Content {
-    /// One ground for each variant; one in all for a study without them.
-    pub(crate) fn grounds(&self) -> Vec<Ground<'_>> {
+    /// One base for each variant; one in all for a study without them.
+    pub(crate) fn bases(&self) -> Vec<Base<'_>> {
         if self.variants.is_empty() {
-            return vec![self.ground(None)];
+            return vec![self.base(None)];
         }
-        self.variants.iter().map(|v| self.ground(Some(v))).collect()
+        self.variants.iter().map(|v| self.base(Some(v))).collect()
     }
 
-    fn ground<'a>(&'a self, variant: Option<&'a Variant>) -> Ground<'a> {
+    fn base<'a>(&'a self, variant: Option<&'a Variant>) -> Base<'a> {
         let by_name = |(name, entry): (&'a String, &'a Entry)| (name.as_str(), entry);
-        let mut entries: BTreeMap<_, _> = self.base.iter().map(by_name).collect();
+        let mut entries: BTreeMap<_, _> = self.entries.iter().map(by_name).collect();
         if let Some(variant) = variant {
             if EITHER
                 .iter()
@@ -114,7 +107,7 @@ impl Content {
             }
             entries.extend(variant.entries.iter().map(by_name));
         }
-        Ground { variant, entries }
+        Base { variant, entries }
     }
 
     pub(crate) fn axis(&self, name: &str) -> Option<&Axis> {
@@ -124,20 +117,16 @@ impl Content {
     /// Every value of a key wherever it stands.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Spanned<Value>> {
         let variants = self.variants.iter().filter_map(|v| v.entries.get(name));
-        let entries = self.base.get(name).into_iter().chain(variants);
+        let entries = self.entries.get(name).into_iter().chain(variants);
         let swept = self.axis(name).into_iter().flat_map(|axis| &axis.values);
         entries
             .filter_map(|entry| entry.value.as_ref())
             .chain(swept)
     }
 
-    /// The values that a key takes in the trials on one ground.
-    pub(crate) fn values_on<'a>(
-        &'a self,
-        ground: &Ground<'a>,
-        name: &str,
-    ) -> Vec<&'a Spanned<Value>> {
-        match (self.axis(name), ground.entries.get(name)) {
+    /// The values that a key takes in the trials on one base.
+    pub(crate) fn values_in<'a>(&'a self, base: &Base<'a>, name: &str) -> Vec<&'a Spanned<Value>> {
+        match (self.axis(name), base.entries.get(name)) {
             (Some(axis), _) => axis.values.iter().collect(),
             (None, Some(entry)) => entry.value.iter().collect(),
             (None, None) => Vec::new(),
@@ -146,7 +135,7 @@ impl Content {
 
     /// Whether a key stands in the file or is an axis.
     pub(crate) fn place(&self, name: &str) -> Option<Span> {
-        let entry = self.base.get(name).map(|entry| entry.at);
+        let entry = self.entries.get(name).map(|entry| entry.at);
         entry.or_else(|| self.axis(name).map(|axis| axis.at))
     }
 

@@ -6,23 +6,23 @@
 
 use std::collections::BTreeSet;
 
-use crate::content::{Content, Entry, Ground};
+use crate::content::{Base, Content, Entry};
 use crate::error::{Fault, Faults};
 use crate::name::Name;
 use plan::EngineTraits;
 use plan::key::Needs;
 
-/// The trials on a ground in which a need is met.
+/// The trials on a base in which a need is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trials {
+enum Coverage {
     All,
     /// All but those of an engine that runs in process.
     Some(&'static str),
-    None(Why),
+    None(Reason),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
+enum Reason {
     Url,
     NoUrl,
     InProcess(&'static str),
@@ -31,31 +31,31 @@ enum Why {
 }
 
 pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
-    let grounds = content.grounds();
-    let on_each = |needs| grounds.iter().map(move |g| met(content, engines, g, needs));
+    let bases = content.bases();
+    let on_each = |needs| bases.iter().map(move |g| met(content, engines, g, needs));
     for axis in &content.axes {
-        let gap = on_each(axis.name.key.needs).find(|met| *met != Trials::All);
+        let gap = on_each(axis.name.key.needs).find(|met| *met != Coverage::All);
         if let Some(gap) = gap {
             faults.add(axis.at, no_effect(&axis.name, gap));
         }
     }
-    for ground in &grounds {
-        let own = ground.variant.iter().flat_map(|v| v.entries.values());
+    for base in &bases {
+        let own = base.variant.iter().flat_map(|v| v.entries.values());
         for entry in first_of_each_key(own) {
-            let met = met(content, engines, ground, entry.name.key.needs);
-            if met != Trials::All {
+            let met = met(content, engines, base, entry.name.key.needs);
+            if met != Coverage::All {
                 faults.add(entry.at, no_effect(&entry.name, met));
             }
         }
     }
     for event in &content.events {
-        let gap = on_each(event.name.key.needs).find(|met| *met != Trials::All);
+        let gap = on_each(event.name.key.needs).find(|met| *met != Coverage::All);
         if let Some(gap) = gap {
             faults.add(event.node.span, no_effect(&event.name, gap));
         }
     }
-    for entry in first_of_each_key(content.base.values()) {
-        let is_missing = |met: &Trials| matches!(met, Trials::None(_));
+    for entry in first_of_each_key(content.entries.values()) {
+        let is_missing = |met: &Coverage| matches!(met, Coverage::None(_));
         let mut met = on_each(entry.name.key.needs);
         if let Some(why) = met.next().filter(is_missing)
             && met.all(|met| is_missing(&met))
@@ -74,66 +74,66 @@ fn first_of_each_key<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<&'a En
     entries
 }
 
-fn met(content: &Content, engines: &[EngineTraits], ground: &Ground<'_>, needs: Needs) -> Trials {
-    let stands = |name: &str| ground.entries.contains_key(name) || content.axis(name).is_some();
+fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Needs) -> Coverage {
+    let stands = |name: &str| base.entries.contains_key(name) || content.axis(name).is_some();
     match needs {
-        Needs::Nothing => Trials::All,
-        Needs::Rate if stands("load.rate") => Trials::All,
-        Needs::Rate => Trials::None(Why::NoRate),
-        Needs::Until if stands("load.until.ci") => Trials::All,
-        Needs::Until => Trials::None(Why::NotUntil),
-        Needs::RunningServer if stands("server.url") => Trials::All,
-        Needs::RunningServer => Trials::None(Why::NoUrl),
-        Needs::StartedServer if stands("server.url") => Trials::None(Why::Url),
+        Needs::Nothing => Coverage::All,
+        Needs::Rate if stands("load.rate") => Coverage::All,
+        Needs::Rate => Coverage::None(Reason::NoRate),
+        Needs::Until if stands("load.until.ci") => Coverage::All,
+        Needs::Until => Coverage::None(Reason::NotUntil),
+        Needs::RunningServer if stands("server.url") => Coverage::All,
+        Needs::RunningServer => Coverage::None(Reason::NoUrl),
+        Needs::StartedServer if stands("server.url") => Coverage::None(Reason::Url),
         Needs::StartedServer => {
-            let typed = content.values_on(ground, "server.engine");
+            let typed = content.values_in(base, "server.engine");
             let in_process = EngineTraits::names(engines, |engine| !engine.is_process);
             let names = typed.iter().map(|typed| typed.to_string());
             let without: Vec<&str> = names
                 .filter_map(|name| in_process.iter().find(|known| **known == name).copied())
                 .collect();
             match without.first() {
-                None => Trials::All,
+                None => Coverage::All,
                 Some(engine) if without.len() == typed.len() => {
-                    Trials::None(Why::InProcess(engine))
+                    Coverage::None(Reason::InProcess(engine))
                 }
-                Some(engine) => Trials::Some(engine),
+                Some(engine) => Coverage::Some(engine),
             }
         }
     }
 }
 
-fn no_effect(name: &Name, met: Trials) -> Fault {
+fn no_effect(name: &Name, met: Coverage) -> Fault {
     let name = name.full();
     match met {
-        Trials::None(Why::NoRate) => Fault::new(
+        Coverage::None(Reason::NoRate) => Fault::new(
             format!("`{name}` has no effect without `load.rate`"),
             "write rate = … (transactions per second) too, or remove `arrivals`",
         ),
-        Trials::None(Why::NotUntil) => Fault::new(
+        Coverage::None(Reason::NotUntil) => Fault::new(
             format!("`{name}` has no effect without `load.until.ci`"),
             "write how sure the trial has to be: until = { ci = \"2%\", max = \"30m\" }",
         ),
-        Trials::None(Why::Url) => Fault::new(
+        Coverage::None(Reason::Url) => Fault::new(
             format!("`{name}` has no effect with `server.url`: dyno does not start that server"),
             "remove it, or have a server started with `server.engine`",
         ),
-        Trials::None(Why::NoUrl) => Fault::new(
+        Coverage::None(Reason::NoUrl) => Fault::new(
             format!(
                 "`{name}` has no effect without `server.url`: it applies to servers that are already running"
             ),
             "remove it, or name a running server with `server.url`",
         ),
-        Trials::None(Why::InProcess(engine)) => Fault::new(
+        Coverage::None(Reason::InProcess(engine)) => Fault::new(
             format!("`{name}` has no effect on `{engine}`, which runs inside dyno"),
             "remove it, or choose an engine that runs as a server",
         ),
-        Trials::Some(engine) => Fault::new(
+        Coverage::Some(engine) => Fault::new(
             format!(
                 "`{name}` has no effect on `{engine}`, so some trials would differ in name only"
             ),
             "make each engine a [[variant]] with the keys that belong to it",
         ),
-        Trials::All => Fault::new(format!("`{name}` has no effect"), "remove it"),
+        Coverage::All => Fault::new(format!("`{name}` has no effect"), "remove it"),
     }
 }

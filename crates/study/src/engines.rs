@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use plan::{EngineTraits, Span, shown};
 
-use crate::content::{Content, Ground};
+use crate::content::{Base, Content};
 use crate::error::{Fault, Faults};
 use crate::name::Name;
 use crate::read::not_one_of;
@@ -65,12 +65,12 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
         }
     }
     let mut refused = BTreeSet::new();
-    for ground in content.grounds() {
-        for engine in started(content, &ground, engines) {
-            let settings = settings(content, &ground);
+    for base in content.bases() {
+        for engine in started(content, &base, engines) {
+            let settings = settings(content, &base);
             let names = settings.iter().filter_map(|(name, _)| name.setting());
             let scope = Scope::of(engine.name, names, engines);
-            if let Some((at, fault)) = without_effect(content, &ground, &scope)
+            if let Some((at, fault)) = without_effect(content, &base, &scope)
                 && refused.insert(at)
             {
                 faults.add(at, fault);
@@ -89,25 +89,21 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     }
 }
 
-/// The settings of the trials on a ground, and their places.
-fn settings<'a>(content: &'a Content, ground: &Ground<'a>) -> Vec<(&'a Name, Span)> {
-    let entries = ground.entries.values().map(|entry| (&entry.name, entry.at));
+/// The settings of the trials on a base, and their places.
+fn settings<'a>(content: &'a Content, base: &Base<'a>) -> Vec<(&'a Name, Span)> {
+    let entries = base.entries.values().map(|entry| (&entry.name, entry.at));
     let axes = content.axes.iter().map(|axis| (&axis.name, axis.at));
     let all = entries.chain(axes);
     all.filter(|(name, _)| name.setting().is_some()).collect()
 }
 
 /// An axis or a variant whose trials would differ only in settings that are for another engine.
-fn without_effect(
-    content: &Content,
-    ground: &Ground<'_>,
-    scope: &Scope<'_>,
-) -> Option<(Span, Fault)> {
+fn without_effect(content: &Content, base: &Base<'_>, scope: &Scope<'_>) -> Option<(Span, Fault)> {
     let has_effect = |name: &Name| name.setting().is_none_or(|s| scope.setting(s).is_some());
     let mut axes = content.axes.iter().map(|axis| (&axis.name, axis.at));
     let axis = axes.find(|(name, _)| !has_effect(name));
     let in_variant = || {
-        let own = ground.variant.iter().flat_map(|v| v.entries.values());
+        let own = base.variant.iter().flat_map(|v| v.entries.values());
         let settings: Vec<_> = own.filter(|entry| entry.name.setting().is_some()).collect();
         let first = settings.iter().min_by_key(|entry| entry.at)?;
         let has_any = settings.iter().any(|entry| has_effect(&entry.name));
@@ -117,13 +113,13 @@ fn without_effect(
     Some((at, scope.no_effect(name)))
 }
 
-/// The engines among those of the trials on a ground that run as processes of their own.
+/// The engines among those of the trials on a base that run as processes of their own.
 pub(crate) fn started<'e>(
     content: &Content,
-    ground: &Ground<'_>,
+    base: &Base<'_>,
     engines: &'e [EngineTraits],
 ) -> Vec<&'e EngineTraits> {
-    let values = content.values_on(ground, ENGINE);
+    let values = content.values_in(base, ENGINE);
     let names: Vec<_> = values.iter().map(|typed| typed.to_string()).collect();
     let is_started =
         |engine: &&EngineTraits| engine.is_process && names.iter().any(|name| name == engine.name);

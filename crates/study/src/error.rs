@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::render::Line;
-use crate::source::Source;
+use crate::render::SourceLine;
+use crate::source::SourceText;
 use plan::{Span, redact};
 
 /// A reader stops at some point; so does the list.
@@ -34,7 +34,7 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     pub(crate) path: String,
-    pub(crate) line: Option<Line>,
+    pub(crate) line: Option<SourceLine>,
 }
 
 impl Location {
@@ -43,7 +43,7 @@ impl Location {
         &self.path
     }
 
-    /// Line and column, both from 1; `None` for an override.
+    /// SourceLine and column, both from 1; `None` for an override.
     pub fn line_column(&self) -> Option<(usize, usize)> {
         self.line.as_ref().map(|line| (line.number, line.column))
     }
@@ -178,7 +178,7 @@ impl Faults {
     }
 
     /// The error to show; a message may quote a value, so it is redacted too.
-    pub(crate) fn into_error(mut self, source: &Source) -> StudyError {
+    pub(crate) fn into_error(mut self, source: &SourceText) -> StudyError {
         self.list.sort_by_key(|(span, _)| *span);
         let problems = self.list.into_iter().map(|(span, fault)| Problem {
             message: redact(&fault.message),

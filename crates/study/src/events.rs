@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::content::{Content, Ground};
+use crate::content::{Base, Content};
 use crate::error::{Fault, Faults};
 use plan::{FromValue, Limited, Spanned, Value, format_duration};
 
@@ -15,10 +15,10 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
         let fault = Fault::new(message, "remove the events, or the search");
         return faults.add(event.at.span, fault.also(search));
     }
-    for ground in content.grounds() {
+    for base in content.bases() {
         let shortest =
-            least::<Duration>(content, &ground, "load.time").filter(|time| !time.value.is_zero());
-        let fewest = least::<u32>(content, &ground, "topology.instances");
+            least::<Duration>(content, &base, "load.time").filter(|time| !time.value.is_zero());
+        let fewest = least::<u32>(content, &base, "topology.instances");
         for event in &content.events {
             if let Some(time) = shortest
                 .as_ref()
@@ -48,18 +48,14 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
     }
 }
 
-/// The least value of a key in the trials on one ground, or its default.
-fn least<T: FromValue + Ord>(
-    content: &Content,
-    ground: &Ground<'_>,
-    name: &str,
-) -> Option<Spanned<T>> {
+/// The least value of a key in the trials on one base, or its default.
+fn least<T: FromValue + Ord>(content: &Content, base: &Base<'_>, name: &str) -> Option<Spanned<T>> {
     let read = |typed: &Spanned<Value>| {
         let value = T::from_value(&typed.value)?;
         let span = typed.span;
         Some(Spanned { value, span })
     };
-    let typed = content.values_on(ground, name);
+    let typed = content.values_in(base, name);
     let least = typed.into_iter().filter_map(read);
     let least = least.min_by(|one, other| one.value.cmp(&other.value));
     least.or_else(|| read(&crate::point::default(name)?))

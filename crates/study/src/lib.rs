@@ -17,7 +17,6 @@ mod effect;
 mod engines;
 mod error;
 mod events;
-mod likely;
 mod name;
 mod nesting;
 mod order;
@@ -28,6 +27,7 @@ mod render;
 mod setting;
 mod source;
 mod study;
+mod suggest;
 mod syntax;
 mod walk;
 

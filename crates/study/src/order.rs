@@ -21,7 +21,7 @@ pub(crate) fn blocks(
     order: Order,
 ) -> Vec<Vec<usize>> {
     let mut random = SplitMix64(order.seed);
-    let mut rows = vec![Rows::default(); combinations];
+    let mut rows = vec![WilliamsRows::default(); combinations];
     let mut blocks: Vec<Vec<usize>> = Vec::new();
     for repeat in 0..repeats {
         let block = match blocks.last() {
@@ -45,13 +45,13 @@ pub(crate) fn blocks(
 /// The rows of a Williams design that are no mirror image of another, in random order;
 /// treatments get new numbers for each cycle.
 #[derive(Debug, Clone, Default)]
-struct Rows {
+struct WilliamsRows {
     treatments: Vec<usize>,
     /// Of the rows that are left in this cycle.
     shifts: Vec<usize>,
 }
 
-impl Rows {
+impl WilliamsRows {
     fn next(&mut self, count: usize, random: &mut SplitMix64) -> Vec<usize> {
         if self.shifts.is_empty() {
             self.treatments = (0..count).collect();

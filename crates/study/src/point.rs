@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::de::DeValue;
 
-use crate::content::{Axis, Content, Ground};
+use crate::content::{Axis, Base, Content};
 use crate::engines::Scope;
 use crate::error::Fault;
 use crate::name::Name;
@@ -12,15 +12,15 @@ use crate::read::read;
 use plan::key::{self, VARIANT};
 use plan::{EngineTraits, FromValue, Span, Spanned, Value};
 
-pub(crate) type Failure = (Span, Fault);
+pub(crate) type LocatedFault = (Span, Fault);
 pub(crate) type Defaults = BTreeMap<&'static str, Spanned<Value>>;
 
 /// Defaults are read like typed values, so they cannot be of another kind.
-pub(crate) fn defaults() -> Result<Defaults, Failure> {
+pub(crate) fn defaults() -> Result<Defaults, LocatedFault> {
     let mut all = Defaults::new();
     for (key, text) in key::KEYS.iter().filter_map(|k| Some((k, k.default?))) {
-        let value = DeValue::parse(text).map_err(|e| ours(e.message()))?;
-        let value = read(&Name::of(key), value.get_ref()).map_err(|f| ours(&f.message))?;
+        let value = DeValue::parse(text).map_err(|e| internal(e.message()))?;
+        let value = read(&Name::of(key), value.get_ref()).map_err(|f| internal(&f.message))?;
         let span = Span::NOWHERE;
         all.insert(key.name, Spanned { value, span });
     }
@@ -33,27 +33,27 @@ pub(crate) fn default(name: &str) -> Option<Spanned<Value>> {
 }
 
 /// A fault of the table of keys, not of the study; tests keep it from happening.
-pub(crate) fn ours(message: &str) -> Failure {
+pub(crate) fn internal(message: &str) -> LocatedFault {
     let help = "this is a fault of dyno, not of the study";
     (Span::NOWHERE, Fault::new(message, help))
 }
 
 /// All values of one point.
 pub(crate) struct Point<'a> {
-    ground: &'a Ground<'a>,
+    base: &'a Base<'a>,
     swept: Vec<(&'a Axis, &'a Spanned<Value>)>,
     defaults: &'a Defaults,
 }
 
 impl<'a> Point<'a> {
-    /// The point at one index of the product: the ground is the slowest, the
+    /// The point at one index of the product: the base is the slowest, the
     /// last axis the fastest.
     pub(crate) fn at(
         index: usize,
         content: &'a Content,
-        grounds: &'a [Ground<'a>],
+        bases: &'a [Base<'a>],
         defaults: &'a Defaults,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, LocatedFault> {
         let mut rest = index;
         let mut swept = Vec::with_capacity(content.axes.len());
         for axis in content.axes.iter().rev() {
@@ -62,9 +62,9 @@ impl<'a> Point<'a> {
             rest /= count;
         }
         swept.reverse();
-        let ground = grounds.get(rest);
+        let base = bases.get(rest);
         Ok(Self {
-            ground: ground.ok_or_else(|| ours("there is a trial too many"))?,
+            base: base.ok_or_else(|| internal("there is a trial too many"))?,
             swept,
             defaults,
         })
@@ -76,19 +76,19 @@ impl<'a> Point<'a> {
             .iter()
             .find(|(axis, _)| axis.name.full() == name)
             .map(|(_, v)| *v);
-        let on_ground = || self.ground.entries.get(name)?.value.as_ref();
-        swept.or_else(on_ground).or_else(|| self.defaults.get(name))
+        let in_base = || self.base.entries.get(name)?.value.as_ref();
+        swept.or_else(in_base).or_else(|| self.defaults.get(name))
     }
 
     pub(crate) fn maybe_spanned<T: FromValue>(
         &self,
         name: &str,
-    ) -> Result<Option<Spanned<T>>, Failure> {
+    ) -> Result<Option<Spanned<T>>, LocatedFault> {
         let Some(typed) = self.typed(name) else {
             return Ok(None);
         };
         let Some(value) = T::from_value(&typed.value) else {
-            return Err(ours(&format!(
+            return Err(internal(&format!(
                 "`{name}` is of another kind than its meaning"
             )));
         };
@@ -96,16 +96,16 @@ impl<'a> Point<'a> {
         Ok(Some(Spanned { value, span }))
     }
 
-    pub(crate) fn spanned<T: FromValue>(&self, name: &str) -> Result<Spanned<T>, Failure> {
+    pub(crate) fn spanned<T: FromValue>(&self, name: &str) -> Result<Spanned<T>, LocatedFault> {
         self.maybe_spanned(name)?
-            .ok_or_else(|| ours(&format!("`{name}` has no value")))
+            .ok_or_else(|| internal(&format!("`{name}` has no value")))
     }
 
-    pub(crate) fn maybe<T: FromValue>(&self, name: &str) -> Result<Option<T>, Failure> {
+    pub(crate) fn maybe<T: FromValue>(&self, name: &str) -> Result<Option<T>, LocatedFault> {
         Ok(self.maybe_spanned(name)?.map(|v| v.value))
     }
 
-    pub(crate) fn get<T: FromValue>(&self, name: &str) -> Result<T, Failure> {
+    pub(crate) fn get<T: FromValue>(&self, name: &str) -> Result<T, LocatedFault> {
         Ok(self.spanned(name)?.value)
     }
 
@@ -115,10 +115,10 @@ impl<'a> Point<'a> {
         engine: &str,
         engines: &[EngineTraits],
     ) -> Vec<(String, Spanned<String>)> {
-        let on_ground = self.ground.entries.values();
-        let on_ground = on_ground.filter_map(|e| Some((&e.name, e.value.as_ref()?)));
+        let in_base = self.base.entries.values();
+        let in_base = in_base.filter_map(|e| Some((&e.name, e.value.as_ref()?)));
         let swept = self.swept.iter().map(|(axis, value)| (&axis.name, *value));
-        let all: BTreeMap<_, _> = on_ground
+        let all: BTreeMap<_, _> = in_base
             .chain(swept)
             .filter_map(|(name, typed)| {
                 let (value, span) = (typed.value.to_string(), typed.span);
@@ -133,7 +133,7 @@ impl<'a> Point<'a> {
     }
 
     pub(crate) fn variant(&self) -> Option<&'a str> {
-        self.ground.variant.map(|v| v.name.as_str())
+        self.base.variant.map(|v| v.name.as_str())
     }
 
     /// The value on each axis.

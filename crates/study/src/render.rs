@@ -9,7 +9,7 @@ const LEAD_CHARS: usize = 40;
 
 /// A place on one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct SourceLine {
     /// From 1.
     pub(crate) number: usize,
     /// From 1, in characters.
@@ -20,7 +20,7 @@ pub(crate) struct Line {
 }
 
 /// The line that holds byte `start`, underlined up to byte `end` or its own end.
-pub(crate) fn line_at(text: &str, start: usize, end: usize) -> Line {
+pub(crate) fn line_at(text: &str, start: usize, end: usize) -> SourceLine {
     let start = char_boundary(text, start);
     let end = char_boundary(text, end).max(start);
     let (before, after) = text.split_at(start);
@@ -44,7 +44,7 @@ pub(crate) fn line_at(text: &str, start: usize, end: usize) -> Line {
         .collect();
     let caret_at = column - skipped;
     let room = excerpt.chars().count().saturating_sub(caret_at);
-    Line {
+    SourceLine {
         number: before.matches('\n').count() + 1,
         column: column + 1,
         caret_len: chars(start, end.min(line_end)).min(room).max(1),
@@ -69,7 +69,7 @@ fn visible(c: char) -> char {
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.number.to_string();
         let margin = " ".repeat(number.len());

@@ -5,14 +5,14 @@ use plan::{Origin, Redacted, Span};
 
 /// The text that was read, and the overrides beside it.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     pub(crate) label: String,
     pub(crate) file: Redacted,
     /// `key=value`, as typed but without passwords.
     pub(crate) overrides: Vec<String>,
 }
 
-impl Source {
+impl SourceText {
     /// The place of a span; `None` if it is not in any text.
     pub(crate) fn locate(&self, span: Span) -> Option<Location> {
         match span.origin {

@@ -3,7 +3,7 @@
 use crate::check;
 use crate::content::Content;
 use crate::error::{Fault, Faults, StudyError};
-use crate::source::Source;
+use crate::source::SourceText;
 use crate::walk::{Walk, overrides as set};
 use plan::{EngineTraits, Plan, Redacted, Span, Value, redact, shown};
 
@@ -18,7 +18,7 @@ const OVERRIDE: &str = "# --set ";
 /// nor its stored text holds a password.
 #[derive(Debug, Clone)]
 pub struct Study {
-    source: Source,
+    source: SourceText,
     content: Content,
     engines: &'static [EngineTraits],
 }
@@ -44,7 +44,7 @@ impl Study {
         overrides: &[(&str, &str)],
         engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
-        let mut source = Source {
+        let mut source = SourceText {
             label: shown(label),
             file: Redacted::default(),
             overrides: overrides

@@ -43,13 +43,34 @@ impl SmallDisk {
         self.path().display().to_string()
     }
 
+    /// The bytes that an unprivileged user may still write.
+    pub fn free_bytes(&self) -> u64 {
+        let space = rustix::fs::statvfs(self.path()).unwrap();
+        space.f_bavail * space.f_frsize
+    }
+
+    /// Takes all its free space but `bytes`, at once: it shrinks. What programs write meanwhile may
+    /// leave less.
+    pub fn fill_except(&self, bytes: u64) {
+        let shrunk = || {
+            let space = rustix::fs::statvfs(self.path()).unwrap();
+            let used = (space.f_blocks - space.f_bfree) * space.f_frsize;
+            self.remounted(&format!("size={}", used + bytes))
+        };
+        // The kernel refuses a size that has become too small since.
+        assert!((0..1000).any(|_| shrunk()), "{self:?} cannot shrink");
+    }
+
     /// Mounts it again, read-only (`ro`) or writable (`rw`).
     pub fn remount(&self, how: &str) {
+        assert!(self.remounted(how));
+    }
+
+    fn remounted(&self, options: &str) -> bool {
         let mut mount = Command::new("mount");
-        let mounted = mount
-            .args(["-o", &format!("remount,{how}")])
-            .arg(self.path());
-        assert!(mounted.status().unwrap().success());
+        mount.args(["-o", &format!("remount,{options}")]);
+        let output = mount.arg(self.path()).output().unwrap();
+        output.status.success()
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use engine::Installed;
 use engine::data::Listener;
 use lab::home::Home;
-use lab::servers::{self, Node, ProcessId, Wanted};
+use lab::servers::{self, Node, NodeSpec, ProcessId};
 use lab::site::ThisHost;
 use lab::template;
 
@@ -77,7 +77,7 @@ impl Builder {
             config.extend(tls::create(&tls_dir, home.account()));
         }
         config.extend(self.options.iter().map(|option| setting(option)));
-        let wanted = Wanted {
+        let wanted = NodeSpec {
             number: 1,
             data,
             config: &config,

@@ -6,7 +6,7 @@ use plan::{Arrivals, FindMax, Limited, Pace, Protocol, Trial, Until};
 use super::*;
 use crate::cli::{Cli, Command};
 
-fn meant(words: &str) -> Result<Meant, Failure> {
+fn study(words: &str) -> Result<PlannedStudy, Failure> {
     let words = ["dyno", "bench", "sqlite:"]
         .into_iter()
         .chain(words.split_whitespace());
@@ -23,7 +23,7 @@ fn meant(words: &str) -> Result<Meant, Failure> {
 }
 
 fn trial(words: &str) -> Trial {
-    meant(words).unwrap().plan.trials.remove(0)
+    study(words).unwrap().plan.trials.remove(0)
 }
 
 #[test]
@@ -65,18 +65,18 @@ fn options_are_keys() {
 
 #[test]
 fn options_that_do_not_fit_together_are_named_as_options() {
-    let refused = |words: &str| meant(words).err().unwrap().message().to_owned();
+    let refused = |words: &str| study(words).err().unwrap().message().to_owned();
     assert!(refused("--time 0 --events 0").starts_with("--time 0 is no limit"));
     assert!(refused("--until-ci 2% --max-time 5s").contains("--time"));
 }
 
 #[test]
 fn what_a_study_cannot_say_is_named() {
-    let text = meant("--workers 2 --ignore-errors 1062 --prepare always")
+    let text = study("--workers 2 --ignore-errors 1062 --prepare always")
         .unwrap()
         .text;
     let line = "# No key of a study stands for --prepare, --workers, --ignore-errors.\n";
     assert!(text.contains(line), "{text}");
-    let text = meant("").unwrap().text;
+    let text = study("").unwrap().text;
     assert!(!text.contains("No key"), "{text}");
 }

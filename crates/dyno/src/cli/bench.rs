@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lab::Manner;
+use lab::RunOptions;
 use measure::threshold::Threshold;
 
 use super::OutputArgs;
 use super::habits;
 use super::options::{LoginOptions, TrialOptions};
-use super::value::UndecidedArg;
+use super::value::{UndecidedArg, threshold};
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -30,7 +30,7 @@ pub(crate) struct BenchArgs {
     pub(crate) workers: Option<u32>,
     /// A condition on a result, such as 'response_ms.p99 < 25' or 'tps >= 0.95 * baseline';
     /// exit code 1 if it is not met.
-    #[arg(long = "threshold", value_name = "CONDITION", value_parser = crate::thresholds::read)]
+    #[arg(long = "threshold", value_name = "CONDITION", value_parser = threshold)]
     pub(crate) thresholds: Vec<Threshold>,
     /// Whether an undecided threshold passes or fails (exit code 1): one whose limit lies within
     /// the 95 % confidence interval of the result.
@@ -67,10 +67,10 @@ pub(crate) struct ConnectionArgs {
     #[command(flatten)]
     pub(crate) login: LoginArgs,
     /// Maximum number of connections being opened at the same time.
-    #[arg(long, default_value_t = Manner::default().connect_limit, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = RunOptions::default().connect_limit, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connect_limit: u32,
     /// Number of connections that load data in parallel.
-    #[arg(long, default_value_t = Manner::default().load_connections, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, default_value_t = RunOptions::default().load_connections, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) load_connections: u32,
     /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers, such as
     /// 23505,1062.

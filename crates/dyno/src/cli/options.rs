@@ -20,25 +20,25 @@ const FIND_MAX: &str = "find_max";
 const LIMITS: &str = "limit";
 
 /// How to log in to a server that is already running.
-pub(crate) type LoginOptions = Options<true>;
+pub(crate) type LoginOptions = TypedOptions<true>;
 /// Everything else that a trial is made of.
-pub(crate) type TrialOptions = Options<false>;
+pub(crate) type TrialOptions = TypedOptions<false>;
 
 /// What was typed of the options of a trial: those of `[server]` if `SERVER`, else all others.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options<const SERVER: bool>(Vec<Typed>);
+pub(crate) struct TypedOptions<const SERVER: bool>(Vec<TypedOption>);
 
 /// An option that was typed.
 #[derive(Debug, Clone)]
-pub(crate) struct Typed {
+pub(crate) struct TypedOption {
     pub(crate) key: &'static Key,
     /// Several make an axis.
     pub(crate) values: Vec<Value>,
 }
 
-impl<const SERVER: bool> Options<SERVER> {
-    /// Options that were typed, in the order of the list.
-    pub(crate) fn typed(&self) -> &[Typed] {
+impl<const SERVER: bool> TypedOptions<SERVER> {
+    /// TypedOptions that were typed, in the order of the list.
+    pub(crate) fn typed(&self) -> &[TypedOption] {
         &self.0
     }
 
@@ -50,7 +50,7 @@ impl<const SERVER: bool> Options<SERVER> {
     }
 }
 
-impl<const SERVER: bool> Args for Options<SERVER> {
+impl<const SERVER: bool> Args for TypedOptions<SERVER> {
     fn augment_args(command: Command) -> Command {
         let with_switch = Self::keys().flat_map(|(key, name)| {
             let is_first = key.name == Limited::KEYS[0].0;
@@ -65,14 +65,14 @@ impl<const SERVER: bool> Args for Options<SERVER> {
     }
 }
 
-impl<const SERVER: bool> FromArgMatches for Options<SERVER> {
+impl<const SERVER: bool> FromArgMatches for TypedOptions<SERVER> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let typed = Self::keys().filter_map(|(key, _)| {
             let is_typed =
                 matches.value_source(key.name)? == clap::parser::ValueSource::CommandLine;
             let values: Vec<Value> = matches.get_many(key.name)?.cloned().collect();
             let is_limit = !(key.name == "load.events" && values == [Value::Integer(0)]);
-            (is_typed && is_limit).then_some(Typed { key, values })
+            (is_typed && is_limit).then_some(TypedOption { key, values })
         });
         Ok(Self(typed.collect()))
     }
@@ -88,7 +88,7 @@ fn argument(key: &'static Key, name: String) -> Arg {
     let mut arg = Arg::new(key.name)
         .long(name)
         .help(short(&help))
-        .value_parser(ValueParser::new(Parser(key)))
+        .value_parser(ValueParser::new(KeyParser(key)))
         .value_name(value_name(key));
     if let Some(long) = long_help(key, &help) {
         arg = arg.long_help(long);
@@ -196,9 +196,9 @@ fn long_help(key: &Key, help: &str) -> Option<String> {
 /// Reads a value as a study does, and what is usual on a command line besides: lengths in
 /// seconds without a unit, shares without `%`, relative paths, `on` and `off`.
 #[derive(Clone)]
-struct Parser(&'static Key);
+struct KeyParser(&'static Key);
 
-impl TypedValueParser for Parser {
+impl TypedValueParser for KeyParser {
     type Value = Value;
 
     fn parse_ref(
@@ -242,7 +242,7 @@ fn read(key: &'static Key, typed: &str) -> Result<Value, String> {
     }
     let is_plain = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
     let typed = match key.kind {
-        // A limit needs its unit: 20 could be meant in milliseconds.
+        // A limit needs its unit: 20 could be study in milliseconds.
         Kind::Duration { .. } if is_plain && !is_limit(key) => format!("{typed}s"),
         Kind::Percent { .. } if !typed.trim_end().ends_with('%') => format!("{typed}%"),
         Kind::Path => {

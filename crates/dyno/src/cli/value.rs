@@ -1,6 +1,9 @@
 //! Parsers of option values.
 
 use clap::ValueEnum;
+use measure::threshold::Threshold;
+
+use crate::columns;
 
 /// What an undecided threshold means for the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,4 +39,12 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
         .split_once('=')
         .ok_or("expected KEY=VALUE, such as load.threads=4")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+pub(super) fn threshold(text: &str) -> Result<Threshold, String> {
+    let threshold = Threshold::parse_line(text).map_err(|error| error.to_string())?;
+    match columns::suggestion(&threshold.column) {
+        Some(help) => Err(format!("unknown column `{}`; {help}", threshold.column)),
+        None => Ok(threshold),
+    }
 }

@@ -6,7 +6,7 @@ use measure::setup::{Input, Outcome, Unfinished};
 
 use super::*;
 use crate::cli::StudyArgs;
-use crate::study_file::Meant;
+use crate::study_file::PlannedStudy;
 
 fn trials(load: &str, sweep: &str) -> Vec<Trial> {
     let text = format!(
@@ -21,7 +21,10 @@ fn trials(load: &str, sweep: &str) -> Vec<Trial> {
         study,
         overrides: Vec::new(),
     };
-    Meant::read(&args).unwrap().trials(&Lab::default()).unwrap()
+    PlannedStudy::read(&args)
+        .unwrap()
+        .trials(&Lab::default())
+        .unwrap()
 }
 
 fn whole(trial: &Trial) -> TrialSummary {

@@ -33,8 +33,8 @@ fn passwords_are_taken_out_of_addresses() {
         ("mysql://u@h/x", "mysql://u@h/x", &[None]),
         ("--json", "--json", &[]),
     ] {
-        let (without, addresses) = without_passwords(argument).unwrap();
-        let found: Vec<_> = addresses.iter().map(Address::password).collect();
+        let (without, urls) = without_passwords(argument).unwrap();
+        let found: Vec<_> = urls.iter().map(ArgumentUrl::password).collect();
         let passwords: Vec<_> = passwords.iter().map(|p| p.map(str::to_owned)).collect();
         assert_eq!((without.as_str(), found), (clean, passwords));
     }
@@ -72,9 +72,9 @@ fn what_may_be_a_password_and_is_none_is_refused() {
 
 #[test]
 fn a_password_is_of_the_address_that_it_was_typed_with() {
-    let of = |addresses: &[&str]| {
-        let addresses = addresses.iter().filter_map(|url| Address::parse(url));
-        handed_on(addresses.collect()).map_err(|failure| failure.message().to_owned())
+    let of = |urls: &[&str]| {
+        let urls = urls.iter().filter_map(|url| ArgumentUrl::parse(url));
+        handed_on(urls.collect()).map_err(|failure| failure.message().to_owned())
     };
     assert_eq!(of(&[]), Ok(None));
     assert_eq!(of(&["mysql://u@h/x", "mysql://v@h/x"]), Ok(None));

@@ -284,10 +284,10 @@ impl<C: Loads> Loading<C> {
     async fn watch(&self, all: &Prepared, listener: Listener<'_>) {
         while !self.stop.get() && self.indexed.get() < all.loaded {
             sleep_until(Instant::now() + REPORT_INTERVAL).await;
+            (listener.tell)(self.progress(all));
             if listener.interrupted.load(Ordering::Relaxed) {
                 self.stop.set(true);
             }
-            (listener.tell)(self.progress(all));
         }
     }
 

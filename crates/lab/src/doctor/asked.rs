@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::needs;
-use crate::trial::{Place, Trial};
+use crate::trial::{Target, Trial};
 
 /// What trials ask for, each number the largest of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,8 +57,8 @@ impl Asked {
             data_bytes: rows.saturating_mul(needs::ROW_BYTES),
             ..Self::default()
         };
-        match &trial.place {
-            Place::Private(spec) => Self {
+        match &trial.target {
+            Target::Private(spec) => Self {
                 private_servers: servers,
                 cpu_thousandths: trial
                     .planned
@@ -71,11 +71,11 @@ impl Asked {
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked
             },
-            Place::Given(_) | Place::Temporary(_) if trial.is_in_process() => Self {
+            Target::Given(_) | Target::Temporary(_) if trial.is_in_process() => Self {
                 disk_bytes: asked.data_bytes.saturating_mul(servers),
                 ..asked
             },
-            Place::Given(_) | Place::Temporary(_) => asked,
+            Target::Given(_) | Target::Temporary(_) => asked,
         }
     }
 

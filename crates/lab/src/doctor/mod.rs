@@ -36,8 +36,7 @@ pub use asked::Asked;
 pub use reference::doctor_markdown;
 
 use crate::Database;
-use crate::home;
-use crate::trial::{Place, Trial};
+use crate::trial::{Target, Trial};
 use machine::{DataPlace, FAMILIES, Machine};
 
 /// How long to watch the host's activity when a user asks for it.
@@ -58,20 +57,21 @@ pub struct Subject<'a> {
     pub servers: &'a [Database],
     /// Directories that hold data, besides those of servers and trials.
     pub places: &'a [PathBuf],
-    /// The files of this host.
+    /// The files of the host.
     pub files: &'a dyn Files,
     /// How long to watch the host's activity.
     pub look: Duration,
 }
 
-/// Nothing but this host, watched for no time.
-impl Default for Subject<'_> {
-    fn default() -> Self {
+impl<'a> Subject<'a> {
+    /// Nothing but a host, watched for no time.
+    #[must_use]
+    pub fn host(files: &'a dyn Files) -> Self {
         Self {
             trials: &[],
             servers: &[],
             places: &[],
-            files: home::FILES,
+            files,
             look: Duration::ZERO,
         }
     }
@@ -139,10 +139,10 @@ fn places(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<(PathBuf, DataP
 /// Where a trial stores the data that it loads.
 fn data_dir(trial: &Trial) -> Option<PathBuf> {
     let cache = || crate::home::place().ok();
-    match &trial.place {
-        Place::Given(database) => database.file().map(ToOwned::to_owned),
-        Place::Temporary(_) => cache(),
-        Place::Private(_) => match trial.planned.topology.node.volume.directory() {
+    match &trial.target {
+        Target::Given(database) => database.file().map(ToOwned::to_owned),
+        Target::Temporary(_) => cache(),
+        Target::Private(_) => match trial.planned.topology.node.volume.directory() {
             Some(directory) => Some(directory.value.clone()),
             None => cache(),
         },
@@ -158,14 +158,14 @@ fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
     let mut planned: Vec<(&EngineSpec, &Trial, Asked)> = Vec::new();
     for trial in subject.trials {
         let asked = Asked::of(trial);
-        match &trial.place {
+        match &trial.target {
             // Without monitors nothing is asked of the server but the load.
-            Place::Given(_) if !trial.planned.monitors => {}
-            Place::Given(database) => {
+            Target::Given(_) if !trial.planned.monitors => {}
+            Target::Given(database) => {
                 let (_, known) = given.entry(database.shown()).or_insert((database, None));
                 *known = Some(known.map_or(asked, |known| known.most(asked)));
             }
-            Place::Private(spec) => {
+            Target::Private(spec) => {
                 let spec: &EngineSpec = spec;
                 let node = &trial.planned.topology.node;
                 let is_same = |known: &&mut (&EngineSpec, &Trial, Asked)| {
@@ -176,7 +176,7 @@ fn servers(subject: &Subject<'_>) -> Vec<ServerFacts> {
                     None => planned.push((spec, trial, asked)),
                 }
             }
-            Place::Temporary(_) => {}
+            Target::Temporary(_) => {}
         }
     }
     let running = given
@@ -315,6 +315,7 @@ mod tests {
     use measure::finding::Level;
 
     use super::*;
+    use crate::site::{Site, ThisHost};
 
     fn finding(id: &str, of: &str) -> Finding {
         Finding {
@@ -341,9 +342,10 @@ mod tests {
     #[test]
     fn every_check_of_this_host_has_a_finding_worst_first() {
         let places = [PathBuf::from("/")];
+        let host = ThisHost::default();
         let findings = examine(&Subject {
             places: &places,
-            ..Subject::default()
+            ..Subject::host(host.files())
         });
         let of_servers = of_servers().len();
         let all: usize = families().iter().map(|(_, checks)| checks.len()).sum();

@@ -20,7 +20,7 @@ use crate::failure::{Cause, Failure};
 use crate::lab::Lab;
 use crate::observer::Observer;
 use crate::study::attempt;
-use crate::trial::{Place, Trial};
+use crate::trial::{Target, Trial};
 use search::{MOST_LENGTHS, MOST_TRIALS, Next, Search, Seen};
 
 /// The key whose values tell the steps of a search apart.
@@ -244,8 +244,8 @@ impl Driving<'_> {
         // A second step at a rate meets other arrivals.
         trial.load_seed = trial.load_seed.wrapping_add(u64::from(number));
         // The closed loop has looked for the data.
-        if let Place::Given(_) = trial.place {
-            trial.manner.mode = None;
+        if let Target::Given(_) = trial.target {
+            trial.run_options.mode = None;
         }
         let planned = &mut trial.planned;
         planned.number = number;

@@ -11,6 +11,9 @@
 //! Everything that a killed dyno leaves behind is in its run directory, whose lock the kernel then
 //! releases: that is how the next run knows what to clean up. Whatever dyno creates elsewhere is
 //! first recorded there: see `outside`.
+//!
+//! This module and `servers::port` read only this host, whatever sites a study has: the processes,
+//! shared memory, mounts and ports of a run are those of the machine on which dyno runs.
 
 pub(crate) mod lock;
 pub(crate) mod marker;
@@ -28,19 +31,15 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use host::{Files, LOCAL};
-
 use crate::account::Account;
 use crate::error::LabError;
 use crate::process;
 use crate::template::cache;
 use lock::Lock;
 
-pub use outside::Unseen;
+pub use outside::Unmounted;
 pub(crate) use root::check_reachable;
 
-/// The files of this host, on which the cache is.
-pub(crate) const FILES: &dyn Files = &LOCAL;
 /// The name of the lock files in the cache and in each run directory.
 const LOCK: &str = "lock";
 /// The default of `DYNO_CACHE_LIMIT`.
@@ -77,7 +76,7 @@ pub struct Cleaned {
     /// Disk space of all of them.
     pub bytes: u64,
     /// Directories on disks that are not mounted; their run directories stay.
-    pub unseen: Vec<Unseen>,
+    pub unmounted: Vec<Unmounted>,
     /// What could not be removed.
     pub left: Vec<Leftover>,
 }

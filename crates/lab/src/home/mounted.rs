@@ -5,9 +5,8 @@
 
 use std::path::Path;
 
+use host::LOCAL;
 use host::mounts::{self, Mount};
-
-use super::FILES;
 
 /// File systems that lose their content when they are unmounted.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
@@ -17,12 +16,12 @@ const PLACEHOLDER: &str = "autofs";
 /// The depth of the mount point above `path`, which is absolute and without symbolic links;
 /// `None` for a file system in memory, or if the mount is unknown.
 pub(super) fn depth(path: &Path) -> Option<usize> {
-    depth_in(&mounts::all(FILES), path)
+    depth_in(&mounts::all(&LOCAL), path)
 }
 
 /// Whether a file system is mounted at this depth above `path` and not covered by another.
 pub(super) fn is_at(depth: usize, path: &Path) -> bool {
-    is_at_in(&mounts::all(FILES), depth, path)
+    is_at_in(&mounts::all(&LOCAL), depth, path)
 }
 
 fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {

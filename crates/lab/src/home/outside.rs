@@ -106,12 +106,12 @@ pub(crate) struct Removed {
     /// Disk space freed.
     pub(crate) bytes: u64,
     /// Directories whose disk is not mounted.
-    pub(crate) unseen: Vec<Unseen>,
+    pub(crate) unmounted: Vec<Unmounted>,
 }
 
 /// A directory of a dead run on a disk that is not mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unseen {
+pub struct Unmounted {
     /// The directory.
     pub path: PathBuf,
     /// The link that records it, to remove if the disk is gone for good.
@@ -137,7 +137,7 @@ pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
         };
         match remove(kind, &link, &path)? {
             true => all.bytes += bytes,
-            false => all.unseen.push(Unseen { path, link }),
+            false => all.unmounted.push(Unmounted { path, link }),
         }
     }
     Ok(all)
@@ -285,7 +285,7 @@ mod tests {
         }
         let removed = remove_all(run).unwrap();
         assert!((100_000..1 << 20).contains(&removed.bytes), "{removed:?}");
-        assert_eq!((count(disk.path()), removed.unseen), (2, Vec::new()));
+        assert_eq!((count(disk.path()), removed.unmounted), (2, Vec::new()));
         assert!(fs::symlink_metadata(noted).is_err() && remove_all(run).unwrap().bytes == 0);
         drop(home);
         assert_eq!(count(disk.path()), 2);
@@ -361,19 +361,19 @@ mod tests {
         fs::rename(&made.link, &link).unwrap();
         std::mem::forget(made);
         fs::remove_dir_all(&path).unwrap();
-        let noted = Unseen {
+        let noted = Unmounted {
             path: path.clone(),
             link,
         };
-        assert_eq!(remove_all(&run).unwrap().unseen, [noted]);
+        assert_eq!(remove_all(&run).unwrap().unmounted, [noted]);
         // The run's own end leaves the note, and so does the next sweep.
         drop(home);
         let cleaned = clean_in(&root, false).unwrap();
-        assert_eq!((cleaned.run_dirs, cleaned.unseen.len()), (0, 1));
+        assert_eq!((cleaned.run_dirs, cleaned.unmounted.len()), (0, 1));
         // The disk is back, with the directory on it.
         fs::create_dir(&path).unwrap();
         let cleaned = clean_in(&root, false).unwrap();
-        assert_eq!((cleaned.run_dirs, cleaned.unseen), (1, Vec::new()));
+        assert_eq!((cleaned.run_dirs, cleaned.unmounted), (1, Vec::new()));
         assert!(!run.exists() && count(&mount_point) == 0);
     }
 
@@ -386,6 +386,6 @@ mod tests {
         let made = Outside::make(&home, Kind::Directory, &parent).unwrap();
         std::mem::forget(made);
         fs::remove_dir_all(&parent).unwrap();
-        assert_eq!(remove_all(home.run_dir()).unwrap().unseen, []);
+        assert_eq!(remove_all(home.run_dir()).unwrap().unmounted, []);
     }
 }

@@ -46,7 +46,7 @@ enum Relation {
 /// in it, and waits until all are gone; returns how many there were.
 ///
 /// # Errors
-/// [`LabError::Undead`] when a process survives, or may be using the directory; when the processes
+/// [`LabError::StillRunning`] when a process survives, or may be using the directory; when the processes
 /// cannot be listed. The directory must not be removed then.
 pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
     let deadline = Instant::now() + GONE_LIMIT;
@@ -60,7 +60,7 @@ pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
             ended.insert(pid);
             if Instant::now() > deadline {
                 let limit_s = GONE_LIMIT.as_secs();
-                return Err(undead(
+                return Err(still_running(
                     pid,
                     format!("it still exists {limit_s} s after SIGKILL"),
                 ));
@@ -75,12 +75,12 @@ fn signal(pid: u32, handle: &OwnedFd) -> Result<(), LabError> {
     match pidfd_send_signal(handle, Signal::KILL) {
         // Ended in the meantime.
         Ok(()) | Err(Errno::SRCH) => Ok(()),
-        Err(error) => Err(undead(pid, format!("it cannot be killed: {error}"))),
+        Err(error) => Err(still_running(pid, format!("it cannot be killed: {error}"))),
     }
 }
 
-fn undead(pid: u32, why: String) -> LabError {
-    LabError::Undead { pid, why }
+fn still_running(pid: u32, why: String) -> LabError {
+    LabError::StillRunning { pid, why }
 }
 
 /// The run's processes, each with a handle that stays valid even if its number is reused.
@@ -96,7 +96,7 @@ fn find(run: &Path, account: &Account) -> Result<Vec<(u32, OwnedFd)>, LabError> 
         if relation(pid, run, account)? == Relation::None {
             continue;
         }
-        let Some(handle) = open(pid).map_err(|error| undead(pid, error.to_string()))? else {
+        let Some(handle) = open(pid).map_err(|error| still_running(pid, error.to_string()))? else {
             continue;
         };
         // Checked again: the number may have been reused before the handle was opened.
@@ -106,7 +106,7 @@ fn find(run: &Path, account: &Account) -> Result<Vec<(u32, OwnedFd)>, LabError> 
             Relation::Unproven => {
                 let why = "its command line names the directory, but dyno cannot tell whether it \
                            started that process, and does not kill it";
-                return Err(undead(pid, why.to_owned()));
+                return Err(still_running(pid, why.to_owned()));
             }
         }
     }
@@ -286,7 +286,7 @@ mod tests {
         wait_for(run, Relation::Unproven, waiting.0.id());
         let error = end(run, &account()).unwrap_err();
         assert!(
-            matches!(error, LabError::Undead { pid, .. } if pid == waiting.0.id()),
+            matches!(error, LabError::StillRunning { pid, .. } if pid == waiting.0.id()),
             "{error}"
         );
         assert!(waiting.is_running());

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
-use super::outside::{self, Unseen};
+use super::outside::{self, Unmounted};
 use super::{Cleaned, LOCK, Leftover, root, run_dir, shared_memory, survivors, trust};
 use crate::account::Account;
 use crate::error::LabError;
@@ -22,7 +22,7 @@ struct Dead {
 
 /// The dead runs in the cache.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct DeadRuns {
     dead: Vec<Dead>,
     /// Directories with a run's name that are not certain to be a dead run's.
     left: Vec<Leftover>,
@@ -30,9 +30,9 @@ pub(super) struct Found {
 
 /// Claims every run directory that no live process holds. The caller prevents the creation of new
 /// ones meanwhile.
-pub(super) fn claim(root: &Path) -> Result<Found, LabError> {
+pub(super) fn claim(root: &Path) -> Result<DeadRuns, LabError> {
     let run = root.join(root::RUN);
-    let mut found = Found::default();
+    let mut found = DeadRuns::default();
     let entries = match fs::read_dir(&run) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
         entries => entries.map_err(LabError::at("read", &run))?,
@@ -69,7 +69,7 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, LabError> {
 
 /// Kills the processes of dead runs and removes their directories. What cannot be removed is
 /// reported.
-pub(super) fn remove(root: &Path, found: Found, account: &Account) -> Cleaned {
+pub(super) fn remove(root: &Path, found: DeadRuns, account: &Account) -> Cleaned {
     let mut cleaned = Cleaned {
         left: found.left,
         ..Cleaned::default()
@@ -95,28 +95,28 @@ fn remove_dead(
     }
     let inside_bytes = tree::used_bytes(&dead.dir);
     let outside = outside::remove_all(&dead.dir)?;
-    remove_content(root, &dead.dir, &outside.unseen)?;
+    remove_content(root, &dead.dir, &outside.unmounted)?;
     cleaned.bytes += outside.bytes + inside_bytes;
-    cleaned.run_dirs += u32::from(outside.unseen.is_empty());
-    cleaned.unseen.extend(outside.unseen);
+    cleaned.run_dirs += u32::from(outside.unmounted.is_empty());
+    cleaned.unmounted.extend(outside.unmounted);
     Ok(())
 }
 
 /// Removes a run directory whose lock the caller holds, except links to directories whose disk is
 /// not mounted.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
-    let unseen = outside::remove_all(dir)?.unseen;
-    remove_content(root, dir, &unseen)
+    let unmounted = outside::remove_all(dir)?.unmounted;
+    remove_content(root, dir, &unmounted)
 }
 
 /// The lock is removed last and while nobody searches for dead runs, so that nobody finds a
 /// directory without one.
-fn remove_content(root: &Path, dir: &Path, unseen: &[Unseen]) -> Result<(), LabError> {
+fn remove_content(root: &Path, dir: &Path, unmounted: &[Unmounted]) -> Result<(), LabError> {
     let lock = dir.join(LOCK);
     for entry in fs::read_dir(dir).map_err(LabError::at("read", dir))? {
         let entry = entry.map_err(LabError::at("read", dir))?;
         let path = entry.path();
-        if path == lock || unseen.iter().any(|unseen| unseen.link == path) {
+        if path == lock || unmounted.iter().any(|unmounted| unmounted.link == path) {
             continue;
         }
         let kind = entry.file_type().map_err(LabError::at("inspect", &path))?;
@@ -125,7 +125,7 @@ fn remove_content(root: &Path, dir: &Path, unseen: &[Unseen]) -> Result<(), LabE
             false => fs::remove_file(&path).map_err(LabError::at("remove", &path))?,
         }
     }
-    if unseen.is_empty() {
+    if unmounted.is_empty() {
         let _whole = Lock::exclusive(&root.join(LOCK))?;
         tree::remove(dir)?;
     }

@@ -1,8 +1,8 @@
 use super::*;
-use crate::home::FILES;
+use crate::site::{Site, ThisHost};
 
-fn asked(instances: u32, config: &[(String, String)]) -> Needs {
-    of(&Asked {
+fn needs(instances: u32, config: &[(String, String)]) -> Needs {
+    of(&Inputs {
         engine: engine::MARIADB,
         config,
         instances,
@@ -16,23 +16,23 @@ fn asked(instances: u32, config: &[(String, String)]) -> Needs {
 #[test]
 fn needs_grow_with_servers_rows_and_settings() {
     let pool = |value: &str| [("innodb-buffer-pool-size".to_owned(), value.to_owned())];
-    let (one, eight) = (asked(1, &[]), asked(8, &[]));
+    let (one, eight) = (needs(1, &[]), needs(8, &[]));
     assert_eq!(eight.memory_bytes, one.memory_bytes * 8);
     assert!(one.disk_bytes > 2 * 250_000_000 && one.time > Duration::from_secs(65));
-    let large = asked(1, &pool("2G"));
+    let large = needs(1, &pool("2G"));
     assert!(large.memory_bytes - one.memory_bytes > 1900 << 20);
-    assert_eq!(asked(1, &pool("banana")).memory_bytes, one.memory_bytes);
+    assert_eq!(needs(1, &pool("banana")).memory_bytes, one.memory_bytes);
     assert_eq!(
-        asked(u32::MAX, &pool("16E")).memory_bytes,
-        asked(u32::MAX, &[]).memory_bytes
+        needs(u32::MAX, &pool("16E")).memory_bytes,
+        needs(u32::MAX, &[]).memory_bytes
     );
     let log = [("innodb_log_file_size".to_owned(), "1G".to_owned())];
-    assert!(asked(1, &log).disk_bytes - one.disk_bytes > 900 << 20);
+    assert!(needs(1, &log).disk_bytes - one.disk_bytes > 900 << 20);
 }
 
 #[test]
 fn a_cached_template_is_neither_built_nor_stored_again() {
-    let cached = of(&Asked {
+    let cached = of(&Inputs {
         engine: engine::MYSQL,
         config: &[],
         instances: 2,
@@ -50,13 +50,15 @@ fn a_cached_template_is_neither_built_nor_stored_again() {
 
 #[test]
 fn this_host_has_something_left() {
-    assert!(available_memory(FILES).unwrap() > 1 << 20);
+    let host = ThisHost::default();
+    let files = host.files();
+    assert!(available_memory(files).unwrap() > 1 << 20);
     let (memory, root) = (
-        disk(FILES, Path::new("/dev/shm")),
-        disk(FILES, Path::new("/")),
+        disk(files, Path::new("/dev/shm")),
+        disk(files, Path::new("/")),
     );
     let (memory, root) = (memory.unwrap(), root.unwrap());
     assert!(memory.is_memory && !root.is_same(&memory));
-    let error = disk(FILES, Path::new("/there/is/none")).unwrap_err();
+    let error = disk(files, Path::new("/there/is/none")).unwrap_err();
     assert!(error.to_string().contains("/there/is/none"), "{error}");
 }

@@ -1,5 +1,4 @@
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use client::sqlite::SqliteTarget;
@@ -7,37 +6,14 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
 use crate::cluster::Cluster;
-use crate::home::Home;
 use crate::instance::Instance;
-use crate::servers;
-use crate::site::ThisHost;
-use crate::template;
-use crate::testing::{Silent, trial};
+use crate::testing::{Silent, node, trial};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// A server of our own without tables, which has got this signal.
+/// A private server without tables that has received this signal.
 fn struck_by(signal: Signal, keep: &Path) -> Rig {
-    let user = rustix::process::geteuid().as_raw();
-    let root = format!("/tmp/dyno-testkit-cache-{user}");
-    let home = Home::open_in(root.as_ref(), 2 << 30).unwrap();
-    let installed = servers::find(engine::MARIADB, None, None).unwrap();
-    let listener = engine::data::Listener {
-        tell: &mut |_| {},
-        interrupted: &NEVER,
-    };
-    let template = template::obtain_empty(&home, &installed, &[], listener).unwrap();
-    let wanted = servers::Wanted {
-        number: 1,
-        data: template.copy(1).unwrap().0,
-        config: &[],
-        port: None,
-        connections: 10,
-        site: Arc::new(ThisHost::default()),
-        keep,
-        interrupted: &NEVER,
-    };
-    let server = servers::start(&installed, wanted).unwrap();
+    let server = node(keep);
     let pid = Pid::from_raw(server.pid().unwrap().cast_signed()).unwrap();
     let instance = Instance::on(Cluster::single(server)).unwrap();
     kill_process(pid, signal).unwrap();

@@ -1,12 +1,21 @@
 use super::*;
+use crate::site::{Site, ThisHost};
 
-fn of(peer: Option<Peer>) -> Result<Found, String> {
-    let said = Said(Whereabouts {
+fn nowhere(peer: Option<Peer>) -> Whereabouts {
+    Whereabouts {
         peer,
         data_dir: PathBuf::from("/nowhere/data"),
         pid_file: PathBuf::from("/nowhere/pid"),
-    });
-    said.process()
+    }
+}
+
+fn of(peer: Option<Peer>) -> Result<FoundProcess, String> {
+    let host = ThisHost::default();
+    let search = Search {
+        files: host.files(),
+        server: &nowhere(peer),
+    };
+    search.process()
 }
 
 #[test]
@@ -41,8 +50,8 @@ fn a_connections_process_leads_to_its_server() {
     for url in [server.url("sbtest"), socket] {
         let engine = engine::of_url(&url).unwrap();
         let opened = engine.open(&url, &engine::Access::default(), None);
-        let found = find(&*opened.unwrap()).unwrap();
-        let expected = Found {
+        let found = find(ThisHost::default().files(), &*opened.unwrap()).unwrap();
+        let expected = FoundProcess {
             pid,
             data_dir: Some(data.clone()),
         };
@@ -60,11 +69,11 @@ fn a_process_that_works_elsewhere_is_not_the_server() {
 /// Whoever has the port is another user's, who has no server or several.
 #[test]
 fn a_server_is_not_guessed() {
-    let said = Said(Whereabouts {
-        peer: None,
-        data_dir: PathBuf::from("/nowhere/data"),
-        pid_file: PathBuf::from("/nowhere/pid"),
-    });
-    let reason = said.only_server_of(u32::MAX - 1).unwrap_err();
+    let host = ThisHost::default();
+    let search = Search {
+        files: host.files(),
+        server: &nowhere(None),
+    };
+    let reason = search.only_server_of(u32::MAX - 1).unwrap_err();
     assert!(reason.contains("only root"), "{reason}");
 }

@@ -37,20 +37,20 @@ pub(crate) fn check(
     engine.check_settings(config)?;
     let data = DataDir::new(home, "check", &plan::Volume::default())?;
     data.hand_over()?;
-    let asking = Asking {
+    let validator = Validator {
         installed,
         // The port is not opened: any will do.
         paths: data.paths(engine, 0, 1, 1),
         data,
         interrupted,
     };
-    let validation = engine.validation(installed, &asking.paths);
-    let complaints = asking.run(config, &validation)?.errors;
+    let validation = engine.validation(installed, &validator.paths);
+    let complaints = validator.run(config, &validation)?.errors;
     let Some(rejected) = engine.rejected(&complaints, config) else {
         return Ok(());
     };
     let near = match rejected.is_unknown {
-        true => asking.nearest(&rejected.name)?,
+        true => validator.nearest(&rejected.name)?,
         false => None,
     };
     Err(LabError::RejectedSetting {
@@ -61,7 +61,7 @@ pub(crate) fn check(
     })
 }
 
-struct Asking<'a> {
+struct Validator<'a> {
     installed: &'a Installed,
     paths: Paths,
     data: DataDir,
@@ -69,13 +69,17 @@ struct Asking<'a> {
 }
 
 /// What a program said.
-struct Said {
+struct Output {
     words: String,
     errors: String,
 }
 
-impl Asking<'_> {
-    fn run(&self, config: &[(String, String)], invocation: &Invocation) -> Result<Said, LabError> {
+impl Validator<'_> {
+    fn run(
+        &self,
+        config: &[(String, String)],
+        invocation: &Invocation,
+    ) -> Result<Output, LabError> {
         let account = self.data.home().account();
         let engine = self.installed.engine;
         let text = engine.configuration(self.installed, &self.paths, config);
@@ -89,7 +93,7 @@ impl Asking<'_> {
         process::run(command, LIMIT, self.interrupted)?;
         let mut help = fs::read(&words).map_err(LabError::at("read", &words))?;
         help.truncate(HELP_BYTES);
-        Ok(Said {
+        Ok(Output {
             words: String::from_utf8_lossy(&help).into_owned(),
             errors: log::read_tail(&errors, 0),
         })

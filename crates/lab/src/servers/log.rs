@@ -54,7 +54,7 @@ pub(crate) fn failure(
             words: rejected.words,
             near: None,
         },
-        None => LabError::Died {
+        None => LabError::NotStarted {
             server,
             how,
             log: last_lines(log),

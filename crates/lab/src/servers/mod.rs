@@ -18,7 +18,7 @@ pub use data_dir::DataDir;
 pub use find::find;
 pub use node::Node;
 pub use running::ProcessId;
-pub use start::{Wanted, start};
+pub use start::{NodeSpec, start};
 
 pub(crate) use check::check;
 pub(crate) use log::{failure, read_tail};

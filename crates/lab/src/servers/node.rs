@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::{Database, Login};
 
@@ -11,7 +11,7 @@ use crate::error::LabError;
 use crate::process;
 use crate::servers::password::Password;
 use crate::servers::running::{ProcessId, Running};
-use crate::servers::start::{Recipe, Started};
+use crate::servers::start::{Launcher, Started};
 use crate::servers::{DataDir, log};
 use crate::site::Site;
 
@@ -22,19 +22,21 @@ const STOP_LIMIT: Duration = Duration::from_secs(300);
 pub struct Node {
     /// Comes first: the process ends before its site and its directory are removed.
     running: Option<Running>,
-    recipe: Recipe,
+    launcher: Launcher,
     port: u16,
+    ready_at: Instant,
     notes: Vec<String>,
     public_key: Option<Vec<u8>>,
     data: DataDir,
 }
 
 impl Node {
-    pub(super) fn new(recipe: Recipe, started: Started, data: DataDir) -> Self {
+    pub(super) fn new(launcher: Launcher, started: Started, data: DataDir) -> Self {
         Self {
             running: Some(started.running),
-            recipe,
+            launcher,
             port: started.port,
+            ready_at: Instant::now(),
             notes: started.notes,
             public_key: started.public_key,
             data,
@@ -44,36 +46,36 @@ impl Node {
     /// Where it runs.
     #[must_use]
     pub fn site(&self) -> &Arc<dyn Site> {
-        &self.recipe.site
+        &self.launcher.site
     }
 
     /// Its place among the servers of the trial.
     #[must_use]
     pub fn number(&self) -> u32 {
-        self.recipe.number
+        self.launcher.number
     }
 
     /// Its number, engine and version.
     #[must_use]
     pub fn name(&self) -> String {
-        self.recipe.name()
+        self.launcher.name()
     }
 
     /// Its process; `None` after [`Node::kill`].
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.recipe.process.get()
+        self.launcher.process.get()
     }
 
     /// The same, followed through restarts.
     #[must_use]
     pub fn process(&self) -> &ProcessId {
-        &self.recipe.process
+        &self.launcher.process
     }
 
-    /// Whether dyno has not stopped it.
-    pub(crate) fn is_up(&self) -> bool {
-        self.running.is_some()
+    /// When it last became ready for connections; `None` after dyno stopped it.
+    pub(crate) fn up_since(&self) -> Option<Instant> {
+        self.running.as_ref().map(|_| self.ready_at)
     }
 
     /// Its port on 127.0.0.1.
@@ -85,7 +87,7 @@ impl Node {
     /// Its Unix socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
-        let engine = self.recipe.installed.engine;
+        let engine = self.launcher.installed.engine;
         engine.socket(&self.data.own(), self.port)
     }
 
@@ -98,19 +100,19 @@ impl Node {
     /// Its error log, which stays when it is gone.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
-        self.recipe.log_path()
+        self.launcher.log_path()
     }
 
     /// The address of a database as `root`, without the password.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
-        self.recipe.installed.engine.url(self.port, database)
+        self.launcher.installed.engine.url(self.port, database)
     }
 
     /// The password of `root`: for this run of the server's data.
     #[must_use]
     pub fn password(&self) -> &str {
-        self.recipe.password.text()
+        self.launcher.password.text()
     }
 
     /// Opens a database as `root` over TCP, without TLS.
@@ -119,7 +121,7 @@ impl Node {
     /// When the server cannot be reached, or refuses.
     pub fn open(&self, database: &str) -> Result<Arc<dyn Database>, LabError> {
         let (password, key) = (self.password(), self.public_key.as_deref());
-        let engine = self.recipe.installed.engine;
+        let engine = self.launcher.installed.engine;
         Ok(engine.connect(self.port, database, password, key)?)
     }
 
@@ -147,17 +149,17 @@ impl Node {
             socket: &self.socket(),
             password: self.password(),
         };
-        let engine = self.recipe.installed.engine;
+        let engine = self.launcher.installed.engine;
         engine.set_password(&login, none.text())?;
-        self.recipe.password = none;
+        self.launcher.password = none;
         Ok(())
     }
 
     /// `None` while it runs; else how it ended, with the last lines of its log.
     pub fn exited(&mut self) -> Option<String> {
-        match self.is_up() {
-            true => self.died(false),
-            false => Some(self.obituary("was killed by dyno")),
+        match self.running {
+            Some(_) => self.died(false),
+            None => Some(self.describe_end("was killed by dyno")),
         }
     }
 
@@ -169,7 +171,7 @@ impl Node {
             true => running.ended_soon(),
             false => running.ended(),
         };
-        how.map(|how| self.obituary(&how))
+        how.map(|how| self.describe_end(&how))
     }
 
     /// Kills it as `kill -9` does, and reaps it. Its directory stays until it is dropped.
@@ -187,9 +189,10 @@ impl Node {
         }
         self.end(interrupted)?;
         let started = self
-            .recipe
+            .launcher
             .start(&self.data, Some(self.port), interrupted)?;
         self.running = Some(started.running);
+        self.ready_at = Instant::now();
         self.notes = started.notes;
         self.public_key = started.public_key;
         Ok(())
@@ -217,18 +220,18 @@ impl Node {
         let Some(mut running) = self.running.take() else {
             return Ok(());
         };
-        let signal = self.recipe.installed.engine.stop_signal();
+        let signal = self.launcher.installed.engine.stop_signal();
         match running.stop(signal, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
                 let how = process::how_it_ended(status);
-                Err(LabError::Ended(self.obituary(&how)))
+                Err(LabError::Ended(self.describe_end(&how)))
             }
-            None => Err(self.recipe.too_slow("stop", STOP_LIMIT, &self.log())),
+            None => Err(self.launcher.too_slow("stop", STOP_LIMIT, &self.log())),
         }
     }
 
-    fn obituary(&self, how: &str) -> String {
+    fn describe_end(&self, how: &str) -> String {
         let lines = log::last_lines(&self.log());
         format!("{} {how}; its log ends:\n{lines}", self.name())
     }

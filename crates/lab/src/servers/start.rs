@@ -33,7 +33,7 @@ const ERROR_LOG: &str = "error.log";
 
 /// What server to start.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct NodeSpec<'a> {
     /// Its place among the servers of the trial, from 1; 0 for one that only loads data.
     pub number: u32,
     /// Its data, which it owns from now on.
@@ -55,11 +55,11 @@ pub struct Wanted<'a> {
 
 /// What is needed to start it, and to start it again.
 #[derive(Debug)]
-pub(super) struct Recipe {
+pub(super) struct Launcher {
     pub(super) number: u32,
     pub(super) installed: Installed,
     pub(super) config: Vec<(String, String)>,
-    pub(super) wanted_port: Option<u16>,
+    pub(super) fixed_port: Option<u16>,
     connections: u32,
     pub(super) site: Arc<dyn Site>,
     pub(super) process: ProcessId,
@@ -81,26 +81,26 @@ pub(super) struct Started {
 /// # Errors
 /// A setting that dyno or the server refuses, a taken port, a server that ends or does
 /// not answer, in its own words; the user's wish to stop; the operating system's.
-pub fn start(installed: &Installed, wanted: Wanted<'_>) -> Result<Node, LabError> {
-    installed.engine.check_settings(wanted.config)?;
-    fs::create_dir_all(wanted.keep).map_err(LabError::at("create", wanted.keep))?;
-    wanted.data.hand_over()?;
-    let recipe = Recipe {
-        number: wanted.number,
+pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError> {
+    installed.engine.check_settings(spec.config)?;
+    fs::create_dir_all(spec.keep).map_err(LabError::at("create", spec.keep))?;
+    spec.data.hand_over()?;
+    let launcher = Launcher {
+        number: spec.number,
         installed: installed.clone(),
-        config: wanted.config.to_vec(),
-        wanted_port: wanted.port,
-        connections: wanted.connections,
-        site: wanted.site,
+        config: spec.config.to_vec(),
+        fixed_port: spec.port,
+        connections: spec.connections,
+        site: spec.site,
         process: ProcessId::default(),
-        keep: wanted.keep.to_owned(),
+        keep: spec.keep.to_owned(),
         password: Password::random()?,
     };
-    let started = recipe.start(&wanted.data, None, wanted.interrupted)?;
-    Ok(Node::new(recipe, started, wanted.data))
+    let started = launcher.start(&spec.data, None, spec.interrupted)?;
+    Ok(Node::new(launcher, started, spec.data))
 }
 
-impl Recipe {
+impl Launcher {
     /// Its number, engine and version.
     pub(super) fn name(&self) -> String {
         match self.number {
@@ -120,17 +120,17 @@ impl Recipe {
         before: Option<u16>,
         interrupted: &AtomicBool,
     ) -> Result<Started, LabError> {
-        if let Some(port) = self.wanted_port {
+        if let Some(port) = self.fixed_port {
             port::check_free(port)?;
         }
-        let fixed = self.wanted_port.or(before);
+        let fixed = self.fixed_port.or(before);
         let mut tries = 1;
         loop {
             let port = fixed.map_or_else(port::free, Ok)?;
             match self.try_start(data, port, interrupted) {
                 // Another process took it in the meantime, perhaps only for a connection.
                 Err(LabError::PortTaken { .. })
-                    if self.wanted_port.is_none() && tries < MAX_PORT_TRIES =>
+                    if self.fixed_port.is_none() && tries < MAX_PORT_TRIES =>
                 {
                     tries += 1;
                     sleep(PORT_PAUSE);
@@ -315,18 +315,18 @@ mod tests {
     fn the_result_keeps_no_secret() {
         let engine = engine::servers().next().unwrap();
         let installed = Installed::nowhere(engine, "10.11.14");
-        let recipe = Recipe {
+        let launcher = Launcher {
             number: 1,
             installed,
             config: Vec::new(),
-            wanted_port: None,
+            fixed_port: None,
             connections: 1,
             site: Arc::new(ThisHost::default()),
             process: ProcessId::default(),
             keep: PathBuf::new(),
             password: Password::default(),
         };
-        let shown = |name: &str| recipe.shown(&(name.to_owned(), "x".to_owned())).1;
+        let shown = |name: &str| launcher.shown(&(name.to_owned(), "x".to_owned())).1;
         assert_eq!(shown("S3-Secret-Key"), HIDDEN);
         assert_eq!(shown("max-connections"), "x");
     }

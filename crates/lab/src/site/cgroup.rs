@@ -185,7 +185,7 @@ mod tests {
     use host::mounts::{self, Mount};
 
     use super::*;
-    use crate::home::FILES;
+    use crate::site::{Site, ThisHost};
 
     /// A made-up hierarchy of version 2 with the groups `/a`, `/a/b` and `/a/b/c`.
     struct Tree {
@@ -231,7 +231,10 @@ mod tests {
         }
 
         fn find(&self, own: &str) -> Result<Parent, LabError> {
-            find(FILES, &[in_group(&[], own, &self.mount)])
+            find(
+                ThisHost::default().files(),
+                &[in_group(&[], own, &self.mount)],
+            )
         }
     }
 
@@ -274,7 +277,7 @@ mod tests {
         let text = shown(tree.find("/a"));
         assert!(text.contains("delegates the cpu controller"), "{text}");
         assert!(text.contains("systemd-run") && text.contains("echo +cpu"));
-        let text = shown(find(FILES, &[]));
+        let text = shown(find(ThisHost::default().files(), &[]));
         assert!(text.contains("mount -t cgroup2"), "{text}");
     }
 
@@ -301,7 +304,7 @@ mod tests {
             in_group(&[], "/", &mounts[1]),
             in_group(&["cpu", "cpuacct"], "/fd", &mounts[0]),
         ];
-        let found = find(FILES, &groups).unwrap();
+        let found = find(ThisHost::default().files(), &groups).unwrap();
         assert_eq!(found.version, Version::One);
         assert_eq!(found.dir, Path::new("/proc/self/fd"));
     }

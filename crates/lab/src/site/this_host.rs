@@ -4,13 +4,13 @@ use std::fs::File;
 use std::process::Child;
 
 use engine::Invocation;
-use host::Files;
 use host::quota::{self, Quota};
+use host::{Files, LOCAL};
 
 use super::Site;
 use super::cgroup::Group;
 use crate::error::LabError;
-use crate::home::{FILES, Home};
+use crate::home::Home;
 use crate::process;
 
 /// This host; by default without a CPU quota.
@@ -26,7 +26,9 @@ impl ThisHost {
     /// # Errors
     /// When the kernel or this user's rights do not allow a CPU quota.
     pub fn with_quota(home: &Home, cpus: Option<f64>) -> Result<Self, LabError> {
-        let group = cpus.map(|cpus| Group::new(FILES, home, cpus)).transpose()?;
+        let group = cpus
+            .map(|cpus| Group::new(&LOCAL, home, cpus))
+            .transpose()?;
         Ok(Self { group })
     }
 }
@@ -54,7 +56,7 @@ impl Site for ThisHost {
     }
 
     fn files(&self) -> &dyn Files {
-        FILES
+        &LOCAL
     }
 
     fn quota(&self) -> Option<Quota> {

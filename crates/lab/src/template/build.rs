@@ -13,11 +13,11 @@ use super::recipe::Recipe;
 use super::{DATABASE, Template, get};
 use crate::copy::copy_dir;
 use crate::error::LabError;
-use crate::home::{self, Home};
+use crate::home::Home;
 use crate::needs;
 use crate::process;
 use crate::servers::{self, DataDir, Node};
-use crate::site::ThisHost;
+use crate::site::{Site, ThisHost};
 use crate::volume;
 
 /// How long a new data directory may take; it writes some 200 MB.
@@ -35,6 +35,8 @@ pub(super) struct Built {
 /// Builds templates of one server program.
 pub(super) struct Builder<'a> {
     home: &'a Home,
+    /// Where the server runs that loads the data: on the host of the cache.
+    site: Arc<dyn Site>,
     installed: &'a Installed,
     /// Settings that decide the format of the files.
     format: Vec<(String, String)>,
@@ -48,6 +50,7 @@ impl<'a> Builder<'a> {
     ) -> Self {
         Self {
             home,
+            site: Arc::new(ThisHost::default()),
             installed,
             format: installed.engine.format_settings(config),
         }
@@ -74,7 +77,7 @@ impl<'a> Builder<'a> {
         let rows = tables.saturating_mul(wanted.options.rows);
         let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
         let disk = volume::disk(self.home, volume);
-        let free_bytes = needs::free_bytes(home::FILES, disk)?;
+        let free_bytes = needs::free_bytes(self.site.files(), disk)?;
         if free_bytes < needed_bytes {
             return Err(self.disk_full(disk, needed_bytes, free_bytes));
         }
@@ -106,7 +109,7 @@ impl<'a> Builder<'a> {
     /// the half-built data is removed.
     fn failure(&self, disk: &Path, error: LabError) -> Failure {
         let is_asked_for = matches!(error, LabError::Interrupted);
-        let free_bytes = needs::free_bytes(home::FILES, disk).unwrap_or(u64::MAX);
+        let free_bytes = needs::free_bytes(self.site.files(), disk).unwrap_or(u64::MAX);
         Failure {
             is_full: error.is_disk_full() || (!is_asked_for && free_bytes < FULL_BYTES),
             error,
@@ -128,13 +131,13 @@ impl<'a> Builder<'a> {
         let keep = data.dir().join("keep");
         let started = servers::start(
             self.installed,
-            servers::Wanted {
+            servers::NodeSpec {
                 number: 0,
                 data,
                 config: &self.loading_settings(),
                 port: None,
                 connections: wanted.connections,
-                site: Arc::new(ThisHost::default()),
+                site: Arc::clone(&self.site),
                 keep: &keep,
                 interrupted: listener.interrupted,
             },

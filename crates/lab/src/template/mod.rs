@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use engine::data::{Listener, Progress, Wanted};
 use engine::{Installed, Server};
+use host::Files;
 
 pub use crate::copy::Copied;
 use crate::copy::copy_dir;
@@ -28,6 +29,7 @@ use crate::home::lock::Lock;
 use crate::home::{self, Home};
 use crate::needs;
 use crate::servers::DataDir;
+use crate::site::{Site, ThisHost};
 use crate::volume;
 use build::Builder;
 pub(crate) use recipe::Recipe;
@@ -196,10 +198,14 @@ impl Template {
     /// # Errors
     /// As [`Template::copy_to`]'s.
     pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), LabError> {
-        self.copy_to(number, &plan::Volume::default())
+        self.copy_to(
+            number,
+            &plan::Volume::default(),
+            ThisHost::default().files(),
+        )
     }
 
-    /// Copies it for server `number` to a volume of this kind.
+    /// Copies it for server `number` to a volume of this kind, on the machine with these files.
     ///
     /// # Errors
     /// When the disk has no room, with the numbers, or the operating system refuses.
@@ -207,6 +213,7 @@ impl Template {
         &self,
         number: u32,
         volume: &plan::Volume,
+        files: &dyn Files,
     ) -> Result<(DataDir, Copied), LabError> {
         let target = DataDir::new(&self.home, &format!("s{number}."), volume)?;
         let copied = copy_dir(&self.dir.join("data"), &target.data(), self.home.account());
@@ -219,7 +226,7 @@ impl Template {
                     what: format!("the copy of the data for server {number}"),
                     path: disk.to_owned(),
                     needed_bytes: self.bytes,
-                    free_bytes: needs::free_bytes(home::FILES, disk)?,
+                    free_bytes: needs::free_bytes(files, disk)?,
                 })
             }
             Err(error) => Err(error),

@@ -15,7 +15,6 @@ use measure::setup::{Outcome, StatementKind, server_lost};
 use measure::slice::{Phase, Second};
 
 use crate::Database;
-use crate::cluster::Cluster;
 use crate::early::Early;
 use crate::failure::{Cause, Failure};
 use crate::merge::Merger;
@@ -239,7 +238,7 @@ impl<'a> TrialMonitor<'a> {
             Ok(LoadOutcome {
                 end: End::ServerLost { at_ns, error },
                 ..
-            }) if !self.is_down(place) => {
+            }) if !self.is_expected_loss(place, *at_ns) => {
                 let outcome = Outcome::ServerLost {
                     at_ms: at_ns / 1_000_000,
                     error: error.to_string(),
@@ -261,11 +260,12 @@ impl<'a> TrialMonitor<'a> {
         }
     }
 
-    /// Whether the study left an instance without a node that serves it.
-    fn is_down(&self, place: usize) -> bool {
+    /// Whether an event of the study explains that an instance's load lost its server at `at_ns`.
+    fn is_expected_loss(&self, place: usize, at_ns: u64) -> bool {
+        let lost_at = self.barrier.origin() + Duration::from_nanos(at_ns);
         let instance = self.rig.instances.get(place);
         let cluster = instance.and_then(|instance| instance.cluster.as_ref());
-        cluster.is_some_and(Cluster::is_down)
+        cluster.is_some_and(|cluster| cluster.explains_loss(lost_at))
     }
 
     /// The first death of a node that the study did not ask for.

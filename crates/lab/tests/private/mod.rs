@@ -104,7 +104,7 @@ pub(crate) fn start_on(
 ) -> Result<Node, LabError> {
     servers::start(
         installed,
-        servers::Wanted {
+        servers::NodeSpec {
             number: 1,
             data,
             config,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::{Typed, Walk};
-use crate::content::Event;
+use super::{TomlValue, Walk};
+use crate::content::TypedEvent;
 use crate::error::Fault;
 use crate::name::Name;
 use crate::read::type_words;
@@ -90,7 +90,7 @@ impl Walk {
             self.faults.add(place, Fault::new(message, HOW));
         }
         if let (Some(Some(at)), [(action, node)]) = (at, actions.as_slice()) {
-            self.content.events.push(Event {
+            self.content.events.push(TypedEvent {
                 name: Name::of(key_of(*action)),
                 at,
                 action: *action,
@@ -99,7 +99,11 @@ impl Walk {
         }
     }
 
-    fn typed<T: FromValue>(&mut self, key: &'static Key, value: &Typed<'_>) -> Option<Spanned<T>> {
+    fn typed<T: FromValue>(
+        &mut self,
+        key: &'static Key,
+        value: &TomlValue<'_>,
+    ) -> Option<Spanned<T>> {
         let Spanned { value, span } = self.value(&Name::of(key), value, Origin::File)?;
         let value = T::from_value(&value)?;
         Some(Spanned { value, span })

@@ -2,7 +2,7 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::Typed;
+use super::TomlValue;
 use plan::{Origin, Span};
 
 /// No name of a key has more parts; a deeper table cannot be one.
@@ -17,7 +17,7 @@ pub(super) fn leaves(
     prefix: &str,
     table: &DeTable<'_>,
     origin: Origin,
-    found: &mut dyn FnMut(String, &Typed<'_>, Span),
+    found: &mut dyn FnMut(String, &TomlValue<'_>, Span),
 ) {
     for (typed, value) in table.iter() {
         let name = joined(prefix, typed.get_ref());

@@ -17,16 +17,16 @@ use toml::de::{DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry};
 use crate::error::{Fault, Faults};
-use crate::likely;
 use crate::name::Name;
 use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
+use crate::suggest;
 use leaves::{joined, leaves};
 use plan::key::{self, EVENT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{Origin, Span, Spanned, Value, redact_url, shown};
 
 /// A value as the parser gives it.
-type Typed<'v> = TomlSpanned<DeValue<'v>>;
+type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
 
 /// What was typed, and what was wrong with it.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ pub(crate) struct Walk {
 
 impl Walk {
     pub(crate) fn file(&mut self, root: &DeTable<'_>) {
-        let mut base = Entries::new();
+        let mut entries = Entries::new();
         for (typed, value) in root.iter() {
             let (name, at) = (typed.get_ref(), Span::new(Origin::File, typed.span()));
             match value.get_ref() {
@@ -49,7 +49,7 @@ impl Walk {
                 DeValue::Table(table) if name == SIZES => self.sizes(table),
                 DeValue::Table(table) if name == THRESHOLDS => self.thresholds(table),
                 DeValue::Table(table) if key::is_section(name) => {
-                    self.section(name, table, &mut base);
+                    self.section(name, table, &mut entries);
                 }
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
                 other if name == VARIANT => self.not_variants(other, at),
@@ -61,10 +61,10 @@ impl Walk {
                 {
                     self.not_a_section(name, other, at);
                 }
-                _ => self.key_of_section("", name, value, at, &mut base),
+                _ => self.key_of_section("", name, value, at, &mut entries),
             }
         }
-        self.content.base = base;
+        self.content.entries = entries;
         self.content.axes.sort_by_key(|axis| axis.at);
         let thresholds = &mut self.content.thresholds;
         thresholds.sort_by_key(|threshold| threshold.column.span);
@@ -81,7 +81,7 @@ impl Walk {
         &mut self,
         section: &str,
         last: &str,
-        value: &Typed<'_>,
+        value: &TomlValue<'_>,
         at: Span,
         into: &mut Entries,
     ) {
@@ -91,13 +91,13 @@ impl Walk {
         }
         match Name::find(&name) {
             Ok(Some(name)) => self.key(name, value, at, into),
-            Ok(None) => self.unknown("key", &name, at, || likely::key(section, &name)),
+            Ok(None) => self.unknown("key", &name, at, || suggest::key(section, &name)),
             Err(fault) => self.faults.add(at, fault),
         }
     }
 
     /// One key with its value, or all settings of a table of them.
-    fn key(&mut self, name: Name, value: &Typed<'_>, at: Span, into: &mut Entries) {
+    fn key(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         match (&name.key.kind, value.get_ref()) {
             (Kind::Settings, DeValue::Table(table)) if name.setting().is_none() => {
                 leaves(
@@ -116,7 +116,7 @@ impl Walk {
         }
     }
 
-    fn entry(&mut self, name: Name, value: &Typed<'_>, at: Span, into: &mut Entries) {
+    fn entry(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         if let Some(first) = into.get(name.full()) {
             let fault = Fault::new(
                 format!("duplicate key `{}`", name.full()),
@@ -131,7 +131,12 @@ impl Walk {
         into.insert(name.full().to_owned(), Entry { name, at, value });
     }
 
-    fn value(&mut self, name: &Name, value: &Typed<'_>, origin: Origin) -> Option<Spanned<Value>> {
+    fn value(
+        &mut self,
+        name: &Name,
+        value: &TomlValue<'_>,
+        origin: Origin,
+    ) -> Option<Spanned<Value>> {
         let span = Span::new(origin, value.span());
         if let (Kind::Url, Some(text)) = (&name.key.kind, value.get_ref().as_str()) {
             self.hide(span, text);
@@ -149,7 +154,7 @@ impl Walk {
     fn text(
         &mut self,
         key: &'static Key,
-        value: &Typed<'_>,
+        value: &TomlValue<'_>,
         origin: Origin,
     ) -> Option<Spanned<String>> {
         let Spanned { value, span } = self.value(&Name::of(key), value, origin)?;

@@ -3,18 +3,18 @@
 use toml::Spanned as TomlSpanned;
 use toml::de::DeValue;
 
-use super::{Typed, Walk};
+use super::{TomlValue, Walk};
 use crate::content::{Axis, EITHER, Entry};
-use crate::likely;
 use crate::name::Name;
 use crate::nesting;
 use crate::read::read;
-use crate::source::Source;
+use crate::source::SourceText;
+use crate::suggest;
 use plan::key::{Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{Origin, Span, Value};
 
 /// One override, its key understood as far as that is possible.
-struct Said<'t> {
+struct Override<'t> {
     /// Full name of the key, or what was typed instead of one.
     key: String,
     is_axis: bool,
@@ -22,7 +22,7 @@ struct Said<'t> {
     at: Span,
 }
 
-impl Said<'_> {
+impl Override<'_> {
     fn is_name(&self) -> bool {
         let name = self.key.strip_prefix(VARIANT);
         name.is_some_and(|rest| rest.ends_with(".name"))
@@ -34,35 +34,37 @@ pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
     let all: Vec<_> = overrides
         .iter()
         .enumerate()
-        .map(|(i, (name, text))| said(i, name, text))
+        .map(|(i, (name, text))| change(i, name, text))
         .collect();
     // Of one key given twice the last counts, as on every command line.
-    let last = |i: usize, said: &Said<'_>| !all.iter().skip(i + 1).any(|s| s.key == said.key);
+    let last =
+        |i: usize, change: &Override<'_>| !all.iter().skip(i + 1).any(|s| s.key == change.key);
     let counts: Vec<_> = all
         .iter()
         .enumerate()
         .filter(|(i, s)| last(*i, s))
         .collect();
-    // A size stands in the file; what was said beside it says more.
-    let (sizes, counts): (Vec<_>, Vec<_>) =
-        counts.into_iter().partition(|(_, said)| said.key == SIZES);
-    for (_, said) in sizes {
-        walk.choose(said.text.trim(), said.at);
+    // A size stands in the file; what was change beside it says more.
+    let (sizes, counts): (Vec<_>, Vec<_>) = counts
+        .into_iter()
+        .partition(|(_, change)| change.key == SIZES);
+    for (_, change) in sizes {
+        walk.choose(change.text.trim(), change.at);
     }
-    for (_, said) in &counts {
-        if Name::find(&said.key).is_ok_and(|name| name.is_some()) {
-            walk.forget(&said.key);
+    for (_, change) in &counts {
+        if Name::find(&change.key).is_ok_and(|name| name.is_some()) {
+            walk.forget(&change.key);
         }
     }
-    // Whatever else is said of a variant calls it what the file does.
+    // Whatever else is change of a variant calls it what the file does.
     let (names, counts): (Vec<_>, Vec<_>) =
-        counts.into_iter().partition(|(_, said)| said.is_name());
-    for (_, said) in counts.iter().chain(&names) {
-        walk.put(said);
+        counts.into_iter().partition(|(_, change)| change.is_name());
+    for (_, change) in counts.iter().chain(&names) {
+        walk.put(change);
     }
 }
 
-fn said<'t>(index: usize, name: &str, text: &'t str) -> Said<'t> {
+fn change<'t>(index: usize, name: &str, text: &'t str) -> Override<'t> {
     let name = name.trim();
     // `sweep."load.threads"` and `sweep.load.threads` are the same axis.
     let (is_axis, key) = match name.split_once('.') {
@@ -70,7 +72,7 @@ fn said<'t>(index: usize, name: &str, text: &'t str) -> Said<'t> {
         _ => (false, name),
     };
     let known = Name::find(key).ok().flatten();
-    Said {
+    Override {
         key: known.map_or_else(|| key.to_owned(), |name| name.full().to_owned()),
         is_axis,
         text,
@@ -84,52 +86,56 @@ impl Walk {
     pub(super) fn forget(&mut self, key: &str) {
         let is_below = |name: &str| name.strip_prefix(key).is_some_and(|n| n.starts_with('.'));
         let is_other = |name: &str| EITHER.contains(&key) && EITHER.contains(&name) && name != key;
-        let goes = |name: &str| is_below(name) || is_other(name);
+        let is_replaced = |name: &str| is_below(name) || is_other(name);
         let content = &mut self.content;
-        content.base.retain(|name, _| name != key && !goes(name));
+        content
+            .entries
+            .retain(|name, _| name != key && !is_replaced(name));
         for variant in &mut content.variants {
-            variant.entries.retain(|name, _| name != key && !goes(name));
+            variant
+                .entries
+                .retain(|name, _| name != key && !is_replaced(name));
         }
-        content.axes.retain(|axis| !goes(axis.name.full()));
+        content.axes.retain(|axis| !is_replaced(axis.name.full()));
         if key == "report.tables" {
             content.tables.clear();
         }
     }
 
-    fn put(&mut self, said: &Said<'_>) {
-        if said.is_axis {
-            if let Some(axis) = self.axis(&said.key, &value(None, said.text), said.at) {
+    fn put(&mut self, change: &Override<'_>) {
+        if change.is_axis {
+            if let Some(axis) = self.axis(&change.key, &value(None, change.text), change.at) {
                 self.put_axis(axis);
             }
             return;
         }
-        if let Some((THRESHOLDS, column)) = said.key.split_once('.') {
-            return self.threshold(unquoted(column), &text(said.text), said.at);
+        if let Some((THRESHOLDS, column)) = change.key.split_once('.') {
+            return self.threshold(unquoted(column), &text(change.text), change.at);
         }
-        if let Some((VARIANT, rest)) = said.key.split_once('.') {
-            return self.put_in_variant(rest, said.text, said.at);
+        if let Some((VARIANT, rest)) = change.key.split_once('.') {
+            return self.put_in_variant(rest, change.text, change.at);
         }
-        let name = match Name::find(&said.key) {
+        let name = match Name::find(&change.key) {
             Ok(Some(name)) => name,
             Ok(None) => {
-                return self.unknown("key", &said.key, said.at, || {
-                    likely::key_of_override(&said.key)
+                return self.unknown("key", &change.key, change.at, || {
+                    suggest::key_of_override(&change.key)
                 });
             }
-            Err(fault) => return self.faults.add(said.at, fault),
+            Err(fault) => return self.faults.add(change.at, fault),
         };
-        let typed = value(Some(&name), said.text);
+        let typed = value(Some(&name), change.text);
         if self.content.axis(name.full()).is_some() {
-            let value = self.value(&name, &typed, said.at.origin);
-            let at = said.at;
+            let value = self.value(&name, &typed, change.at.origin);
+            let at = change.at;
             return self.put_entry(Entry { name, at, value });
         }
-        let mut base = std::mem::take(&mut self.content.base);
-        self.key(name, &typed, said.at, &mut base);
-        self.content.base = base;
+        let mut entries = std::mem::take(&mut self.content.entries);
+        self.key(name, &typed, change.at, &mut entries);
+        self.content.entries = entries;
     }
 
-    /// In its place in the base, or as the only value of its axis.
+    /// In its place in the entries, or as the only value of its axis.
     pub(super) fn put_entry(&mut self, entry: Entry) {
         let axes = &mut self.content.axes;
         match axes.iter_mut().find(|a| a.name.full() == entry.name.full()) {
@@ -142,7 +148,7 @@ impl Walk {
             }
             None => {
                 let name = entry.name.full().to_owned();
-                self.content.base.insert(name, entry);
+                self.content.entries.insert(name, entry);
             }
         }
     }
@@ -158,7 +164,7 @@ impl Walk {
 }
 
 /// TOML if it is, else the text itself; text needs no quotes.
-pub(super) fn value<'t>(name: Option<&Name>, text: &'t str) -> Typed<'t> {
+pub(super) fn value<'t>(name: Option<&Name>, text: &'t str) -> TomlValue<'t> {
     if nesting::too_deep(text, Origin::Nowhere).is_some() {
         return self::text(text);
     }
@@ -169,7 +175,7 @@ pub(super) fn value<'t>(name: Option<&Name>, text: &'t str) -> Typed<'t> {
 }
 
 /// The text itself.
-pub(super) fn text(text: &str) -> Typed<'_> {
+pub(super) fn text(text: &str) -> TomlValue<'_> {
     TomlSpanned::new(0..text.len(), DeValue::String(text.into()))
 }
 
@@ -201,7 +207,7 @@ pub fn read_option(key: &'static Key, text: &str) -> Result<Value, (String, Stri
 }
 
 /// What is hidden by form was hidden before; an understood address is hidden whole.
-pub(crate) fn hide(source: &mut Source, walk: &Walk, overrides: &[(&str, &str)]) {
+pub(crate) fn hide(source: &mut SourceText, walk: &Walk, overrides: &[(&str, &str)]) {
     for (span, shown) in &walk.secrets {
         let Origin::Override(i) = span.origin else {
             continue;

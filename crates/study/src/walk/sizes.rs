@@ -3,12 +3,12 @@
 use toml::de::{DeTable, DeValue};
 
 use super::leaves::leaves;
-use super::{Typed, Walk};
+use super::{TomlValue, Walk};
 use crate::content::{Axis, Entries, Size};
 use crate::error::Fault;
-use crate::likely;
 use crate::name::Name;
 use crate::read::type_words;
+use crate::suggest;
 use plan::key::{SIZES, SWEEP};
 use plan::{Origin, Span, nearest, shown};
 
@@ -60,7 +60,7 @@ impl Walk {
         self.content.sizes.push(size);
     }
 
-    fn key_of_size(&mut self, key: &str, value: &Typed<'_>, at: Span, size: &mut Size) {
+    fn key_of_size(&mut self, key: &str, value: &TomlValue<'_>, at: Span, size: &mut Size) {
         match Name::find(key) {
             Ok(Some(name)) if !name.key.axis => {
                 let message = format!("a size cannot set `{}`", name.full());
@@ -71,12 +71,12 @@ impl Walk {
                 Some(axis) => self.twice(&name, axis.at, at),
                 None => self.entry(name, value, at, &mut size.entries),
             },
-            Ok(None) => self.unknown("key", key, at, || likely::key_of_size(key)),
+            Ok(None) => self.unknown("key", key, at, || suggest::key_of_size(key)),
             Err(fault) => self.faults.add(at, fault),
         }
     }
 
-    fn axis_of_size(&mut self, key: &str, value: &Typed<'_>, at: Span, size: &mut Size) {
+    fn axis_of_size(&mut self, key: &str, value: &TomlValue<'_>, at: Span, size: &mut Size) {
         let Some(axis) = self.axis(key, value, at) else {
             return;
         };

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use toml::de::{DeTable, DeValue};
 
 use super::leaves::leaves;
-use super::{Typed, Walk};
+use super::{TomlValue, Walk};
 use crate::content::Axis;
 use crate::error::Fault;
-use crate::likely;
 use crate::name::Name;
 use crate::read::type_words;
 use crate::study::MAX_TRIALS;
+use crate::suggest;
 use plan::{Origin, Span, Spanned, Value, grouped, shown};
 
 /// More than any study has; each trial has a value on each.
@@ -41,11 +41,11 @@ impl Walk {
     }
 
     /// One axis with all its values that are well-formed.
-    pub(super) fn axis(&mut self, name: &str, value: &Typed<'_>, at: Span) -> Option<Axis> {
+    pub(super) fn axis(&mut self, name: &str, value: &TomlValue<'_>, at: Span) -> Option<Axis> {
         let name = match Name::find(name) {
             Ok(Some(found)) if found.key.axis => found,
             Ok(_) => {
-                self.unknown("axis", name, at, || likely::axis(name));
+                self.unknown("axis", name, at, || suggest::axis(name));
                 return None;
             }
             Err(fault) => {
@@ -63,7 +63,7 @@ impl Walk {
     fn axis_values(
         &mut self,
         name: &Name,
-        value: &Typed<'_>,
+        value: &TomlValue<'_>,
         origin: Origin,
     ) -> Vec<Spanned<Value>> {
         let span = Span::new(origin, value.span());

@@ -2,8 +2,8 @@
 
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::{Typed, Walk};
-use crate::content::Table;
+use super::{TomlValue, Walk};
+use crate::content::TypedTable;
 use crate::error::Fault;
 use crate::name::Name;
 use crate::read::{TABLES_EXAMPLE, type_words};
@@ -55,11 +55,11 @@ impl Walk {
             if let Ok(Some(name)) = Name::find(&rows) {
                 rows.value = name.full().to_owned();
             }
-            self.content.tables.push(Table { rows, columns });
+            self.content.tables.push(TypedTable { rows, columns });
         }
     }
 
-    fn columns(&mut self, value: &Typed<'_>, origin: Origin) -> Vec<Spanned<String>> {
+    fn columns(&mut self, value: &TomlValue<'_>, origin: Origin) -> Vec<Spanned<String>> {
         let span = Span::new(origin, value.span());
         let count = value.get_ref().as_array().map_or(0, |list| list.len());
         let Some(list) = value

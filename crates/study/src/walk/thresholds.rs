@@ -3,12 +3,11 @@
 use toml::de::DeTable;
 
 use super::leaves::leaves;
-use super::{Typed, Walk};
-use crate::content::Threshold;
+use super::{TomlValue, Walk};
 use crate::error::Fault;
 use crate::read::type_words;
 use plan::key::{BASELINE, Key, word};
-use plan::{Origin, Span, Spanned, shown};
+use plan::{Origin, Span, Spanned, ThresholdSpec, shown};
 
 /// More than a reader looks at.
 const MAX_THRESHOLDS: usize = 50;
@@ -35,7 +34,7 @@ impl Walk {
     }
 
     /// One threshold, in the place of one of the same column; or the baseline.
-    pub(super) fn threshold(&mut self, column: &str, value: &Typed<'_>, at: Span) {
+    pub(super) fn threshold(&mut self, column: &str, value: &TomlValue<'_>, at: Span) {
         if column == BASELINE {
             self.content.baseline = self.text(&BASELINE_NAME, value, at.origin);
             return;
@@ -64,6 +63,6 @@ impl Walk {
             let help = format!("a study has at most {MAX_THRESHOLDS}");
             return self.faults.add(at, Fault::new(message, help));
         }
-        thresholds.push(Threshold { column, condition });
+        thresholds.push(ThresholdSpec { column, condition });
     }
 }

@@ -4,12 +4,12 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::leaves::leaves;
 use super::overrides;
-use super::{Typed, Walk};
+use super::{TomlValue, Walk};
 use crate::content::{EITHER, Entries, Variant};
 use crate::error::Fault;
-use crate::likely;
 use crate::name::Name;
 use crate::read::type_words;
+use crate::suggest;
 use plan::key::VARIANT_NAME;
 use plan::{Origin, Span, Spanned, shown};
 
@@ -84,7 +84,7 @@ impl Walk {
         let Some((i, key)) = found.min_by_key(|(_, key)| key.len()) else {
             let variants = self.content.variants.iter();
             let names: Vec<_> = variants.map(|v| v.name.value.as_str()).collect();
-            let help = likely::variant_of_override(&names);
+            let help = suggest::variant_of_override(&names);
             let fault = Fault::new(format!("there is no variant of `{}`", shown(rest)), help);
             return self.faults.add(at, fault);
         };
@@ -106,7 +106,7 @@ impl Walk {
         self.content.variants[i].entries = entries;
     }
 
-    fn key_of_variant(&mut self, key: &str, value: &Typed<'_>, at: Span, into: &mut Entries) {
+    fn key_of_variant(&mut self, key: &str, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         match Name::find(key) {
             Ok(Some(name)) if name.key.axis => self.entry(name, value, at, into),
             Ok(Some(name)) => {
@@ -114,7 +114,7 @@ impl Walk {
                 let help = "it is the same in every trial: write it outside the variants";
                 self.faults.add(at, Fault::new(message, help));
             }
-            Ok(None) => self.unknown("key", key, at, || likely::key_of_variant(key)),
+            Ok(None) => self.unknown("key", key, at, || suggest::key_of_variant(key)),
             Err(fault) => self.faults.add(at, fault),
         }
     }

@@ -22,7 +22,7 @@ pub(in crate::doctor) fn running(
         Ok(said) => (said.clone(), Ok(said.settings)),
         Err(why) => (Said::default(), Err(why)),
     };
-    let elsewhere = elsewhere(database, said.host_name.as_deref());
+    let elsewhere = elsewhere(files, database, said.host_name.as_deref());
     let is_here = elsewhere.is_none() && settings.is_ok();
     let data_dir = said.data_dir.filter(|_| is_here);
     Some(Facts {
@@ -57,12 +57,12 @@ fn demand(asked: Asked) -> Demand {
 
 /// Why a server is not known to run on this host. One that does not know its host's name is found
 /// by its process.
-fn elsewhere(database: &Database, host_name: Option<&str>) -> Option<String> {
+fn elsewhere(files: &dyn Files, database: &Database, host_name: Option<&str>) -> Option<String> {
     let addresses = database.addresses();
     match host_name {
         Some(name) if is_here(&addresses, name) => None,
         Some(name) => Some(format!("it runs on {name}")),
-        None => server_process::find(&**database).err(),
+        None => server_process::find(files, &**database).err(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::volume;
 
 /// A study's servers, as far as files show.
 #[derive(Debug, Clone, Copy)]
-pub struct Glance {
+pub struct Preview {
     /// Their engine.
     pub engine: &'static dyn Server,
     /// Size of their data in the cache, if it exists for a version that the study accepts.
@@ -26,7 +26,7 @@ pub struct Glance {
 ///
 /// # Errors
 /// When there is no program, or the directory cannot be used, at its place in the study.
-pub fn glance(spec: &EngineSpec, node: &Node, wanted: &Wanted<'_>) -> Result<Glance, Failure> {
+pub fn preview(spec: &EngineSpec, node: &Node, wanted: &Wanted<'_>) -> Result<Preview, Failure> {
     let failed = |error| placed(spec, node, error);
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
@@ -35,7 +35,7 @@ pub fn glance(spec: &EngineSpec, node: &Node, wanted: &Wanted<'_>) -> Result<Gla
     volume::check(&node.volume, &account).map_err(failed)?;
     let cache = home::place().map_err(failed)?;
     let takes = |version: &str| spec.has_version(version);
-    Ok(Glance {
+    Ok(Preview {
         engine,
         template_bytes: template::bytes_in(&cache, engine, &takes, wanted, &config(spec)),
     })

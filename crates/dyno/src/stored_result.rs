@@ -10,7 +10,7 @@ use crate::failure::{Exit, Failure};
 use crate::progress::Screen;
 
 /// A result with at least one trial.
-pub(crate) struct Kept {
+pub(crate) struct StoredResult {
     pub(crate) result: RunResult,
     /// Its directory.
     pub(crate) path: PathBuf,
@@ -18,11 +18,11 @@ pub(crate) struct Kept {
     pub(crate) study: Option<String>,
 }
 
-impl Kept {
+impl StoredResult {
     /// Reads the complete trials of a result, and warns of damaged files.
     pub(crate) fn read(path: &Path, screen: &Screen) -> Result<Self, Failure> {
         let kept = store::read_kept(path)?;
-        damaged(&kept.damaged, screen);
+        warn_of_damaged(&kept.damaged, screen);
         if kept.result.trials.is_empty() {
             let message = format!("{} has no complete trial", path.display());
             return Err(Failure::new(Exit::Usage, message)
@@ -98,7 +98,7 @@ impl Kept {
                     .remedy(Some("name each result directory once")));
             }
             for known in &all {
-                same_work(known, &kept, args.force, screen)?;
+                check_same_workload(known, &kept, args.force, screen)?;
             }
             all.push(kept);
         }
@@ -110,16 +110,16 @@ impl Kept {
 }
 
 /// Warns of each file that could not be read.
-pub(crate) fn damaged(errors: &[StoreError], screen: &Screen) {
+pub(crate) fn warn_of_damaged(errors: &[StoreError], screen: &Screen) {
     for error in errors {
         screen.line(&format!("warning: skipped: {error}"));
     }
 }
 
 /// Fails for two results of different workloads, or only warns with `force`.
-pub(crate) fn same_work(
-    one: &Kept,
-    other: &Kept,
+pub(crate) fn check_same_workload(
+    one: &StoredResult,
+    other: &StoredResult,
     force: bool,
     screen: &Screen,
 ) -> Result<(), Failure> {

@@ -1,0 +1,20 @@
+//! The columns that report tables and thresholds may name.
+
+use measure::column::{all_names, full_name, is_known};
+
+/// What to write instead of an unknown column; `None` for a known one.
+pub(crate) fn suggestion(column: &str) -> Option<String> {
+    if is_known(&full_name(column)) {
+        return None;
+    }
+    if let Some(new_name) = engine::renamed_metric(column) {
+        return Some(format!("it is now called `{new_name}`"));
+    }
+    let names = all_names();
+    Some(
+        match plan::nearest(column, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "docs/metrics.md lists the columns: tps, response_ms.p99, cpu.user…".to_owned(),
+        },
+    )
+}
