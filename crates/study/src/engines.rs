@@ -1,4 +1,4 @@
-//! The engines that a study names, and which of its settings are for which of them.
+//! The engines that a study names, and the settings that apply to each of them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::read::not_one_of;
 
 const ENGINE: &str = "server.engine";
 
-/// Which settings of a study are for an engine: those under its name where there are any, else
+/// The settings of a study that apply to an engine: those under its name if there are any, else
 /// those under no engine's name.
 pub(crate) struct Scope<'e> {
     engine: &'e str,
@@ -20,7 +20,7 @@ pub(crate) struct Scope<'e> {
 }
 
 impl<'e> Scope<'e> {
-    /// The scope of an engine among these settings.
+    /// The scope of an engine in a study with these settings.
     pub(crate) fn of<'s>(
         engine: &'e str,
         mut settings: impl Iterator<Item = &'s str>,
@@ -35,7 +35,7 @@ impl<'e> Scope<'e> {
         Self { has_own, ..own }
     }
 
-    /// The name by which the server knows a setting that is for the engine.
+    /// The name on the server of a setting that applies to the engine.
     pub(crate) fn setting<'s>(&self, setting: &'s str) -> Option<&'s str> {
         let (first, rest) = setting.split_once('.').unwrap_or((setting, ""));
         let is_engine = !rest.is_empty() && self.engines.iter().any(|e| e.name == first);
@@ -49,9 +49,7 @@ impl<'e> Scope<'e> {
         let (name, engine) = (name.full(), self.engine);
         Fault::new(
             format!("`{name}` has no effect on `{engine}`"),
-            format!(
-                "settings under `server.config.{engine}` replace those under no engine's name, and no others apply to it"
-            ),
+            format!("only the settings under `server.config.{engine}` apply to it"),
         )
     }
 }
@@ -89,7 +87,7 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     }
 }
 
-/// The settings of the trials on a base, and their places.
+/// The settings of the trials of a base, and their locations.
 fn settings<'a>(content: &'a Content, base: &Base<'a>) -> Vec<(&'a Name, Span)> {
     let entries = base.entries.values().map(|entry| (&entry.name, entry.at));
     let axes = content.axes.iter().map(|axis| (&axis.name, axis.at));
@@ -97,7 +95,7 @@ fn settings<'a>(content: &'a Content, base: &Base<'a>) -> Vec<(&'a Name, Span)> 
     all.filter(|(name, _)| name.setting().is_some()).collect()
 }
 
-/// An axis or a variant whose trials would differ only in settings that are for another engine.
+/// An axis or a variant whose trials would differ only in settings of another engine.
 fn without_effect(content: &Content, base: &Base<'_>, scope: &Scope<'_>) -> Option<(Span, Fault)> {
     let has_effect = |name: &Name| name.setting().is_none_or(|s| scope.setting(s).is_some());
     let mut axes = content.axes.iter().map(|axis| (&axis.name, axis.at));
@@ -113,7 +111,7 @@ fn without_effect(content: &Content, base: &Base<'_>, scope: &Scope<'_>) -> Opti
     Some((at, scope.no_effect(name)))
 }
 
-/// The engines among those of the trials on a base that run as processes of their own.
+/// The engines of the trials of a base that run as separate processes.
 pub(crate) fn started<'e>(
     content: &Content,
     base: &Base<'_>,

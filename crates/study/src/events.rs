@@ -1,4 +1,4 @@
-//! Whether events can happen in the trials of a study.
+//! Checks that events can happen in the trials of a study.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
         .iter()
         .find_map(|(name, _)| content.place(name));
     if let (Some(search), Some(event)) = (search, content.events.first()) {
-        let message = "events have no place in a search for the highest rate";
-        let fault = Fault::new(message, "remove the events, or the search");
+        let message = "a search for the highest rate cannot have events";
+        let fault = Fault::new(message, "remove the events or the search");
         return faults.add(event.at.span, fault.also(search));
     }
     for base in content.bases() {
@@ -26,11 +26,11 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
             {
                 let fault = Fault::new(
                     format!(
-                        "this event is at {}, but the measurement lasts {}",
+                        "this event is at {}, but the measurement lasts only {}",
                         format_duration(event.at.value),
                         format_duration(time.value)
                     ),
-                    "`at` counts from the start of the measurement: write an earlier `at`, or a longer `load.time`",
+                    "`at` counts from the start of the measurement: use an earlier `at` or a longer `load.time`",
                 );
                 faults.add(event.at.span, fault.also(time.span));
             }
@@ -48,7 +48,7 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
     }
 }
 
-/// The least value of a key in the trials on one base, or its default.
+/// The least value of a key in the trials of a base, or its default.
 fn least<T: FromValue + Ord>(content: &Content, base: &Base<'_>, name: &str) -> Option<Spanned<T>> {
     let read = |typed: &Spanned<Value>| {
         let value = T::from_value(&typed.value)?;

@@ -1,4 +1,4 @@
-//! The reference page, written from the table of keys.
+//! The reference page, generated from the table of keys.
 
 use plan::key::{KEYS, Key, Kind, SECTIONS};
 use plan::{EngineTraits, alternatives};

@@ -134,7 +134,7 @@ fn an_override_can_be_for_one_variant() {
         (
             "variant.mine.load.threads",
             "2",
-            "is swept, and set by a variant too",
+            "is both swept and set by a variant",
         ),
         ("variant.mine.data.rows", "x", "a whole number"),
     ] {
