@@ -27,7 +27,7 @@ pub(crate) fn input() -> Input {
     Input {
         number: 1,
         label: "test".to_owned(),
-        point: Vec::new(),
+        point: plan::Point::default(),
         repeat: 1,
         started_at: None,
         setup: trial().planned_setup(),

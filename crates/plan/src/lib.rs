@@ -12,6 +12,7 @@ mod event;
 pub mod key;
 mod load;
 mod percent;
+mod point;
 mod range;
 mod redact;
 mod server;
@@ -29,6 +30,7 @@ pub use load::{
     Transaction, Until,
 };
 pub use percent::{format_percent, parse_percent};
+pub use point::Point;
 pub use range::{alternatives, grouped, range_words};
 pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};

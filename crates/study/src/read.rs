@@ -33,9 +33,7 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
         Kind::Number { min, max } => number(key, value, *min, *max),
         Kind::Duration { min, max } => duration(key, value, *min, *max),
         Kind::Percent { min, max } => percent(key, string(key, value)?, *min, *max),
-        Kind::Settings if key.setting().is_some() => {
-            setting::value(key.full(), value).map(Value::Text)
-        }
+        Kind::Settings if key.setting().is_some() => setting::value(key.full(), value),
         Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
     }
 }
