@@ -77,7 +77,7 @@ fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&
     csv.count(trial.number);
     csv.text(&trial.label);
     for key in axes {
-        csv.text(keys::given(&trial.point, key).unwrap_or_default());
+        csv.value(keys::value(trial, key));
     }
     csv.count(trial.repeat);
     csv.text(trial.started_at.as_deref().unwrap_or_default());

@@ -4,6 +4,7 @@
 //! A text that a spreadsheet would take for a formula starts with an apostrophe.
 
 use measure::interval::Estimate;
+use plan::Value;
 
 use crate::cell::Cell;
 use crate::text::{steers, visible};
@@ -44,6 +45,11 @@ impl Csv {
             true => self.field(&format!("'{text}")),
             false => self.field(text),
         }
+    }
+
+    /// A value of an axis.
+    pub(crate) fn value(&mut self, value: Option<&Value>) {
+        self.text(&value.map_or(String::new(), Value::to_string));
     }
 
     pub(crate) fn number(&mut self, number: Option<f64>) {
