@@ -10,7 +10,7 @@ use std::time::Duration;
 use measure::find_max::{FoundMax, LONG, SearchEnd};
 use measure::summary::TrialSummary;
 use plan::Arrivals;
-use plan::{FindMax, Limited};
+use plan::{FindMax, Limited, Point, Value};
 
 use crate::failure::{Cause, Failure};
 use crate::lab::Lab;
@@ -225,14 +225,14 @@ impl SearchRun<'_> {
         let planned = &mut trial.planned;
         planned.number = self.free_number();
         planned.label = step_label(&planned.label, CLOSED);
-        planned.point = self.point(CLOSED);
+        planned.point = self.point(CLOSED.into());
         planned.load.find_max = None;
         trial
     }
 
     /// The trial with an open loop at `rate` arrivals per second, summed over all servers.
     fn step(&self, rate: f64, long: bool) -> Trial {
-        let (number, point) = (self.free_number(), self.point(&rate.to_string()));
+        let (number, point) = (self.free_number(), self.point(Value::Number(rate)));
         let repeats = self.all_trials().filter(|trial| trial.point == point);
         let latest = repeats.map(|trial| trial.repeat).max();
         let mut trial = self.trial.clone();
@@ -258,9 +258,9 @@ impl SearchRun<'_> {
         trial
     }
 
-    fn point(&self, rate: &str) -> Vec<(String, String)> {
+    fn point(&self, rate: Value) -> Point {
         let mut point = self.trial.planned.point.clone();
-        point.push((RATE.to_owned(), rate.to_owned()));
+        point.insert(RATE.to_owned(), rate);
         point
     }
 }
