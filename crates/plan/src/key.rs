@@ -63,6 +63,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// The name of an engine that dyno can start.
     Engine,
+    /// The name of a way in which servers of an engine replicate.
+    Cluster,
     /// The address of a server.
     Url,
     /// An absolute path.
@@ -98,6 +100,8 @@ pub enum Needs {
     Rate,
     /// A trial that ends once its result is precise enough.
     Until,
+    /// Servers that replicate.
+    Cluster,
 }
 
 /// Sections in the order of the reference page, with what they are about.
@@ -114,7 +118,7 @@ pub static SECTIONS: &[(&str, &str)] = &[
     ),
     (
         "topology",
-        "How many servers are measured at the same time.",
+        "How many servers are measured at the same time, and whether they replicate.",
     ),
     ("monitors", "What dyno monitors during the load."),
     ("report", "Additions to the report."),
@@ -351,7 +355,11 @@ pub static KEYS: &[Key] = &[
     option(key("transaction.delta", count(0, MAX_ROWS), "5", "Width of these ranges.")),
 
     key("topology.instances", count(1, 64), "1",
-        "Servers that run at the same time, each with its own data and its own load. All loads begin together."),
+        "Servers or clusters that run at the same time, each with its own data and its own load. All loads begin together."),
+    started(optional("topology.cluster", Kind::Cluster,
+        "How the servers of each instance replicate; the load goes to the primary. Default: a single server.")),
+    needs(Needs::Cluster, key("topology.members", count(1, 9), "3",
+        "Servers of each cluster, including the primary.")),
 
     key("monitors.enabled", Kind::Boolean, "true",
         "Whether host and servers are sampled once per second. Use `false` to measure the cost of monitoring."),
@@ -398,7 +406,8 @@ impl Key {
     pub fn takes(&self) -> &'static str {
         match self.kind {
             Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
-            Kind::Engine | Kind::Url | Kind::Path | Kind::Version => "a string",
+            Kind::Engine | Kind::Cluster => "a string",
+            Kind::Url | Kind::Path | Kind::Version => "a string",
             Kind::Boolean => "`true` or `false`",
             Kind::Integer { .. } => "a whole number",
             Kind::Number { .. } => "a number",
@@ -416,6 +425,7 @@ impl Key {
             Kind::Text { max_chars } => format!("{what}, at most {max_chars} characters"),
             Kind::Choice(words) => alternatives(words),
             Kind::Engine => "the name of an engine".into(),
+            Kind::Cluster => "the name of a kind of cluster".into(),
             Kind::Name { max_chars } => {
                 format!("{what} on one line, at most {max_chars} characters")
             }
