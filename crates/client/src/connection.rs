@@ -1,5 +1,6 @@
 //! A connection to a server: sends commands and reads their replies, whatever the protocol.
 
+use std::fmt::Debug;
 use std::future::{Future, poll_fn};
 use std::task::{Poll, ready};
 use std::time::Duration;
@@ -13,17 +14,18 @@ use workload::session::Param;
 use crate::error::{Error, Refusal};
 use crate::net::{Peer, Stream};
 use crate::reactor::{Permit, permit_to_connect, timeout};
-use crate::shown::shortened;
+use crate::statement_text::shortened;
 
-const LOGIN_LIMIT: Duration = Duration::from_secs(10);
+/// How long logging in may take.
+pub const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 /// Longest row that dyno's own queries may return.
 const ROW_LIMIT_BYTES: usize = 16 << 20;
 
 /// A protocol's side of a connection: it logs in, builds commands and parses replies. A
 /// function that builds a command also prepares for its reply.
-pub trait Protocol: Sized {
+pub trait Protocol: Sized + 'static {
     /// A server and an account.
-    type Target;
+    type Target: Clone + Debug + Send + Sync;
     /// A message, for logins and dyno's own queries.
     type Message: Message;
     /// What a reply says of a statement that was prepared.

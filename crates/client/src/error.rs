@@ -172,7 +172,7 @@ impl Error {
             sqlstate,
             number,
             message,
-            statement: statement.map(crate::shown::shortened),
+            statement: statement.map(crate::statement_text::shortened),
         }
     }
 

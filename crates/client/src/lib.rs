@@ -13,9 +13,9 @@ mod peer;
 pub mod postgres;
 pub mod reactor;
 pub mod session;
-mod shown;
 pub mod sqlite;
 pub mod statement_protocol;
+mod statement_text;
 mod tcp;
 pub mod tls;
 

@@ -154,6 +154,15 @@ impl TlsFailure {
 }
 
 impl TlsOptions {
+    /// No TLS: for a server on this host, where nobody can eavesdrop.
+    #[must_use]
+    pub fn disabled() -> Self {
+        Self {
+            mode: Some(TlsMode::Disable),
+            ..Self::default()
+        }
+    }
+
     /// The mode, given or implied.
     #[must_use]
     pub fn mode(&self) -> TlsMode {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use engine::data::Mode;
 use lab::{Access, Database, Lab, RunOptions, Target, Trial};
-use plan::format_duration;
 
 use crate::as_study;
 use crate::cli::{BenchArgs, PrepareArg};
 use crate::failure::Failure;
+use crate::plan;
 use crate::progress::{Detail, Screen};
 use crate::results::{Description, Results};
 use crate::server;
@@ -142,9 +142,9 @@ fn search(
 ) -> Result<(), Failure> {
     let time: Duration = trials.iter().map(Trial::load_time).sum();
     results.screen.line(&format!(
-        "searching for the highest rate: at most {} trials, {} under load",
-        trials.len() * lab::most_trials() as usize,
-        format_duration(time)
+        "searching for the highest rate: {}, {} under load",
+        plan::work(trials),
+        plan::time_bound(trials, time)
     ));
     let ran = lab::find_max(lab, trials, &[], &mut results, interrupted);
     results.screen.finish_stage();

@@ -124,19 +124,23 @@ impl Budget {
             "", "trial", "time", "disk", "memory"
         ));
         for (trial, needs) in trials.iter().zip(&self.needs) {
+            let time = match has_time_limit(trial) {
+                true => shown_time(needs.time),
+                false => "unknown".to_owned(),
+            };
             text.push_str(&format!(
                 "{:>5}  {:<width$}  {:>9}  {:>9}  {:>9}\n",
                 trial.planned.number,
                 trial.planned.label,
-                shown_time(needs.time),
+                time,
                 shown_bytes(needs.disk_bytes),
                 shown_bytes(needs.memory_bytes)
             ));
         }
         text.push_str(&format!(
-            "\n{} {} in total, {}\n",
-            work(trials.len(), study),
-            shown_time(self.time()),
+            "\n{}, {} in total, {}\n",
+            work(trials),
+            time_bound(trials, self.time()),
             plan.order
         ));
         text.push_str(&shown_sizes(plan));
@@ -153,15 +157,38 @@ impl Budget {
     }
 }
 
-/// `4 trials, about`, or the number of searches; a duration follows.
-pub(crate) fn work(count: usize, study: &PlannedStudy) -> String {
-    let most = lab::most_trials();
-    match (study.searches(), count) {
-        (true, 1) => format!("a search of at most {most} trials, at most"),
-        (true, _) => format!("{count} searches of at most {most} trials each, at most"),
-        (false, 1) => "1 trial, about".to_owned(),
-        (false, _) => format!("{count} trials, about"),
+/// `4 trials`, or the number of searches.
+pub(crate) fn work(trials: &[Trial]) -> String {
+    let most = lab::max_trials();
+    match (trials.iter().any(searches), trials.len()) {
+        (true, 1) => format!("a search of at most {most} trials"),
+        (true, count) => format!("{count} searches of at most {most} trials each"),
+        (false, 1) => "1 trial".to_owned(),
+        (false, count) => format!("{count} trials"),
     }
+}
+
+/// The time that trials take, and how exactly it is known: `about 5m`.
+pub(crate) fn time_bound(trials: &[Trial], time: Duration) -> String {
+    let may_end_early = |trial: &Trial| {
+        let load = &trial.planned.load;
+        load.events.is_some() || load.until.is_some() || searches(trial)
+    };
+    if !trials.iter().all(has_time_limit) {
+        "unknown time".to_owned()
+    } else if trials.iter().any(may_end_early) {
+        format!("at most {}", shown_time(time))
+    } else {
+        format!("about {}", shown_time(time))
+    }
+}
+
+fn has_time_limit(trial: &Trial) -> bool {
+    trial.planned.load.longest().is_some()
+}
+
+fn searches(trial: &Trial) -> bool {
+    trial.planned.load.find_max.is_some()
 }
 
 /// The study's size and its other sizes; empty for a study without sizes.

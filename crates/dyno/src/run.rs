@@ -131,14 +131,14 @@ fn announce(trials: &[Trial], results: &Results, study: &PlannedStudy) {
     let screen = &results.screen;
     screen.line(&study.plan.title);
     let time: std::time::Duration = trials.iter().map(Trial::load_time).sum();
-    let time = ::plan::format_duration(time);
+    let time = plan::time_bound(trials, time);
     let (left, planned) = (trials.len(), study.plan.trials.len());
     let what = match planned - left {
-        0 => plan::work(planned, study),
-        done => format!("{left} of {planned} trials remain, {done} are complete, about"),
+        0 => plan::work(trials),
+        done => format!("{left} of {planned} trials remain, {done} are complete"),
     };
     screen.line(&format!(
-        "{what} {time} under load; results go to {}",
+        "{what}, {time} under load; results go to {}",
         results.path().display()
     ));
 }

@@ -188,7 +188,7 @@ fn one_repeat_has_no_interval_over_repeats() {
     });
     for (command, words) in [
         ("compare", "no verdict from a single run"),
-        ("rank", "excludes run-to-run variation"),
+        ("rank", "exclude run-to-run variation"),
         ("size", "excludes run-to-run variation"),
     ] {
         let done = folder.run(command).succeeds();

@@ -75,10 +75,10 @@ fn two_directories_show_a_change_and_no_verdict() {
     let done = compare(folder.path(), &["hw", "vm"], "--out out").succeeds();
     for words in [
         "hw tps",
-        "vm latency ms",
+        "vm response mean, ms",
         "-4.69",
         "+2.63",
-        "hw and vm were not interleaved",
+        "hw and vm ran at different times, not",
         "[[variant]]",
     ] {
         assert!(done.stdout.contains(words), "{words}\n{}", done.shown());

@@ -101,3 +101,28 @@ fn a_plan_knows_prepared_data() {
     let other_version = plan("--set server.version=1.2");
     assert_eq!(before, other_version);
 }
+
+/// A number of transactions bounds the time of a trial, or leaves it unknown.
+#[test]
+fn a_plan_states_a_time_only_as_far_as_it_is_known() {
+    let program = Program::study("title = \"t\"\n[server]\nengine = \"sqlite\"\n");
+    let study = program.dir().join("study.toml").display().to_string();
+    for (sets, stated) in [
+        ("", "about 1m10s in total"),
+        ("--set load.events=9", "at most 1m10s in total"),
+        (
+            "--set load.until.ci=2% --set load.until.max=2m",
+            "at most 2m10s in total",
+        ),
+        (
+            "--set load.events=9 --set load.time=0s",
+            "unknown time in total",
+        ),
+    ] {
+        let plan = Program::new().arg("plan").arg(&study).args(sets);
+        let done = plan.run().succeeds();
+        let line = done.stdout.lines().find(|line| line.contains("in total"));
+        let line = line.unwrap_or_default();
+        assert!(line.contains(stated), "{sets}: {line}");
+    }
+}

@@ -8,6 +8,7 @@ use measure::finding::check::{self, About, Check, Observed, Remedy};
 use measure::finding::{Finding, Level};
 
 use crate::server::Server;
+use crate::version;
 
 /// What a load needs of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -148,13 +149,7 @@ impl Facts {
 
     /// Whether its version is at least this.
     pub(crate) fn is_since(&self, major: u64, minor: u64) -> bool {
-        Self::version_is_since(&self.version, major, minor)
-    }
-
-    pub(crate) fn version_is_since(version: &str, major: u64, minor: u64) -> bool {
-        let mut numbers = version.split('.').map_while(|part| part.parse().ok());
-        let version: (u64, u64) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        version >= (major, minor)
+        version::is_since(&self.version, major, minor)
     }
 
     /// A size as this server's settings are written.
@@ -187,5 +182,76 @@ fn toml(value: &str) -> String {
     match is_number || value == "NEEDED" {
         true => value.to_owned(),
         false => format!("\"{value}\""),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::{MARIADB, MYSQL, POSTGRES};
+
+    /// A server with these settings on this host, which has 16 GiB of memory.
+    pub(crate) fn with(engine: &'static dyn Server, settings: &[(&str, &str)]) -> Facts {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Facts {
+            name: format!("{}://root@127.0.0.1/sbtest", engine.scheme()),
+            engine,
+            version: match engine.name() {
+                "mariadb" => "10.11.14".into(),
+                "mysql" => "9.7.0".into(),
+                _ => "15.10".into(),
+            },
+            settings: Ok(settings.iter().map(owned).collect()),
+            chosen: BTreeSet::new(),
+            varied: BTreeSet::new(),
+            planned: false,
+            data_dir: None,
+            elsewhere: None,
+            memory_bytes: Some(16 << 30),
+            servers: 1,
+            data_bytes: None,
+            turning_disk: None,
+            demand: None,
+        }
+    }
+
+    #[test]
+    fn without_settings_no_check_passes() {
+        for engine in [MARIADB, MYSQL, POSTGRES] {
+            let silent = with(engine, &[]);
+            let refused = Facts {
+                settings: Err("Access denied".into()),
+                ..silent.clone()
+            };
+            for check in engine.checks() {
+                let id = check.about.id;
+                let level = (check.judge)(&silent).level();
+                let is_fixed = ["server-elsewhere", "query-cache"].contains(&id);
+                assert!(level == Level::Unknown || is_fixed, "{id}");
+                assert_eq!((check.judge)(&refused).level(), Level::Unknown, "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_on_another_host_is_noted() {
+        let mut server = with(MYSQL, &[]);
+        assert_eq!((ELSEWHERE[0].judge)(&server).level(), Level::Passed);
+        server.elsewhere = Some("it runs on db1".into());
+        let observed = (ELSEWHERE[0].judge)(&server);
+        assert_eq!(observed, Observed::note("it runs on db1"));
+    }
+
+    #[test]
+    fn values_are_read_as_servers_write_them() {
+        let server = with(
+            MARIADB,
+            &[("a", "128M"), ("b", "10.000000"), ("c", "Off"), ("d", "x")],
+        );
+        assert_eq!(server.number("a"), Some(128 << 20));
+        assert_eq!(server.number("b"), Some(10));
+        assert_eq!(server.is_on("c"), Some(false));
+        assert_eq!((server.number("d"), server.is_on("d")), (None, None));
+        assert!(server.is_since(10, 6) && !server.is_since(11, 0));
     }
 }

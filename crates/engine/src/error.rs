@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use client::TargetError;
+
 use crate::data::PrepareError;
 
 /// Whose fault a failure is: what the exit code says.
@@ -107,6 +109,16 @@ impl Searched {
             Self::Basedir(path) => format!("below {}", path.display()),
             Self::Host => "on PATH or in the usual places".to_owned(),
         }
+    }
+}
+
+impl From<TargetError> for EngineError {
+    fn from(error: TargetError) -> Self {
+        let cause = match error {
+            TargetError::Host { .. } => Cause::Server,
+            TargetError::Url(_) | TargetError::Tls(_) => Cause::Usage,
+        };
+        Self::failed(cause, error)
     }
 }
 

@@ -5,18 +5,22 @@
 //! the clients needs to know their names.
 
 pub mod checks;
+mod configuration;
 pub mod counters;
 pub mod data;
 mod database;
 mod engine;
 mod error;
+mod log;
 pub mod mysql;
+mod network;
 pub mod postgres;
 mod program;
 mod remote;
 mod server;
 mod settings;
 mod sqlite;
+mod version;
 
 pub use database::{Access, Database, Load, Sending, Whereabouts};
 pub use engine::{Engine, InProcess, by_name, catalog, in_process, of_url, servers};
@@ -27,8 +31,9 @@ pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find};
 pub use remote::ServerError;
 pub use server::{
-    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile, Settings,
+    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile,
 };
+pub use settings::Settings;
 pub use sqlite::SQLITE;
 
 /// Every engine. An engine is a folder and a line here.

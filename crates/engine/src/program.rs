@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{EngineError, Searched};
 use crate::server::{Invocation, Server};
+use crate::version;
 
 /// Where packages and tarballs put server programs.
 const USUAL_PLACES: [&str; 7] = [
@@ -68,8 +69,8 @@ pub fn find<E: From<EngineError>>(
                 continue;
             }
         };
-        let number = number_of(&build).to_owned();
-        if version.is_none_or(|wanted| is_version(&number, wanted)) {
+        let number = version::number(&build).to_owned();
+        if version.is_none_or(|wanted| version::begins_with(&number, wanted)) {
             return Ok(Installed {
                 engine,
                 version: number,
@@ -180,20 +181,6 @@ pub(crate) fn on_path(name: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `10.11.14` of `10.11.14-MariaDB-0+deb12u2`.
-fn number_of(build: &str) -> &str {
-    let end = build.find(|c: char| !c.is_ascii_digit() && c != '.');
-    build[..end.unwrap_or(build.len())].trim_end_matches('.')
-}
-
-/// Whether a version begins with the components of `wanted`.
-fn is_version(version: &str, wanted: &str) -> bool {
-    let mut components = version.split('.');
-    wanted
-        .split('.')
-        .all(|wanted| components.next() == Some(wanted))
-}
-
 impl Installed {
     /// One that is nowhere, for tests.
     #[must_use]
@@ -211,20 +198,5 @@ impl Installed {
     #[must_use]
     pub fn shown(&self) -> String {
         format!("{} {}", self.engine, self.version)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_matched_by_components() {
-        assert!(is_version("10.11.14", "10.11") && is_version("10.11.14", "10"));
-        assert!(is_version("9.7.0", "9.7.0"));
-        assert!(!is_version("10.11.14", "10.1") && !is_version("9.7", "9.7.0"));
-        assert_eq!(number_of("10.11.14-MariaDB-0+deb12u2"), "10.11.14");
-        assert_eq!(number_of("9.7.4-2"), "9.7.4");
-        assert_eq!(number_of("8.0.36"), "8.0.36");
     }
 }

@@ -1,4 +1,4 @@
-//! Servers that are reached over the network: one connection to them, whatever its protocol.
+//! Connections to servers, whatever the protocol, and limits on how long servers may take.
 
 use std::future::Future;
 use std::os::unix::ffi::OsStrExt;
@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::load::STALL_LIMIT;
+use client::Error;
+use client::connection::LOGIN_LIMIT;
 use client::reactor::{Reactor, timeout, unless};
 use client::{Connection, Protocol};
 
@@ -17,52 +19,6 @@ use crate::error::{Cause, EngineError};
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Rows as text.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
-
-/// A connection to a server.
-pub(crate) trait Remote: Sized {
-    /// Which server, as whom.
-    type Target;
-
-    /// The server and account, without the password.
-    fn shown(target: &Self::Target) -> String;
-
-    /// Connects and logs in.
-    async fn open(target: &Self::Target) -> Result<Self, ServerError>;
-
-    /// Runs a statement and gathers its rows.
-    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError>;
-
-    /// Runs a statement for its effect.
-    async fn run(&mut self, sql: &str) -> Result<(), ServerError>;
-
-    /// Closes the connection in the way of its protocol.
-    async fn close(self);
-}
-
-impl<P: Protocol> Remote for Connection<P> {
-    type Target = P::Target;
-
-    fn shown(target: &P::Target) -> String {
-        P::shown(target)
-    }
-
-    async fn open(target: &P::Target) -> Result<Self, ServerError> {
-        Ok(Self::open(target).await?)
-    }
-
-    async fn rows(&mut self, sql: &str) -> Result<Rows, ServerError> {
-        Ok(self.rows(sql).await?)
-    }
-
-    async fn run(&mut self, sql: &str) -> Result<(), ServerError> {
-        self.run(sql).await?;
-        Ok(())
-    }
-
-    async fn close(self) {
-        self.close().await;
-    }
-}
 
 /// The first cell of the first row.
 pub(crate) fn first_cell(rows: Rows) -> Option<String> {
@@ -75,8 +31,6 @@ pub(crate) fn first_cell(rows: Rows) -> Option<String> {
 pub struct ServerError {
     message: String,
     remedy: Option<&'static str>,
-    /// Whether it is the server's own answer.
-    is_answer: bool,
 }
 
 impl ServerError {
@@ -84,11 +38,6 @@ impl ServerError {
     #[must_use]
     pub fn remedy(&self) -> Option<&'static str> {
         self.remedy
-    }
-
-    /// Whether the server refused what it was asked, so it is alive and the connection is open.
-    pub(crate) fn is_answer(&self) -> bool {
-        self.is_answer
     }
 
     fn hung(server: String, limit: Duration) -> Self {
@@ -99,15 +48,13 @@ impl ServerError {
             remedy: Some(
                 "look into the server's error log, and check its disk and the network between",
             ),
-            is_answer: false,
         }
     }
 }
 
-impl From<client::Error> for ServerError {
-    fn from(error: client::Error) -> Self {
+impl From<Error> for ServerError {
+    fn from(error: Error) -> Self {
         Self {
-            is_answer: error.is_answer(),
             remedy: error.remedy(),
             message: error.to_string(),
         }
@@ -124,49 +71,51 @@ impl From<ServerError> for EngineError {
     }
 }
 
+/// Opens a connection within `login_limit`, does some work on it and closes it.
+pub(crate) async fn on_connection<P: Protocol, T>(
+    target: &P::Target,
+    login_limit: Duration,
+    work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut connection = Connection::open_within(login_limit, target).await?;
+    let done = work(&mut connection).await?;
+    // A server counts connections that end without a message.
+    connection.close().await;
+    Ok(done)
+}
+
 /// Asks a server something on a connection of its own, within a limit.
-pub(crate) fn ask<C: Remote, T>(
-    target: &C::Target,
+pub(crate) fn ask<P: Protocol, T>(
+    target: &P::Target,
     limit: Duration,
-    question: impl AsyncFnOnce(&mut C) -> Result<T, ServerError>,
+    question: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
 ) -> Result<T, ServerError> {
-    let asked = async {
-        let mut connection = C::open(target).await?;
-        let answer = question(&mut connection).await?;
-        connection.close().await;
-        Ok(answer)
-    };
+    let asked = on_connection(target, LOGIN_LIMIT, question);
     let failed = |message| ServerError {
         message,
         remedy: None,
-        is_answer: false,
     };
     match Reactor::new().and_then(|reactor| reactor.block_on(timeout(limit, asked))) {
-        Ok(Ok(answer)) => answer,
+        Ok(Ok(answer)) => Ok(answer?),
         Ok(Err(_)) => Err(failed(format!(
-            "the server gave no answer within {limit:?}"
+            "the server did not answer within {limit:?}"
         ))),
         Err(error) => Err(failed(format!("cannot ask the server: {error}"))),
     }
 }
 
-/// Does some work on one connection to a server, unless the user stops or the server hangs
-/// before it is done.
-pub(crate) fn connected<C: Remote, T, E: Into<ServerError>>(
-    target: &C::Target,
+/// Does some work on one connection to a server, unless the user interrupts it or the server
+/// hangs.
+pub(crate) fn connected<P: Protocol, T>(
+    target: &P::Target,
     interrupted: &AtomicBool,
-    work: impl AsyncFnOnce(&mut C) -> Result<T, E>,
+    work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
 ) -> Result<T, EngineError> {
-    let whole = async {
-        let mut connection = C::open(target).await?;
-        let done = work(&mut connection).await.map_err(E::into)?;
-        connection.close().await;
-        Ok::<_, ServerError>(done)
-    };
+    let whole = on_connection(target, LOGIN_LIMIT, work);
     let stopped = || interrupted.load(Ordering::Relaxed);
-    let whole = unless_hung::<C, _>(target, STALL_LIMIT, || 0, whole);
+    let whole = unless_hung::<P, _>(target, STALL_LIMIT, || 0, whole);
     match on_reactor(unless(stopped, whole))? {
-        Some(done) => Ok(done??),
+        Some(done) => Ok(done?.map_err(ServerError::from)?),
         None => Err(EngineError::Interrupted),
     }
 }
@@ -190,28 +139,14 @@ pub(crate) fn url_path(path: &Path) -> String {
     path.as_os_str().as_bytes().iter().map(encoded).collect()
 }
 
-/// Reads what these statements select, on one connection, unless the user stops.
-pub(crate) fn read<C: Remote>(
-    target: &C::Target,
-    statements: impl Iterator<Item = String>,
-    interrupted: &AtomicBool,
-) -> Result<(), EngineError> {
-    connected(target, interrupted, async |connection: &mut C| {
-        for sql in statements {
-            connection.rows(&sql).await?;
-        }
-        Ok::<_, ServerError>(())
-    })
-}
-
 /// Runs `work` on a server for as long as it takes, unless the server hangs: `progress` has
 /// not changed for `limit`, and a new connection is not answered either. So a statement may
 /// take hours, and the work ends at most twice the limit and 10 s after the server hung.
 ///
 /// # Errors
 /// When the server hangs; the work is then dropped.
-pub(crate) async fn unless_hung<C: Remote, T>(
-    target: &C::Target,
+pub(crate) async fn unless_hung<P: Protocol, T>(
+    target: &P::Target,
     limit: Duration,
     progress: impl Fn() -> u64,
     work: impl Future<Output = T>,
@@ -223,23 +158,22 @@ pub(crate) async fn unless_hung<C: Remote, T>(
             return Ok(done);
         }
         let now = progress();
-        if now == last && !is_alive::<C>(target).await {
-            return Err(ServerError::hung(C::shown(target), limit));
+        if now == last && !is_alive::<P>(target).await {
+            return Err(ServerError::hung(P::shown(target), limit));
         }
         last = now;
     }
 }
 
 /// Whether a server answers. A refusal is an answer, too.
-async fn is_alive<C: Remote>(target: &C::Target) -> bool {
-    let asked = async {
-        let mut connection = C::open(target).await?;
-        connection.rows("SELECT 1").await?;
-        connection.close().await;
-        Ok::<_, ServerError>(())
-    };
+async fn is_alive<P: Protocol>(target: &P::Target) -> bool {
+    let asked = on_connection(
+        target,
+        LOGIN_LIMIT,
+        async |connection: &mut Connection<P>| connection.rows("SELECT 1").await,
+    );
     match timeout(ANSWER_LIMIT, asked).await {
-        Ok(Ok(())) => true,
+        Ok(Ok(_)) => true,
         Ok(Err(error)) => error.is_answer(),
         Err(_) => false,
     }
@@ -248,7 +182,7 @@ async fn is_alive<C: Remote>(target: &C::Target) -> bool {
 #[cfg(test)]
 mod tests {
     use client::TlsOptions;
-    use client::mysql::{Connection, Target};
+    use client::mysql::{Connection, Mysql, Target};
     use testkit::MariaDb;
 
     use super::*;
@@ -263,7 +197,7 @@ mod tests {
         let mut connection = opened.unwrap();
         let limit = Duration::from_millis(300);
         let work = connection.run("DO SLEEP(3)");
-        let slow = unless_hung::<Connection, _>(&target, limit, || 0, work);
+        let slow = unless_hung::<Mysql, _>(&target, limit, || 0, work);
         reactor.block_on(slow).unwrap().unwrap().unwrap();
     }
 }

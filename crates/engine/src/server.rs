@@ -5,18 +5,18 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use measure::finding::check::Check;
 use rustix::process::Signal;
 
 use crate::checks::Facts;
+use crate::configuration::allowed_connections;
 use crate::database::Database;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::program::Installed;
-
-/// Settings by name and value.
-pub type Settings = [(String, String)];
+use crate::settings::Settings;
 
 /// An engine whose servers the laboratory starts. It says what to write and what to run; the
 /// laboratory does so as an unprivileged user.
@@ -61,12 +61,25 @@ pub trait Server: Engine {
     /// The first of them, with the reason.
     fn check_settings(&self, config: &Settings) -> Result<(), EngineError>;
 
+    /// Whether a setting decides the format of the data files; `name` is in lower case, with `_`.
+    fn decides_format(&self, name: &str) -> bool;
+
     /// The settings that decide the format of the data files, in one order and spelling: data
     /// that was prepared with other ones does not fit.
-    fn format_settings(&self, config: &Settings) -> Vec<(String, String)>;
+    fn format_settings(&self, config: &Settings) -> Vec<(String, String)> {
+        let spelled = config
+            .iter()
+            .map(|(name, value)| (name.to_ascii_lowercase().replace('-', "_"), value.clone()));
+        let mut settings: Vec<_> = spelled
+            .filter(|(name, _)| self.decides_format(name))
+            .collect();
+        // Stable: of two values of one setting the last still wins.
+        settings.sort_by(|one, other| one.0.cmp(&other.0));
+        settings
+    }
 
     /// The settings with which a server loads data fast and leaves all of it in its files.
-    fn loading_settings(&self) -> Vec<(String, String)>;
+    fn loading_settings(&self) -> &'static [(&'static str, &'static str)];
 
     /// The name of the configuration file.
     fn config_file(&self) -> &'static str;
@@ -131,7 +144,9 @@ pub trait Server: Engine {
     fn notes(&self, log: &str, config: &Settings) -> Vec<String>;
 
     /// Whether the log says that another process has the port.
-    fn is_port_taken(&self, log: &str) -> bool;
+    fn is_port_taken(&self, log: &str) -> bool {
+        log.contains("Address already in use")
+    }
 
     /// Tries once to log in through the Unix socket, and sets the password unless
     /// [`Server::files`] do.
@@ -169,16 +184,31 @@ pub trait Server: Engine {
     fn checks(&self) -> Vec<&'static Check<Facts>>;
 
     /// The settings that a study makes, by the server's names and values.
-    fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)>;
+    fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)> {
+        let chosen = config.iter();
+        chosen
+            .map(|(name, value)| (self.plain_name(name), value.clone()))
+            .collect()
+    }
 
-    /// The settings of a server that is still to be started for so many connections, as far as
+    /// The defaults of a version, as far as checks look at them; empty if they are not known.
+    fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)>;
+
+    /// The settings of a server that is yet to be started for this many connections, as far as
     /// checks look at them: the study's, then the laboratory's, then the defaults of the version.
     fn planned_settings(
         &self,
         version: &str,
         connections: u32,
         config: &Settings,
-    ) -> BTreeMap<String, String>;
+    ) -> BTreeMap<String, String> {
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let defaults = self.default_settings(version).into_iter().map(owned);
+        let connections = allowed_connections(connections).to_string();
+        let own = owned(("max_connections", &connections));
+        let chosen = self.chosen_settings(config);
+        defaults.chain([own]).chain(chosen).collect()
+    }
 
     /// How to change a setting of a server that runs; `live`: without a restart.
     fn set_command(&self, name: &str, value: &str, live: bool) -> String;
@@ -256,6 +286,18 @@ impl Invocation {
             input: None,
         }
     }
+
+    /// A server program that reads its configuration file, which `option` names.
+    pub(crate) fn with_config(
+        installed: &Installed,
+        option: &str,
+        paths: &Paths,
+        others: &[&str],
+    ) -> Self {
+        let config = format!("{option}={}", paths.config(installed.engine).display());
+        let others = others.iter().map(|option| (*option).to_owned());
+        Self::new(&installed.program, [config].into_iter().chain(others))
+    }
 }
 
 /// What fills a new data directory.
@@ -301,6 +343,20 @@ pub struct Login<'a> {
     /// The password of its only account.
     pub password: &'a str,
 }
+
+impl Login<'_> {
+    /// The server refused it.
+    pub(crate) fn refused(&self, error: &client::Error) -> EngineError {
+        EngineError::Login {
+            server: self.server.to_owned(),
+            words: error.to_string(),
+            remedy: error.remedy(),
+        }
+    }
+}
+
+/// How long one attempt to log in may take; then the server's process is checked again.
+pub(crate) const KNOCK_LIMIT: Duration = Duration::from_secs(2);
 
 /// How an attempt to log in ended.
 #[derive(Debug)]

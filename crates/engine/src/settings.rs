@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::remote::Rows;
 
+/// Settings by name and value.
+pub type Settings = [(String, String)];
+
 /// More settings than a server has.
 const MAX_SETTINGS: usize = 2000;
 /// Most characters of a value that a result keeps.

@@ -7,7 +7,7 @@ use measure::instance::ServerProcess;
 use crate::Database;
 use crate::cluster::Cluster;
 use crate::error::LabError;
-use crate::monitors::WatchedServer;
+use crate::monitors::MonitoredServer;
 use crate::server_process::FoundProcess;
 use crate::servers::Node;
 use crate::site::ThisHost;
@@ -76,7 +76,7 @@ impl Instance {
     }
 
     /// What the monitors sample of it.
-    pub(crate) fn watched(&self, number: u32) -> WatchedServer {
+    pub(crate) fn monitored(&self, number: u32) -> MonitoredServer {
         let database = &self.endpoint.database;
         let (site, process, data_dir) = match self.node() {
             Some(node) => (
@@ -94,7 +94,7 @@ impl Instance {
                 )
             }
         };
-        WatchedServer {
+        MonitoredServer {
             number,
             site,
             process,

@@ -12,7 +12,7 @@ use crate::cluster::{Cluster, try_lock};
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
-use crate::monitors::Watched;
+use crate::monitors::Monitored;
 use crate::observer::Observer;
 use crate::servers::{DataDir, Node};
 use crate::site::ThisHost;
@@ -67,11 +67,11 @@ impl Rig {
     }
 
     /// What the monitors sample.
-    pub(crate) fn watched(&self) -> Watched {
+    pub(crate) fn monitored(&self) -> Monitored {
         let instances = (1..).zip(&self.instances);
-        Watched {
+        Monitored {
             site: Arc::new(ThisHost::default()),
-            servers: instances.map(|(number, i)| i.watched(number)).collect(),
+            servers: instances.map(|(number, i)| i.monitored(number)).collect(),
         }
     }
 

@@ -149,8 +149,8 @@ pub enum SearchEnd {
 impl fmt::Display for StepVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Held => "held",
-            Self::TooSlow => "too slow",
+            Self::Held => "within limit",
+            Self::TooSlow => "above limit",
             Self::Overloaded => "overloaded",
             Self::Unsteady => "never steady",
             Self::Nothing => "nothing measured",

@@ -1,10 +1,10 @@
-//! Which key somebody meant.
+//! What to write instead of an unknown key.
 
 use crate::name::Name;
 use plan::key::{self, EVENT, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{nearest, shown};
 
-/// Help for a key that does not exist in a section, or at the top.
+/// For an unknown key in a section, or at the top.
 pub(crate) fn key(section: &str, name: &str) -> String {
     let word = key::last(name);
     let here = KEYS
@@ -43,9 +43,8 @@ pub(crate) fn key(section: &str, name: &str) -> String {
                 "the top of the file has {known}, the sections {all}, and any number of [[{VARIANT}]] and [[{EVENT}]]"
             )
         }
-        // Whoever writes a setting of the server there meant the table for them.
         "server" => {
-            format!("[server] has {known}; settings of the server stand under [server.config]")
+            format!("[server] has {known}; settings of the server belong under [server.config]")
         }
         _ => format!("[{section}] has {known}"),
     }
@@ -58,8 +57,11 @@ fn sections() -> impl Iterator<Item = &'static str> {
         .chain([SWEEP, SIZES, THRESHOLDS, VARIANT, EVENT])
 }
 
-/// Help for an axis that does not exist.
+/// For an unknown axis.
 pub(crate) fn axis(name: &str) -> String {
+    if let Some(help) = event(name) {
+        return help;
+    }
     if let Ok(Some(name)) = Name::find(name) {
         return format!("`{}` is the same in every trial", name.full());
     }
@@ -69,29 +71,37 @@ pub(crate) fn axis(name: &str) -> String {
     }
 }
 
-/// Help for a key that does not exist in a variant.
+/// For an unknown key in a variant.
 pub(crate) fn key_of_variant(name: &str) -> String {
-    match (full_name(name), nearest(name, ["name"])) {
-        (Some(near), _) => format!("did you mean `{near}`?"),
-        (None, Some(near)) => format!("did you mean `{near}`?"),
-        (None, None) => {
-            "a variant has `name`, and keys by their full names, such as `load.threads`".into()
-        }
-    }
+    let near = full_name(name).or_else(|| nearest(name, ["name"]).map(str::to_owned));
+    let known = "a variant has `name`, and keys by their full names, such as `load.threads`";
+    near_or_known(name, near, known)
 }
 
-/// Help for a key that does not exist in a size.
+/// For an unknown key in a size.
 pub(crate) fn key_of_size(name: &str) -> String {
-    match full_name(name) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => {
-            "a size has keys by their full names, such as `data.rows` or `sweep.\"load.threads\"`"
-                .into()
-        }
+    let known =
+        "a size has keys by their full names, such as `data.rows` or `sweep.\"load.threads\"`";
+    near_or_known(name, full_name(name), known)
+}
+
+fn near_or_known(name: &str, near: Option<String>, known: &str) -> String {
+    match (event(name), near) {
+        (Some(help), _) => help,
+        (None, Some(near)) => format!("did you mean `{near}`?"),
+        (None, None) => known.to_owned(),
     }
 }
 
-/// Help for an override of a key that does not exist.
+/// For a key of an event outside of `[[event]]`.
+fn event(name: &str) -> Option<String> {
+    let is_event = name.split('.').next() == Some(EVENT);
+    is_event.then(|| {
+        format!("events are the same in every trial: edit [[{EVENT}]] at the top level of the file")
+    })
+}
+
+/// For an override of an unknown key.
 pub(crate) fn key_of_override(name: &str) -> String {
     if let Some(key) = KEYS
         .iter()
@@ -104,21 +114,26 @@ pub(crate) fn key_of_override(name: &str) -> String {
     }
     match name.split('.').next() {
         Some(VARIANT) => {
-            return "variants stand in the file; set a key of one with variant.NAME.KEY".into();
+            return "variants are defined in the file; set a key of one with variant.NAME.KEY"
+                .into();
         }
         Some(SIZES) => {
-            return "sizes stand in the file; choose one with sizes=NAME, or set its keys".into();
+            return "sizes are defined in the file; choose one with sizes=NAME, or set its keys"
+                .into();
         }
         _ => {}
+    }
+    if let Some(help) = event(name) {
+        return help;
     }
     let section = name.rsplit_once('.').map_or("", |(section, _)| section);
     key(section, name)
 }
 
-/// Help for an override of a variant that the study does not have.
+/// For an override of an unknown variant.
 pub(crate) fn variant_of_override(names: &[&str]) -> String {
     match names {
-        [] => "this study has no variants: they stand in the file".into(),
+        [] => "this study has no variants".into(),
         names => format!(
             "write variant.NAME.KEY; the study has the variants {}",
             names.join(", ")
@@ -126,10 +141,10 @@ pub(crate) fn variant_of_override(names: &[&str]) -> String {
     }
 }
 
-/// The key in which trials may differ that `name` most likely meant.
+/// The full name of the key, among those in which trials may differ, that `name` resembles.
 fn full_name(name: &str) -> Option<String> {
     let axes = || KEYS.iter().filter(|k| k.axis);
-    // Of a setting of the server only what stands before its name is known.
+    // Server settings have any name, so only the part before it can be corrected.
     let families = || axes().filter(|k| matches!(k.kind, Kind::Settings));
     for family in families() {
         let parts = family.name.matches('.').count() + 1;

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{SMALLEST, plan};
+use common::{SMALLEST, fails, plan};
 use plan::{Action, Event};
 
 #[test]
@@ -25,4 +25,27 @@ fn events_are_those_of_every_trial_in_order_of_time() {
     assert!(plan.trials.iter().all(|t| t.topology.events == wanted));
     let without = self::plan(SMALLEST, &[]);
     assert!(without.trials[0].topology.events.is_empty());
+}
+
+/// Events are a list, of which no key names one entry.
+#[test]
+fn what_cannot_vary_events_is_refused_with_a_way_out() {
+    let text = format!("{SMALLEST}[[event]]\nat = \"1s\"\nkill = 1\n");
+    let elsewhere = [
+        fails(&text, &[("event.at", "2s")]),
+        fails(&text, &[("event", "[]")]),
+        fails(&text, &[("sweep.event.at", "[\"1s\", \"2s\"]")]),
+        fails(
+            &format!("{text}[sweep]\n\"event.at\" = [\"1s\", \"2s\"]\n"),
+            &[],
+        ),
+        fails(
+            &format!("{text}[[variant]]\nname = \"a\"\n[[variant.event]]\nat = \"1s\"\n"),
+            &[],
+        ),
+        fails(&format!("{text}[sizes.a]\nevent.at = \"1s\"\n"), &[]),
+    ];
+    for error in elsewhere {
+        assert!(error.contains("[[event]]"), "{error}");
+    }
 }

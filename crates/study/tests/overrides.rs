@@ -36,7 +36,7 @@ fn overrides_are_read_as_the_key_wants() {
         ("server.config.datadir", "/x", "reserved"),
         ("server.config", "x", "takes a table of settings"),
         ("server.confg.x", "1", "did you mean"),
-        ("variant", "a", "variants stand in the file"),
+        ("variant", "a", "variant.NAME.KEY"),
         ("variant.name", "a", "this study has no variants"),
         ("sweep.server.config.port", "[1]", "server.port"),
         (

@@ -11,7 +11,6 @@ use wire::{ProtocolError, ServerError};
 
 use super::error::refusal;
 use super::password::Delivery;
-use super::protocol::Mysql;
 use super::target::Target;
 use crate::error::Error;
 use crate::net::Stream;
@@ -21,15 +20,26 @@ use crate::reactor::Permit;
 const HANDSHAKE_LIMIT_BYTES: usize = 1 << 20;
 
 /// Connects and logs in. The permit is returned as soon as the server greets.
-pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Mysql), Error> {
+pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, Error> {
     let stream = target.endpoint.connect(&target.shown()).await?;
     let mut handshake = Handshake::greet(stream).await?;
     drop(permit);
     handshake.secure(target).await?;
     handshake.authenticate(target).await?;
     handshake.expect_no_more("after the login")?;
-    let protocol = Mysql::new(handshake.greeting, handshake.capabilities);
-    Ok((handshake.stream, protocol))
+    Ok(LoggedIn {
+        stream: handshake.stream,
+        greeting: handshake.greeting,
+        capabilities: handshake.capabilities,
+    })
+}
+
+/// An open connection.
+pub(super) struct LoggedIn {
+    pub(super) stream: Stream,
+    pub(super) greeting: Greeting,
+    /// The capabilities that both ends have.
+    pub(super) capabilities: u64,
 }
 
 /// A connection during its handshake.

@@ -11,7 +11,7 @@ use wire::{ProtocolError, ServerError};
 use workload::session::Param;
 
 use super::error::refusal;
-use super::login;
+use super::login::{self, LoggedIn};
 use super::target::Target;
 use super::text::write_text;
 use crate::connection::{Protocol, Reply};
@@ -61,16 +61,6 @@ impl Connection {
     }
 }
 
-impl Mysql {
-    pub(super) fn new(greeting: Greeting, capabilities: u64) -> Self {
-        Self {
-            reader: ReplyReader::new(capabilities),
-            deprecate_eof: capabilities & DEPRECATE_EOF != 0,
-            greeting,
-        }
-    }
-}
-
 impl Protocol for Mysql {
     type Target = Target;
     type Message = Message;
@@ -84,7 +74,17 @@ impl Protocol for Mysql {
     }
 
     async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Self), Error> {
-        login::log_in(target, permit).await
+        let LoggedIn {
+            stream,
+            greeting,
+            capabilities,
+        } = login::log_in(target, permit).await?;
+        let protocol = Self {
+            reader: ReplyReader::new(capabilities),
+            deprecate_eof: capabilities & DEPRECATE_EOF != 0,
+            greeting,
+        };
+        Ok((stream, protocol))
     }
 
     fn query(&mut self, out: &mut Vec<u8>, sql: &str) {

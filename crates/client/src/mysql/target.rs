@@ -76,11 +76,11 @@ impl Target {
         self
     }
 
-    /// The same server and account without a default database, which may not exist yet.
+    /// The same server and account, but another database; `""`: none.
     #[must_use]
-    pub fn without_database(&self) -> Self {
+    pub fn with_database(&self, name: &str) -> Self {
         Self {
-            database: String::new(),
+            database: name.to_owned(),
             ..self.clone()
         }
     }

@@ -2,30 +2,17 @@
 
 use workload::session::Param;
 
+use crate::statement_text::write_value;
+
 /// Writes a statement with its parameters in place of the question marks.
 pub(super) fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
     out.clear();
     let mut params = params.iter();
     for part in sql.split('?') {
         out.push_str(part);
-        put(out, params.next());
-    }
-}
-
-fn put(out: &mut String, param: Option<&Param<'_>>) {
-    match param {
-        Some(Param::Int(number)) => out.push_str(&number.to_string()),
-        Some(Param::Text(text)) => {
-            out.push('\'');
-            for character in text.chars() {
-                if matches!(character, '\'' | '\\') {
-                    out.push('\\');
-                }
-                out.push(character);
-            }
-            out.push('\'');
+        if let Some(param) = params.next() {
+            write_value(out, param, |c| matches!(c, '\'' | '\\').then_some('\\'));
         }
-        None => {}
     }
 }
 

@@ -12,7 +12,6 @@ use wire::postgres::scram::{ChannelBinding, SCRAM_SHA_256_PLUS, Scram};
 use wire::postgres::{certificate, unexpected};
 
 use super::error::refusal;
-use super::protocol::Postgres;
 use super::target::{ChannelBindingMode, Target};
 use crate::channel::Withheld;
 use crate::error::Error;
@@ -27,8 +26,15 @@ const LOGIN_LIMIT_BYTES: usize = 1 << 20;
 /// Random bytes of a nonce, as libpq's.
 const NONCE_BYTES: usize = 18;
 
+/// An open connection.
+pub(super) struct LoggedIn {
+    pub(super) stream: Stream,
+    pub(super) server_version: String,
+    pub(super) backend_pid: u32,
+}
+
 /// Connects and logs in. The permit is returned as soon as the server answers.
-pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Postgres), Error> {
+pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, Error> {
     let mut login = Login {
         stream: target.endpoint.connect(&target.shown()).await?,
         gatherer: Gatherer::new(LOGIN_LIMIT_BYTES),
@@ -207,7 +213,7 @@ impl Login<'_> {
     }
 
     /// Reads what the server says of itself.
-    async fn wait_until_ready(mut self) -> Result<(Stream, Postgres), Error> {
+    async fn wait_until_ready(mut self) -> Result<LoggedIn, Error> {
         let mut server_version = String::new();
         let mut backend_pid = 0;
         loop {
@@ -226,7 +232,11 @@ impl Login<'_> {
             return Err(unexpected(kind, "after the login").into());
         }
         check_version(self.target, &server_version)?;
-        Ok((self.stream, Postgres::new(server_version, backend_pid)))
+        Ok(LoggedIn {
+            stream: self.stream,
+            server_version,
+            backend_pid,
+        })
     }
 
     async fn next(&mut self) -> Result<Next, Error> {

@@ -8,6 +8,8 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 
 use crate::endpoint::RESERVED;
 
+/// The schemes of a URL that names a server; both mean the same.
+pub const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
 /// The parameters that dyno knows, and the environment variables that stand for them.
 const KNOWN: [(&str, &str); 14] = [
     ("application_name", "PGAPPNAME"),
@@ -61,7 +63,7 @@ impl Parameters {
     /// What is wrong with it.
     pub(super) fn from_url(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").ok_or("this is not a URL")?;
-        if !super::target::SCHEMES.contains(&scheme) {
+        if !SCHEMES.contains(&scheme) {
             return Err(format!("{scheme:?} is neither postgres: nor postgresql:"));
         }
         let (main, query) = rest.split_once('?').unwrap_or((rest, ""));

@@ -9,7 +9,7 @@ use wire::{ProtocolError, ServerError};
 use workload::session::Param;
 
 use super::error::refusal;
-use super::login;
+use super::login::{self, LoggedIn};
 use super::target::Target;
 use super::text::write_text;
 use crate::connection::{Protocol, Reply};
@@ -44,17 +44,6 @@ impl Connection {
     }
 }
 
-impl Postgres {
-    pub(super) fn new(server_version: String, backend_pid: u32) -> Self {
-        Self {
-            reader: ReplyReader::default(),
-            prepared: 0,
-            server_version,
-            backend_pid,
-        }
-    }
-}
-
 impl Protocol for Postgres {
     type Target = Target;
     type Message = Message;
@@ -68,7 +57,18 @@ impl Protocol for Postgres {
     }
 
     async fn log_in(target: &Target, permit: Permit) -> Result<(Stream, Self), Error> {
-        login::log_in(target, permit).await
+        let LoggedIn {
+            stream,
+            server_version,
+            backend_pid,
+        } = login::log_in(target, permit).await?;
+        let protocol = Self {
+            reader: ReplyReader::default(),
+            prepared: 0,
+            server_version,
+            backend_pid,
+        };
+        Ok((stream, protocol))
     }
 
     fn query(&mut self, out: &mut Vec<u8>, sql: &str) {

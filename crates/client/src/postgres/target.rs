@@ -11,10 +11,9 @@ use crate::error::NoPassword;
 use crate::net::Address;
 use crate::tls::{TlsMode, TlsOptions};
 
+pub use super::parameters::SCHEMES;
 pub use crate::endpoint::TargetError;
 
-/// The schemes of a URL that names a server; both mean the same.
-pub const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
 /// PostgreSQL's port.
 pub const DEFAULT_PORT: u16 = 5432;
 /// The database that sysbench uses.

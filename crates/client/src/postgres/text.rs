@@ -1,8 +1,8 @@
 //! Statements with their parameters written into the text.
 
-use std::fmt::Write as _;
-
 use workload::session::Param;
+
+use crate::statement_text::write_value;
 
 /// Writes a statement with its parameters in place of `$1`, `$2`, ….
 pub(super) fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
@@ -14,34 +14,15 @@ pub(super) fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
         let (number, rest) = part.split_at(digits);
         let index = number.parse::<usize>().ok();
         match index.and_then(|index| params.get(index.checked_sub(1)?)) {
-            Some(param) => put(out, param),
+            // With standard_conforming_strings, which every supported version has on by default,
+            // a backslash is an ordinary character.
+            Some(param) => write_value(out, param, |c| (c == '\'').then_some('\'')),
             None => {
                 out.push('$');
                 out.push_str(number);
             }
         }
         out.push_str(rest);
-    }
-}
-
-fn put(out: &mut String, param: &Param<'_>) {
-    match param {
-        Param::Int(number) => {
-            // Into a String it cannot fail.
-            let _ = write!(out, "{number}");
-        }
-        // With standard_conforming_strings, which every supported version has on by default,
-        // a backslash is an ordinary character.
-        Param::Text(text) => {
-            out.push('\'');
-            for character in text.chars() {
-                if character == '\'' {
-                    out.push('\'');
-                }
-                out.push(character);
-            }
-            out.push('\'');
-        }
     }
 }
 

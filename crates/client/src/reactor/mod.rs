@@ -9,6 +9,7 @@ mod io;
 mod semaphore;
 mod task;
 mod timer;
+mod timerfd;
 mod wall;
 
 use std::cell::{Cell, OnceCell, RefCell};

@@ -5,24 +5,21 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::future::Future;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
-};
+use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
 
 use super::Inner;
+use super::timerfd::TimerFd;
 
 /// How often [`unless`] checks whether to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(super) struct Timers {
-    fd: OwnedFd,
+    fd: TimerFd,
     heap: RefCell<BinaryHeap<Reverse<Timer>>>,
     /// When the timerfd expires.
     armed: Cell<Option<Instant>>,
@@ -56,15 +53,8 @@ impl Ord for Timer {
 
 impl Timers {
     pub(super) fn new(registry: &mio::Registry, token: mio::Token) -> std::io::Result<Self> {
-        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        registry.register(
-            &mut mio::unix::SourceFd(&fd.as_raw_fd()),
-            token,
-            mio::Interest::READABLE,
-        )?;
         Ok(Self {
-            fd,
+            fd: TimerFd::new(TimerfdClockId::Monotonic, registry, token)?,
             heap: RefCell::default(),
             armed: Cell::new(None),
         })
@@ -77,25 +67,14 @@ impl Timers {
     /// Sets the timerfd to the next timer, unless it is set to that already.
     pub(super) fn arm(&self) -> std::io::Result<()> {
         let next = self.heap.borrow().peek().map(|Reverse(timer)| timer.at);
-        if next.is_none() || next == self.armed.get() {
+        let Some(at) = next.filter(|_| next != self.armed.get()) else {
             return Ok(());
-        }
-        let Some(at) = next else { return Ok(()) };
+        };
         // Zero would disarm it.
         let wait = at
             .saturating_duration_since(Instant::now())
             .max(Duration::from_nanos(1));
-        let setting = Itimerspec {
-            it_interval: Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            },
-            it_value: Timespec {
-                tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(wait.subsec_nanos()),
-            },
-        };
-        timerfd_settime(&self.fd, TimerfdTimerFlags::empty(), &setting)?;
+        self.fd.set(wait, TimerfdTimerFlags::empty())?;
         self.armed.set(next);
         Ok(())
     }

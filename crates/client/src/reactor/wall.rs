@@ -8,15 +8,12 @@
 
 use std::cell::Cell;
 use std::io::Result;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
-};
+use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
 
+use super::timerfd::TimerFd;
 use crate::clock::monotonic_ns;
 
 /// How often the difference of the clocks is measured.
@@ -75,7 +72,7 @@ impl Reference {
 /// Converts times of the wall clock, for one event loop.
 #[derive(Debug)]
 pub(super) struct WallClock {
-    timer: OwnedFd,
+    timer: TimerFd,
     /// `None` while the wall clock cannot be trusted.
     reference: Cell<Option<Reference>>,
 }
@@ -83,15 +80,8 @@ pub(super) struct WallClock {
 impl WallClock {
     /// Sends `token` to `registry` each second, and when the wall clock is set.
     pub(super) fn new(registry: &mio::Registry, token: mio::Token) -> Result<Self> {
-        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timer = timerfd_create(TimerfdClockId::Realtime, flags)?;
-        registry.register(
-            &mut mio::unix::SourceFd(&timer.as_raw_fd()),
-            token,
-            mio::Interest::READABLE,
-        )?;
         let clock = Self {
-            timer,
+            timer: TimerFd::new(TimerfdClockId::Realtime, registry, token)?,
             reference: Cell::new(None),
         };
         clock.arm()?;
@@ -103,7 +93,7 @@ impl WallClock {
     /// cancelled.
     pub(super) fn tick(&self) -> Result<()> {
         let mut expirations = [0; 8];
-        let was_set = rustix::io::read(&self.timer, &mut expirations) == Err(Errno::CANCELED);
+        let was_set = rustix::io::read(self.timer.fd(), &mut expirations) == Err(Errno::CANCELED);
         self.arm()?;
         self.renew(was_set, Reference::take());
         Ok(())
@@ -124,20 +114,9 @@ impl WallClock {
     fn arm(&self) -> Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let at = now.unwrap_or_default() + PERIOD;
-        let setting = Itimerspec {
-            it_interval: Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            },
-            it_value: Timespec {
-                tv_sec: i64::try_from(at.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(at.subsec_nanos()),
-            },
-        };
         // The kernel cancels absolute timers only.
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
-        timerfd_settime(&self.timer, flags, &setting)?;
-        Ok(())
+        self.timer.set(at, flags)
     }
 
     /// The monotonic clock at a time of the wall clock, in nanoseconds; `None` for a second

@@ -8,7 +8,7 @@ use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
 
 use super::target::SqliteTarget;
-use crate::shown::shortened;
+use crate::statement_text::shortened;
 
 /// Opens connections to one database.
 #[derive(Debug)]

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use client::connection::LOGIN_LIMIT;
 use client::reactor::{Reactor, sleep_until, timeout, unless};
+use client::{Connection, Error, Protocol};
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, TableSpec, drop_table, table_name};
 
@@ -17,7 +19,7 @@ use super::marker::{CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark_load
 use super::parts::{PART_ROWS, Part, Queue};
 use super::state::{self, Found};
 use super::{Listener, PrepareError, Prepared, Progress, Wanted};
-use crate::remote::{Remote, ServerError, first_cell, unless_hung};
+use crate::remote::{first_cell, on_connection, unless_hung};
 
 /// How much is sent to a server at once: sysbench's size of a bulk insert.
 pub(crate) const CHUNK_BYTES: usize = 512 * 1024;
@@ -28,7 +30,7 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// How long running statements may take to end once the load is over or is to stop.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A connection that can load tables.
+/// A protocol over which tables can be loaded.
 pub(crate) trait Loads: Locks + 'static {
     /// The server's dialect of SQL.
     const DIALECT: &'static Dialect;
@@ -41,18 +43,21 @@ pub(crate) trait Loads: Locks + 'static {
     type Abilities: Default + 'static;
 
     /// Prepares the session for work that takes long.
-    async fn begin(&mut self) -> Result<(), ServerError>;
+    async fn begin(connection: &mut Connection<Self>) -> Result<(), Error>;
 
     /// Identifies its session.
-    async fn session(&mut self) -> Self::Session;
+    async fn session(connection: &mut Connection<Self>) -> Self::Session;
 
     /// Terminates sessions that are left in the middle of their work; the server may not notice
     /// for hours that nobody waits for them.
-    async fn terminate(&mut self, sessions: &[Self::Session]) -> Result<(), ServerError>;
+    async fn terminate(
+        connection: &mut Connection<Self>,
+        sessions: &[Self::Session],
+    ) -> Result<(), Error>;
 
     /// Loads some rows of a table; adds to `loaded` as it sends them.
     async fn load_part(
-        &mut self,
+        connection: &mut Connection<Self>,
         abilities: &Self::Abilities,
         part: &Part,
         rows: &TableRows,
@@ -61,8 +66,8 @@ pub(crate) trait Loads: Locks + 'static {
 
     /// Does to a table with its rows and indexes what the server would otherwise do during the
     /// measurement.
-    async fn settle(&mut self, table: &str) -> Result<(), ServerError> {
-        let _ = table;
+    async fn settle(connection: &mut Connection<Self>, table: &str) -> Result<(), Error> {
+        let _ = (connection, table);
         Ok(())
     }
 }
@@ -72,13 +77,13 @@ pub(crate) trait Loads: Locks + 'static {
 /// # Errors
 /// When the server cannot be reached, what is there does not fit, or loading fails;
 /// a table that was being loaded is built anew next time.
-pub(crate) fn prepare<C: Loads>(
-    target: &C::Target,
+pub(crate) fn prepare<P: Loads>(
+    target: &P::Target,
     wanted: &Wanted<'_>,
     listener: Listener<'_>,
 ) -> Result<Prepared, PrepareError> {
     let reactor = Reactor::new()?;
-    let guard = Guard::<C> {
+    let guard = Guard::<P> {
         reactor: &reactor,
         target,
         interrupted: listener.interrupted,
@@ -86,25 +91,25 @@ pub(crate) fn prepare<C: Loads>(
     };
     let spec = wanted.workload.table_spec(wanted.options, wanted.seed);
     let tables = wanted.workload.tables(wanted.options, wanted.users);
-    let mut first = guard.run(opened::<C>(target))?;
+    let mut first = guard.run(opened::<P>(target))?;
     guard.run(lock::take(&mut first, lock::WAIT_LIMIT, listener.tell))?;
     let found = guard.run(inspect(&mut first, tables, &spec))?;
-    let todo = state::plan(&found, wanted, &spec, C::DIALECT, listener.tell)?;
+    let todo = state::plan(&found, wanted, &spec, P::DIALECT, listener.tell)?;
     if todo.missing.is_empty() {
         reactor.block_on(first.close())?;
         return Ok(todo.prepared);
     }
     guard.run(first.run(CREATE_MARKER))?;
-    let loading = Rc::new(Loading::<C>::new(spec, &todo.missing));
+    let loading = Rc::new(Loading::<P>::new(spec, &todo.missing));
     let connections = wanted
         .connections
         .clamp(1, loading.parts(todo.missing.len()));
     for _ in 0..connections {
-        let opened = guard.run(opened::<C>(target))?;
+        let opened = guard.run(opened::<P>(target))?;
         loading.spawn(&reactor, opened);
     }
     let watched = loading.watch(&todo.prepared, listener);
-    let watched = unless_hung::<C, _>(target, wanted.stall_limit, || loading.steps(), watched);
+    let watched = unless_hung::<P, _>(target, wanted.stall_limit, || loading.steps(), watched);
     let watched = reactor.block_on(watched)?;
     loading.stop.set(true);
     reactor.block_on(loading.end(&reactor, target))?;
@@ -124,13 +129,9 @@ pub(crate) fn prepare<C: Loads>(
 ///
 /// # Errors
 /// When the marks cannot be read.
-pub(crate) fn checksum<C: Remote>(target: &C::Target) -> Result<Checksum, PrepareError> {
-    let read = async {
-        let mut connection = C::open(target).await?;
-        let marks = connection.rows(READ_CHECKSUMS).await?;
-        connection.close().await;
-        Ok::<_, ServerError>(marks)
-    };
+pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, PrepareError> {
+    let read = async |connection: &mut Connection<P>| connection.rows(READ_CHECKSUMS).await;
+    let read = on_connection(target, LOGIN_LIMIT, read);
     let mut all = Checksum::default();
     for mark in Reactor::new()?.block_on(read)?? {
         if let [Some(count), Some(xor)] = mark.as_slice() {
@@ -170,41 +171,41 @@ pub(crate) fn damaged(part: &Part, stored: u64, sent: u64) -> PrepareError {
     ))
 }
 
-async fn opened<C: Loads>(target: &C::Target) -> Result<C, ServerError> {
-    let mut connection = C::open(target).await?;
-    connection.begin().await?;
+async fn opened<P: Loads>(target: &P::Target) -> Result<Connection<P>, Error> {
+    let mut connection = Connection::open(target).await?;
+    P::begin(&mut connection).await?;
     Ok(connection)
 }
 
 /// Ends work on a server before it is done.
-struct Guard<'a, C: Remote> {
+struct Guard<'a, P: Protocol> {
     reactor: &'a Reactor,
-    target: &'a C::Target,
+    target: &'a P::Target,
     interrupted: &'a AtomicBool,
     stall_limit: Duration,
 }
 
-impl<C: Remote> Guard<'_, C> {
+impl<P: Protocol> Guard<'_, P> {
     /// Does some work, unless the user stops or the server hangs before it is done.
     fn run<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, PrepareError>
     where
         E: Into<PrepareError>,
     {
         let stopped = || self.interrupted.load(Ordering::Relaxed);
-        let work = unless_hung::<C, _>(self.target, self.stall_limit, || 0, work);
+        let work = unless_hung::<P, _>(self.target, self.stall_limit, || 0, work);
         let done = self.reactor.block_on(unless(stopped, work))?;
         done.ok_or(PrepareError::Interrupted)??.map_err(E::into)
     }
 }
 
 /// Finds out what is under the name of each table.
-async fn inspect<C: Loads>(
-    connection: &mut C,
+async fn inspect<P: Loads>(
+    connection: &mut Connection<P>,
     tables: u32,
     spec: &TableSpec,
 ) -> Result<Vec<Found>, PrepareError> {
     let mut columns: HashMap<String, Vec<String>> = HashMap::new();
-    for row in connection.rows(C::LIST_COLUMNS).await? {
+    for row in connection.rows(P::LIST_COLUMNS).await? {
         if let [Some(table), Some(column)] = row.as_slice() {
             columns
                 .entry(table.clone())
@@ -244,23 +245,23 @@ async fn inspect<C: Loads>(
 }
 
 /// What the connections of a load share.
-struct Loading<C: Loads> {
+struct Loading<P: Loads> {
     spec: TableSpec,
     queue: RefCell<Queue>,
-    abilities: C::Abilities,
+    abilities: P::Abilities,
     rows: Cell<u64>,
     indexed: Cell<u32>,
     failure: RefCell<Option<PrepareError>>,
     stop: Cell<bool>,
-    sessions: RefCell<Vec<C::Session>>,
+    sessions: RefCell<Vec<P::Session>>,
 }
 
-impl<C: Loads> Loading<C> {
+impl<P: Loads> Loading<P> {
     fn new(spec: TableSpec, missing: &[u32]) -> Self {
         Self {
             queue: RefCell::new(Queue::new(missing, spec.rows)),
             spec,
-            abilities: C::Abilities::default(),
+            abilities: P::Abilities::default(),
             rows: Cell::new(0),
             indexed: Cell::new(0),
             failure: RefCell::default(),
@@ -275,7 +276,7 @@ impl<C: Loads> Loading<C> {
         u32::try_from(parts.saturating_mul(tables as u64)).unwrap_or(u32::MAX)
     }
 
-    fn spawn(self: &Rc<Self>, reactor: &Reactor, connection: C) {
+    fn spawn(self: &Rc<Self>, reactor: &Reactor, connection: Connection<P>) {
         let loading = Rc::clone(self);
         reactor.spawn(async move { loading.work(connection).await });
     }
@@ -293,7 +294,7 @@ impl<C: Loads> Loading<C> {
 
     /// Waits a moment for running statements. What is not done then may take as long as an index
     /// does: it is abandoned, and the server is asked to terminate it.
-    async fn end(&self, reactor: &Reactor, target: &C::Target) {
+    async fn end(&self, reactor: &Reactor, target: &P::Target) {
         let all_ended = poll_fn(|_| match reactor.task_count() {
             0 => Poll::Ready(()),
             _ => Poll::Pending,
@@ -305,11 +306,11 @@ impl<C: Loads> Loading<C> {
         }
     }
 
-    async fn terminate(&self, target: &C::Target) -> Result<(), ServerError> {
-        let mut connection = C::open(target).await?;
-        connection.terminate(&self.sessions.take()).await?;
-        connection.close().await;
-        Ok(())
+    async fn terminate(&self, target: &P::Target) -> Result<(), Error> {
+        let sessions = self.sessions.take();
+        let terminate =
+            async |connection: &mut Connection<P>| P::terminate(connection, &sessions).await;
+        on_connection(target, LOGIN_LIMIT, terminate).await
     }
 
     /// Grows with all progress.
@@ -331,7 +332,7 @@ impl<C: Loads> Loading<C> {
     }
 
     /// One connection's work: create tables, load parts, finish tables.
-    async fn work(&self, mut connection: C) {
+    async fn work(&self, mut connection: Connection<P>) {
         if let Err(error) = self.load(&mut connection).await {
             self.failure.borrow_mut().get_or_insert(error);
             self.stop.set(true);
@@ -339,8 +340,8 @@ impl<C: Loads> Loading<C> {
         connection.close().await;
     }
 
-    async fn load(&self, connection: &mut C) -> Result<(), PrepareError> {
-        let session = connection.session().await;
+    async fn load(&self, connection: &mut Connection<P>) -> Result<(), PrepareError> {
+        let session = P::session(connection).await;
         self.sessions.borrow_mut().push(session);
         let mut own = None;
         while !self.stop.get() {
@@ -366,9 +367,9 @@ impl<C: Loads> Loading<C> {
         Ok(())
     }
 
-    async fn create(&self, connection: &mut C, table: u32) -> Result<(), PrepareError> {
-        let mark = mark_loading(C::DIALECT, &self.spec, table);
-        for sql in [mark, drop_table(table), self.spec.create(C::DIALECT, table)] {
+    async fn create(&self, connection: &mut Connection<P>, table: u32) -> Result<(), PrepareError> {
+        let mark = mark_loading(P::DIALECT, &self.spec, table);
+        for sql in [mark, drop_table(table), self.spec.create(P::DIALECT, table)] {
             connection.run(&sql).await?;
         }
         if self.spec.rows > 0 {
@@ -377,9 +378,13 @@ impl<C: Loads> Loading<C> {
         self.finish(connection, table, Checksum::default()).await
     }
 
-    async fn load_part(&self, connection: &mut C, part: &Part) -> Result<(), PrepareError> {
+    async fn load_part(
+        &self,
+        connection: &mut Connection<P>,
+        part: &Part,
+    ) -> Result<(), PrepareError> {
         let rows = self.spec.table_rows(part.table)?;
-        let loaded = connection.load_part(&self.abilities, part, &rows, &self.rows);
+        let loaded = P::load_part(connection, &self.abilities, part, &rows, &self.rows);
         let checksum = loaded.await?;
         let whole = self.queue.borrow_mut().done(part, checksum);
         if let Some(checksum) = whole {
@@ -391,15 +396,15 @@ impl<C: Loads> Loading<C> {
     /// Indexes the table and marks it as complete.
     async fn finish(
         &self,
-        connection: &mut C,
+        connection: &mut Connection<P>,
         table: u32,
         checksum: Checksum,
     ) -> Result<(), PrepareError> {
-        for sql in self.spec.finish(C::DIALECT, table) {
+        for sql in self.spec.finish(P::DIALECT, table) {
             connection.run(&sql).await?;
         }
-        connection.settle(&table_name(table)).await?;
-        let sql = mark_ready(C::DIALECT, &self.spec, table, checksum);
+        P::settle(connection, &table_name(table)).await?;
+        let sql = mark_ready(P::DIALECT, &self.spec, table, checksum);
         connection.run(&sql).await?;
         self.indexed.set(self.indexed.get() + 1);
         Ok(())

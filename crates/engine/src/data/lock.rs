@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use client::reactor::sleep_until;
+use client::{Connection, Protocol};
 
 use super::{PrepareError, Progress};
-use crate::remote::{Remote, ServerError};
 
 /// The longest wait for another preparation of the same database.
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(3600);
@@ -26,10 +26,10 @@ pub(crate) enum Lock {
     Unsupported(String),
 }
 
-/// A connection that can hold the lock of its database.
-pub(crate) trait Locks: Remote {
-    /// Tries to take the lock, without waiting.
-    async fn try_lock(&mut self) -> Result<Lock, ServerError>;
+/// A protocol whose servers have advisory locks.
+pub(crate) trait Locks: Protocol {
+    /// Tries to take the lock of the connection's database, without waiting.
+    async fn try_lock(connection: &mut Connection<Self>) -> Result<Lock, client::Error>;
 
     /// The statement that terminates a session.
     fn termination(session: &str) -> String;
@@ -40,15 +40,15 @@ pub(crate) trait Locks: Remote {
 ///
 /// # Errors
 /// When the limit has passed, or the connection fails.
-pub(crate) async fn take<C: Locks>(
-    connection: &mut C,
+pub(crate) async fn take<P: Locks>(
+    connection: &mut Connection<P>,
     limit: Duration,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<(), PrepareError> {
     let begun = Instant::now();
     let mut noted = None;
     loop {
-        let holder = match connection.try_lock().await {
+        let holder = match P::try_lock(connection).await {
             Ok(Lock::Taken) => return Ok(()),
             Ok(Lock::HeldBy(holder)) => holder,
             Ok(Lock::Unsupported(why)) => return without(&why, tell),
@@ -58,7 +58,7 @@ pub(crate) async fn take<C: Locks>(
         let waited = begun.elapsed();
         if waited >= limit {
             return Err(PrepareError::Busy {
-                termination: C::termination(&holder),
+                termination: P::termination(&holder),
                 holder,
                 limit,
             });
@@ -96,10 +96,10 @@ mod tests {
     use super::*;
 
     /// Of three connections, the third is to another database.
-    async fn excludes<C: Locks>(here: &C::Target, elsewhere: &C::Target) -> String {
-        let mut first = C::open(here).await.unwrap();
-        let mut second = C::open(here).await.unwrap();
-        let mut elsewhere = C::open(elsewhere).await.unwrap();
+    async fn excludes<P: Locks>(here: &P::Target, elsewhere: &P::Target) -> String {
+        let mut first = Connection::<P>::open(here).await.unwrap();
+        let mut second = Connection::<P>::open(here).await.unwrap();
+        let mut elsewhere = Connection::<P>::open(elsewhere).await.unwrap();
         for connection in [&mut first, &mut elsewhere] {
             let tell = &mut |news| panic!("{news:?}");
             take(connection, Duration::ZERO, tell).await.unwrap();
@@ -128,13 +128,13 @@ mod tests {
         server.sql("CREATE DATABASE other");
         let target = |name| mysql::Target::parse(&server.url(name), None, "root", &tls).unwrap();
         let (here, elsewhere) = (target("sbtest"), target("other"));
-        let holder = reactor.block_on(excludes::<mysql::Connection>(&here, &elsewhere));
+        let holder = reactor.block_on(excludes::<mysql::Mysql>(&here, &elsewhere));
         holder.unwrap().parse::<u32>().unwrap();
         let server = Postgres::start(&[]);
         server.sql("CREATE DATABASE other");
         let target = |name| postgres::Target::parse(&server.url(name), None, "root", &tls).unwrap();
         let (here, elsewhere) = (target("sbtest"), target("other"));
-        let holder = reactor.block_on(excludes::<postgres::Connection>(&here, &elsewhere));
+        let holder = reactor.block_on(excludes::<postgres::Postgres>(&here, &elsewhere));
         holder.unwrap().parse::<u32>().unwrap();
     }
 }

@@ -1,16 +1,13 @@
 //! The connection on which a server is asked for its counters.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use client::mysql::{Connection, Error, Target};
 
 use super::counters::{Key, Row, TABLE, status_query, take_status};
 use super::flavor;
-use crate::counters::{Asking, Reading, Source};
-
-/// How long a server may take to be connected to.
-const LIMIT: Duration = Duration::from_millis(800);
+use crate::counters::{Asking, LIMIT, Reading, Source};
 
 /// One server and the connection to it.
 pub(super) struct Feed {

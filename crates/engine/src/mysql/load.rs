@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use client::mysql::{Connection, DIALECT, Error};
+use client::mysql::{Connection, DIALECT, Error, Mysql};
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
@@ -12,7 +12,7 @@ use crate::data::PrepareError;
 use crate::data::load::{Loads, damaged, fill};
 use crate::data::lock::{Lock, Locks};
 use crate::data::parts::Part;
-use crate::remote::{ServerError, first_cell};
+use crate::remote::first_cell;
 
 /// The lock's name, as the server knows it: at most 64 characters in MySQL.
 const LOCK: &str = "LEFT(CONCAT('dyno prepares ', DATABASE()), 64)";
@@ -23,15 +23,17 @@ pub(crate) struct Abilities {
     refuses_load_data: Cell<bool>,
 }
 
-impl Locks for Connection {
-    async fn try_lock(&mut self) -> Result<Lock, ServerError> {
-        let taken = self.rows(&format!("SELECT GET_LOCK({LOCK}, 0)")).await?;
+impl Locks for Mysql {
+    async fn try_lock(connection: &mut Connection) -> Result<Lock, Error> {
+        let sql = format!("SELECT GET_LOCK({LOCK}, 0)");
+        let taken = connection.rows(&sql).await?;
         match first_cell(taken).as_deref() {
             Some("1") => return Ok(Lock::Taken),
             Some(_) => {}
             None => return Ok(Lock::Unsupported("GET_LOCK() returned NULL".to_owned())),
         }
-        let holder = self.rows(&format!("SELECT IS_USED_LOCK({LOCK})")).await?;
+        let sql = format!("SELECT IS_USED_LOCK({LOCK})");
+        let holder = connection.rows(&sql).await?;
         let holder = first_cell(holder).unwrap_or_else(|| "unknown".to_owned());
         Ok(Lock::HeldBy(holder))
     }
@@ -41,7 +43,7 @@ impl Locks for Connection {
     }
 }
 
-impl Loads for Connection {
+impl Loads for Mysql {
     const DIALECT: &'static Dialect = &DIALECT;
     const LIST_COLUMNS: &'static str = "SELECT table_name, column_name \
          FROM information_schema.columns WHERE table_schema = DATABASE() \
@@ -52,34 +54,33 @@ impl Loads for Connection {
 
     /// A connection that only holds a lock is idle for as long as the load takes. The rows are
     /// known to refer to nothing.
-    async fn begin(&mut self) -> Result<(), ServerError> {
-        self.run("SET SESSION wait_timeout = 31536000, foreign_key_checks = 0")
-            .await?;
-        Ok(())
+    async fn begin(connection: &mut Connection) -> Result<(), Error> {
+        let sql = "SET SESSION wait_timeout = 31536000, foreign_key_checks = 0";
+        connection.run(sql).await.map(drop)
     }
 
-    async fn session(&mut self) -> Session {
-        Session::of(self).await
+    async fn session(connection: &mut Connection) -> Session {
+        Session::of(connection).await
     }
 
-    async fn terminate(&mut self, sessions: &[Session]) -> Result<(), ServerError> {
-        Ok(sessions::kill(self, sessions).await?)
+    async fn terminate(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
+        sessions::kill(connection, sessions).await
     }
 
     async fn load_part(
-        &mut self,
+        connection: &mut Connection,
         abilities: &Abilities,
         part: &Part,
         rows: &TableRows,
         loaded: &Cell<u64>,
     ) -> Result<Checksum, PrepareError> {
         if !abilities.refuses_load_data.get() {
-            match load_data(self, part, rows, loaded).await? {
+            match load_data(connection, part, rows, loaded).await? {
                 Some(checksum) => return Ok(checksum),
                 None => abilities.refuses_load_data.set(true),
             }
         }
-        insert(self, part, rows, loaded).await
+        insert(connection, part, rows, loaded).await
     }
 }
 

@@ -1,40 +1,27 @@
 //! What a server's error log says about its settings and its end.
 
-use crate::server::{Rejected, Settings};
+use crate::log::{Wording, has_word, shortened};
+use crate::server::Rejected;
+use crate::settings::Settings;
 
-/// The most of a line that a message shows.
-const SHOWN_CHARS: usize = 400;
-/// What both engines say of a name that they do not know.
-const UNKNOWN: &str = "unknown ";
+const WORDING: Wording = Wording {
+    names,
+    quote: '\'',
+    unknown: "unknown ",
+};
 /// How MariaDB's installation program begins its advice to somebody at a terminal.
 pub(super) const ADVICE: &str = "Installation of system tables failed";
 
-/// What the server corrected or disliked about the study's settings while it started.
+/// What the server corrected or warned about among the study's settings.
 pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {
     let warnings = log.lines().filter_map(|line| words_of(line, "[Warning]"));
-    let about = |words: &String| config.iter().any(|(name, _)| names(words, name));
-    let mut notes: Vec<String> = warnings.filter(about).collect();
-    notes.dedup();
-    notes
+    WORDING.notes(warnings, config)
 }
 
 /// The first setting of the study that an error of the server is about.
 pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
     let errors: Vec<String> = log.lines().filter_map(error_words).collect();
-    let found = |is_about: &dyn Fn(&str, &(String, String)) -> bool| {
-        errors.iter().find_map(|words| {
-            let setting = config.iter().find(|setting| is_about(words, setting))?;
-            Some(Rejected {
-                name: setting.0.clone(),
-                words: words.clone(),
-                is_unknown: words.contains(UNKNOWN),
-            })
-        })
-    };
-    // Some errors name only the value: "Unknown character set: 'klingon'".
-    found(&|words, (name, _)| names(words, name)).or_else(|| {
-        found(&|words, (_, value)| !value.is_empty() && words.contains(&format!("'{value}'")))
-    })
+    WORDING.rejected(&errors, config)
 }
 
 /// What an error says. A line before the log has its form begins with the program's name.
@@ -63,17 +50,7 @@ fn names(text: &str, setting: &str) -> bool {
     let plain = |text: &str| text.to_ascii_lowercase().replace('-', "_");
     let (text, setting) = (plain(text), plain(setting));
     let setting = setting.strip_prefix("loose_").unwrap_or(&setting);
-    let part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.match_indices(setting).any(|(at, found)| {
-        !text[..at].ends_with(part_of_word) && !text[at + found.len()..].starts_with(part_of_word)
-    })
-}
-
-fn shortened(line: &str) -> String {
-    match line.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
+    has_word(&text, setting, |c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

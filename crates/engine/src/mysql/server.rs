@@ -1,33 +1,33 @@
 //! Servers of MariaDB and MySQL, for the laboratory.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use client::mysql::{Connection, DIALECT, Error, Target, TlsMode, TlsOptions};
+use client::connection::LOGIN_LIMIT;
+use client::mysql::{Connection, DIALECT, Error, Mysql, Target, TlsOptions};
 use measure::finding::check::Check;
 use workload::schema::Dialect;
 
-use super::database::{self, MysqlDatabase};
+use super::database;
 use super::flavor::{Flavor, HELP};
 use super::reserved::reserved_setting;
 use super::{checks, log, option_file, programs, root, settings};
 use crate::checks::Facts;
+use crate::configuration::check_settings;
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
+use crate::network;
 use crate::program::Installed;
-use crate::remote::{on_reactor, url_path};
+use crate::remote::{on_connection, on_reactor, url_path};
 use crate::server::{
-    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile, Settings,
-    same_name,
+    Initialization, Invocation, KNOCK_LIMIT, Knock, Login, Needs, Paths, Rejected, Server,
+    ServerFile, same_name,
 };
+use crate::settings::Settings;
 
-/// How long one attempt to log in may take; then the server is looked at again.
-const KNOCK_LIMIT: Duration = Duration::from_secs(2);
-/// How both engines say that a port is taken.
-const PORT_TAKEN: &str = "Address already in use";
+/// The option that names the configuration file.
+const CONFIG_OPTION: &str = "--defaults-file";
 /// Asks MySQL for its RSA public key; MariaDB has none.
 const PUBLIC_KEY_STATUS: &str = "SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'";
 /// The first statements of a new server.
@@ -143,32 +143,22 @@ impl Server for Flavor {
     }
 
     fn check_settings(&self, config: &Settings) -> Result<(), EngineError> {
-        option_file::check_settings(config)
+        check_settings(config, "-_.", |name, _| reserved_setting(name))
     }
 
-    fn format_settings(&self, config: &Settings) -> Vec<(String, String)> {
-        let decides = |name: &str| {
-            let name = option_file::plain_name(name);
-            FORMAT_SETTINGS
-                .iter()
-                .any(|known| match known.strip_suffix('*') {
-                    Some(stem) => name.starts_with(stem),
-                    None => name == *known,
-                })
-        };
-        let mut settings: Vec<(String, String)> = config
+    fn decides_format(&self, name: &str) -> bool {
+        let name = option_file::plain_name(name);
+        FORMAT_SETTINGS
             .iter()
-            .filter(|(name, _)| decides(name))
-            .map(|(name, value)| (name.to_ascii_lowercase().replace('-', "_"), value.clone()))
-            .collect();
-        // Stable: of two values of one setting the last still wins.
-        settings.sort_by(|one, two| one.0.cmp(&two.0));
-        settings
+            .any(|known| match known.strip_suffix('*') {
+                Some(stem) => name.starts_with(stem),
+                None => name == *known,
+            })
     }
 
-    fn loading_settings(&self) -> Vec<(String, String)> {
+    fn loading_settings(&self) -> &'static [(&'static str, &'static str)] {
         // It ends with a clean shutdown that writes everything.
-        let own = [
+        &[
             ("innodb_buffer_pool_size", LOADING_POOL),
             ("innodb_flush_log_at_trx_commit", "0"),
             ("innodb_doublewrite", "OFF"),
@@ -176,9 +166,7 @@ impl Server for Flavor {
             ("innodb_buffer_pool_dump_at_shutdown", "OFF"),
             ("local_infile", "ON"),
             ("performance_schema", "OFF"),
-        ];
-        own.map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec()
+        ]
     }
 
     fn config_file(&self) -> &'static str {
@@ -226,15 +214,15 @@ impl Server for Flavor {
     }
 
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation {
-        self.with_config(installed, paths, &[])
+        Invocation::with_config(installed, CONFIG_OPTION, paths, &[])
     }
 
     fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation {
-        self.with_config(installed, paths, self.validation)
+        Invocation::with_config(installed, CONFIG_OPTION, paths, self.validation)
     }
 
     fn listing(&self, installed: &Installed, paths: &Paths) -> Invocation {
-        self.with_config(installed, paths, HELP)
+        Invocation::with_config(installed, CONFIG_OPTION, paths, HELP)
     }
 
     fn listed(&self, printed: &str) -> Vec<String> {
@@ -249,38 +237,32 @@ impl Server for Flavor {
         log::notes(log, config)
     }
 
-    fn is_port_taken(&self, log: &str) -> bool {
-        log.contains(PORT_TAKEN)
-    }
-
     fn knock(&self, login: &Login<'_>) -> Result<Knock, EngineError> {
         let target = socket_target(login)?;
-        let knocked = on_reactor(async {
-            let mut connection = Connection::open_within(KNOCK_LIMIT, &target).await?;
+        let read_key = async |connection: &mut Connection| {
             let status = connection.rows(PUBLIC_KEY_STATUS).await?;
-            // The server counts who leaves without a word.
-            connection.close().await;
             let value = status.into_iter().flatten().nth(1).flatten();
             Ok(value.filter(|pem| !pem.is_empty()).map(String::into_bytes))
-        })?;
-        Ok(match knocked {
-            Ok(public_key) => Knock::Ready { public_key },
-            Err(Error::Connect { .. } | Error::Timeout { .. }) => Knock::NotYet,
-            Err(error) => Knock::Refused(login_error(login, &error)),
-        })
+        };
+        Ok(
+            match on_reactor(on_connection(&target, KNOCK_LIMIT, read_key))? {
+                Ok(public_key) => Knock::Ready { public_key },
+                Err(Error::Connect { .. } | Error::Timeout { .. }) => Knock::NotYet,
+                Err(error) => Knock::Refused(login.refused(&error)),
+            },
+        )
     }
 
     fn set_password(&self, login: &Login<'_>, password: &str) -> Result<(), EngineError> {
         let target = socket_target(login)?;
-        let altered = on_reactor(async {
-            let mut connection = Connection::open(&target).await?;
+        let alter = async |connection: &mut Connection| {
             for statement in root::statements(password) {
                 connection.run(&statement).await?;
             }
-            connection.close().await;
             Ok(())
-        })?;
-        altered.map_err(|error| login_error(login, &error))
+        };
+        let altered = on_reactor(on_connection(&target, LOGIN_LIMIT, alter))?;
+        altered.map_err(|error| login.refused(&error))
     }
 
     fn url(&self, port: u16, database: &str) -> String {
@@ -300,7 +282,7 @@ impl Server for Flavor {
             Some(pem) => target.with_server_public_key(pem.to_vec()),
             None => target,
         };
-        Ok(Arc::new(MysqlDatabase::open(target)?))
+        network::open::<Mysql>(target)
     }
 
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
@@ -342,20 +324,8 @@ impl Server for Flavor {
         chosen.collect()
     }
 
-    fn planned_settings(
-        &self,
-        version: &str,
-        connections: u32,
-        config: &Settings,
-    ) -> BTreeMap<String, String> {
-        let defaults = self.defaults.of(version).iter();
-        let mut settings: BTreeMap<String, String> = defaults
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        let connections = option_file::allowed_connections(connections).to_string();
-        settings.insert("max_connections".to_owned(), connections);
-        settings.extend(self.chosen_settings(config));
-        settings
+    fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)> {
+        self.defaults.of(version).to_vec()
     }
 
     fn set_command(&self, name: &str, value: &str, live: bool) -> String {
@@ -369,12 +339,6 @@ impl Server for Flavor {
 }
 
 impl Flavor {
-    fn with_config(&self, installed: &Installed, paths: &Paths, options: &[&str]) -> Invocation {
-        let config = format!("--defaults-file={}", paths.config(self).display());
-        let options = options.iter().map(|option| (*option).to_owned());
-        Invocation::new(&installed.program, [config].into_iter().chain(options))
-    }
-
     /// There are two, which live for ever.
     fn as_static(&self) -> &'static Self {
         match self.name == super::flavor::MARIADB_FLAVOR.name {
@@ -392,14 +356,6 @@ fn variables(help: &str) -> impl Iterator<Item = &str> {
         .map_while(|line| line.split_whitespace().next())
 }
 
-fn login_error(login: &Login<'_>, error: &Error) -> EngineError {
-    EngineError::Login {
-        server: login.server.to_owned(),
-        words: error.to_string(),
-        remedy: error.remedy(),
-    }
-}
-
 /// Only the server's own user makes sockets in its directory, while a stranger may have a port.
 fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
     let path = url_path(login.socket);
@@ -409,11 +365,7 @@ fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
 
 /// How to log in there as `root`.
 fn target(url: &str, password: &str) -> Result<Target, EngineError> {
-    // On one host nobody reads along, and TLS would be measured too.
-    let tls = TlsOptions {
-        mode: Some(TlsMode::Disable),
-        ..TlsOptions::default()
-    };
+    let tls = TlsOptions::disabled();
     Target::parse(url, Some(password), "root", &tls)
         .map_err(|error| EngineError::failed(Cause::Internal, error))
 }

@@ -3,10 +3,10 @@
 use nix::unistd::{Uid, User};
 
 use super::format;
-use super::reserved::{reserved_setting, reserved_value};
-use crate::error::EngineError;
+use crate::configuration::{ConfigurationFile, allowed_connections};
 use crate::program::Installed;
-use crate::server::{Paths, ServerFile, Settings};
+use crate::server::{Paths, ServerFile};
+use crate::settings::Settings;
 
 /// The superuser, as whom only dyno's own user can log in, and only through the Unix socket.
 pub(super) const SUPERUSER: &str = "postgres";
@@ -16,108 +16,57 @@ pub(super) const ROLE: &str = "dyno";
 const HBA_FILE: &str = "pg_hba.conf";
 /// Which user of the host is which role.
 const IDENT_FILE: &str = "pg_ident.conf";
-/// Connections that are always allowed, so that the default settings do not refuse a load.
-const MIN_CONNECTIONS: u32 = 1000;
-/// For monitors and the superuser.
-const SPARE_CONNECTIONS: u32 = 50;
-
-/// Rejects settings that cannot be written or that are not the study's to make.
-///
-/// # Errors
-/// The first of them, with the reason.
-pub(super) fn check_settings(config: &Settings) -> Result<(), EngineError> {
-    for (name, value) in config {
-        let bad = |why| EngineError::BadSetting {
-            name: name.clone(),
-            why,
-        };
-        let fits = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
-        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(fits) {
-            return Err(bad("this is not the name of a setting"));
-        }
-        // A line break would begin another setting.
-        if value.chars().any(char::is_control) {
-            return Err(bad(
-                "its value contains a line break or another control character",
-            ));
-        }
-        if let Some(why) = reserved_setting(name).or_else(|| reserved_value(name, value)) {
-            let name = name.clone();
-            return Err(EngineError::ReservedSetting { name, why });
-        }
-    }
-    Ok(())
-}
-
-/// Connections that a server allows if it is to serve this many users.
-pub(super) fn allowed_connections(users: u32) -> u32 {
-    users.saturating_add(SPARE_CONNECTIONS).max(MIN_CONNECTIONS)
-}
 
 /// `postgresql.conf`.
 pub(super) fn postgresql_conf(installed: &Installed, paths: &Paths, config: &Settings) -> String {
-    let mut text = format!(
+    let head = format!(
         "# Server {} of this trial, PostgreSQL {}: written by dyno.\n",
         paths.number, installed.build
     );
-    let mut section = |comment: &str, settings: &[(&str, String)]| {
-        text.push_str(&format!("\n# {comment}\n"));
-        for (name, value) in settings {
-            text.push_str(&line(name, value));
-        }
-    };
+    let mut file = ConfigurationFile::new(head, line);
     let in_dir = |name: &str| paths.dir.join(name).display().to_string();
-    let own = |value: &str| value.to_owned();
-    section(
+    file.section(
         "Its own directory, port and socket; it listens only on this host.",
         &[
             ("data_directory", paths.data.display().to_string()),
             ("hba_file", in_dir(HBA_FILE)),
             ("ident_file", in_dir(IDENT_FILE)),
-            ("listen_addresses", own("127.0.0.1")),
+            ("listen_addresses", "127.0.0.1".to_owned()),
             ("port", paths.port.to_string()),
             ("unix_socket_directories", paths.own.display().to_string()),
-            ("unix_socket_permissions", own("0700")),
-            ("password_encryption", own("scram-sha-256")),
+            ("unix_socket_permissions", "0700".to_owned()),
+            ("password_encryption", "scram-sha-256".to_owned()),
         ],
     );
-    section(
+    file.section(
         "A log that dyno reads.",
         &[
-            ("log_destination", own("stderr")),
-            ("logging_collector", own("off")),
-            ("log_line_prefix", own("%m [%p] ")),
-            ("log_timezone", own("UTC")),
-            ("lc_messages", own("C")),
+            ("log_destination", "stderr"),
+            ("logging_collector", "off"),
+            ("log_line_prefix", "%m [%p] "),
+            ("log_timezone", "UTC"),
+            ("lc_messages", "C"),
         ],
     );
-    section(
+    file.section(
         "A server that is killed leaves no shared memory behind.",
         &[
-            ("shared_memory_type", own("mmap")),
-            ("dynamic_shared_memory_type", own("mmap")),
+            ("shared_memory_type", "mmap"),
+            ("dynamic_shared_memory_type", "mmap"),
         ],
     );
-    section(
+    file.section(
         "What initdb writes on a usual host; connections for every virtual user.",
         &[
-            ("shared_buffers", own("128MB")),
+            ("shared_buffers", "128MB"),
             (
                 "max_connections",
-                allowed_connections(paths.connections).to_string(),
+                &allowed_connections(paths.connections).to_string(),
             ),
-            ("timezone", own("UTC")),
+            ("timezone", "UTC"),
         ],
     );
-    let study: Vec<(&str, String)> = config
-        .iter()
-        .filter(|(name, _)| !format::decides(name))
-        .map(|(name, value)| (name.as_str(), value.clone()))
-        .collect();
-    if !study.is_empty() {
-        section("The study's settings, which override those above.", &study);
-    }
-    text
+    file.finish(config.iter().filter(|(name, _)| !format::decides(name)))
 }
 
 /// `postgresql.conf` for the first statements of a new data directory, which run without a
@@ -165,31 +114,6 @@ pub(super) fn access_files() -> Vec<ServerFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(name: &str, value: &str) -> Result<(), String> {
-        let config = [(name.to_owned(), value.to_owned())];
-        check_settings(&config).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn a_value_cannot_leave_its_line() {
-        assert_eq!(check("work_mem", "1GB"), Ok(()));
-        assert_eq!(check("pg_stat_statements.track", "all"), Ok(()));
-        assert_eq!(check("search_path", ""), Ok(()));
-        for (name, value) in [
-            ("a", "1\nport = 1"),
-            ("a", "1\rb"),
-            ("", "1"),
-            ("a=b", "1"),
-            ("a b", "1"),
-            ("1a", "1"),
-            ("ä", "1"),
-        ] {
-            assert!(check(name, value).is_err(), "{name:?} {value:?}");
-        }
-        assert!(check("port", "1").unwrap_err().contains("server.port"));
-        assert!(check("shared_preload_libraries", "/tmp/x").is_err());
-    }
 
     #[test]
     fn values_survive_the_rules_of_the_file() {

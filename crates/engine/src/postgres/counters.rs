@@ -111,12 +111,12 @@ const LEVELS: [Key; 9] = [
 ];
 
 /// The versions that have a column: from a major version to before another.
-type Versions = (u32, u32);
+type Versions = (u64, u64);
 
-const ALL: Versions = (0, u32::MAX);
-const SINCE_16: Versions = (16, u32::MAX);
-const SINCE_17: Versions = (17, u32::MAX);
-const SINCE_18: Versions = (18, u32::MAX);
+const ALL: Versions = (0, u64::MAX);
+const SINCE_16: Versions = (16, u64::MAX);
+const SINCE_17: Versions = (17, u64::MAX);
+const SINCE_18: Versions = (18, u64::MAX);
 
 /// Where each comes from. A log that is opened with `O_SYNC` has no fsyncs to count.
 #[rustfmt::skip] // A line for each.
@@ -211,12 +211,8 @@ const RELATIONS: [(Versions, &str); 8] = [
     ),
 ];
 
-/// The size of the database's tables.
-pub(super) const SIZE_QUERY: &str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class \
-     WHERE relkind IN ('r', 'm') AND oid >= 16384";
-
 /// What a server of a major version is asked, and the counters that its one row holds.
-pub(super) fn query(major: u32) -> (String, Vec<Key>) {
+pub(super) fn query(major: u64) -> (String, Vec<Key>) {
     let has = |(from, until): Versions| from <= major && major < until;
     let columns = COLUMNS.iter().filter(|(_, versions, _)| has(*versions));
     let (keys, columns): (Vec<Key>, Vec<&str>) = columns.map(|(key, _, sql)| (*key, *sql)).unzip();

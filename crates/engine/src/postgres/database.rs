@@ -1,35 +1,33 @@
-//! A database of a PostgreSQL server.
+//! Databases of PostgreSQL servers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ::load::{LoadError, LoadOutcome};
-use client::postgres::{Connection, Connector, Error, Target, TargetError, refusal_remedy};
-use client::reactor::Reactor;
+use client::postgres::{Connection, Postgres, Target, refusal_remedy};
 use workload::options::Options;
-use workload::rows::Checksum;
 use workload::schema::table_name;
-use workload::session::{FailureKind, SessionError};
+use workload::session::SessionError;
 
+use super::checks::{VACUUMS, WANTED};
 use super::feed::Feed;
-use super::{POSTGRES, changed};
-use crate::checks::Said;
-use crate::counters::Counters;
-use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
-use crate::database::{Access, Database, Load, Sending, Whereabouts};
+use super::{POSTGRES, settings};
+use crate::counters::Source;
+use crate::data;
+use crate::database::{Access, Database};
 use crate::engine::Engine;
-use crate::error::{Cause, EngineError};
-use crate::remote::{connected, read};
+use crate::error::EngineError;
+use crate::network::{self, NetworkEngine};
+use crate::remote::{connected, on_reactor};
 
-/// The database that every server has, unless somebody dropped it; `createdb` connects to it, too.
+/// The database that every server has unless somebody dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
 /// The database does not exist.
 const INVALID_CATALOG_NAME: &str = "3D000";
-/// Somebody else has just created the database.
+/// Another session has just created the database.
 const DUPLICATE_DATABASE: &str = "42P04";
 
-/// A sequential scan of a large table passes through a few buffers only, and leaves the rest of
+/// A sequential scan of a large table uses only a few buffers and leaves the rest of
 /// shared_buffers as it was; an index scan fills them with rows and index.
 const BY_INDEX: [&str; 3] = [
     "SET enable_seqscan = off",
@@ -37,150 +35,109 @@ const BY_INDEX: [&str; 3] = [
     "SET max_parallel_workers_per_gather = 0",
 ];
 
-/// A database of a server that answers.
-#[derive(Debug)]
-pub(super) struct PostgresDatabase {
-    pub(super) target: Arc<Target>,
-    version: String,
-    tls: Option<String>,
-}
-
 /// Opens the database that a URL names.
 pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, EngineError> {
-    let target = Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
-        .map_err(|error| EngineError::failed(target_cause(&error), error))?;
+    let target = Target::parse(url, access.password.as_deref(), &access.user, &access.tls)?;
     if access.create_database {
         create_if_missing(&target)?;
     }
-    Ok(Arc::new(PostgresDatabase::open(target)?))
+    network::open::<Postgres>(target)
 }
 
-impl PostgresDatabase {
-    /// Connects once and asks for the version.
-    pub(super) fn open(target: Target) -> Result<Self, EngineError> {
-        let never = AtomicBool::new(false);
-        let (version, tls) = connected(&target, &never, async |connection: &mut Connection| {
-            Ok::<_, Error>((
-                connection.server_version().to_owned(),
-                connection.tls_description(),
-            ))
-        })?;
-        let ends = |c: char| c != '.' && !c.is_ascii_digit();
-        Ok(Self {
-            target: Arc::new(target),
-            // Distributions add their own: "15.10 (Debian 15.10-0+deb12u1)".
-            version: version.split(ends).next().unwrap_or(&version).to_owned(),
-            tls,
-        })
-    }
-}
+impl NetworkEngine for Postgres {
+    const PER_SERVER_SETTINGS: &'static [&'static str] = &[
+        "cluster_name",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "listen_addresses",
+        "log_directory",
+        "log_filename",
+        "port",
+        "unix_socket_directories",
+    ];
+    const DATA_DIR_SETTING: &'static str = "data_directory";
+    const LOCATION_QUERY: &'static str =
+        "SELECT current_setting('data_directory'), 'postmaster.pid'";
+    const SIZE_QUERY: &'static str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class \
+         WHERE relkind IN ('r', 'm') AND oid >= 16384";
 
-impl Database for PostgresDatabase {
-    fn engine(&self) -> &'static dyn Engine {
+    fn engine(_: &Connection) -> &'static dyn Engine {
         POSTGRES
     }
 
-    fn version(&self) -> &str {
-        &self.version
+    fn server_version(connection: &Connection) -> &str {
+        connection.server_version()
     }
 
-    fn shown(&self) -> String {
-        self.target.shown()
+    fn addresses(target: &Target) -> &[SocketAddr] {
+        target.addresses()
     }
 
-    fn remedy(&self, error: &SessionError) -> Option<&'static str> {
-        if matches!(error.kind, FailureKind::Lost | FailureKind::Away) && error.sqlstate.is_none() {
-            return Some("look into the server's log for why the connection ended");
-        }
+    fn refusal_remedy(error: &SessionError) -> Option<&'static str> {
         refusal_remedy(std::str::from_utf8(error.sqlstate.as_ref()?).ok()?)
     }
 
-    fn prepare(
-        &self,
-        wanted: &Wanted<'_>,
-        listener: Listener<'_>,
-    ) -> Result<Prepared, PrepareError> {
-        data::load::prepare::<Connection>(&self.target, wanted, listener)
-    }
-
-    fn checksum(&self) -> Result<Checksum, PrepareError> {
-        data::load::checksum::<Connection>(&self.target)
-    }
-
-    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError> {
+    fn read_statements(options: &Options) -> Vec<String> {
         let tables = (1..=options.tables).map(table_name);
-        let statements =
+        let read =
             tables.flat_map(|table| data::reading(options, &table, " WHERE id IS NOT NULL", ""));
-        let statements = BY_INDEX.map(str::to_owned).into_iter().chain(statements);
-        read::<Connection>(&self.target, statements, interrupted)
+        BY_INDEX
+            .map(str::to_owned)
+            .into_iter()
+            .chain(read)
+            .collect()
     }
 
-    fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
-        load.run(Connector {
-            target: (*self.target).clone(),
-            protocol: sending.protocol,
-            stamp_replies: sending.stamp_replies,
-        })
+    fn counters(target: Arc<Target>) -> impl Source + 'static {
+        Feed::new(target)
     }
 
-    fn tls(&self) -> Option<String> {
-        self.tls.clone()
+    /// Leaves out what dyno sets in its own sessions, and what the server decides when it starts
+    /// (`override`). Values are shown with their units.
+    fn changed_settings_query(_: &Connection) -> &'static str {
+        "SELECT name, current_setting(name) FROM pg_settings \
+         WHERE source NOT IN ('default', 'override', 'client', 'session') \
+         AND setting IS DISTINCT FROM boot_val ORDER BY name"
     }
 
-    fn counters(&self) -> Option<Counters> {
-        Some(Counters::new(Feed::new(Arc::clone(&self.target))))
+    /// Leaves out settings that the account may not see, or that the version does not have.
+    fn checked_settings_query() -> String {
+        let names = WANTED.join("', '");
+        format!(
+            "SELECT name, current_setting(name) FROM pg_settings \
+             WHERE name IN ('{names}', 'data_directory') \
+             UNION ALL SELECT '{VACUUMS}', count(*)::text FROM pg_stat_progress_vacuum"
+        )
     }
 
-    fn changed_settings(&self) -> Result<Vec<(String, String)>, EngineError> {
-        Ok(changed::not_default(&self.target)?)
-    }
-
-    fn ask(&self) -> Option<Result<Said, String>> {
-        Some(changed::ask(&self.target).map_err(|error| error.to_string()))
-    }
-
-    fn locate(&self, look: &mut dyn FnMut(&Whereabouts)) -> Result<(), String> {
-        changed::locate(&self.target, look).map_err(|error| error.to_string())
-    }
-
-    fn addresses(&self) -> Vec<SocketAddr> {
-        self.target.addresses().to_vec()
+    fn is_secret(name: &str, value: &str) -> bool {
+        settings::is_secret(name, value)
     }
 }
 
-/// Creates the database unless it exists; an account without the right to create one can still
-/// use one that does.
+/// Creates the database unless it exists. An account without the privilege to create one can
+/// still use one that exists.
 fn create_if_missing(target: &Target) -> Result<(), EngineError> {
-    let internal = |error| EngineError::failed(Cause::Internal, error);
-    let reactor = Reactor::new().map_err(internal)?;
-    match reactor
-        .block_on(Connection::open(target))
-        .map_err(internal)?
-    {
-        Err(error) if error.sqlstate() == Some(INVALID_CATALOG_NAME) => {}
-        Ok(connection) => return reactor.block_on(connection.close()).map_err(internal),
-        // Opening the database reports it.
-        Err(_) => return Ok(()),
+    let is_missing = on_reactor(async {
+        match Connection::open(target).await {
+            Ok(connection) => {
+                connection.close().await;
+                false
+            }
+            // Any other error is reported when the database is opened.
+            Err(error) => error.sqlstate() == Some(INVALID_CATALOG_NAME),
+        }
+    })?;
+    if !is_missing {
+        return Ok(());
     }
-    let never = AtomicBool::new(false);
-    let maintenance = target.with_database(MAINTENANCE_DATABASE);
     let name = target.database.replace('"', "\"\"");
-    connected(
-        &maintenance,
-        &never,
-        async |connection: &mut Connection| match connection
-            .run(&format!("CREATE DATABASE \"{name}\""))
-            .await
-        {
-            Err(error) if error.sqlstate() == Some(DUPLICATE_DATABASE) => Ok(()),
-            created => created.map(drop),
-        },
-    )
-}
-
-fn target_cause(error: &TargetError) -> Cause {
-    match error {
-        TargetError::Host { .. } => Cause::Server,
-        TargetError::Url(_) | TargetError::Tls(_) => Cause::Usage,
-    }
+    let sql = format!("CREATE DATABASE \"{name}\"");
+    let create = async |connection: &mut Connection| match connection.run(&sql).await {
+        Err(error) if error.sqlstate() == Some(DUPLICATE_DATABASE) => Ok(()),
+        created => created.map(drop),
+    };
+    let maintenance = target.with_database(MAINTENANCE_DATABASE);
+    connected(&maintenance, &AtomicBool::new(false), create)
 }

@@ -3,7 +3,7 @@
 
 use super::settings::{MEGABYTE, bytes, switch, value_of};
 use crate::error::EngineError;
-use crate::server::Settings;
+use crate::settings::Settings;
 
 const CHECKSUMS: &str = "data_checksums";
 const SEGMENT: &str = "wal_segment_size";

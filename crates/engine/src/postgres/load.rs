@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use client::postgres::Connection;
+use client::postgres::{Connection, Error, Postgres};
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
@@ -10,7 +10,7 @@ use crate::data::PrepareError;
 use crate::data::load::{Loads, damaged, fill};
 use crate::data::lock::{Lock, Locks};
 use crate::data::parts::Part;
-use crate::remote::{ServerError, first_cell};
+use crate::remote::first_cell;
 
 /// The key of the lock: `dyno` in ASCII, and the first lock of dyno. Its locks are of one
 /// database.
@@ -23,11 +23,11 @@ pub(crate) struct Session {
     backend_start: String,
 }
 
-impl Locks for Connection {
-    async fn try_lock(&mut self) -> Result<Lock, ServerError> {
+impl Locks for Postgres {
+    async fn try_lock(connection: &mut Connection) -> Result<Lock, Error> {
         let [class, object] = LOCK;
         let taken = format!("SELECT pg_try_advisory_lock({class}, {object})");
-        if first_cell(self.rows(&taken).await?).as_deref() == Some("t") {
+        if first_cell(connection.rows(&taken).await?).as_deref() == Some("t") {
             return Ok(Lock::Taken);
         }
         let holder = format!(
@@ -35,7 +35,7 @@ impl Locks for Connection {
              AND classid = {class} AND objid = {object} AND objsubid = 2 \
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         );
-        let holder = first_cell(self.rows(&holder).await?);
+        let holder = first_cell(connection.rows(&holder).await?);
         Ok(Lock::HeldBy(holder.unwrap_or_else(|| "unknown".to_owned())))
     }
 
@@ -44,7 +44,7 @@ impl Locks for Connection {
     }
 }
 
-impl Loads for Connection {
+impl Loads for Postgres {
     const DIALECT: &'static Dialect = &client::postgres::DIALECT;
     const LIST_COLUMNS: &'static str = "SELECT c.relname, a.attname \
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid \
@@ -57,21 +57,18 @@ impl Loads for Connection {
     /// Limits of the role or the database are for other clients: a connection that only holds
     /// a lock is idle for as long as the load takes, and an index takes long to build. Not every
     /// version has all of them.
-    async fn begin(&mut self) -> Result<(), ServerError> {
-        self.run(
-            "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN \
-             ('idle_session_timeout', 'lock_timeout', 'statement_timeout', 'transaction_timeout')",
-        )
-        .await?;
-        Ok(())
+    async fn begin(connection: &mut Connection) -> Result<(), Error> {
+        let sql = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN \
+             ('idle_session_timeout', 'lock_timeout', 'statement_timeout', 'transaction_timeout')";
+        connection.run(sql).await.map(drop)
     }
 
-    async fn session(&mut self) -> Session {
+    async fn session(connection: &mut Connection) -> Session {
         let sql = "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()";
         Session {
-            pid: self.backend_pid(),
+            pid: connection.backend_pid(),
             // Without it nothing is terminated.
-            backend_start: self
+            backend_start: connection
                 .rows(sql)
                 .await
                 .ok()
@@ -80,19 +77,19 @@ impl Loads for Connection {
         }
     }
 
-    async fn terminate(&mut self, sessions: &[Session]) -> Result<(), ServerError> {
+    async fn terminate(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
         for Session { pid, backend_start } in sessions {
-            self.run(&format!(
+            let sql = format!(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                  WHERE pid = {pid} AND backend_start::text = '{backend_start}'"
-            ))
-            .await?;
+            );
+            connection.run(&sql).await?;
         }
         Ok(())
     }
 
     async fn load_part(
-        &mut self,
+        connection: &mut Connection,
         (): &(),
         part: &Part,
         rows: &TableRows,
@@ -101,7 +98,7 @@ impl Loads for Connection {
         let sql = format!("COPY {} (id, k, c, pad) FROM STDIN", table_name(part.table));
         let mut checksum = Checksum::default();
         let mut keys = part.keys.clone();
-        let done = self
+        let done = connection
             .load(&sql, |out| {
                 let sent = checksum.count;
                 fill(out, rows, &mut keys, &mut checksum, Row::write_tsv);
@@ -117,9 +114,9 @@ impl Loads for Connection {
     /// New rows have no statistics, which plans need, and no hint bits, which the first readers
     /// would write. Without this, autovacuum would do it a minute later, in the middle of the
     /// measurement.
-    async fn settle(&mut self, table: &str) -> Result<(), ServerError> {
-        self.run(&format!("VACUUM (ANALYZE) {table}")).await?;
-        Ok(())
+    async fn settle(connection: &mut Connection, table: &str) -> Result<(), Error> {
+        let sql = format!("VACUUM (ANALYZE) {table}");
+        connection.run(&sql).await.map(drop)
     }
 }
 
@@ -128,7 +125,6 @@ mod tests {
     use client::TlsOptions;
     use client::postgres::Target;
     use client::reactor::Reactor;
-    use testkit::Postgres;
 
     use super::*;
 
@@ -136,12 +132,12 @@ mod tests {
     fn limits_of_the_server_are_for_other_clients() {
         let limits = ["statement_timeout", "lock_timeout", "idle_session_timeout"];
         let settings = limits.map(|name| format!("{name}=1h"));
-        let server = Postgres::start(&settings.each_ref().map(String::as_str));
+        let server = testkit::Postgres::start(&settings.each_ref().map(String::as_str));
         let url = server.url("sbtest");
         let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
         let read = Reactor::new().unwrap().block_on(async {
             let mut connection = Connection::open(&target).await.unwrap();
-            connection.begin().await.unwrap();
+            Postgres::begin(&mut connection).await.unwrap();
             for name in limits {
                 let limit = connection.rows(&format!("SHOW {name}")).await.unwrap();
                 assert_eq!(first_cell(limit).as_deref(), Some("0"), "{name}");

@@ -1,11 +1,14 @@
 //! What a server's log says about its settings and why it ended.
 
-use crate::server::{Rejected, Settings};
+use crate::log::{Wording, has_word, shortened};
+use crate::server::Rejected;
+use crate::settings::Settings;
 
-/// The most of a line that a message shows.
-const SHOWN_CHARS: usize = 400;
-/// How the server reports a name that it does not know.
-const UNKNOWN: &str = "unrecognized configuration parameter";
+const WORDING: Wording = Wording {
+    names,
+    quote: '"',
+    unknown: "unrecognized configuration parameter",
+};
 /// How the line begins that ends a server.
 const FATAL: [&str; 2] = ["FATAL:  ", BEFORE_LOG];
 /// A bad line of the file is reported as `LOG`, before the file is said to contain errors.
@@ -23,29 +26,13 @@ pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
     }
     let words_of = |line| ERRORS.iter().find_map(|level| words_of(line, level));
     let errors: Vec<String> = log.lines().filter_map(words_of).collect();
-    let found = |is_about: &dyn Fn(&str, &(String, String)) -> bool| {
-        errors.iter().find_map(|words| {
-            let (name, _) = config.iter().find(|setting| is_about(words, setting))?;
-            Some(Rejected {
-                name: name.clone(),
-                words: words.clone(),
-                is_unknown: words.contains(UNKNOWN),
-            })
-        })
-    };
-    // Some errors name only the value: could not access file "no_such_library".
-    found(&|words, (name, _)| names(words, name)).or_else(|| {
-        found(&|words, (_, value)| !value.is_empty() && words.contains(&format!("\"{value}\"")))
-    })
+    WORDING.rejected(&errors, config)
 }
 
 /// What the server warned about among the study's settings.
 pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {
     let warnings = log.lines().filter_map(|line| words_of(line, WARNING));
-    let about = |words: &String| config.iter().any(|(name, _)| names(words, name));
-    let mut notes: Vec<String> = warnings.filter(about).collect();
-    notes.dedup();
-    notes
+    WORDING.notes(warnings, config)
 }
 
 /// What follows a level, without the place in the file that dyno wrote.
@@ -55,19 +42,15 @@ fn words_of(line: &str, level: &str) -> Option<String> {
         Some((words, place)) if place.contains("\" line ") => words,
         _ => words,
     };
-    Some(match words.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &words[..end]),
-        None => words.to_owned(),
-    })
+    Some(shortened(words))
 }
 
 /// Whether the text contains the setting's name as a whole word. The server quotes names since
 /// version 17 everywhere, and shows them in its own case.
 fn names(text: &str, setting: &str) -> bool {
     let (text, setting) = (text.to_ascii_lowercase(), setting.to_ascii_lowercase());
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "_./".contains(c);
-    text.match_indices(&setting).any(|(at, found)| {
-        !text[..at].ends_with(is_part) && !text[at + found.len()..].starts_with(is_part)
+    has_word(&text, &setting, |c| {
+        c.is_ascii_alphanumeric() || "_./".contains(c)
     })
 }
 

@@ -1,6 +1,5 @@
 //! PostgreSQL.
 
-mod changed;
 mod checks;
 mod configuration;
 mod counters;

@@ -1,38 +1,41 @@
 //! PostgreSQL's servers, for the laboratory.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use client::TlsOptions;
+use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error, Target};
-use client::{TlsMode, TlsOptions};
 use measure::finding::check::Check;
 use rustix::process::Signal;
 
 use super::configuration::{self, ROLE, SUPERUSER};
-use super::database::PostgresDatabase;
-use super::reserved::reserved_setting;
-use super::settings::{self, MEGABYTE, PAGE_BYTES, chosen, size};
+use super::reserved::{reserved_setting, reserved_value};
+use super::settings::{self, MEGABYTE, PAGE_BYTES, size};
 use super::{Postgres, checks, format, log};
 use crate::checks::Facts;
+use crate::configuration::check_settings;
 use crate::database::Database;
 use crate::error::{Cause, EngineError};
+use crate::network;
 use crate::program::Installed;
-use crate::remote::{on_reactor, url_path};
+use crate::remote::{on_connection, on_reactor, url_path};
 use crate::server::{
-    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile, Settings,
+    Initialization, Invocation, KNOCK_LIMIT, Knock, Login, Needs, Paths, Rejected, Server,
+    ServerFile,
 };
+use crate::settings::Settings;
+use crate::version;
 
-/// How long one attempt to log in may take; then the server is looked at again.
-const KNOCK_LIMIT: Duration = Duration::from_secs(2);
 /// The interval between attempts while the server recovers, which logs each of them.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(50);
 /// A server that starts, or ends, answers this.
 const CANNOT_CONNECT_NOW: &str = "57P03";
-const PORT_TAKEN: &str = "Address already in use";
+/// The option that names the configuration file.
+const CONFIG_OPTION: &str = "--config-file";
 /// The version whose `initdb` turns data checksums on unless it is told not to.
 const CHECKSUMS_SINCE: u64 = 18;
 /// The first statements of a new server.
@@ -101,21 +104,19 @@ impl Server for Postgres {
     }
 
     fn check_settings(&self, config: &Settings) -> Result<(), EngineError> {
-        configuration::check_settings(config)?;
+        check_settings(config, "_.", |name, value| {
+            reserved_setting(name).or_else(|| reserved_value(name, value))
+        })?;
         format::options(config, false).map(drop)
     }
 
-    fn format_settings(&self, config: &Settings) -> Vec<(String, String)> {
-        let mut settings = chosen(config);
-        settings.retain(|(name, _)| format::decides(name));
-        // Stable: of two values of one setting the last still wins.
-        settings.sort_by(|one, other| one.0.cmp(&other.0));
-        settings
+    fn decides_format(&self, name: &str) -> bool {
+        format::decides(name)
     }
 
-    fn loading_settings(&self) -> Vec<(String, String)> {
+    fn loading_settings(&self) -> &'static [(&'static str, &'static str)] {
         // The laboratory writes the files to disk when the server has ended.
-        let own = [
+        &[
             ("fsync", "off"),
             ("synchronous_commit", "off"),
             ("full_page_writes", "off"),
@@ -128,9 +129,7 @@ impl Server for Postgres {
             ("shared_buffers", "256MB"),
             ("maintenance_work_mem", "256MB"),
             ("autovacuum", "off"),
-        ];
-        own.map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec()
+        ]
     }
 
     fn config_file(&self) -> &'static str {
@@ -167,7 +166,7 @@ impl Server for Postgres {
         .map(OsString::from)
         .to_vec();
         arguments.push(paths.data.clone().into());
-        let has_checksums = Facts::version_is_since(&installed.version, CHECKSUMS_SINCE, 0);
+        let has_checksums = version::is_since(&installed.version, CHECKSUMS_SINCE, 0);
         let options = format::options(format, has_checksums)?;
         arguments.extend(options.into_iter().map(OsString::from));
         let single = [
@@ -206,7 +205,7 @@ impl Server for Postgres {
     }
 
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation {
-        self.with_config(installed, paths, &[])
+        Invocation::with_config(installed, CONFIG_OPTION, paths, &[])
     }
 
     fn stop_signal(&self) -> Signal {
@@ -219,7 +218,7 @@ impl Server for Postgres {
     }
 
     fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation {
-        self.with_config(installed, paths, &["-C", "port"])
+        Invocation::with_config(installed, CONFIG_OPTION, paths, &["-C", "port"])
     }
 
     fn listing(&self, installed: &Installed, _: &Paths) -> Invocation {
@@ -239,39 +238,23 @@ impl Server for Postgres {
         log::notes(log, config)
     }
 
-    fn is_port_taken(&self, log: &str) -> bool {
-        log.contains(PORT_TAKEN)
-    }
-
     /// Sets the password, too: until then nobody can log in over TCP.
     fn knock(&self, login: &Login<'_>) -> Result<Knock, EngineError> {
         let target = socket_target(login)?;
-        let knocked = on_reactor(async {
-            let mut connection = Connection::open_within(KNOCK_LIMIT, &target).await?;
-            connection.set_password(ROLE, login.password).await?;
-            connection.close().await;
-            Ok(())
-        })?;
-        Ok(match knocked {
+        Ok(match set_password(&target, KNOCK_LIMIT, login.password)? {
             Ok(()) => Knock::Ready { public_key: None },
             Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => Knock::NotYet,
             Err(error) if error.sqlstate() == Some(CANNOT_CONNECT_NOW) => {
                 std::thread::sleep(RECOVERY_INTERVAL);
                 Knock::NotYet
             }
-            Err(error) => Knock::Refused(login_error(login, &error)),
+            Err(error) => Knock::Refused(login.refused(&error)),
         })
     }
 
     fn set_password(&self, login: &Login<'_>, password: &str) -> Result<(), EngineError> {
         let target = socket_target(login)?;
-        let set = on_reactor(async {
-            let mut connection = Connection::open(&target).await?;
-            connection.set_password(ROLE, password).await?;
-            connection.close().await;
-            Ok(())
-        })?;
-        set.map_err(|error: Error| login_error(login, &error))
+        set_password(&target, LOGIN_LIMIT, password)?.map_err(|error| login.refused(&error))
     }
 
     fn url(&self, port: u16, database: &str) -> String {
@@ -286,7 +269,7 @@ impl Server for Postgres {
         _: Option<&[u8]>,
     ) -> Result<Arc<dyn Database>, EngineError> {
         let target = target(&self.url(port, database), Some(password))?;
-        Ok(Arc::new(PostgresDatabase::open(target)?))
+        network::open::<client::postgres::Postgres>(target)
     }
 
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {
@@ -306,21 +289,8 @@ impl Server for Postgres {
         checks::checks()
     }
 
-    fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)> {
-        chosen(config)
-    }
-
-    fn planned_settings(
-        &self,
-        version: &str,
-        connections: u32,
-        config: &Settings,
-    ) -> BTreeMap<String, String> {
-        let connections = configuration::allowed_connections(connections).to_string();
-        let own = ("max_connections".to_owned(), connections);
-        let defaults = checks::defaults::of(version);
-        let defaults = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        defaults.chain([own]).chain(chosen(config)).collect()
+    fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)> {
+        checks::defaults::of(version).collect()
     }
 
     fn set_command(&self, name: &str, value: &str, live: bool) -> String {
@@ -332,12 +302,14 @@ impl Server for Postgres {
     }
 }
 
-impl Postgres {
-    fn with_config(&self, installed: &Installed, paths: &Paths, options: &[&str]) -> Invocation {
-        let config = format!("--config-file={}", paths.config(self).display());
-        let options = options.iter().map(|option| (*option).to_owned());
-        Invocation::new(&installed.program, [config].into_iter().chain(options))
-    }
+/// Sets the password of the role of loads.
+fn set_password(
+    target: &Target,
+    login_limit: Duration,
+    password: &str,
+) -> Result<Result<(), Error>, EngineError> {
+    let set = async |connection: &mut Connection| connection.set_password(ROLE, password).await;
+    on_reactor(on_connection(target, login_limit, set))
 }
 
 /// The directories of programs of each version below `parent`.
@@ -351,14 +323,6 @@ fn versions_in(parent: &str, prefix: &str, sub: &str) -> Vec<(u32, PathBuf)> {
     versions.collect()
 }
 
-fn login_error(login: &Login<'_>, error: &Error) -> EngineError {
-    EngineError::Login {
-        server: login.server.to_owned(),
-        words: error.to_string(),
-        remedy: error.remedy(),
-    }
-}
-
 /// The superuser, through the socket, where the kernel vouches for both ends.
 fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
     let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
@@ -370,11 +334,7 @@ fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
 
 /// A server of the laboratory: the user's own PG* variables and files do not apply.
 fn target(url: &str, password: Option<&str>) -> Result<Target, EngineError> {
-    // On one host nobody reads along, and TLS would be measured too.
-    let tls = TlsOptions {
-        mode: Some(TlsMode::Disable),
-        ..TlsOptions::default()
-    };
+    let tls = TlsOptions::disabled();
     Target::parse_with(url, password, ROLE, &tls, &|_| None)
         .map_err(|error| EngineError::failed(Cause::Internal, error))
 }

@@ -1,6 +1,6 @@
 //! Values of settings, as PostgreSQL reads them.
 
-use crate::server::Settings;
+use crate::settings::Settings;
 
 /// The unit of `shared_buffers`.
 pub(super) const PAGE_BYTES: u64 = 8192;
@@ -80,14 +80,6 @@ pub(super) fn switch(value: &str) -> Option<bool> {
 /// Whether a value may be a secret, by the setting's name.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
-}
-
-/// The settings that a study makes, by the server's names.
-pub(super) fn chosen(config: &Settings) -> Vec<(String, String)> {
-    let chosen = config.iter();
-    chosen
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
-        .collect()
 }
 
 #[cfg(test)]

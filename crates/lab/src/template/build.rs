@@ -155,7 +155,10 @@ impl<'a> Builder<'a> {
 
     fn loading_settings(&self) -> Vec<(String, String)> {
         let own = self.installed.engine.loading_settings();
-        own.into_iter().chain(self.format.clone()).collect()
+        let own = own
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        own.chain(self.format.clone()).collect()
     }
 
     /// Initializes a new data directory.

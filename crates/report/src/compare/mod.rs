@@ -15,10 +15,8 @@ mod words;
 use measure::result::RunResult;
 use serde::Serialize;
 
-use crate::answer::Answer;
-use crate::figures::Figures;
 use crate::keys;
-use crate::sheet::{Section, Sheet};
+use crate::sheet::Section;
 use differences::Difference;
 use points::{Average, Matched};
 
@@ -123,20 +121,6 @@ impl SideBySide {
     pub(crate) fn has_cpu(&self) -> bool {
         let mut trials = self.merged.trials.iter();
         trials.any(|trial| trial.metrics.contains_key("cpu.user"))
-    }
-}
-
-impl Answer for SideBySide {
-    fn sheet(&self) -> Sheet {
-        show::sheet(self)
-    }
-
-    fn csv(&self) -> String {
-        show::csv(self)
-    }
-
-    fn figures(&self) -> Option<Figures> {
-        Some(Figures::of_two(&self.merged, self.names()))
     }
 }
 

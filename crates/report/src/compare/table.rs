@@ -10,11 +10,10 @@ use crate::number;
 /// Most points side by side; more make another table.
 const MOST_COLUMNS: usize = 8;
 
-/// The numbers of the table: the column, what it is called, and what the paper calls the
-/// difference.
+/// The metrics of the table: the column, its name, and its unit where the name does not have it.
 const SHOWN: [(&str, &str, &str); 2] = [
-    ("tps", "tps", "TPS delta %"),
-    ("response_ms.mean", "latency ms", "latency delta %"),
+    ("tps", "tps", ""),
+    ("response_ms.mean", "response mean", ", ms"),
 ];
 
 /// The keys of a point that are not the table's columns, with their values.
@@ -46,7 +45,7 @@ fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
         None => "all".to_owned(),
     }));
     let mut rows = Vec::new();
-    for (column, what, delta) in SHOWN {
+    for (column, name, unit) in SHOWN {
         let row = |name: String, of: &dyn Fn(&Number) -> String| {
             let cells = points.iter().map(|point| {
                 let number = point.numbers.iter().find(|number| number.column == column);
@@ -54,17 +53,17 @@ fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
             });
             [vec![name], cells.collect()].concat()
         };
-        rows.push(row(format!("{} {what}", both.base), &|number| {
+        rows.push(row(format!("{} {name}{unit}", both.base), &|number| {
             number::estimate(number.base)
         }));
-        rows.push(row(format!("{} {what}", both.new), &|number| {
+        rows.push(row(format!("{} {name}{unit}", both.new), &|number| {
             number::estimate(number.new)
         }));
-        rows.push(row(format!("{what} change %"), &|number| {
+        rows.push(row(format!("{name} change %"), &|number| {
             shown(number.change_pct(), 1.0)
         }));
         if let Some(paper) = both.delta_as_in() {
-            rows.push(row(format!("{delta} ({paper})"), &|number| {
+            rows.push(row(format!("{name} delta % ({paper})"), &|number| {
                 shown(number.change_pct(), -1.0)
             }));
         }
@@ -92,8 +91,7 @@ fn caption(both: &SideBySide, key: &str, rest: Rest<'_>) -> String {
     );
     if let Some(paper) = both.delta_as_in() {
         caption.push_str(&format!(
-            " Delta: the change with the opposite sign, as in \"{paper}\", so that a loss is \
-                                                                         positive."
+            " Delta: the change with the opposite sign, as in \"{paper}\", so that a loss is positive."
         ));
     }
     caption

@@ -64,8 +64,7 @@ pub(super) fn entries(
             match point::best(&points) {
                 Some(best) => entries.push(entry(entrant, instances, description, best)),
                 None => cautions.push(format!(
-                    "{description} ({}) is not ranked: none of its trials gave a number that \
-                     counts.",
+                    "{description} ({}) is not ranked: it has no valid trial.",
                     entrant.name
                 )),
             }

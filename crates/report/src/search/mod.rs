@@ -91,14 +91,14 @@ fn found(result: &RunResult) -> Grid {
         ]
     });
     Grid {
-        caption: "What each search found, in transactions per second: the highest rate within the \
-                  limit, the lowest above it, the knee of the curve, and the closed loop's \
-                  throughput."
+        caption: "The result of each search, in transactions per second: the highest rate within \
+                  the limit, the lowest rate above it, the knee of the curve, and the throughput \
+                  of a closed loop."
             .to_owned(),
         heads: heads([
             "search",
-            "held",
-            "not held",
+            "within limit",
+            "above limit",
             "knee",
             "closed loop",
             "steps",
@@ -129,8 +129,8 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
     };
     Grid {
         caption: format!(
-            "The steps{of} in the order in which they ran: requested arrivals and completed \
-             transactions per second, and response times in milliseconds. The limit is {} ms.{}",
+            "Steps{of} in the order in which they ran: requested arrivals and completed \
+             transactions per second; response times in milliseconds. Limit: {} ms.{}",
             search.limit_ms,
             doubts(search)
         ),
@@ -140,7 +140,7 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
             "tps",
             "mean",
             &column::heading(&search.column),
-            "judged",
+            "verdict",
         ]),
         keys: 1,
         words: 1,
@@ -156,9 +156,8 @@ fn doubts(search: &FoundMax) -> String {
         let told = steps.any(|step| step.doubts.contains(&doubt));
         told.then(|| format!(" {words}"))
     };
-    let few = format!(
-        "Few slower: fewer than {FEWEST_SLOWER} transactions were slower than the percentile."
-    );
+    let few =
+        format!("Few slower: fewer than {FEWEST_SLOWER} transactions exceeded the percentile.");
     let short = format!("Short: less than {MIN_SECONDS} s, too short to detect steady state.");
     let all = [of(Doubt::FewSlower, &few), of(Doubt::Short, &short)];
     all.into_iter().flatten().collect()

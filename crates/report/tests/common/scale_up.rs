@@ -169,7 +169,7 @@ fn trial(
         true => Verdict {
             bound: Bottleneck::Cpu,
             evidence: format!(
-                "CPUs {:.0} % busy, {:.0} % of it the servers'",
+                "CPUs {:.0} % busy; of that time, servers {:.0} %",
                 100.0 - idle,
                 88.0
             ),
@@ -177,7 +177,7 @@ fn trial(
         false => Verdict {
             bound: Bottleneck::Nothing,
             evidence: format!(
-                "CPUs {:.0} % busy, disks 34 % busy, log writes wait for 3 %",
+                "CPUs {:.0} % busy, disks 34 % busy; of the response time, commits 3 %",
                 100.0 - idle
             ),
         },

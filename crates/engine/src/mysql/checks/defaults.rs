@@ -1,6 +1,6 @@
 //! What servers take for settings that nobody made, as far as a check looks at them.
 
-use crate::checks::Facts;
+use crate::version;
 
 /// Of MariaDB since 10.6.
 const MARIADB: [(&str, &str); 22] = [
@@ -70,7 +70,7 @@ pub(in crate::mysql) const OF_MYSQL: Defaults = Defaults {
 impl Defaults {
     /// None of a version of which they are not known.
     pub(in crate::mysql) fn of(&self, version: &str) -> &'static [(&'static str, &'static str)] {
-        match Facts::version_is_since(version, self.since.0, self.since.1) {
+        match version::is_since(version, self.since.0, self.since.1) {
             true => self.settings,
             false => &[],
         }

@@ -1,7 +1,9 @@
 //! What servers take for settings that nobody made, as far as a check looks at them.
 
+use crate::version;
+
 /// The oldest version whose defaults are known.
-const OLDEST: u32 = 13;
+const OLDEST: u64 = 13;
 
 /// Since PostgreSQL 13. `huge_pages_status` and what a study cannot make are left out.
 const SETTINGS: [(&str, &str); 37] = [
@@ -45,7 +47,7 @@ const SETTINGS: [(&str, &str); 37] = [
 ];
 
 /// What changed since, and from which version on.
-const CHANGES: [(u32, &str, &str); 5] = [
+const CHANGES: [(u64, &str, &str); 5] = [
     (14, "checkpoint_completion_target", "0.9"),
     (14, "track_wal_io_timing", "off"),
     (16, "reserved_connections", "0"),
@@ -55,11 +57,7 @@ const CHANGES: [(u32, &str, &str); 5] = [
 
 /// The defaults of a version, by name; none if they are not known.
 pub(in crate::postgres) fn of(version: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let major: u32 = version
-        .split(|c: char| !c.is_ascii_digit())
-        .next()
-        .and_then(|major| major.parse().ok())
-        .unwrap_or(0);
+    let major = version::major(version);
     let settings = SETTINGS.into_iter().filter(move |_| major >= OLDEST);
     let changes = CHANGES
         .into_iter()

@@ -125,55 +125,18 @@ fn size(server: &Facts, bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::POSTGRES;
     use crate::checks::judge;
 
-    /// A server with these settings on this host, whose memory is 16 GiB.
     pub(super) fn with(settings: &[(&str, &str)]) -> Facts {
-        let settings = settings
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Facts {
-            name: "postgres://root@127.0.0.1:5432/sbtest".into(),
-            engine: POSTGRES,
-            version: "15.10".into(),
-            settings: Ok(settings.collect()),
-            chosen: BTreeSet::new(),
-            varied: BTreeSet::new(),
-            planned: false,
-            data_dir: None,
-            elsewhere: None,
-            memory_bytes: Some(16 << 30),
-            servers: 1,
-            data_bytes: None,
-            turning_disk: None,
-            demand: None,
-        }
+        crate::checks::tests::with(POSTGRES, settings)
     }
 
     /// What the check of this name says.
     pub(super) fn check(id: &str, settings: &[(&str, &str)]) -> Level {
         let found = checks().into_iter().find(|check| check.about.id == id);
         (found.unwrap().judge)(&with(settings)).level()
-    }
-
-    #[test]
-    fn a_server_that_says_nothing_passes_nothing() {
-        let silent = with(&[]);
-        let refused = Facts {
-            settings: Err("permission denied".into()),
-            ..silent.clone()
-        };
-        for check in checks() {
-            let level = (check.judge)(&silent).level();
-            let is_known = check.about.id == "server-elsewhere";
-            assert!(level == Level::Unknown || is_known, "{}", check.about.id);
-            let level = (check.judge)(&refused).level();
-            assert_eq!(level, Level::Unknown, "{}", check.about.id);
-        }
     }
 
     #[test]

@@ -1,0 +1,46 @@
+//! Timers of the kernel that wake an event loop.
+
+use std::io::Result;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+/// A timerfd (timerfd_create(2)) in an event loop.
+#[derive(Debug)]
+pub(super) struct TimerFd(OwnedFd);
+
+impl TimerFd {
+    /// A timer that is not set. When it expires, `registry` reports `token`.
+    pub(super) fn new(clock: TimerfdClockId, registry: &Registry, token: Token) -> Result<Self> {
+        let fd = timerfd_create(clock, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        registry.register(&mut SourceFd(&fd.as_raw_fd()), token, Interest::READABLE)?;
+        Ok(Self(fd))
+    }
+
+    /// Makes it expire once: after `time`, or at that time of its clock if `flags` say so.
+    pub(super) fn set(&self, time: Duration, flags: TimerfdTimerFlags) -> Result<()> {
+        let setting = Itimerspec {
+            it_interval: Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: Timespec {
+                tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(time.subsec_nanos()),
+            },
+        };
+        timerfd_settime(&self.0, flags, &setting)?;
+        Ok(())
+    }
+
+    /// The descriptor, for reading how often the timer has expired.
+    pub(super) fn fd(&self) -> &OwnedFd {
+        &self.0
+    }
+}

@@ -1,0 +1,119 @@
+//! Configuration files, and the settings that a study may put in them.
+
+use crate::error::EngineError;
+use crate::settings::Settings;
+
+/// Connections that are always allowed: a limit costs next to nothing, and the default settings
+/// must not refuse a load.
+const MIN_CONNECTIONS: u32 = 1000;
+/// For monitors, and for an administrator.
+const SPARE_CONNECTIONS: u32 = 50;
+
+/// Rejects settings that cannot be written, or that `reserved` gives a reason against. Names may
+/// contain letters, digits and `punctuation`.
+///
+/// # Errors
+/// The first of them, with the reason.
+pub(crate) fn check_settings(
+    config: &Settings,
+    punctuation: &str,
+    reserved: impl Fn(&str, &str) -> Option<&'static str>,
+) -> Result<(), EngineError> {
+    for (name, value) in config {
+        let bad = |why| EngineError::BadSetting {
+            name: name.clone(),
+            why,
+        };
+        let fits = |c: char| c.is_ascii_alphanumeric() || punctuation.contains(c);
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(fits) {
+            return Err(bad("this is not the name of a setting"));
+        }
+        // A line break would begin another setting.
+        if value.chars().any(char::is_control) {
+            return Err(bad(
+                "its value contains a line break or another control character",
+            ));
+        }
+        if let Some(why) = reserved(name, value) {
+            let name = name.clone();
+            return Err(EngineError::ReservedSetting { name, why });
+        }
+    }
+    Ok(())
+}
+
+/// The connections that a server for this many users allows.
+pub(crate) fn allowed_connections(users: u32) -> u32 {
+    users.saturating_add(SPARE_CONNECTIONS).max(MIN_CONNECTIONS)
+}
+
+/// The text of a configuration file.
+pub(crate) struct ConfigurationFile {
+    text: String,
+    line: fn(&str, &str) -> String,
+}
+
+impl ConfigurationFile {
+    /// A file that begins with `head`; `line` writes a setting.
+    pub(crate) fn new(head: String, line: fn(&str, &str) -> String) -> Self {
+        Self { text: head, line }
+    }
+
+    /// Adds settings below a comment, if there are any.
+    pub(crate) fn section<V: AsRef<str>>(&mut self, comment: &str, settings: &[(&str, V)]) {
+        if !settings.is_empty() {
+            self.text.push_str(&format!("\n# {comment}\n"));
+        }
+        for (name, value) in settings {
+            self.text.push_str(&(self.line)(name, value.as_ref()));
+        }
+    }
+
+    /// Adds the study's settings, which override those above them, and returns the text.
+    pub(crate) fn finish<'a>(
+        mut self,
+        study: impl Iterator<Item = &'a (String, String)>,
+    ) -> String {
+        let study: Vec<_> = study.map(|(name, value)| (name.as_str(), value)).collect();
+        self.section("The study's settings, which override those above.", &study);
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{MARIADB, POSTGRES, Server};
+
+    fn check(server: &dyn Server, name: &str, value: &str) -> Result<(), String> {
+        let config = [(name.to_owned(), value.to_owned())];
+        let checked = server.check_settings(&config);
+        checked.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_value_cannot_leave_its_line() {
+        for server in [MARIADB, POSTGRES] {
+            assert_eq!(check(server, "work_mem", "1GB"), Ok(()));
+            assert_eq!(check(server, "a.b", "x y"), Ok(()));
+            assert_eq!(check(server, "a", ""), Ok(()));
+            for (name, value) in [
+                ("a", "1\nport = 1"),
+                ("a", "1\rb"),
+                ("[client]", "1"),
+                ("!include", "/etc/passwd"),
+                ("", "1"),
+                ("a=b", "1"),
+                ("a b", "1"),
+                ("1a", "1"),
+                ("ä", "1"),
+            ] {
+                assert!(check(server, name, value).is_err(), "{name:?} {value:?}");
+            }
+            let refused = check(server, "Port", "1").unwrap_err();
+            assert!(refused.contains("server.port"), "{refused}");
+        }
+        assert_eq!(check(MARIADB, "innodb-page-size", "8k"), Ok(()));
+        assert!(check(POSTGRES, "work-mem", "8MB").is_err());
+        assert!(check(POSTGRES, "shared_preload_libraries", "/tmp/x").is_err());
+    }
+}

@@ -1,0 +1,68 @@
+//! What the logs of servers say about settings.
+
+use crate::server::Rejected;
+use crate::settings::Settings;
+
+/// Longest message that is shown, in characters.
+const SHOWN_CHARS: usize = 400;
+
+/// How a server writes about settings in its messages.
+pub(crate) struct Wording {
+    /// Whether a message names a setting.
+    pub(crate) names: fn(&str, &str) -> bool,
+    /// The quotation mark around values.
+    pub(crate) quote: char,
+    /// What it says about a name that it does not know.
+    pub(crate) unknown: &'static str,
+}
+
+impl Wording {
+    /// The first of these errors that is about a setting of `config`.
+    pub(crate) fn rejected(&self, errors: &[String], config: &Settings) -> Option<Rejected> {
+        let found = |is_about: &dyn Fn(&str, &str, &str) -> bool| {
+            errors.iter().find_map(|error| {
+                let mut settings = config.iter();
+                let (name, _) = settings.find(|(name, value)| is_about(error, name, value))?;
+                Some(Rejected {
+                    name: name.clone(),
+                    words: error.clone(),
+                    is_unknown: error.contains(self.unknown),
+                })
+            })
+        };
+        // Some errors name only the value: Unknown character set: 'klingon'.
+        found(&|error, name, _| (self.names)(error, name)).or_else(|| {
+            found(&|error, _, value| {
+                !value.is_empty() && error.contains(&format!("{0}{value}{0}", self.quote))
+            })
+        })
+    }
+
+    /// Those of the warnings that name a setting of `config`.
+    pub(crate) fn notes(
+        &self,
+        warnings: impl Iterator<Item = String>,
+        config: &Settings,
+    ) -> Vec<String> {
+        let is_about =
+            |warning: &String| config.iter().any(|(name, _)| (self.names)(warning, name));
+        let mut notes: Vec<String> = warnings.filter(is_about).collect();
+        notes.dedup();
+        notes
+    }
+}
+
+/// Whether a text contains a word whose neighbors are not `part`s of words.
+pub(crate) fn has_word(text: &str, word: &str, part: impl Fn(char) -> bool + Copy) -> bool {
+    text.match_indices(word).any(|(at, found)| {
+        !text[..at].ends_with(part) && !text[at + found.len()..].starts_with(part)
+    })
+}
+
+/// The beginning of a message.
+pub(crate) fn shortened(message: &str) -> String {
+    match message.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}

@@ -1,0 +1,219 @@
+//! Databases of servers that are reached over the network.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ::load::{LoadError, LoadOutcome};
+use client::Connection;
+use client::session::Connector;
+use workload::options::Options;
+use workload::rows::Checksum;
+use workload::session::{FailureKind, SessionError};
+
+use crate::checks::Said;
+use crate::counters::{Counters, Source};
+use crate::data::load::Loads;
+use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
+use crate::database::{Database, Load, Sending, Whereabouts};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::remote::{ServerError, ask, connected, first_cell};
+use crate::settings;
+use crate::version;
+
+/// How long a server may take to list its settings.
+const SETTINGS_LIMIT: Duration = Duration::from_secs(10);
+/// How long a server may take to answer the questions of checks, or where it is.
+const ASK_LIMIT: Duration = Duration::from_secs(3);
+
+/// What differs between the engines that are reached over a network, by their protocols.
+pub(crate) trait NetworkEngine: Loads {
+    /// Settings that no two servers on a host share: they do not affect performance.
+    const PER_SERVER_SETTINGS: &'static [&'static str];
+    /// The setting that names the data directory.
+    const DATA_DIR_SETTING: &'static str;
+    /// Reads the data directory and the file with the server's process ID.
+    const LOCATION_QUERY: &'static str;
+    /// Reads the size of the database's tables and indexes, in bytes.
+    const SIZE_QUERY: &'static str;
+
+    /// The engine at the other end.
+    fn engine(connection: &Connection<Self>) -> &'static dyn Engine;
+
+    /// The version that the server reports.
+    fn server_version(connection: &Connection<Self>) -> &str;
+
+    /// The addresses at which a server is reached over TCP.
+    fn addresses(target: &Self::Target) -> &[SocketAddr];
+
+    /// What the user can do about an error that the server reported.
+    fn refusal_remedy(error: &SessionError) -> Option<&'static str>;
+
+    /// The statements that read every row and index entry of all tables.
+    fn read_statements(options: &Options) -> Vec<String>;
+
+    /// What reads the server's counters.
+    fn counters(target: Arc<Self::Target>) -> impl Source + 'static;
+
+    /// Reads name and value of the settings that are not the defaults, in order of name.
+    fn changed_settings_query(connection: &Connection<Self>) -> &'static str;
+
+    /// Reads name and value of the settings that checks look at, and [`Self::DATA_DIR_SETTING`].
+    fn checked_settings_query() -> String;
+
+    /// Whether the value of a setting may be a secret.
+    fn is_secret(name: &str, value: &str) -> bool;
+}
+
+/// A database of a server that answers.
+pub(crate) struct NetworkDatabase<P: NetworkEngine> {
+    target: Arc<P::Target>,
+    engine: &'static dyn Engine,
+    version: String,
+    tls: Option<String>,
+}
+
+impl<P: NetworkEngine> fmt::Debug for NetworkDatabase<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&P::shown(&self.target))
+    }
+}
+
+/// Connects once and asks which engine answers.
+pub(crate) fn open<P: NetworkEngine>(target: P::Target) -> Result<Arc<dyn Database>, EngineError> {
+    let identify = async |connection: &mut Connection<P>| {
+        Ok((
+            P::engine(connection),
+            version::number(P::server_version(connection)).to_owned(),
+            connection.tls_description(),
+        ))
+    };
+    let (engine, version, tls) = connected(&target, &AtomicBool::new(false), identify)?;
+    Ok(Arc::new(NetworkDatabase::<P> {
+        target: Arc::new(target),
+        engine,
+        version,
+        tls,
+    }))
+}
+
+impl<P: NetworkEngine> NetworkDatabase<P> {
+    fn question<T>(
+        &self,
+        limit: Duration,
+        question: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, client::Error>,
+    ) -> Result<T, ServerError> {
+        ask(self.target.as_ref(), limit, question)
+    }
+}
+
+impl<P: NetworkEngine> Database for NetworkDatabase<P> {
+    fn engine(&self) -> &'static dyn Engine {
+        self.engine
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn shown(&self) -> String {
+        P::shown(&self.target)
+    }
+
+    fn remedy(&self, error: &SessionError) -> Option<&'static str> {
+        let is_lost = matches!(error.kind, FailureKind::Lost | FailureKind::Away);
+        match is_lost && !error.is_from_server() {
+            true => Some("look into the server's log for why the connection ended"),
+            false => P::refusal_remedy(error),
+        }
+    }
+
+    fn prepare(
+        &self,
+        wanted: &Wanted<'_>,
+        listener: Listener<'_>,
+    ) -> Result<Prepared, PrepareError> {
+        data::load::prepare::<P>(&self.target, wanted, listener)
+    }
+
+    fn checksum(&self) -> Result<Checksum, PrepareError> {
+        data::load::checksum::<P>(&self.target)
+    }
+
+    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError> {
+        let read = async |connection: &mut Connection<P>| {
+            for sql in P::read_statements(options) {
+                connection.rows(&sql).await?;
+            }
+            Ok(())
+        };
+        connected(self.target.as_ref(), interrupted, read)
+    }
+
+    fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+        load.run(Connector::<P> {
+            target: P::Target::clone(&self.target),
+            protocol: sending.protocol,
+            stamp_replies: sending.stamp_replies,
+        })
+    }
+
+    fn tls(&self) -> Option<String> {
+        self.tls.clone()
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        Some(Counters::new(P::counters(Arc::clone(&self.target))))
+    }
+
+    fn changed_settings(&self) -> Result<Vec<(String, String)>, EngineError> {
+        let changed = async |connection: &mut Connection<P>| {
+            let sql = P::changed_settings_query(connection);
+            connection.rows(sql).await
+        };
+        let changed = self.question(SETTINGS_LIMIT, changed)?;
+        let per_server = P::PER_SERVER_SETTINGS;
+        Ok(settings::changed(changed, per_server, P::is_secret))
+    }
+
+    fn ask(&self) -> Option<Result<Said, String>> {
+        let asked = self.question(ASK_LIMIT, said::<P>);
+        Some(asked.map_err(|error| error.to_string()))
+    }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        P::addresses(&self.target).to_vec()
+    }
+
+    fn locate(&self, look: &mut dyn FnMut(&Whereabouts)) -> Result<(), String> {
+        let locate = async |connection: &mut Connection<P>| {
+            let rows = connection.rows(P::LOCATION_QUERY).await?;
+            let mut cells = rows.into_iter().flatten().flatten();
+            let data_dir = PathBuf::from(cells.next().unwrap_or_default());
+            look(&Whereabouts {
+                peer: connection.peer().ok(),
+                pid_file: data_dir.join(cells.next().unwrap_or_default()),
+                data_dir,
+            });
+            Ok(())
+        };
+        let located = self.question(ASK_LIMIT, locate);
+        located.map_err(|error| error.to_string())
+    }
+}
+
+async fn said<P: NetworkEngine>(connection: &mut Connection<P>) -> Result<Said, client::Error> {
+    let mut settings = settings::checked(connection.rows(&P::checked_settings_query()).await?);
+    // An account that may not see the tables may still see the settings.
+    let size = connection.rows(P::SIZE_QUERY).await.unwrap_or_default();
+    Ok(Said {
+        data_dir: settings.remove(P::DATA_DIR_SETTING).map(PathBuf::from),
+        host_name: settings.remove("hostname"),
+        settings,
+        data_bytes: first_cell(size).and_then(|bytes| bytes.parse().ok()),
+    })
+}
