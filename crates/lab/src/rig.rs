@@ -71,7 +71,9 @@ impl Rig {
         let instances = (1..).zip(&self.instances);
         Monitored {
             site: Arc::new(ThisHost::default()),
-            servers: instances.map(|(number, i)| i.monitored(number)).collect(),
+            servers: instances
+                .flat_map(|(number, i)| i.monitored(number))
+                .collect(),
         }
     }
 
@@ -106,9 +108,10 @@ impl Rig {
             .collect()
     }
 
-    /// Ends all nodes, and tells the observer what could not be ended or removed.
+    /// Ends all nodes, the last first, and tells the observer what could not be ended or removed.
     pub(crate) fn end(self, observer: &mut dyn Observer) {
-        for node in self.into_nodes() {
+        let nodes: Vec<Node> = self.into_nodes().collect();
+        for node in nodes.into_iter().rev() {
             let number = node.number();
             if let Err(error) = node.end() {
                 let remedy = error.remedy();

@@ -14,7 +14,7 @@ use measure::steady::Steady;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use plan::Arrivals;
-use plan::{FindMax, Limited};
+use plan::{FindMax, Limited, Point, Value};
 
 use crate::failure::{Cause, Failure};
 use crate::lab::Lab;
@@ -229,14 +229,14 @@ impl SearchRun<'_> {
         let planned = &mut trial.planned;
         planned.number = self.free_number();
         planned.label = labelled(&planned.label, CLOSED);
-        planned.point = self.point(CLOSED);
+        planned.point = self.point(CLOSED.into());
         planned.load.find_max = None;
         trial
     }
 
     /// An open loop with so many arrivals in a second, over all servers.
     fn step(&self, rate: f64, long: bool) -> Trial {
-        let (number, point) = (self.free_number(), self.point(&rate.to_string()));
+        let (number, point) = (self.free_number(), self.point(Value::Number(rate)));
         let repeats = self.there().filter(|trial| trial.point == point);
         let latest = repeats.map(|trial| trial.repeat).max();
         let mut trial = self.trial.clone();
@@ -262,9 +262,9 @@ impl SearchRun<'_> {
         trial
     }
 
-    fn point(&self, rate: &str) -> Vec<(String, String)> {
+    fn point(&self, rate: Value) -> Point {
         let mut point = self.trial.planned.point.clone();
-        point.push((RATE.to_owned(), rate.to_owned()));
+        point.insert(RATE.to_owned(), rate);
         point
     }
 }

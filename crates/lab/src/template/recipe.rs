@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use workload::schema::TableSpec;
 
 /// Incremented when templates are built differently, so that old ones are not used.
-const REVISION: u32 = 2;
+const REVISION: u32 = 3;
 /// Length of a digest in bytes.
 const DIGEST_BYTES: usize = 8;
 

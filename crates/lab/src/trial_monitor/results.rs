@@ -122,7 +122,7 @@ impl TrialMonitor<'_> {
         Input {
             number: trial.planned.number,
             label: trial.planned.label.clone(),
-            point: Vec::new(),
+            point: plan::Point::default(),
             repeat: trial.planned.repeat,
             started_at: None,
             setup: trial.setup_of(database),
