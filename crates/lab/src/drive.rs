@@ -60,7 +60,7 @@ pub(crate) fn drive(
         // The scope propagates their panics.
         events.into_iter().for_each(|thread| drop(thread.join()));
         monitor.receive_rest(&messages);
-        monitor.conclude()
+        monitor.into_results()
     })
 }
 
@@ -113,7 +113,7 @@ impl<'a> Load<'a> {
     fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
         let mut tell = |event: LoadEvent<'_>| {
             self.send(match event {
-                LoadEvent::Connecting { open, .. } => LoadMessage::Connecting(open),
+                LoadEvent::Connecting { open } => LoadMessage::Connecting(open),
                 LoadEvent::Second(second) => LoadMessage::Second(Box::new(second.clone())),
                 LoadEvent::Draining { running } => LoadMessage::Draining(running),
             });
