@@ -123,7 +123,7 @@ pub(crate) fn check_same_workload(
     force: bool,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    let unlike = ::report::unlike(&one.result, &other.result);
+    let unlike = ::report::workload_differences(&one.result, &other.result);
     if unlike.is_empty() {
         return Ok(());
     }
