@@ -131,6 +131,12 @@ pub trait Server: Engine {
     /// How to have the program check its configuration file and exit.
     fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
+    /// Files that the data directory of a [`Server::validation`] must have: paths and texts.
+    fn validation_files(&self, version: &str) -> Vec<(&'static str, String)> {
+        let _ = version;
+        Vec::new()
+    }
+
     /// How to have the program list its settings.
     fn listing(&self, installed: &Installed, paths: &Paths) -> Invocation;
 

@@ -218,7 +218,17 @@ impl Server for Postgres {
     }
 
     fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation {
-        Invocation::with_config(installed, CONFIG_OPTION, paths, &["-C", "port"])
+        self.start(installed, paths)
+    }
+
+    /// The server checks combinations of settings between finding these files and locking the
+    /// directory, which fails at an empty lock file. `-C` would print a setting before that.
+    fn validation_files(&self, version: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("PG_VERSION", format!("{}\n", version::major(version))),
+            ("global/pg_control", String::new()),
+            ("postmaster.pid", String::new()),
+        ]
     }
 
     fn listing(&self, installed: &Installed, _: &Paths) -> Invocation {

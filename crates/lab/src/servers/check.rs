@@ -21,8 +21,8 @@ const HELP_BYTES: usize = 4 << 20;
 
 /// Makes sure that the program takes the settings.
 ///
-/// Only a complaint about one of these settings counts. What else stops a server shows when it
-/// is started; so does a value that is refused only then.
+/// Only an error about one of these settings counts. What else stops a server is found when it
+/// is started, as is a value that is rejected only then.
 ///
 /// # Errors
 /// The first setting that is refused, in the program's own words; the user's wish to stop; the
@@ -36,6 +36,7 @@ pub(crate) fn check(
     let engine = installed.engine;
     engine.check_settings(config)?;
     let data = DataDir::new(home, "check", &plan::Volume::default())?;
+    make_validation_files(&data, installed, home)?;
     data.hand_over()?;
     let validator = Validator {
         installed,
@@ -59,6 +60,24 @@ pub(crate) fn check(
         words: rejected.words,
         near,
     })
+}
+
+fn make_validation_files(
+    data: &DataDir,
+    installed: &Installed,
+    home: &Home,
+) -> Result<(), LabError> {
+    let files = installed.engine.validation_files(&installed.version);
+    if !files.is_empty() {
+        data.make_own("data")?;
+    }
+    for (name, text) in files {
+        if let Some((directory, _)) = name.split_once('/') {
+            data.make_own(&format!("data/{directory}"))?;
+        }
+        write_for_server(&data.data().join(name), &text, home.account())?;
+    }
+    Ok(())
 }
 
 struct Validator<'a> {
