@@ -159,7 +159,7 @@ pub trait Server: Engine {
     ///
     /// # Errors
     /// When the attempt could not be made.
-    fn knock(&self, login: &Login<'_>) -> Result<Knock, EngineError>;
+    fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError>;
 
     /// Sets another password, now and for this run of the server only.
     ///
@@ -171,7 +171,7 @@ pub trait Server: Engine {
     fn url(&self, port: u16, database: &str) -> String;
 
     /// Opens a database of a server on 127.0.0.1 over TCP. `public_key` is the one that
-    /// [`Knock::Ready`] gave.
+    /// [`LoginAttempt::Ready`] gave.
     ///
     /// # Errors
     /// When nobody answers, or the server refuses.
@@ -362,11 +362,11 @@ impl Login<'_> {
 }
 
 /// How long one attempt to log in may take; then the server's process is checked again.
-pub(crate) const KNOCK_LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const LOGIN_ATTEMPT_LIMIT: Duration = Duration::from_secs(2);
 
 /// How an attempt to log in ended.
 #[derive(Debug)]
-pub enum Knock {
+pub enum LoginAttempt {
     /// The server lets the account in; `public_key` is the key with which it takes passwords
     /// over TCP (PEM), where it has one.
     Ready {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use engine::checks::{Demand, Facts, Said};
-use engine::{Installed, Server};
+use engine::checks::{Demand, Facts};
+use engine::{Installed, Server, ServerReport};
 use host::{Files, Memory, Place};
 
 use crate::Database;
@@ -20,7 +20,7 @@ pub(in crate::doctor) fn running(
 ) -> Option<Facts> {
     let (said, settings) = match database.ask()? {
         Ok(said) => (said.clone(), Ok(said.settings)),
-        Err(why) => (Said::default(), Err(why)),
+        Err(why) => (ServerReport::default(), Err(why)),
     };
     let elsewhere = elsewhere(files, database, said.host_name.as_deref());
     let is_here = elsewhere.is_none() && settings.is_ok();
