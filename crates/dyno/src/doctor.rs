@@ -32,8 +32,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let findings = examine(&Subject {
         trials: &trials,
         servers: &servers,
-        places: &places(&servers, &trials),
-        look: LONG_SAMPLE,
+        directories: &places(&servers, &trials),
+        sample_time: LONG_SAMPLE,
         ..Subject::host(&host::LOCAL)
     });
     match args.json {
@@ -58,7 +58,7 @@ fn json(findings: &[Finding]) -> Result<String, Failure> {
 pub(crate) fn quick_check(trials: &[Trial]) -> Vec<Finding> {
     let mut findings = examine(&Subject {
         trials,
-        look: SHORT_SAMPLE,
+        sample_time: SHORT_SAMPLE,
         ..Subject::host(&host::LOCAL)
     });
     findings.retain(|finding| finding.level < Level::Passed);

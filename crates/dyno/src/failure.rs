@@ -92,9 +92,9 @@ impl From<store::StoreError> for Failure {
     fn from(error: store::StoreError) -> Self {
         // Before the load, the given directory is the problem; later, partial results are kept.
         let exit = match error {
+            _ if error.is_missing() => Exit::Usage,
             store::StoreError::Exists { .. }
             | store::StoreError::Foreign { .. }
-            | store::StoreError::Missing { .. }
             | store::StoreError::Version { .. }
             | store::StoreError::TooLarge { .. }
             | store::StoreError::InUse { .. } => Exit::Usage,

@@ -159,7 +159,7 @@ impl Budget {
 
 /// `4 trials`, or the number of searches.
 pub(crate) fn work(trials: &[Trial]) -> String {
-    let most = lab::most_trials();
+    let most = lab::max_trials();
     match (trials.iter().any(searches), trials.len()) {
         (true, 1) => format!("a search of at most {most} trials"),
         (true, count) => format!("{count} searches of at most {most} trials each"),
@@ -262,7 +262,7 @@ fn of_servers(
     needs::of(&Inputs {
         engine,
         config: &lab::config(spec),
-        instances: trial.planned.topology.instances,
+        instances: trial.planned.topology.nodes(),
         connections: trial.planned.load.threads,
         rows: u64::from(trial.options.tables) * trial.options.rows,
         load: trial.load_time(),

@@ -48,7 +48,7 @@ fn the_papers_plan_comes_from_a_directory() {
         "4 servers of 6 instances each, instead of 9 servers",
         "56 % saved",
         "48,000",
-        "One trial each with 1, 6 at once",
+        "Only one trial with 1, 6 instances",
     ] {
         let text = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(words), "{words}\n{}", done.shown());
@@ -87,8 +87,8 @@ fn the_efficiency_comes_from_the_law_or_is_asked_for() {
     let asks = |points: &[(&'static str, f64)], text: &str| {
         size(&kept(points), "--need 17000").fails(2, &[text, "--efficiency 0.9"]);
     };
-    asks(&law[..5], "5 different sizes are too few");
-    asks(&law[..1], "only trials with one instance at once");
+    asks(&law[..5], "only 5 were measured");
+    asks(&law[..1], "all trials ran one instance");
     asks(
         &law.map(|(instances, _)| (instances, 2000.0)),
         "cannot be taken from how the server scales",

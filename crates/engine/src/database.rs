@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ::load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop};
+use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use client::net::Peer;
 use client::{StatementProtocol, TlsOptions};
 use workload::built_in::BuiltIn;
@@ -53,7 +53,7 @@ pub struct Load<'a> {
     /// What ends it early.
     pub stop: &'a Stop,
     /// Hears of its connections and seconds.
-    pub tell: &'a mut dyn FnMut(Event<'_>),
+    pub tell: &'a mut dyn FnMut(LoadEvent<'_>),
 }
 
 impl Load<'_> {

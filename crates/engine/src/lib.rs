@@ -19,6 +19,7 @@ pub mod postgres;
 mod program;
 mod registry;
 mod remote;
+pub mod replication;
 mod server;
 mod server_error;
 mod settings;

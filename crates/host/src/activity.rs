@@ -1,4 +1,4 @@
-//! What a machine does in a short interval without load.
+//! The activity of a machine without load, in a short interval.
 
 use std::collections::HashMap;
 use std::thread::sleep;
@@ -12,31 +12,31 @@ use crate::process;
 use crate::sample::cpu::{self, Cpus};
 use crate::sample::disk::{self, Disks};
 
-/// The most processes that are told apart; the others count only in the sum.
+/// Maximum number of processes counted individually; the others count only in the total.
 const MAX_PROCESSES: usize = 3000;
-/// A process that ran less is not named, in % of one CPU.
+/// Processes that used less are not named, in % of one CPU.
 const NAMED_PCT: f64 = 2.0;
-/// The most processes that are named.
+/// Maximum number of processes that are named.
 const MAX_NAMED: usize = 5;
 
-/// What a machine did in a short interval.
+/// The activity of a machine in a short interval.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Activity {
     /// Length of the interval, in seconds.
     pub seconds: f64,
-    /// CPUs that are online.
+    /// Number of online CPUs.
     pub cpus: u64,
-    /// Time that other processes than this one ran, in % of all CPUs.
+    /// CPU time of all processes except this one, in % of all CPUs.
     pub others_pct: Option<f64>,
-    /// Those that ran most, with their share of one CPU in %, the busiest first.
+    /// The busiest other processes and their CPU time in % of one CPU, the busiest first.
     pub busiest: Vec<(String, f64)>,
-    /// Time that the hypervisor gave to others, in %.
+    /// CPU time stolen by the hypervisor, in %.
     pub steal_pct: Option<f64>,
-    /// Pages that were swapped in or out.
+    /// Pages swapped in or out.
     pub swapped_pages: Option<u64>,
-    /// The share of the time that each disk was busy, in %.
+    /// Utilization of each disk, in %.
     pub disks: Vec<(String, f64)>,
-    /// Processes that ran or waited for a disk, averaged over the last minute.
+    /// Load average of the last minute: processes that ran or waited for a disk.
     pub load_1m: Option<f64>,
 }
 
@@ -44,16 +44,16 @@ pub struct Activity {
 struct Counters {
     at: Instant,
     cpu: Option<Cpus>,
-    /// Ticks of this process.
+    /// CPU time of this process, in clock ticks.
     own: Option<u64>,
     swapped: Option<u64>,
     disks: Disks,
-    /// Ticks by process.
+    /// CPU time by process, in clock ticks.
     processes: HashMap<u32, u64>,
 }
 
 impl Activity {
-    /// Watches a machine, and of its disks those given, for as long as `interval`.
+    /// Watches a machine and the given disks for `interval`.
     #[must_use]
     pub fn watch(files: &dyn Files, interval: Duration, disks: &[String]) -> Self {
         let before = counters(files, disks);
@@ -97,7 +97,7 @@ fn swapped(vmstat: &str) -> Option<u64> {
 
 fn between(before: &Counters, after: &Counters) -> Activity {
     let seconds = after.at.duration_since(before.at).as_secs_f64();
-    let own = grown(before.own, after.own).unwrap_or(0) as f64;
+    let own = delta(before.own, after.own).unwrap_or(0) as f64;
     let total = before.cpu.as_ref().zip(after.cpu.as_ref());
     let total = total.map(|(before, after)| cpu::total(before, after));
     let total = total.as_ref();
@@ -110,13 +110,13 @@ fn between(before: &Counters, after: &Counters) -> Activity {
         seconds,
         others_pct: total.and_then(|total| percent((total.busy - own).max(0.0), total.all)),
         steal_pct: total.and_then(|total| percent(total.stolen, total.all)),
-        swapped_pages: grown(before.swapped, after.swapped),
+        swapped_pages: delta(before.swapped, after.swapped),
         disks: disks.collect(),
         ..Activity::default()
     }
 }
 
-fn grown(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+fn delta(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     after?.checked_sub(before?)
 }
 
@@ -161,7 +161,7 @@ mod tests {
 
     /// Two CPUs for one second, of which this process ran half a second.
     #[test]
-    fn this_process_does_not_count_as_others() {
+    fn this_process_is_not_among_the_others() {
         let now = Instant::now();
         let before = at(now, "cpu  0 0 0 0 0 0 0 0\n", 0, 0);
         let after = at(

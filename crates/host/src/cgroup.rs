@@ -1,4 +1,4 @@
-//! Control groups, in either version: what they limit this process to, and what is left.
+//! Control groups of version 1 and 2: the limits on this process, and the memory left.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,7 +7,7 @@ use procfs_core::{FromBufRead, ProcessCGroup, ProcessCGroups};
 use crate::files::{Files, line, number, text};
 use crate::mounts::{self, Mount};
 
-/// The limits of version 2, and of version 1 with the controller that has each.
+/// The files with the limits of version 2, and those of version 1 with their controllers.
 const V2: [&str; 7] = [
     "cpu.max",
     "cpuset.cpus",
@@ -29,17 +29,17 @@ const V1: [(&str, &str); 10] = [
     ("blkio", "blkio.throttle.write_iops_device"),
     ("pids", "pids.max"),
 ];
-/// Deeper nesting is a mistake.
+/// Maximum number of groups from this process's own up to the root.
 const MAX_DEPTH: usize = 32;
-/// The most of a limit that is kept, in characters.
+/// Longest limit that is kept, in characters.
 const MAX_LIMIT: usize = 4096;
-/// Version 1 writes "no limit" as the largest multiple of the page size.
+/// Version 1 represents "no limit" as the largest multiple of the page size.
 const NO_MEMORY_LIMIT: u64 = 1 << 60;
 
-/// A group that this process is in.
+/// A control group of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
-    /// Its controllers in version 1; none in version 2.
+pub struct Cgroup {
+    /// Its controllers in version 1; empty in version 2.
     pub controllers: Vec<String>,
     /// Its path, as the kernel shows it to this process.
     pub path: String,
@@ -47,9 +47,9 @@ pub struct Group {
     pub mount: Mount,
 }
 
-impl Group {
-    /// The directory of the group: what a container sees of the hierarchy may begin below its
-    /// root, and groups outside of it are shown as `/..`.
+impl Cgroup {
+    /// The directory of the group. In a container, the mounted hierarchy may start at a group
+    /// below the root, and groups outside it are shown as `/..`.
     #[must_use]
     pub fn dir(&self, files: &dyn Files) -> PathBuf {
         let below = Path::new(&self.path).strip_prefix(&self.mount.root);
@@ -57,7 +57,7 @@ impl Group {
         let inside: PathBuf = parts
             .filter(|part| matches!(part, Component::Normal(_)))
             .collect();
-        // Joined with nothing a path gets a slash at its end, which messages would show.
+        // `join` with an empty path would append a slash.
         let dir: PathBuf = self.mount.point.iter().chain(&inside).collect();
         match files.list(&dir) {
             Ok(_) => dir,
@@ -65,15 +65,15 @@ impl Group {
         }
     }
 
-    /// The group's directory and those above it, whose limits hold too.
+    /// The directories of the group and its ancestors, whose limits apply, too.
     fn dirs(&self, files: &dyn Files) -> Vec<PathBuf> {
         let dir = self.dir(files);
-        let up = dir.ancestors();
-        let up = up.take_while(|dir| dir.starts_with(&self.mount.point));
-        up.take(MAX_DEPTH).map(Path::to_owned).collect()
+        let ancestors = dir.ancestors();
+        let groups = ancestors.take_while(|dir| dir.starts_with(&self.mount.point));
+        groups.take(MAX_DEPTH).map(Path::to_owned).collect()
     }
 
-    /// Whether this is the hierarchy of a controller in version 1.
+    /// Whether the hierarchy has a controller of version 1.
     #[must_use]
     pub fn has(&self, controller: &str) -> bool {
         self.controllers.iter().any(|name| name == controller)
@@ -86,9 +86,9 @@ impl Group {
     }
 }
 
-/// The groups of this process in all hierarchies that are mounted.
+/// The groups of this process in all mounted hierarchies.
 #[must_use]
-pub fn groups(files: &dyn Files) -> Vec<Group> {
+pub fn groups(files: &dyn Files) -> Vec<Cgroup> {
     let text = text(files, "/proc/self/cgroup").unwrap_or_default();
     let Ok(ProcessCGroups(groups)) = ProcessCGroups::from_buf_read(text.as_bytes()) else {
         return Vec::new();
@@ -96,7 +96,7 @@ pub fn groups(files: &dyn Files) -> Vec<Group> {
     let mounts = mounts::all(files);
     let groups = groups.into_iter().filter_map(|group| {
         let mount = mounts.iter().find(|mount| is_mount_of(mount, &group))?;
-        Some(Group {
+        Some(Cgroup {
             controllers: group.controllers,
             path: group.pathname,
             mount: mount.clone(),
@@ -113,14 +113,14 @@ fn is_mount_of(mount: &Mount, group: &ProcessCGroup) -> bool {
     }
 }
 
-/// Every limit that is set, from this process's own groups up: name and value. The name of a
-/// limit of a group above says which group.
+/// The names and values of all limits on this process, from its own groups upwards. The name of an
+/// ancestor's limit includes the path of that group.
 pub(crate) fn limits(files: &dyn Files) -> Vec<(String, String)> {
     let groups = groups(files);
     groups.iter().flat_map(|group| of(files, group)).collect()
 }
 
-fn of(files: &dyn Files, group: &Group) -> Vec<(String, String)> {
+fn of(files: &dyn Files, group: &Cgroup) -> Vec<(String, String)> {
     let names: Vec<&str> = match group.is_unified() {
         true => V2.to_vec(),
         false => {
@@ -162,7 +162,7 @@ fn is_limit(files: &dyn Files, file: &str, value: &str) -> bool {
     }
 }
 
-/// What is left below each memory limit of this process's groups, in bytes.
+/// The memory left under each memory limit of this process's groups, in bytes.
 pub(crate) fn memory_left(files: &dyn Files) -> Vec<u64> {
     let mut left = Vec::new();
     for group in groups(files) {
@@ -173,7 +173,7 @@ pub(crate) fn memory_left(files: &dyn Files) -> Vec<u64> {
         };
         left.extend(group.dirs(files).iter().filter_map(|dir| {
             let limit = number(files, dir.join(limit))?;
-            // Page cache counts as used and is freed when memory is needed.
+            // The page cache counts as used, but is reclaimed when memory is needed.
             let stat = text(files, dir.join("memory.stat")).unwrap_or_default();
             let cache = count(&stat, "total_inactive_file").or(count(&stat, "inactive_file"));
             let used = number(files, dir.join(usage))?.saturating_sub(cache.unwrap_or(0));
@@ -183,7 +183,7 @@ pub(crate) fn memory_left(files: &dyn Files) -> Vec<u64> {
     left
 }
 
-/// The number of a line `name number`.
+/// The number in a line `name number`.
 pub(crate) fn count(text: &str, name: &str) -> Option<u64> {
     crate::files::field(text, name, ' ')?.parse().ok()
 }
@@ -191,12 +191,12 @@ pub(crate) fn count(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
     const V2_MOUNT: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
 
-    fn unified(own: &str, files: &[(&str, &str)]) -> Machine {
-        let machine = Machine::with(&[
+    fn unified(own: &str, files: &[(&str, &str)]) -> TestMachine {
+        let machine = TestMachine::with(&[
             ("/proc/self/mountinfo", V2_MOUNT),
             ("/proc/self/cgroup", &format!("0::{own}\n")),
         ]);
@@ -220,12 +220,12 @@ mod tests {
         ];
         assert_eq!(limits(&unified("/a/b", &files).files), set);
         assert_eq!(limits(&unified("/../../etc", &files).files), []);
-        assert_eq!(limits(&Machine::with(&[]).files), []);
+        assert_eq!(limits(&TestMachine::with(&[]).files), []);
     }
 
-    /// Two hierarchies of version 1, of which the groups are `/a` and `/`.
-    fn version_1() -> Machine {
-        Machine::with(&[
+    /// Two hierarchies of version 1, in which the groups are `/a` and `/`.
+    fn version_1() -> TestMachine {
+        TestMachine::with(&[
             (
                 "/proc/self/mountinfo",
                 "31 30 0:27 / /cg/memory rw - cgroup cgroup rw,memory\n\
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_says_no_limit_in_its_own_ways() {
+    fn version_1_represents_no_limit_by_special_values() {
         let machine = version_1();
         machine.write(
             "/cg/memory/a/memory.limit_in_bytes",
@@ -267,12 +267,12 @@ mod tests {
             ("b/memory.current", "450\n"),
         ];
         assert_eq!(memory_left(&unified("/b/c", &files).files), [50]);
-        assert!(memory_left(&Machine::with(&[]).files).is_empty());
+        assert!(memory_left(&TestMachine::with(&[]).files).is_empty());
     }
 
-    /// A container sees its own part as the top, and names it in one way or the other.
+    /// A container sees its own group as the root, under its real name or as `/`.
     #[test]
-    fn a_container_does_not_see_what_is_above_it() {
+    fn a_container_does_not_see_its_ancestors() {
         let mount = V2_MOUNT.replace(" / ", " /docker/0a ");
         for (own, dir) in [
             ("/docker/0a", "/sys/fs/cgroup"),

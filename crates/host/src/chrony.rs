@@ -1,4 +1,4 @@
-//! The configuration of chrony with the files that it includes (chrony.conf(5)).
+//! The configuration of chrony, including the files that it includes (chrony.conf(5)).
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 use crate::files::{Files, name};
 
 const FILES: [&str; 2] = ["/etc/chrony/chrony.conf", "/etc/chrony.conf"];
-/// The deepest nesting of included files; files may include themselves.
+/// Maximum nesting of included files, which may include themselves.
 const MAX_DEPTH: u32 = 8;
-/// The most files that are read.
+/// Maximum number of files that are read.
 const MAX_FILES: u32 = 200;
-/// The most of a line that is kept, in characters.
+/// Longest line that is kept, in characters.
 const MAX_LINE: usize = 100;
 
 /// How chrony is configured to step the clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chrony {
-    /// Its configuration file.
+    /// The main configuration file.
     pub file: String,
-    /// The `makestep` directive in effect, and the file that has it.
+    /// The `makestep` directive in effect, and its file.
     pub makestep: Option<(String, String)>,
-    /// A file or directory of the configuration that exists and could not be read.
+    /// A file or directory of the configuration that exists but could not be read.
     pub unread: Option<String>,
 }
 
 pub(crate) fn read(files: &dyn Files) -> Option<Chrony> {
-    let mut known = FILES.iter().map(Path::new);
-    // A file that may not be read may exist.
-    let file = known.find(|file| match files.read(file) {
+    let mut candidates = FILES.iter().map(Path::new);
+    // Without permission to read it, the file may still exist.
+    let file = candidates.find(|file| match files.read(file) {
         Ok(_) => true,
         Err(error) => error.kind() != ErrorKind::NotFound,
     })?;
@@ -49,9 +49,9 @@ pub(crate) fn read(files: &dyn Files) -> Option<Chrony> {
 struct Reader<'a> {
     files: &'a dyn Files,
     count: u32,
-    /// The last one, which takes effect.
+    /// The last directive, which takes effect.
     makestep: Option<(String, String)>,
-    /// The first one.
+    /// The first unreadable path.
     unread: Option<PathBuf>,
 }
 
@@ -63,7 +63,7 @@ impl Reader<'_> {
         self.count += 1;
         let text = match self.files.read(file) {
             Ok(text) => text,
-            Err(error) => return self.miss(file, error.kind()),
+            Err(error) => return self.record_unread(file, error.kind()),
         };
         for line in text.lines() {
             let mut words = line.split_whitespace();
@@ -76,8 +76,8 @@ impl Reader<'_> {
                 }
                 _ if depth >= MAX_DEPTH || self.count >= MAX_FILES => continue,
                 "include" => words.next().map(|pattern| self.matching(pattern)),
-                "confdir" => Some(self.of_directories(words)),
-                // A `sourcedir` has servers only.
+                "confdir" => Some(self.in_directories(words)),
+                // A `sourcedir` lists only servers.
                 _ => continue,
             };
             for file in included.unwrap_or_default() {
@@ -97,9 +97,9 @@ impl Reader<'_> {
         files
     }
 
-    /// The `.conf` files of directories in order of name; the first directory's file hides
-    /// files of the same name in the others.
-    fn of_directories<'a>(&mut self, dirs: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
+    /// The `.conf` files of directories, sorted by name. Of several files with the same name, the
+    /// one in the first directory counts.
+    fn in_directories<'a>(&mut self, dirs: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
         let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
         for file in dirs.flat_map(|dir| self.entries(Path::new(dir))) {
             if let Some(name) = name(&file).filter(|name| name.ends_with(".conf")) {
@@ -112,20 +112,20 @@ impl Reader<'_> {
     fn entries(&mut self, dir: &Path) -> Vec<PathBuf> {
         let listed = self.files.list(dir);
         listed.unwrap_or_else(|error| {
-            self.miss(dir, error.kind());
+            self.record_unread(dir, error.kind());
             Vec::new()
         })
     }
 
-    /// A missing file means nothing to chrony, and a directory is no file.
-    fn miss(&mut self, path: &Path, why: ErrorKind) {
-        if !matches!(why, ErrorKind::NotFound | ErrorKind::IsADirectory) {
+    /// chrony ignores missing files, and directories in place of files.
+    fn record_unread(&mut self, path: &Path, kind: ErrorKind) {
+        if !matches!(kind, ErrorKind::NotFound | ErrorKind::IsADirectory) {
             self.unread.get_or_insert_with(|| path.to_owned());
         }
     }
 }
 
-/// Whether a name matches a pattern in which `*` stands for any characters.
+/// Whether a name matches a pattern with wildcards `*`.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -149,12 +149,12 @@ fn matches(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
     const MAIN: &str = "/etc/chrony.conf";
 
     fn config(files: &[(&str, &str)]) -> Chrony {
-        read(&Machine::with(files).files).unwrap()
+        read(&TestMachine::with(files).files).unwrap()
     }
 
     fn makestep(files: &[(&str, &str)]) -> Option<String> {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_makestep_holds() {
+    fn the_last_makestep_takes_effect() {
         let one = |text: &str| makestep(&[(MAIN, text)]);
         assert_eq!(one("# makestep 1 -1\npool x\n"), None);
         assert_eq!(
@@ -188,11 +188,11 @@ mod tests {
         assert_eq!(found.as_deref(), Some("makestep 2 -1"));
     }
 
-    /// A link to itself cannot be followed by anybody.
+    /// A symbolic link to itself cannot be read even by root.
     #[test]
-    fn what_exists_and_cannot_be_read_is_reported() {
+    fn unreadable_files_are_reported() {
         let unread = |text: &str| {
-            let machine = Machine::with(&[(MAIN, text)]);
+            let machine = TestMachine::with(&[(MAIN, text)]);
             machine.link("/etc/loop", "loop");
             read(&machine.files).unwrap().unread
         };
@@ -204,15 +204,15 @@ mod tests {
             assert_eq!(unread(text).as_deref(), Some("/etc/loop"), "{text}");
         }
         assert_eq!(unread("confdir /etc/none\ninclude /etc/none/*\n"), None);
-        let machine = Machine::with(&[]);
+        let machine = TestMachine::with(&[]);
         machine.link(MAIN, "chrony.conf");
         let main = read(&machine.files).unwrap();
         assert_eq!(main.unread.as_deref(), Some(MAIN));
-        assert_eq!(read(&Machine::with(&[]).files), None);
+        assert_eq!(read(&TestMachine::with(&[]).files), None);
     }
 
     #[test]
-    fn of_two_files_with_one_name_the_first_counts() {
+    fn of_two_files_with_the_same_name_the_first_counts() {
         let files = [
             (MAIN, "confdir /etc/a /etc/b\n"),
             ("/etc/a/2.conf", "makestep 1 3\n"),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_include_themselves_end() {
+    fn files_may_include_themselves() {
         let text = "include /etc/*.conf\n".repeat(100) + "makestep 1 3\n";
         let found = makestep(&[(MAIN, &text), ("/etc/other.conf", &text)]);
         assert_eq!(found.as_deref(), Some("makestep 1 3"));

@@ -1,35 +1,35 @@
-//! The CPUs: how many, how they are arranged, how their clock is set.
+//! The CPUs: their topology, frequency scaling, and mitigations.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::energy::{self, IdleState, PowerSetting};
 use crate::files::{Files, entries, field, line, list_length, name, number};
+use crate::power::{self, IdleState, PowerSetting};
 
 pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 
 /// The CPUs of a machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cpu {
-    /// As the CPU names itself.
+    /// The model name that the CPU reports.
     pub model: Option<String>,
-    /// CPUs that are online; each thread of a core counts.
+    /// Number of online hardware threads.
     pub threads: Option<u64>,
-    /// Cores, however many threads each has.
+    /// Number of cores.
     pub cores: Option<u64>,
-    /// Chips.
+    /// Number of sockets.
     pub sockets: Option<u64>,
-    /// NUMA nodes that are online.
+    /// Number of online NUMA nodes.
     pub numa_nodes: Option<u64>,
-    /// Whether the kernel moves pages between NUMA nodes: 0 if not.
+    /// The `numa_balancing` setting: 0 unless the kernel moves pages between NUMA nodes.
     pub numa_balancing: Option<u64>,
     /// The first CPU's frequency governor.
     pub governor: Option<String>,
     /// The governors of all CPUs, without duplicates.
     pub governors: Vec<String>,
-    /// The driver that sets the frequency, for example `intel_pstate`.
+    /// The frequency scaling driver, for example `intel_pstate`.
     pub driver: Option<String>,
-    /// Whether the CPU may run above its nominal frequency, and the file that says so.
+    /// Whether the CPU may exceed its nominal frequency, and the file with that setting.
     pub turbo: Option<(bool, String)>,
     /// Idle states of the CPUs, without duplicates.
     pub idle: Vec<IdleState>,
@@ -37,7 +37,7 @@ pub struct Cpu {
     pub power: Vec<PowerSetting>,
     /// Whether the machine runs on battery; absent if it has none.
     pub on_battery: Option<bool>,
-    /// Hardware vulnerabilities and the kernel's state of each; absent if it does not tell.
+    /// CPU vulnerabilities and their state; absent if the kernel does not report them.
     pub vulnerabilities: Option<Vec<(String, String)>>,
 }
 
@@ -69,9 +69,9 @@ impl Cpu {
             governors,
             driver: line(files, format!("{CPUS}/cpu0/cpufreq/scaling_driver")),
             turbo: turbo(files),
-            idle: energy::idle_states(files, &cpus),
-            power: energy::power_settings(files, &cpus),
-            on_battery: energy::on_battery(files),
+            idle: power::idle_states(files, &cpus),
+            power: power::power_settings(files, &cpus),
+            on_battery: power::on_battery(files),
             vulnerabilities: (!vulnerabilities.is_empty()).then_some(vulnerabilities),
         }
     }
@@ -96,7 +96,7 @@ fn cpus(files: &dyn Files) -> Vec<PathBuf> {
     cpus.into_iter().map(|(_, path)| path).collect()
 }
 
-/// What a file says for each of the CPUs: distinct values, each with the first file that has it.
+/// The distinct values of a file of each CPU, each with the first file that has it.
 pub(crate) fn of_each(files: &dyn Files, cpus: &[PathBuf], file: &str) -> Vec<(PathBuf, String)> {
     let mut values: Vec<(PathBuf, String)> = Vec::new();
     for file in cpus.iter().map(|cpu| cpu.join(file)) {
@@ -109,20 +109,20 @@ pub(crate) fn of_each(files: &dyn Files, cpus: &[PathBuf], file: &str) -> Vec<(P
     values
 }
 
-/// The number of distinct things; absent if there is none.
-fn distinct<T: Ord>(things: impl Iterator<Item = T>) -> Option<u64> {
-    let distinct: BTreeSet<T> = things.collect();
+/// The number of distinct values; absent if there are none.
+fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Option<u64> {
+    let distinct: BTreeSet<T> = values.collect();
     (!distinct.is_empty()).then_some(distinct.len() as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
     #[test]
-    fn two_chips_of_two_cores_with_two_threads() {
-        let machine = Machine::with(&[
+    fn two_sockets_of_two_cores_with_two_threads() {
+        let machine = TestMachine::with(&[
             (&format!("{CPUS}/online"), "0-7\n"),
             ("/sys/devices/system/node/online", "0-1\n"),
             (&format!("{CPUS}/intel_pstate/no_turbo"), "0\n"),
@@ -153,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_tells_nothing() {
-        let machine = Machine::with(&[]);
+    fn a_machine_without_files() {
+        let machine = TestMachine::with(&[]);
         assert_eq!(Cpu::read(&machine.files, ""), Cpu::default());
     }
 }

@@ -1,4 +1,4 @@
-//! Block devices: which of them hold a directory, and what they are made of.
+//! Block devices: which are below a directory, and which are below other devices.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use crate::mounts;
 /// Where the kernel lists block devices by name.
 pub(crate) const BLOCK_DEVICES: &str = "/sys/block";
 
-/// What lies below block devices.
+/// Block devices and everything below them.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Layers {
-    /// Devices that are made of others: LVM, LUKS, md.
-    pub(crate) volumes: Vec<String>,
-    /// The disks that all of them lie on.
+pub(crate) struct DeviceStack {
+    /// Devices built from others: LVM, LUKS, md.
+    pub(crate) stacked: Vec<String>,
+    /// The disks at the bottom.
     pub(crate) disks: Vec<String>,
 }
 
-/// The names of the block devices that hold `dir`, partitions as their disks; none if its
-/// file system has no disk of its own (tmpfs, overlay, network). The kernel's counters have
-/// these names: those of a volume count what the volume does.
+/// The names of the block devices directly below `dir`, with whole disks in place of partitions;
+/// empty if its file system has no block device (tmpfs, overlay, network). These are the names
+/// in `/proc/diskstats`.
 #[must_use]
-pub fn holding(files: &dyn Files, dir: &Path) -> Vec<String> {
+pub fn below_dir(files: &dyn Files, dir: &Path) -> Vec<String> {
     let Ok(dir) = files.resolve(dir) else {
         return Vec::new();
     };
@@ -31,43 +31,44 @@ pub fn holding(files: &dyn Files, dir: &Path) -> Vec<String> {
     disk.map_or_else(|| mounted(files, &dir), |disk| vec![disk])
 }
 
-/// Everything below `devices`, themselves included.
-pub(crate) fn layers(files: &dyn Files, devices: &[String]) -> Layers {
-    let mut layers = Layers::default();
-    let mut seen = BTreeSet::new();
-    let mut open = devices.to_vec();
-    // Each device is visited once, so a cycle ends.
-    while let Some(device) = open.pop() {
-        if !seen.insert(device.clone()) {
+/// `devices` and everything below them.
+pub(crate) fn stack(files: &dyn Files, devices: &[String]) -> DeviceStack {
+    let mut stack = DeviceStack::default();
+    let mut visited = BTreeSet::new();
+    let mut pending = devices.to_vec();
+    while let Some(device) = pending.pop() {
+        // Ends cycles, too.
+        if !visited.insert(device.clone()) {
             continue;
         }
         let parts = parts(files, &device);
         let parts = parts.iter().filter_map(|part| whole_disk(files, part));
         let parts: Vec<String> = parts.collect();
         match parts.is_empty() {
-            true => layers.disks.push(device),
-            false => layers.volumes.push(device),
+            true => stack.disks.push(device),
+            false => stack.stacked.push(device),
         }
-        open.extend(parts);
+        pending.extend(parts);
     }
-    layers.volumes.sort();
-    layers.disks.sort();
-    layers
+    stack.stacked.sort();
+    stack.disks.sort();
+    stack
 }
 
-/// The directories of the devices that a volume is made of.
+/// The sysfs directories of the devices from which a device is built.
 pub(crate) fn parts(files: &dyn Files, device: &str) -> Vec<PathBuf> {
     entries(files, Path::new(BLOCK_DEVICES).join(device).join("slaves"))
 }
 
-/// The disk with a device number; `None` for the numbers of file systems without a device of
-/// their own, or with several.
+/// The disk with a device number; `None` for the number of a file system without a block device,
+/// or with several.
 fn numbered(files: &dyn Files, device: u64) -> Option<String> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     whole_disk(files, Path::new(&format!("/sys/dev/block/{major}:{minor}")))
 }
 
-/// `device` is a block device's directory in sysfs; that of a partition is in its disk's.
+/// The name of a block device, or of the disk if it is a partition. `device` is its directory in
+/// sysfs, where a partition is a subdirectory of its disk.
 fn whole_disk(files: &dyn Files, device: &Path) -> Option<String> {
     let device = files.resolve(device).ok()?;
     let disk = match files.read(&device.join("partition")) {
@@ -77,10 +78,11 @@ fn whole_disk(files: &dyn Files, device: &Path) -> Option<String> {
     name(disk).map(str::to_owned)
 }
 
-/// By what is mounted: btrfs has several devices and a number of its own.
+/// The disks below the mounted device. Needed for btrfs, whose device number belongs to no block
+/// device and which may span several.
 fn mounted(files: &dyn Files, dir: &Path) -> Vec<String> {
     let mounts = mounts::all(files);
-    let mount = mounts::holding(&mounts, dir).filter(|mount| mount.source.starts_with("/dev/"));
+    let mount = mounts::containing(&mounts, dir).filter(|mount| mount.source.starts_with("/dev/"));
     let device = mount.and_then(|mount| files.resolve(Path::new(&mount.source)).ok());
     let device = device.as_deref().and_then(name);
     let device = device.map(|name| Path::new("/sys/class/block").join(name));
@@ -105,22 +107,22 @@ fn btrfs_pools(files: &dyn Files) -> Vec<BTreeSet<String>> {
     entries(files, "/sys/fs/btrfs").iter().map(disks).collect()
 }
 
-/// Block devices that a test makes.
+/// Block devices of a test.
 #[cfg(test)]
-pub(crate) mod made {
+pub(crate) mod testing {
     use super::BLOCK_DEVICES;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
-    impl Machine {
-        /// Writes files of a device, or of `disk/partition`.
+    impl TestMachine {
+        /// Writes files of a device or of `disk/partition`.
         pub(crate) fn device(&self, name: &str, files: &[(&str, &str)]) {
             for (file, text) in files {
                 self.write(&format!("{BLOCK_DEVICES}/{name}/{file}"), text);
             }
         }
 
-        /// Makes a volume of others, each a device or `disk/partition`.
-        pub(crate) fn volume(&self, name: &str, parts: &[&str]) {
+        /// Creates a device built from others, each a device or `disk/partition`.
+        pub(crate) fn stacked_device(&self, name: &str, parts: &[&str]) {
             for part in parts {
                 self.device(part, &[("size", "1\n")]);
                 let link = part.rsplit('/').next().unwrap();
@@ -137,13 +139,13 @@ pub(crate) mod made {
 mod tests {
     use super::*;
     use crate::files::LOCAL;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
     const PARTITION: [(&str, &str); 1] = [("partition", "2")];
 
-    fn below(machine: &Machine, device: &str) -> (Vec<String>, Vec<String>) {
-        let layers = layers(&machine.files, &[device.to_owned()]);
-        (layers.volumes, layers.disks)
+    fn below(machine: &TestMachine, device: &str) -> (Vec<String>, Vec<String>) {
+        let stack = stack(&machine.files, &[device.to_owned()]);
+        (stack.stacked, stack.disks)
     }
 
     fn names(names: &[&str]) -> Vec<String> {
@@ -151,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_is_its_disk() {
-        let machine = Machine::with(&[]);
+    fn a_partition_is_reported_as_its_disk() {
+        let machine = TestMachine::with(&[]);
         machine.device("sda/sda1", &PARTITION);
         machine.link("/sys/dev/block/8:1", "/sys/block/sda/sda1");
         let disk = numbered(&machine.files, rustix::fs::makedev(8, 1));
@@ -161,38 +163,38 @@ mod tests {
     }
 
     #[test]
-    fn volumes_and_arrays_lie_on_disks() {
-        let machine = Machine::with(&[]);
+    fn stacked_devices_have_disks_below_them() {
+        let machine = TestMachine::with(&[]);
         machine.device("sda/sda2", &PARTITION);
         machine.device("nvme0n1/nvme0n1p2", &PARTITION);
-        // A volume of LVM on a partition.
-        machine.volume("dm-0", &["sda/sda2"]);
+        // An LVM volume on a partition.
+        machine.stacked_device("dm-0", &["sda/sda2"]);
         let disk = (names(&["dm-0"]), names(&["sda"]));
         assert_eq!(below(&machine, "dm-0"), disk);
-        // A mirror of two partitions, LUKS on it, and a volume of LVM on that.
-        machine.volume("md0", &["sda/sda2", "nvme0n1/nvme0n1p2"]);
-        machine.volume("dm-1", &["md0"]);
-        machine.volume("dm-2", &["dm-1"]);
-        let (volumes, disks) = below(&machine, "dm-2");
-        assert_eq!(volumes, ["dm-1", "dm-2", "md0"]);
+        // A mirror of two partitions, LUKS on it, and an LVM volume on that.
+        machine.stacked_device("md0", &["sda/sda2", "nvme0n1/nvme0n1p2"]);
+        machine.stacked_device("dm-1", &["md0"]);
+        machine.stacked_device("dm-2", &["dm-1"]);
+        let (stacked, disks) = below(&machine, "dm-2");
+        assert_eq!(stacked, ["dm-1", "dm-2", "md0"]);
         assert_eq!(disks, ["nvme0n1", "sda"]);
-        // A disk is made of nothing.
+        // There is nothing below a disk.
         assert_eq!(below(&machine, "sda"), (vec![], names(&["sda"])));
     }
 
     #[test]
     fn a_cycle_ends() {
-        let machine = Machine::with(&[]);
-        machine.volume("dm-0", &["dm-1"]);
-        machine.volume("dm-1", &["dm-0"]);
+        let machine = TestMachine::with(&[]);
+        machine.stacked_device("dm-0", &["dm-1"]);
+        machine.stacked_device("dm-1", &["dm-0"]);
         let all = names(&["dm-0", "dm-1"]);
         assert_eq!(below(&machine, "dm-0"), (all, vec![]));
     }
 
     #[test]
-    fn a_pool_of_btrfs_has_several_disks() {
+    fn a_btrfs_pool_has_several_disks() {
         let mount = "28 27 0:40 / / rw,noatime - btrfs /dev/mapper/data rw\n";
-        let machine = Machine::with(&[("/proc/self/mountinfo", mount), ("/dev/dm-0", "")]);
+        let machine = TestMachine::with(&[("/proc/self/mountinfo", mount), ("/dev/dm-0", "")]);
         machine.link("/dev/mapper/data", "/dev/dm-0");
         machine.device("dm-0", &[("size", "1")]);
         machine.device("sdb", &[("size", "1")]);
@@ -205,10 +207,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_disk_is_absent() {
-        for place in ["/proc", "/dev/shm", "/there/is/no/such/place"] {
-            let disks = holding(&LOCAL, Path::new(place));
-            assert_eq!(disks, Vec::<String>::new(), "{place}");
+    fn a_file_system_without_a_disk_has_no_devices() {
+        for dir in ["/proc", "/dev/shm", "/no/such/directory"] {
+            let disks = below_dir(&LOCAL, Path::new(dir));
+            assert_eq!(disks, Vec::<String>::new(), "{dir}");
         }
     }
 }

@@ -1,21 +1,21 @@
-//! What a machine says of itself once.
+//! The facts about a machine that do not change during a run.
 
 use std::path::Path;
 
 use crate::cgroup;
-use crate::clock::Clock;
 use crate::cpu::Cpu;
 use crate::files::{Files, field, line, list_length, text};
 use crate::memory::Memory;
-use crate::place::Place;
+use crate::storage::Storage;
+use crate::timekeeping::Timekeeping;
 use crate::virtualization;
 
-/// A machine. A field is absent where the machine does not tell.
+/// A machine. Fields that could not be read are absent.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Facts {
-    /// Its name.
+pub struct HostFacts {
+    /// Its host name.
     pub hostname: Option<String>,
-    /// The operating system, as it names itself.
+    /// The name and version of the operating system.
     pub os: Option<String>,
     /// Name, release and architecture of the kernel.
     pub kernel: Option<String>,
@@ -23,49 +23,49 @@ pub struct Facts {
     pub cpu: Cpu,
     /// Its memory.
     pub memory: Memory,
-    /// Its clocks.
-    pub clock: Clock,
-    /// The hypervisor and the container around it, for example `KVM, Docker`.
+    /// Its timekeeping.
+    pub timekeeping: Timekeeping,
+    /// The hypervisor and the container that it runs in, for example `KVM, Docker`.
     pub virtualization: Option<String>,
     /// CD-ROM and floppy drives.
     pub removable_drives: Vec<String>,
-    /// What limits this process.
+    /// The limits on this process.
     pub limits: Limits,
-    /// The disks that hold the operating system, below all volumes.
+    /// The disks below `/`.
     pub system_disks: Vec<String>,
 }
 
-/// What limits a process and all that it starts.
+/// The limits on a process and its children.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Limits {
-    /// CPUs that it may use.
+    /// Number of CPUs that it may use.
     pub cpus: Option<u64>,
-    /// The most open files, to which a process may raise its limit; absent without a limit.
+    /// Hard limit on open files; absent without a limit.
     pub open_files: Option<u64>,
-    /// The most processes and threads of its user; absent without a limit.
+    /// Soft limit on processes and threads of its user; absent without a limit.
     pub processes: Option<u64>,
-    /// The first and the last port of connections to a server.
+    /// The first and the last local port for outgoing connections.
     pub ports: Option<(u64, u64)>,
-    /// Limits of control groups by the kernel's name, and their values.
+    /// The limits of control groups: names and values.
     pub groups: Vec<(String, String)>,
 }
 
-impl Facts {
-    /// Reads a machine. Takes milliseconds.
+impl HostFacts {
+    /// Reads a machine, which takes milliseconds.
     #[must_use]
     pub fn read(files: &dyn Files) -> Self {
         let read = |path: &str| text(files, path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");
         let os =
             field(&read("/etc/os-release"), "PRETTY_NAME", '=').map(|name| name.replace('"', ""));
-        let system = Place::read(files, Path::new("/")).described.disks;
+        let system = Storage::read(files, Path::new("/")).described.disks;
         Self {
             hostname: line(files, "/proc/sys/kernel/hostname"),
             os,
             kernel: kernel(files),
             cpu: Cpu::read(files, &cpuinfo),
             memory: Memory::read(files),
-            clock: Clock::read(files),
+            timekeeping: Timekeeping::read(files),
             virtualization: virtualization::detect(files, &cpuinfo),
             removable_drives: virtualization::removable_drives(files),
             limits: Limits::read(files),
@@ -76,7 +76,7 @@ impl Facts {
 
 fn kernel(files: &dyn Files) -> Option<String> {
     let part = |name: &str| line(files, format!("/proc/sys/kernel/{name}"));
-    // Kernels before 6.1 do not tell theirs, which is that of this program.
+    // Kernels before 6.1 do not report it.
     let arch = part("arch").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     Some(format!("{} {} {arch}", part("ostype")?, part("osrelease")?))
 }
@@ -99,14 +99,14 @@ impl Limits {
     }
 }
 
-/// A limit of this process: column 0 has the soft one, 1 the hard one. `None` for `unlimited`.
+/// A limit on this process: column 0 is the soft limit, 1 the hard limit. `None` for `unlimited`.
 fn limit(limits: &str, name: &str, column: usize) -> Option<u64> {
     let mut lines = limits.lines();
     let values = lines.find_map(|line| line.strip_prefix(name))?;
     values.split_whitespace().nth(column)?.parse().ok()
 }
 
-/// By affinity and by quotas, of which a part of a CPU counts as none, but never less than 1.
+/// The number of CPUs by affinity and by CPU quotas. Quotas are rounded down, but to no less than 1.
 fn cpus(files: &dyn Files, groups: &[(String, String)]) -> Option<u64> {
     let status = text(files, "/proc/self/status")?;
     let allowed = list_length(field(&status, "Cpus_allowed_list", ':')?)?;
@@ -133,11 +133,11 @@ fn cpus(files: &dyn Files, groups: &[(String, String)]) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::files::LOCAL;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
     #[test]
-    fn this_host_tells_itself() {
-        let facts = Facts::read(&LOCAL);
+    fn facts_of_this_host() {
+        let facts = HostFacts::read(&LOCAL);
         let uname = rustix::system::uname();
         let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
         assert_eq!(facts.hostname, Some(text(uname.nodename())));
@@ -152,13 +152,16 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_tells_nothing() {
-        assert_eq!(Facts::read(&Machine::with(&[]).files), Facts::default());
+    fn a_machine_without_files() {
+        assert_eq!(
+            HostFacts::read(&TestMachine::with(&[]).files),
+            HostFacts::default()
+        );
     }
 
     #[test]
     fn limits_of_a_process() {
-        let machine = Machine::with(&[
+        let machine = TestMachine::with(&[
             (
                 "/proc/self/limits",
                 "Limit                     Soft Limit           Hard Limit           Units     \n\

@@ -1,4 +1,4 @@
-//! Where a machine's files come from.
+//! Access to the files of a machine.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -8,78 +8,78 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// The most that is read of one file, in bytes. `/proc/stat` of a host with hundreds of cores
-/// and interrupts has some 100 KiB.
+/// Maximum number of bytes that are read from a file. `/proc/stat` of a host with hundreds of
+/// cores and interrupts has about 100 KiB.
 const MAX_BYTES: u64 = 4 << 20;
-/// The most entries of a directory that are listed.
+/// Maximum number of directory entries that are listed.
 const MAX_ENTRIES: usize = 10_000;
-/// The kernel's number for a file system in memory.
+/// The magic number of tmpfs (statfs(2)).
 const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 
-/// The files of one machine. Everything in this crate reads through it, so a machine that is
-/// not this host needs no more than this.
+/// The files of one machine. Everything in this crate reads through this trait, so it is all that
+/// another machine must implement.
 pub trait Files: Sync {
-    /// Reads a text file, up to a limit. What is not UTF-8 is replaced.
+    /// Reads a text file, up to a limit. Invalid UTF-8 is replaced.
     ///
     /// # Errors
-    /// When there is no such file, or it cannot be read.
+    /// When the file does not exist or cannot be read.
     fn read(&self, path: &Path) -> io::Result<String>;
 
-    /// Lists a directory in order of name, up to a limit.
+    /// Lists a directory sorted by name, up to a limit.
     ///
     /// # Errors
-    /// When there is no such directory, or it cannot be read.
+    /// When the directory does not exist or cannot be read.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// The path without symbolic links.
+    /// Resolves symbolic links.
     ///
     /// # Errors
-    /// When nothing has this path, or it cannot be reached.
+    /// When the path does not exist or is not accessible.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// The file system of a path.
+    /// The space in the file system of a path.
     ///
     /// # Errors
-    /// When nothing has this path, or the operating system does not tell.
+    /// When the path does not exist, or the operating system does not report it.
     fn space(&self, path: &Path) -> io::Result<Space>;
 }
 
-/// The room in a file system.
+/// The space in a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// What an unprivileged user may still write, in bytes.
+    /// Free space for unprivileged users, in bytes.
     pub free_bytes: u64,
-    /// In all, in bytes.
+    /// Total size, in bytes.
     pub total_bytes: u64,
-    /// Whether it keeps files in memory.
+    /// Whether it stores files in memory (tmpfs).
     pub is_memory: bool,
-    /// The number that tells it from other file systems.
+    /// Its device number, which no other file system has.
     pub device: u64,
 }
 
-/// A file's text; `None` if it cannot be read.
+/// The text of a file; `None` if it cannot be read.
 pub fn text(files: &dyn Files, path: impl AsRef<Path>) -> Option<String> {
     files.read(path.as_ref()).ok()
 }
 
-/// A file's text without the white space around it; `None` also if nothing is left.
+/// The text of a file without surrounding whitespace; `None` if it is empty or cannot be read.
 pub fn line(files: &dyn Files, path: impl AsRef<Path>) -> Option<String> {
     let text = text(files, path)?;
     let line = text.trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
 
-/// A file that holds one number.
+/// The number in a file.
 pub fn number(files: &dyn Files, path: impl AsRef<Path>) -> Option<u64> {
     line(files, path)?.parse().ok()
 }
 
-/// The entries of a directory; none if it cannot be read.
+/// The entries of a directory; empty if it cannot be read.
 pub(crate) fn entries(files: &dyn Files, dir: impl AsRef<Path>) -> Vec<PathBuf> {
     files.list(dir.as_ref()).unwrap_or_default()
 }
 
-/// The last part of a path.
+/// The last component of a path.
 pub(crate) fn name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
@@ -100,7 +100,7 @@ pub(crate) fn field<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a
     Some(value.trim()).filter(|value| !value.is_empty())
 }
 
-/// How many numbers a list such as `0-3,8` names; `None` if it is no list.
+/// The count of numbers in a list such as `0-3,8`; `None` if it is malformed.
 pub(crate) fn list_length(list: &str) -> Option<u64> {
     list.trim().split(',').try_fold(0_u64, |length, part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -109,15 +109,15 @@ pub(crate) fn list_length(list: &str) -> Option<u64> {
     })
 }
 
-/// This host.
-pub static LOCAL: Root = Root(Cow::Borrowed("/"));
+/// The files of this host.
+pub static LOCAL: RootDir = RootDir(Cow::Borrowed("/"));
 
-/// Files below a directory of this host, whose paths begin there.
+/// The files below a directory of this host; paths are relative to that directory.
 #[derive(Debug, Clone)]
-pub struct Root(Cow<'static, str>);
+pub struct RootDir(Cow<'static, str>);
 
-impl Root {
-    /// Files below `dir`, for example a root directory that was made for a test.
+impl RootDir {
+    /// The files below `dir`, for example the root directory of a test.
     #[must_use]
     pub fn at(dir: &Path) -> Self {
         let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
@@ -129,10 +129,10 @@ impl Root {
     }
 }
 
-impl Files for Root {
+impl Files for RootDir {
     fn read(&self, path: &Path) -> io::Result<String> {
         let mut bytes = Vec::new();
-        // A named pipe would wait for a writer.
+        // Opening a named pipe would block until there is a writer.
         let flags = OFlags::NONBLOCK.bits() as i32;
         let mut file = File::options();
         let file = file.read(true).custom_flags(flags).open(self.real(path))?;
@@ -142,11 +142,11 @@ impl Files for Root {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        let found = fs::read_dir(self.real(dir))?.flatten();
-        let found = found.map(|entry| dir.join(entry.file_name()));
-        let mut found: Vec<PathBuf> = found.take(MAX_ENTRIES).collect();
-        found.sort();
-        Ok(found)
+        let entries = fs::read_dir(self.real(dir))?.flatten();
+        let entries = entries.map(|entry| dir.join(entry.file_name()));
+        let mut entries: Vec<PathBuf> = entries.take(MAX_ENTRIES).collect();
+        entries.sort();
+        Ok(entries)
     }
 
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
@@ -169,23 +169,23 @@ impl Files for Root {
     }
 }
 
-/// A machine whose files a test makes.
+/// A machine whose files a test creates.
 #[cfg(test)]
-pub(crate) mod made {
+pub(crate) mod testing {
     use super::*;
 
-    /// Its root directory goes away with it.
-    pub(crate) struct Machine {
+    /// Its root directory is removed on drop.
+    pub(crate) struct TestMachine {
         _dir: tempfile::TempDir,
-        pub(crate) files: Root,
+        pub(crate) files: RootDir,
     }
 
-    impl Machine {
-        /// A machine with these files.
+    impl TestMachine {
+        /// A machine with these files: paths and contents.
         pub(crate) fn with(files: &[(&str, &str)]) -> Self {
             let dir = tempfile::tempdir().unwrap();
             let machine = Self {
-                files: Root::at(dir.path()),
+                files: RootDir::at(dir.path()),
                 _dir: dir,
             };
             for (path, text) in files {
@@ -241,8 +241,8 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_may_be_a_directory() {
-        let machine = made::Machine::with(&[("/proc/one", " 1\n"), ("/proc/two", "2")]);
+    fn a_directory_can_serve_as_the_root_of_a_machine() {
+        let machine = testing::TestMachine::with(&[("/proc/one", " 1\n"), ("/proc/two", "2")]);
         machine.link("/proc/also", "/proc/one");
         let files = &machine.files;
         assert_eq!(number(files, "/proc/also"), Some(1));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn file_systems_are_told_apart() {
+    fn file_systems_are_distinguished() {
         let space = |path: &str| LOCAL.space(Path::new(path)).unwrap();
         let (memory, root) = (space("/dev/shm"), space("/"));
         assert!(memory.is_memory && root.device != memory.device);

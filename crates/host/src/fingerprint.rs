@@ -1,31 +1,31 @@
-//! The environment of a result: the machine that it was measured on.
+//! The environment of a result: the machine on which it was measured.
 
 use std::path::Path;
 
 use measure::result::Environment;
 
-use crate::facts::Facts;
+use crate::facts::HostFacts;
 use crate::files::LOCAL;
-use crate::place::Place;
+use crate::storage::Storage;
 
-/// The fingerprint of this host, and of what is below `places`: where data and results are.
-/// `command` is stored as it is and must not contain secrets.
+/// The fingerprint of this host and of the storage below `dirs`, the directories of data and
+/// results. `command` is stored verbatim and must not contain secrets.
 #[must_use]
-pub fn fingerprint(dyno_version: &str, command: &str, places: &[&Path]) -> Environment {
-    let places = places.iter().map(|path| Place::read(&LOCAL, path));
+pub fn fingerprint(dyno_version: &str, command: &str, dirs: &[&Path]) -> Environment {
+    let storage = dirs.iter().map(|path| Storage::read(&LOCAL, path));
     Environment {
         dyno_version: dyno_version.to_owned(),
         started: jiff::Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%SZ")
             .to_string(),
         command: command.to_owned(),
-        places: places.map(|place| place.described).collect(),
-        ..environment(Facts::read(&LOCAL))
+        places: storage.map(|storage| storage.described).collect(),
+        ..environment(HostFacts::read(&LOCAL))
     }
 }
 
-fn environment(facts: Facts) -> Environment {
-    let Facts { cpu, memory, .. } = facts;
+fn environment(facts: HostFacts) -> Environment {
+    let HostFacts { cpu, memory, .. } = facts;
     Environment {
         hostname: facts.hostname,
         os: facts.os,
@@ -43,7 +43,7 @@ fn environment(facts: Facts) -> Environment {
         transparent_hugepages: memory.transparent_hugepages,
         swap_bytes: memory.swap_bytes,
         swappiness: memory.swappiness,
-        clock_source: facts.clock.source,
+        clock_source: facts.timekeeping.source,
         limits: facts.limits.groups,
         ..Environment::default()
     }

@@ -1,38 +1,37 @@
-//! What a machine says of itself: [`Facts`] once, a [`Sample`] each second.
+//! Reads a machine: [`HostFacts`] once, a [`Sample`] of its counters each second.
 //!
-//! One reader for fingerprints, `dyno doctor`, the needs of a study and monitors. It reads
-//! through [`Files`], so it works for any machine whose files can be had; what is read is
-//! parsed from text, and everything derived from it is a pure function. Text is parsed by
-//! `procfs-core` where that takes what the kernel may write; modules that parse by hand say
-//! why.
+//! The only reader for fingerprints, `dyno doctor`, the needs of a study, and monitors. It reads
+//! through [`Files`], so it works for any machine whose files are accessible. Files are parsed
+//! from text, and everything derived from them is a pure function. `procfs-core` parses where it
+//! accepts everything that kernels write; modules that parse by hand say why.
 
 mod activity;
 pub mod cgroup;
 mod chrony;
-mod clock;
 mod cpu;
 pub mod device;
-mod energy;
 mod facts;
 mod files;
 mod fingerprint;
 mod memory;
 pub mod mounts;
-mod place;
+mod power;
 pub mod process;
-pub mod quota;
 pub mod sample;
 pub mod sockets;
+mod storage;
+pub mod throttling;
+mod timekeeping;
 mod virtualization;
 
 pub use activity::Activity;
 pub use chrony::Chrony;
-pub use clock::Clock;
 pub use cpu::Cpu;
-pub use energy::{IdleState, PowerSetting};
-pub use facts::{Facts, Limits};
-pub use files::{Files, LOCAL, Root, Space, line, number, text};
+pub use facts::{HostFacts, Limits};
+pub use files::{Files, LOCAL, RootDir, Space, line, number, text};
 pub use fingerprint::fingerprint;
 pub use memory::Memory;
-pub use place::{Place, Queue, Volume};
+pub use power::{IdleState, PowerSetting};
 pub use sample::Sample;
+pub use storage::{RequestQueue, StackedDevice, Storage};
+pub use timekeeping::Timekeeping;

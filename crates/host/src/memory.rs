@@ -1,4 +1,4 @@
-//! Main memory, swap, and how the kernel manages them.
+//! Memory, swap, and the kernel's settings for both.
 
 use crate::cgroup;
 use crate::files::{Files, line, number, selected, text};
@@ -6,26 +6,27 @@ use crate::files::{Files, line, number, selected, text};
 /// The memory of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Memory {
-    /// In bytes.
+    /// Total memory, in bytes.
     pub total_bytes: Option<u64>,
-    /// For new processes without swapping, within the limits of this process's control groups.
+    /// Memory that is available without swapping, within the limits of this process's control
+    /// groups, in bytes.
     pub available_bytes: Option<u64>,
     /// Swap space, in bytes.
     pub swap_bytes: Option<u64>,
     /// Swap space in use, in bytes.
     pub swap_used_bytes: Option<u64>,
-    /// How readily the kernel swaps (0 to 200).
+    /// `vm.swappiness` (0 to 200).
     pub swappiness: Option<u64>,
-    /// The kernel's policy: 0 by heuristic, 1 always, 2 never more than there is.
+    /// `vm.overcommit_memory`: 0 heuristic, 1 always, 2 never.
     pub overcommit: Option<u64>,
-    /// How much may be dirty before writers have to wait, in bytes.
+    /// Limit of dirty page cache at which writers must wait, in bytes.
     pub dirty_bytes: Option<u64>,
-    /// When the kernel uses huge pages, for example `madvise`.
+    /// When the kernel uses transparent huge pages, for example `madvise`.
     pub transparent_hugepages: Option<String>,
 }
 
 impl Memory {
-    /// Reads only this of a machine's facts.
+    /// Reads the memory of a machine.
     #[must_use]
     pub fn read(files: &dyn Files) -> Self {
         let meminfo = text(files, "/proc/meminfo").unwrap_or_default();
@@ -51,7 +52,7 @@ impl Memory {
     }
 }
 
-/// A line such as `MemTotal:       24684084 kB`.
+/// The value of a line such as `MemTotal:       24684084 kB`, in bytes.
 pub(crate) fn field_bytes(meminfo: &str, name: &str) -> Option<u64> {
     let value = crate::files::field(meminfo, name, ':')?;
     let kib: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
@@ -61,11 +62,11 @@ pub(crate) fn field_bytes(meminfo: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
     #[test]
-    fn what_the_kernel_tells() {
-        let machine = Machine::with(&[
+    fn memory_of_a_machine() {
+        let machine = TestMachine::with(&[
             (
                 "/proc/meminfo",
                 "MemTotal: 1000 kB\nMemAvailable:   900 kB\nSwapTotal: 100 kB\nSwapFree: 90 kB\n",

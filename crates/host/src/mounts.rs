@@ -8,44 +8,44 @@ use crate::files::{Files, text};
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// The directory of the file system that is mounted.
+    /// The directory of the file system that forms the root of the mount.
     pub root: PathBuf,
-    /// Where it is mounted.
+    /// The mount point.
     pub point: PathBuf,
     /// Options of the mount and of the file system, separated by commas.
     pub options: String,
-    /// For example `ext4`.
+    /// The type of the file system, for example `ext4`.
     pub file_system: String,
-    /// What is mounted, for example `/dev/vda1`.
+    /// The mounted device, for example `/dev/vda1`.
     pub source: String,
 }
 
 impl Mount {
-    /// Whether it is mounted with an option.
+    /// Whether an option is set.
     #[must_use]
     pub fn has_option(&self, wanted: &str) -> bool {
         self.options.split(',').any(|option| option == wanted)
     }
 }
 
-/// All mounts that this process sees, in the order of mounting.
+/// All mounts visible to this process, in the order in which they were mounted.
 #[must_use]
 pub fn all(files: &dyn Files) -> Vec<Mount> {
     text(files, "/proc/self/mountinfo").map_or_else(Vec::new, |text| parse(&text))
 }
 
-/// The mount that holds `path`, which must be absolute and without symbolic links.
+/// The mount that contains `path`, which must be absolute and without symbolic links.
 #[must_use]
-pub fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+pub fn containing<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let depth = |mount: &&Mount| mount.point.components().count();
-    // The last of several at one mount point covers the others.
+    // `max_by_key` returns the last of equal ones, which hides the earlier mounts at that point.
     let over = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     over.max_by_key(depth)
 }
 
 /// Parses `/proc/self/mountinfo`.
 ///
-/// By hand, as `procfs-core` keeps paths escaped and loses the order of options.
+/// Parsed by hand, because `procfs-core` does not unescape paths and loses the order of options.
 #[must_use]
 pub fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
@@ -75,7 +75,7 @@ fn path(escaped: &str) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(&unescape(escaped)))
 }
 
-/// The kernel writes blanks and backslashes as `\040`.
+/// Decodes octal escapes: the kernel writes a space as `\040`.
 fn unescape(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -110,15 +110,15 @@ mod tests {
 ";
 
     #[test]
-    fn the_deepest_and_last_mount_holds_a_path() {
+    fn the_deepest_and_last_mount_contains_a_path() {
         let mounts = parse(TEXT);
         assert_eq!(mounts.len(), 4);
-        let of = |path: &str| holding(&mounts, Path::new(path)).unwrap();
+        let of = |path: &str| containing(&mounts, Path::new(path)).unwrap();
         assert_eq!(of("/srv/my").file_system, "ext4");
         assert_eq!(of("/srv/my data/x").file_system, "tmpfs");
         assert_eq!(mounts[2].root, Path::new("/@data"));
         assert_eq!(of("/").options, "rw,relatime,discard,resuid=65534");
-        assert_eq!(holding(&mounts, Path::new("relative")), None);
+        assert_eq!(containing(&mounts, Path::new("relative")), None);
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! CPU and memory of a process and its children (`/proc/PID/stat`).
+//! CPU time and memory of a process and its children (`/proc/PID/stat`).
 //!
-//! Its `rss` costs nothing to read; `smaps_rollup` would walk all page tables of a server with
-//! a large buffer pool each second. Parsed by hand: `procfs-core` panics on damaged text.
+//! The memory is `rss`, which is cheap: reading `smaps_rollup` each second would walk all page
+//! tables of a server with a large buffer pool. Parsed by hand, because `procfs-core` panics on
+//! malformed text.
 
 use std::fmt::Display;
 
@@ -9,65 +10,64 @@ use measure::values::{Values, growth, sum};
 
 use crate::files::{Files, entries, name, text};
 
-/// How often a family of processes is read anew because one of them ended meanwhile.
+/// Maximum attempts to read a process and its children while none of them ends.
 const FAMILY_TRIES: usize = 5;
 
 /// Counters of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Process {
-    /// When it started, in clock ticks: another process may have its number later.
+pub struct ProcessStat {
+    /// Start time in clock ticks, which distinguishes processes that reuse a PID.
     started: u64,
     parent: u32,
     /// CPU time so far, in clock ticks.
     pub(crate) cpu_ticks: u64,
-    /// CPU time of children that ended and that it waited for, in clock ticks.
+    /// CPU time of the children that ended and were waited for, in clock ticks.
     reaped_ticks: u64,
     rss_bytes: u64,
     is_zombie: bool,
 }
 
-/// What a process did in an interval.
+/// The change of a process's counters in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ProcessChange {
-    /// In % of one CPU.
+    /// CPU time in % of one CPU.
     cpu: Option<f64>,
     rss_bytes: Option<f64>,
 }
 
-/// Reads the counters of a process, a number or `self`; `None` if it has ended.
+/// Reads the counters of a process; `pid` is a number or `self`. `None` if it has ended.
 #[must_use]
-pub fn read(files: &dyn Files, pid: impl Display) -> Option<Process> {
+pub fn read(files: &dyn Files, pid: impl Display) -> Option<ProcessStat> {
     parse(&text(files, format!("/proc/{pid}/stat"))?).filter(|process| !process.is_zombie)
 }
 
-/// The process that started a process or adopted it; `None` if it has ended.
+/// The parent of a process; `None` if the process has ended.
 #[must_use]
 pub fn parent(files: &dyn Files, pid: u32) -> Option<u32> {
     read(files, pid).map(|process| process.parent)
 }
 
-/// Reads the counters of a process and its children together, for servers with a process for each
+/// Reads the summed counters of a process and its children, for servers with a process per
 /// connection; `None` if the process has ended.
 ///
-/// The kernel adds the time of a child that ended to its parent's when the parent waits for it,
-/// so the CPU time never decreases, however children come and go. Memory that the processes
-/// share counts once.
+/// When a parent waits for a child that ended, the kernel adds the child's time to the parent's, so
+/// the CPU time never decreases when children end. Shared memory counts once.
 #[must_use]
-pub fn read_family(files: &dyn Files, pid: u32) -> Option<Process> {
+pub fn read_family(files: &dyn Files, pid: u32) -> Option<ProcessStat> {
     for _ in 0..FAMILY_TRIES {
         let before = read(files, pid)?;
         let children = children(files, pid);
         let after = read(files, pid)?;
-        // A child that ended between the readings would count twice, or not at all.
+        // A child that was reaped between the two readings would count twice or not at all.
         if before.reaped_ticks == after.reaped_ticks {
-            return Some(after.with(files, pid, &children));
+            return Some(after.with_children(files, pid, &children));
         }
     }
     None
 }
 
-/// Those that ended and were not waited for yet are among them.
-fn children(files: &dyn Files, parent: u32) -> Vec<(u32, Process)> {
+/// The children of a process, including zombies.
+fn children(files: &dyn Files, parent: u32) -> Vec<(u32, ProcessStat)> {
     let process = |pid: u32| {
         let process = parse(&text(files, format!("/proc/{pid}/stat"))?)?;
         (process.parent == parent).then_some((pid, process))
@@ -77,7 +77,7 @@ fn children(files: &dyn Files, parent: u32) -> Vec<(u32, Process)> {
             let pids = pids.split_whitespace().filter_map(|pid| pid.parse().ok());
             pids.filter_map(process).collect()
         }
-        // A kernel without this file.
+        // The kernel was built without CONFIG_PROC_CHILDREN.
         None => {
             let all = entries(files, "/proc").into_iter();
             let pids = all.filter_map(|path| name(&path)?.parse().ok());
@@ -86,16 +86,16 @@ fn children(files: &dyn Files, parent: u32) -> Vec<(u32, Process)> {
     }
 }
 
-/// The memory of a process that others may map, too, in bytes.
+/// The shared memory of a process, in bytes.
 fn shared_bytes(files: &dyn Files, pid: u32) -> Option<u64> {
     let statm = text(files, format!("/proc/{pid}/statm"))?;
     let pages: u64 = statm.split_whitespace().nth(2)?.parse().ok()?;
     pages.checked_mul(rustix::param::page_size() as u64)
 }
 
-impl Process {
-    /// The process with its children.
-    fn with(mut self, files: &dyn Files, pid: u32, children: &[(u32, Self)]) -> Self {
+impl ProcessStat {
+    /// Adds the counters of the children.
+    fn with_children(mut self, files: &dyn Files, pid: u32, children: &[(u32, Self)]) -> Self {
         self.cpu_ticks = self.cpu_ticks.saturating_add(self.reaped_ticks);
         if children.is_empty() {
             return self;
@@ -116,12 +116,12 @@ impl Process {
     }
 }
 
-pub(crate) fn parse(text: &str) -> Option<Process> {
-    // The program's name may hold anything, blanks and parentheses too.
+pub(crate) fn parse(text: &str) -> Option<ProcessStat> {
+    // The program's name may contain spaces and parentheses.
     let (_, fields) = text.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().take(22).collect();
-    let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
-    Some(Process {
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    Some(ProcessStat {
         started: number(19)?,
         parent: fields.get(1)?.parse().ok()?,
         cpu_ticks: number(11)?.checked_add(number(12)?)?,
@@ -131,9 +131,9 @@ pub(crate) fn parse(text: &str) -> Option<Process> {
     })
 }
 
-/// What a process did between two readings; `None` if they are of two processes.
+/// The change between two readings; `None` if they are of different processes.
 #[must_use]
-pub fn derive(before: &Process, after: &Process, seconds: f64) -> Option<ProcessChange> {
+pub fn derive(before: &ProcessStat, after: &ProcessStat, seconds: f64) -> Option<ProcessChange> {
     let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
     (before.started == after.started).then(|| ProcessChange {
         cpu: growth(before.cpu_ticks, after.cpu_ticks)
@@ -143,7 +143,7 @@ pub fn derive(before: &Process, after: &Process, seconds: f64) -> Option<Process
 }
 
 impl ProcessChange {
-    /// Adds what another process did.
+    /// Adds the change of another process.
     pub fn add(&mut self, other: &Self) {
         self.cpu = sum(self.cpu, other.cpu);
         self.rss_bytes = sum(self.rss_bytes, other.rss_bytes);
@@ -164,31 +164,31 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{LOCAL, files::Root};
+    use crate::{LOCAL, files::RootDir};
 
     const STAT: &str = "9169 (odd) name) R 9148 9148 7600 0 -1 4194304 97 0 0 0 150 50 0 0 20 0 1 0 \
                         1580894 3133440 350 18446744073709551615 94076281307136 0 0 0";
 
     #[test]
-    fn the_name_may_hold_anything() {
-        let raw = parse(STAT).unwrap();
-        assert_eq!((raw.started, raw.cpu_ticks), (1_580_894, 200));
-        assert_eq!(raw.rss_bytes, 350 * rustix::param::page_size() as u64);
+    fn the_name_may_contain_anything() {
+        let process = parse(STAT).unwrap();
+        assert_eq!((process.started, process.cpu_ticks), (1_580_894, 200));
+        assert_eq!(process.rss_bytes, 350 * rustix::param::page_size() as u64);
     }
 
     #[test]
-    fn cpu_is_of_one_cpu() {
+    fn cpu_time_is_in_percent_of_one_cpu() {
         let before = parse(STAT).unwrap();
         let mut after = before;
         after.cpu_ticks += 3 * rustix::param::clock_ticks_per_second();
-        let step = derive(&before, &after, 2.0).unwrap();
-        assert_eq!(step.cpu, Some(150.0));
+        let change = derive(&before, &after, 2.0).unwrap();
+        assert_eq!(change.cpu, Some(150.0));
     }
 
     #[test]
-    fn another_process_of_the_same_number_is_not_compared() {
+    fn a_process_that_reuses_the_pid_is_not_compared() {
         let before = parse(STAT).unwrap();
-        let after = Process {
+        let after = ProcessStat {
             started: before.started + 1,
             ..before
         };
@@ -202,8 +202,8 @@ mod tests {
         }
     }
 
-    /// A machine with these processes: number, parent, state, ticks, those of its children that
-    /// ended, and pages in memory, of which three are shared.
+    /// A machine with these processes: PID, parent, state, ticks, ticks of reaped children, and
+    /// resident pages, three of which are shared.
     fn machine(processes: &[(u32, u32, char, u64, u64, u64)], lists_children: bool) -> TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (pid, parent, state, ticks, reaped, pages) in processes {
@@ -226,18 +226,18 @@ mod tests {
     }
 
     #[test]
-    fn a_family_is_the_sum_of_its_processes_and_their_memory_counts_once() {
+    fn a_family_is_the_sum_of_its_processes_with_shared_memory_counted_once() {
         let processes = [
             (10, 1, 'S', 5, 40, 8),
             (11, 10, 'R', 100, 2, 4),
             (12, 10, 'S', 1000, 0, 6),
-            // It ended, and its parent has not waited for it yet.
+            // A zombie: its parent has not waited for it yet.
             (13, 10, 'Z', 10_000, 0, 0),
             (14, 1, 'R', 100_000, 0, 9),
         ];
         for lists_children in [true, false] {
             let machine = machine(&processes, lists_children);
-            let files = Root::at(machine.path());
+            let files = RootDir::at(machine.path());
             let family = read_family(&files, 10).unwrap();
             assert_eq!(family.cpu_ticks, 5 + 40 + 100 + 2 + 1000 + 10_000);
             let page = rustix::param::page_size() as u64;

@@ -8,21 +8,21 @@ use procfs_core::{ExplicitSystemInfo, FromBufReadSI};
 
 use crate::files::{LOCAL, text};
 
-/// A socket of a process.
+/// A TCP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Socket {
     inode: u64,
-    /// The user who opened it.
+    /// The user ID of its owner.
     pub uid: u32,
 }
 
-/// The socket that listens on a port, at any address.
+/// The socket that listens on a port, on any address.
 #[must_use]
 pub fn listening(port: u16) -> Option<Socket> {
     find(|entry| entry.state == TcpState::Listen && entry.local_address.port() == port)
 }
 
-/// The end `local` of a connection between two processes of this host.
+/// The local end of a connection between two processes of this host.
 #[must_use]
 pub fn connected(local: SocketAddr, remote: SocketAddr) -> Option<Socket> {
     find(|entry| {
@@ -31,14 +31,14 @@ pub fn connected(local: SocketAddr, remote: SocketAddr) -> Option<Socket> {
     })
 }
 
-/// The process that has the socket open; `None` if this user may not see it.
+/// The process that has the socket open; `None` if this user lacks the permission to see it.
 #[must_use]
 pub fn holder(socket: &Socket) -> Option<u32> {
     let link = format!("socket:[{}]", socket.inode);
     processes().find(|pid| has_open(*pid, &link))
 }
 
-/// All processes that this process sees.
+/// The PIDs of all visible processes.
 pub fn processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -47,7 +47,7 @@ pub fn processes() -> impl Iterator<Item = u32> {
 fn find(is_wanted: impl Fn(&TcpNetEntry) -> bool) -> Option<Socket> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter();
     let texts = tables.filter_map(|table| text(&LOCAL, table));
-    // Of these only the order of bytes counts.
+    // The parser only uses the byte order.
     let system = ExplicitSystemInfo {
         boot_time_secs: 0,
         ticks_per_second: 1,
@@ -63,7 +63,7 @@ fn find(is_wanted: impl Fn(&TcpNetEntry) -> bool) -> Option<Socket> {
     })
 }
 
-/// A socket for both families shows IPv4 as `::ffff:127.0.0.1`.
+/// Converts IPv4-mapped addresses such as `::ffff:127.0.0.1`, which dual-stack sockets show.
 fn canonical(address: SocketAddr) -> (IpAddr, u16) {
     (address.ip().to_canonical(), address.port())
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_other_end_of_a_connection_has_its_process() {
+    fn both_ends_of_a_connection_are_found() {
         for host in ["127.0.0.1", "::1"] {
             let listener = std::net::TcpListener::bind((host, 0)).unwrap();
             let at = listener.local_addr().unwrap();

@@ -1,8 +1,8 @@
-//! The hypervisor and the container around this machine, as far as they show.
+//! Detects the hypervisor and the container in which a machine runs.
 
 use crate::files::{Files, entries, field, line, name, text};
 
-/// Both, for example `KVM, Docker`.
+/// The hypervisor and the container, for example `KVM, Docker`.
 pub(crate) fn detect(files: &dyn Files, cpuinfo: &str) -> Option<String> {
     let found = [hypervisor(files, cpuinfo), container(files)];
     let found: Vec<String> = found.into_iter().flatten().collect();
@@ -28,18 +28,18 @@ fn hypervisor(files: &dyn Files, cpuinfo: &str) -> Option<String> {
     Some(match (known, firmware(files)) {
         (Some(known), Some(machine)) => format!("{known} ({machine})"),
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => "a hypervisor that does not say which".to_owned(),
+        (None, None) => "unknown hypervisor".to_owned(),
     })
 }
 
-/// A hypervisor offers a clock of its own.
+/// Detects a hypervisor by the clock source that it provides.
 fn by_clock(clocks: &str) -> Option<&'static str> {
     const CLOCKS: [(&str, &str); 3] = [("kvm-clock", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
     let known = CLOCKS.iter().find(|(clock, _)| clocks.contains(clock));
     known.map(|(_, name)| *name)
 }
 
-/// As the firmware names the machine, for example `Amazon EC2 m5.large`.
+/// Vendor and product name from the firmware, for example `Amazon EC2 m5.large`.
 fn firmware(files: &dyn Files) -> Option<String> {
     let read = |name: &str| line(files, format!("/sys/class/dmi/id/{name}"));
     match (read("sys_vendor"), read("product_name")) {
@@ -58,16 +58,16 @@ fn container(files: &dyn Files) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
     const GUEST: &str = "flags\t: fpu hypervisor sse\n";
 
     #[test]
     fn hypervisors_and_containers() {
-        let machine = Machine::with(&[]);
+        let machine = TestMachine::with(&[]);
         assert_eq!(detect(&machine.files, "flags\t: fpu\n"), None);
         let unnamed = detect(&machine.files, GUEST);
-        assert!(unnamed.unwrap().contains("does not say"));
+        assert_eq!(unnamed.as_deref(), Some("unknown hypervisor"));
         let clocks = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
         machine.write(clocks, "kvm-clock tsc\n");
         machine.write("/sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn drives_for_removable_media() {
-        let machine = Machine::with(&[("/sys/block/sr0/size", "0"), ("/sys/block/sda/size", "1")]);
+        let machine =
+            TestMachine::with(&[("/sys/block/sr0/size", "0"), ("/sys/block/sda/size", "1")]);
         assert_eq!(removable_drives(&machine.files), ["sr0"]);
     }
 }

@@ -7,7 +7,7 @@ use std::thread::Scope;
 
 use client::StatementProtocol;
 use engine::StatementSettings;
-use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Stop};
+use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
 
@@ -18,7 +18,7 @@ use crate::files;
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
-use crate::trial_monitor::{Driven, LoadMessage, Message, TrialMonitor};
+use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor};
 
 /// Drives every server of the rig with a load of its own; all begin together.
 ///
@@ -29,7 +29,7 @@ pub(crate) fn drive(
     rig: &Rig,
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
-) -> Result<Driven, Failure> {
+) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
@@ -82,7 +82,7 @@ struct Load<'a> {
     database: &'a Database,
     barrier: &'a Barrier,
     stop: &'a Stop,
-    sender: Sender<Message>,
+    sender: Sender<TrialMessage>,
 }
 
 impl<'a> Load<'a> {
@@ -111,11 +111,11 @@ impl<'a> Load<'a> {
     }
 
     fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
-        let mut tell = |event: Event<'_>| {
+        let mut tell = |event: LoadEvent<'_>| {
             self.send(match event {
-                Event::Connecting { open, .. } => LoadMessage::Connecting(open),
-                Event::Second(second) => LoadMessage::Second(Box::new(second.clone())),
-                Event::Draining { running } => LoadMessage::Draining(running),
+                LoadEvent::Connecting { open, .. } => LoadMessage::Connecting(open),
+                LoadEvent::Second(second) => LoadMessage::Second(Box::new(second.clone())),
+                LoadEvent::Draining { running } => LoadMessage::Draining(running),
             });
         };
         let planned = &self.trial.planned.load;
@@ -138,7 +138,7 @@ impl<'a> Load<'a> {
 
     fn send(&self, message: LoadMessage) {
         // The receiver is gone only when the trial is over.
-        let _ = self.sender.send(Message::Load(self.place, message));
+        let _ = self.sender.send(TrialMessage::Load(self.place, message));
     }
 }
 

@@ -16,7 +16,7 @@ use crate::failure::{Cause, Failure};
 use crate::rig::Rig;
 use crate::servers::Node;
 use crate::trial::Trial;
-use crate::trial_monitor::Message;
+use crate::trial_monitor::TrialMessage;
 
 /// How often to check whether the trial is over.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -38,7 +38,7 @@ pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     schedule: Schedule<'env>,
     rig: &'env Rig,
-    sender: &Sender<Message>,
+    sender: &Sender<TrialMessage>,
 ) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, Failure> {
     let mut threads = Vec::new();
     for (number, node) in (1..).zip(rig.nodes()) {
@@ -57,7 +57,7 @@ pub(crate) fn spawn<'scope, 'env>(
 }
 
 impl Schedule<'_> {
-    fn run(self, node: &Mutex<Node>, events: &[&Event], sender: &Sender<Message>) {
+    fn run(self, node: &Mutex<Node>, events: &[&Event], sender: &Sender<TrialMessage>) {
         for event in events {
             if !self.wait(event.at) {
                 return;
@@ -81,7 +81,7 @@ impl Schedule<'_> {
         false
     }
 
-    fn perform(self, node: &Mutex<Node>, event: &Event) -> Message {
+    fn perform(self, node: &Mutex<Node>, event: &Event) -> TrialMessage {
         let mut node = lock(node);
         let at_s = self.elapsed_s();
         let result = match event.action {
@@ -104,7 +104,7 @@ impl Schedule<'_> {
             Ok(()) | Err(LabError::Interrupted) => None,
             Err(error) => Some(Failure::from(error)),
         };
-        Message::Event(happened, failure)
+        TrialMessage::Event(happened, failure)
     }
 
     fn elapsed_s(self) -> f64 {

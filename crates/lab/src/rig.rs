@@ -12,7 +12,7 @@ use crate::cluster::{Cluster, try_lock};
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
-use crate::monitors::Watched;
+use crate::monitors::Monitored;
 use crate::servers::{DataDir, Node};
 use crate::site::ThisHost;
 use crate::template::Recipe;
@@ -66,11 +66,13 @@ impl Rig {
     }
 
     /// What the monitors sample.
-    pub(crate) fn watched(&self) -> Watched {
+    pub(crate) fn monitored(&self) -> Monitored {
         let instances = (1..).zip(&self.instances);
-        Watched {
+        Monitored {
             site: Arc::new(ThisHost::default()),
-            servers: instances.map(|(number, i)| i.watched(number)).collect(),
+            servers: instances
+                .flat_map(|(number, i)| i.monitored(number))
+                .collect(),
         }
     }
 

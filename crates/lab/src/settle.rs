@@ -68,7 +68,7 @@ mod tests {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         let mounts = host::mounts::all(ThisHost::default().files());
         let real = std::fs::canonicalize(dir.path()).unwrap();
-        let mount = host::mounts::holding(&mounts, &real);
+        let mount = host::mounts::containing(&mounts, &real);
         if mount.is_none_or(|mount| mount.file_system == "tmpfs") {
             return testkit::skip("/var/tmp is in memory, which its files cannot leave");
         }

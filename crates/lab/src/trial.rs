@@ -21,7 +21,7 @@ use crate::lab::Lab;
 use crate::observer::Observer;
 use crate::preload::preload;
 use crate::rig::Rig;
-use crate::trial_monitor::Driven;
+use crate::trial_monitor::LoadResults;
 
 /// How long running transactions may take to end after the load's end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -133,7 +133,7 @@ fn phases(
     ran
 }
 
-fn summarize(trial: &Trial, rig: &Rig, driven: Driven) -> FinishedTrial {
+fn summarize(trial: &Trial, rig: &Rig, driven: LoadResults) -> FinishedTrial {
     let mut summary = driven.gather.finish(Input {
         number: trial.planned.number,
         repeat: trial.planned.repeat,
@@ -206,7 +206,7 @@ impl Trial {
         let load = &self.planned.load;
         let (warmup, time) = (load.warmup, load.longest().unwrap_or_default());
         match load.find_max {
-            Some(_) => find_max::longest(warmup, time),
+            Some(_) => find_max::max_load_time(warmup, time),
             None => warmup + time,
         }
     }

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use engine::{Access, Database};
-use lab::monitors::{self, Clock, Monitors, Watched, WatchedServer};
+use lab::monitors::{self, Monitored, MonitoredServer, Monitors, SampleClock};
 use lab::servers::ProcessId;
 use lab::site::ThisHost;
 use measure::metric::{Metric, MonitorPoint};
@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use testkit::{MariaDb, MySql, Postgres, PostgresServer, Server};
 
 /// Longer than any machine takes; no test waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn database(server: &Server) -> Arc<dyn Database> {
     let url = server.url("sbtest");
@@ -27,8 +27,8 @@ fn database(server: &Server) -> Arc<dyn Database> {
     engine.open(&url, &Access::default(), None).unwrap()
 }
 
-fn watched(number: u32, server: &Server) -> WatchedServer {
-    WatchedServer {
+fn watched(number: u32, server: &Server) -> MonitoredServer {
+    MonitoredServer {
         number,
         site: Arc::new(ThisHost::default()),
         process: server.process(),
@@ -43,17 +43,17 @@ fn send(server: &Server, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-fn of(servers: Vec<WatchedServer>) -> Watched {
-    Watched {
+fn of(servers: Vec<MonitoredServer>) -> Monitored {
+    Monitored {
         site: Arc::new(ThisHost::default()),
         servers,
     }
 }
 
 /// Monitors whose measure phase begins at once.
-fn watch(servers: Vec<WatchedServer>) -> (Monitors, Receiver<MonitorPoint>) {
+fn watch(servers: Vec<MonitoredServer>) -> (Monitors, Receiver<MonitorPoint>) {
     let now = Instant::now();
-    let clock = Clock {
+    let clock = SampleClock {
         origin: now,
         begin: now,
         measure: now,
@@ -146,12 +146,12 @@ fn is_counted_by_server(name: &str) -> bool {
     metric.group.is_of_server_counters()
 }
 
-fn watched_postgres(server: &PostgresServer) -> WatchedServer {
+fn watched_postgres(server: &PostgresServer) -> MonitoredServer {
     let data_dir = server.data_dir();
     let numbers = std::fs::read_to_string(data_dir.join("postmaster.pid")).unwrap();
     let url = server.url("sbtest");
     let engine = engine::of_url(&url).unwrap();
-    WatchedServer {
+    MonitoredServer {
         number: 1,
         site: Arc::new(ThisHost::default()),
         process: ProcessId::from(numbers.lines().next().unwrap().parse().ok()),
@@ -161,7 +161,7 @@ fn watched_postgres(server: &PostgresServer) -> WatchedServer {
 }
 
 /// The names of what a server counts while it works.
-fn counted(server: WatchedServer, work: impl Fn()) -> Vec<String> {
+fn counted(server: MonitoredServer, work: impl Fn()) -> Vec<String> {
     let (monitors, points) = watch(vec![server]);
     // In a stretch without IO its share would be one of nothing.
     until(&points, |point| {
@@ -223,7 +223,7 @@ fn a_server_that_is_killed_is_absent_and_one_that_comes_back_is_there() {
 fn a_server_that_hangs_keeps_nobody_waiting() {
     let server = MariaDb::start(&[]);
     let silent = MariaDb::start(&[]);
-    let other = WatchedServer {
+    let other = MonitoredServer {
         number: 2,
         site: Arc::new(ThisHost::default()),
         process: ProcessId::default(),
@@ -252,7 +252,7 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
 #[test]
 fn stopped_before_the_measure_phase_there_is_nothing() {
     let now = Instant::now();
-    let clock = Clock {
+    let clock = SampleClock {
         origin: now,
         begin: now,
         measure: now + PATIENCE,

@@ -1,6 +1,6 @@
 //! The open loop: when transactions are due, whether a user is free or not.
 //!
-//! All workers of a load share one [`Queue`], so the open loop is a single FIFO queue
+//! All workers of a load share one [`ArrivalQueue`], so the open loop is a single FIFO queue
 //! with as many servers as there are virtual users, however many threads drive them. A
 //! free user starts the oldest arrival that is due. If none is due, it sleeps until the
 //! next arrival that no other idle user wakes for, and then checks again: it holds a
@@ -20,19 +20,19 @@ const NS_PER_S: f64 = 1e9;
 
 /// The arrivals of an open loop, on the load's clock.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct ArrivalQueue {
     /// Arrivals that idle users wake up for, oldest first: at most one for each user.
     ahead: VecDeque<u64>,
     /// The arrivals after those.
-    next: Cursor,
+    next: ArrivalSequence,
     /// Counts the due arrivals: the same sequence, from its start.
-    due: Cursor,
+    due: ArrivalSequence,
     taken: u64,
 }
 
 /// What a free user does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Take {
+pub(crate) enum NextAction {
     /// Start the arrival that was due at `due_ns`.
     Start {
         due_ns: u64,
@@ -44,7 +44,7 @@ pub(crate) enum Take {
 }
 
 #[derive(Debug, Clone)]
-struct Cursor {
+struct ArrivalSequence {
     arrivals: Arrivals,
     gap_ns: f64,
     next_ns: f64,
@@ -52,10 +52,10 @@ struct Cursor {
     rng: Xoshiro256PlusPlus,
 }
 
-impl Queue {
+impl ArrivalQueue {
     /// Arrivals from `start_ns` on, `per_s` per second.
     pub(crate) fn new(arrivals: Arrivals, per_s: f64, start_ns: u64, seed: u64) -> Self {
-        let mut first = Cursor {
+        let mut first = ArrivalSequence {
             arrivals,
             gap_ns: NS_PER_S / per_s,
             next_ns: start_ns as f64,
@@ -76,7 +76,7 @@ impl Queue {
     }
 
     /// What a user that is free at `now_ns` does next.
-    pub(crate) fn take(&mut self, now_ns: u64) -> Take {
+    pub(crate) fn take(&mut self, now_ns: u64) -> NextAction {
         let oldest_ns = self.ahead.front().copied();
         let due_ns = oldest_ns.unwrap_or(self.next.next_ns as u64);
         if due_ns <= now_ns {
@@ -84,14 +84,14 @@ impl Queue {
                 self.next.advance();
             }
             self.taken += 1;
-            return Take::Start {
+            return NextAction::Start {
                 due_ns,
                 was_awaited: oldest_ns.is_some(),
             };
         }
         let until_ns = self.next.advance() as u64;
         self.ahead.push_back(until_ns);
-        Take::Sleep { until_ns }
+        NextAction::Sleep { until_ns }
     }
 
     /// Arrivals that are due at `now_ns` but not started.
@@ -103,7 +103,7 @@ impl Queue {
     }
 }
 
-impl Cursor {
+impl ArrivalSequence {
     fn advance(&mut self) -> f64 {
         let at = self.next_ns;
         self.next_ns += self.gap();
@@ -130,17 +130,17 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     /// The arrivals in their order, as an overloaded user takes them.
-    fn instants(queue: &mut Queue, count: usize) -> Vec<u64> {
+    fn instants(queue: &mut ArrivalQueue, count: usize) -> Vec<u64> {
         let mut take = || match queue.take(u64::MAX) {
-            Take::Start { due_ns, .. } => due_ns,
-            Take::Sleep { .. } => unreachable!("everything is due"),
+            NextAction::Start { due_ns, .. } => due_ns,
+            NextAction::Sleep { .. } => unreachable!("everything is due"),
         };
         (0..count).map(|_| take()).collect()
     }
 
     #[test]
     fn constant_arrivals_are_evenly_spaced() {
-        let mut queue = Queue::new(Arrivals::Constant, 4.0, 1000, 1);
+        let mut queue = ArrivalQueue::new(Arrivals::Constant, 4.0, 1000, 1);
         let expected = [125_001_000, 375_001_000, 625_001_000];
         assert_eq!(instants(&mut queue, 3), expected);
     }
@@ -149,7 +149,7 @@ mod tests {
     fn poisson_arrivals_have_the_rate_and_spread_of_independent_customers() {
         let seed = 7;
         println!("seed {seed}");
-        let mut queue = Queue::new(Arrivals::Poisson, 1000.0, 0, seed);
+        let mut queue = ArrivalQueue::new(Arrivals::Poisson, 1000.0, 0, seed);
         let instants = instants(&mut queue, 100_000);
         let gaps: Vec<f64> = instants.windows(2).map(|p| (p[1] - p[0]) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -161,27 +161,27 @@ mod tests {
 
     #[test]
     fn due_arrivals_that_did_not_start_are_the_backlog() {
-        let mut queue = Queue::new(Arrivals::Poisson, 100.0, 0, 3);
+        let mut queue = ArrivalQueue::new(Arrivals::Poisson, 100.0, 0, 3);
         let now_ns = 10 * SECOND_NS;
         let due = queue.backlog(now_ns);
         assert!((800..1200).contains(&due), "{due}");
         for _ in 0..50 {
-            assert!(matches!(queue.take(now_ns), Take::Start { .. }));
+            assert!(matches!(queue.take(now_ns), NextAction::Start { .. }));
         }
         assert_eq!(queue.backlog(now_ns), due - 50);
         for _ in 50..due {
-            assert!(matches!(queue.take(now_ns), Take::Start { .. }));
+            assert!(matches!(queue.take(now_ns), NextAction::Start { .. }));
         }
         // Idle users that wait for arrivals to come are no backlog.
-        assert!(matches!(queue.take(now_ns), Take::Sleep { .. }));
+        assert!(matches!(queue.take(now_ns), NextAction::Sleep { .. }));
         assert_eq!(queue.backlog(now_ns), 0);
     }
 
     #[test]
     fn the_first_user_to_wake_starts_the_oldest_due_arrival() {
-        let mut queue = Queue::new(Arrivals::Constant, 1000.0, 0, 1);
-        let sleep = |until_ns| Take::Sleep { until_ns };
-        let start = |due_ns, was_awaited| Take::Start {
+        let mut queue = ArrivalQueue::new(Arrivals::Constant, 1000.0, 0, 1);
+        let sleep = |until_ns| NextAction::Sleep { until_ns };
+        let start = |due_ns, was_awaited| NextAction::Start {
             due_ns,
             was_awaited,
         };
@@ -201,7 +201,7 @@ mod tests {
 
     /// When each arrival is due and starts; `late_ns` says how late a user's worker wakes it.
     fn starts(
-        mut queue: Queue,
+        mut queue: ArrivalQueue,
         users: usize,
         service_ns: &[u64],
         late_ns: impl Fn(usize, u64) -> u64,
@@ -211,11 +211,11 @@ mod tests {
         while started.len() < service_ns.len() {
             let Reverse((now_ns, user)) = events.pop().unwrap();
             let next_ns = match queue.take(now_ns) {
-                Take::Start { due_ns, .. } => {
+                NextAction::Start { due_ns, .. } => {
                     started.push((due_ns, now_ns));
                     now_ns + service_ns[started.len() - 1]
                 }
-                Take::Sleep { until_ns } => until_ns + late_ns(user, until_ns),
+                NextAction::Sleep { until_ns } => until_ns + late_ns(user, until_ns),
             };
             events.push(Reverse((next_ns, user)));
         }
@@ -238,10 +238,10 @@ mod tests {
     }
 
     /// 64 users, about 1 ms of service, 90 % load.
-    fn busy(arrivals: Arrivals) -> (impl Fn() -> Queue, Vec<u64>) {
+    fn busy(arrivals: Arrivals) -> (impl Fn() -> ArrivalQueue, Vec<u64>) {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(11);
         let service = (0..100_000).map(|_| 500_000 + rng.random_range(0..1_000_000));
-        let queue = move || Queue::new(arrivals, 0.9 * 64.0 * 1000.0, 0, 5);
+        let queue = move || ArrivalQueue::new(arrivals, 0.9 * 64.0 * 1000.0, 0, 5);
         (queue, service.collect())
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use workload::session::SessionError;
 
-use crate::arrivals::{Queue, Take};
+use crate::arrivals::{ArrivalQueue, NextAction};
 
 /// The stages of a load, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ pub(crate) struct Control {
     /// Transactions that may still start.
     tickets: AtomicI64,
     /// The arrivals of an open loop, once it has begun.
-    arrivals: Mutex<Option<Queue>>,
+    arrivals: Mutex<Option<ArrivalQueue>>,
     connected: AtomicU32,
     ended: AtomicU32,
     users: u32,
@@ -80,12 +80,12 @@ impl Control {
     }
 
     /// Starts the open loop: from now on transactions start at these arrivals.
-    pub(crate) fn open(&self, arrivals: Queue) {
+    pub(crate) fn open(&self, arrivals: ArrivalQueue) {
         *lock(&self.arrivals) = Some(arrivals);
     }
 
     /// What a user that is free at `now_ns` does next; `None` in a closed loop.
-    pub(crate) fn take_arrival(&self, now_ns: u64) -> Option<Take> {
+    pub(crate) fn take_arrival(&self, now_ns: u64) -> Option<NextAction> {
         lock(&self.arrivals)
             .as_mut()
             .map(|queue| queue.take(now_ns))

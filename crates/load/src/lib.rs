@@ -4,10 +4,10 @@
 //! transaction boundaries. It knows no study and no storage: its caller receives each
 //! second as it ends. Loads that share a [`Barrier`] start together, on one clock.
 
-mod absence;
 mod arrivals;
 mod barrier;
 mod clock;
+mod context;
 mod control;
 mod cpu;
 mod cut;
@@ -16,15 +16,15 @@ mod outcome;
 mod record;
 mod run;
 mod runtime;
-mod shared;
 mod spec;
+mod stall;
 mod stop;
-mod timed;
+mod timed_session;
 mod user;
 mod worker;
 
 pub use barrier::Barrier;
-pub use outcome::{Event, LoadError, LoadOutcome};
+pub use outcome::{LoadError, LoadEvent, LoadOutcome};
 pub use plan::{Arrivals, Pace};
 pub use run::run;
 pub use spec::{End, LoadSpec, STALL_LIMIT};

@@ -10,7 +10,7 @@ use crate::spec::End;
 
 /// An event of a running load.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum LoadEvent<'a> {
     /// Connections are being opened.
     Connecting {
         /// Open so far.

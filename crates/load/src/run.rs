@@ -9,15 +9,15 @@ use measure::slice::{Phase, Second};
 use workload::session::Connect;
 use workload::virtual_user::Workload;
 
-use crate::absence::{Progress, is_unreachable, stalled_error};
-use crate::arrivals::Queue;
+use crate::arrivals::ArrivalQueue;
 use crate::barrier::Barrier;
 use crate::clock::{Clock, ns};
 use crate::control::{Control, Stage};
 use crate::cut::Cutter;
-use crate::outcome::{Event, LoadError, LoadOutcome};
+use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
 use crate::record::Recorder;
 use crate::runtime::{Runtime, Spawn, Threads};
+use crate::stall::{ReplyProgress, is_unreachable, stalled_error};
 use plan::Pace;
 
 use crate::spec::{End, LoadSpec};
@@ -39,7 +39,7 @@ const LOST_AFTER_NS: u64 = SECOND_NS;
 const CANCEL_LIMIT_NS: u64 = SECOND_NS;
 
 /// Runs a load: connects, waits for the other loads of its `barrier`, warms up, measures,
-/// stops. `tell` receives each second as it ends; `stop` may end the load early.
+/// stops. `on_event` receives each second as it ends; `stop` may end the load early.
 ///
 /// # Errors
 /// When the load could not start, or a worker died. Everything else that ends a load is in
@@ -50,14 +50,21 @@ pub fn run<C, W>(
     workload: &W,
     barrier: &Barrier,
     stop: &Stop,
-    tell: &mut dyn FnMut(Event<'_>),
+    on_event: &mut dyn FnMut(LoadEvent<'_>),
 ) -> Result<LoadOutcome, LoadError>
 where
     C: Connect + Send + Sync + 'static,
     C::Session: 'static,
     W: Workload,
 {
-    run_on(Threads::new(barrier), spec, connector, workload, stop, tell)
+    run_on(
+        Threads::new(barrier),
+        spec,
+        connector,
+        workload,
+        stop,
+        on_event,
+    )
 }
 
 /// The same on any runtime.
@@ -67,12 +74,12 @@ pub(crate) fn run_on<C, W: Workload>(
     connector: &Arc<C>,
     workload: &W,
     stop: &Stop,
-    tell: &mut dyn FnMut(Event<'_>),
+    on_event: &mut dyn FnMut(LoadEvent<'_>),
 ) -> Result<LoadOutcome, LoadError> {
     let mut load = Load::new(runtime, spec, workload.catalog().labels.count());
     let connected = load
         .spawn_workers(connector, workload)
-        .and_then(|()| load.connect(stop, tell));
+        .and_then(|()| load.connect(stop, on_event));
     connected.inspect_err(|_| load.runtime.cancel_start())?;
     let start_ns = load.start_together(stop)?;
     if spec.warmup.is_zero() {
@@ -81,15 +88,15 @@ pub(crate) fn run_on<C, W: Workload>(
         load.begin(start_ns);
     } else {
         load.begin(start_ns);
-        load.phase(Phase::Warmup, Some(spec.warmup), stop, tell);
+        load.phase(Phase::Warmup, Some(spec.warmup), stop, on_event);
         if load.is_over(stop) {
             // A measurement from here on would last only a moment.
-            return load.stop(stop, tell);
+            return load.stop(stop, on_event);
         }
         load.limit_events();
     }
-    load.phase(Phase::Measure, spec.time, stop, tell);
-    load.stop(stop, tell)
+    load.phase(Phase::Measure, spec.time, stop, on_event);
+    load.stop(stop, on_event)
 }
 
 /// A running load.
@@ -153,12 +160,16 @@ impl<'a, R: Runtime> Load<'a, R> {
     }
 
     /// Waits until every user is connected.
-    fn connect(&mut self, stop: &Stop, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), LoadError> {
+    fn connect(
+        &mut self,
+        stop: &Stop,
+        on_event: &mut dyn FnMut(LoadEvent<'_>),
+    ) -> Result<(), LoadError> {
         let users = self.spec.users;
         let (mut last_open, mut progress_ns) = (0, self.now_ns());
         loop {
             let open = self.control.connected();
-            tell(Event::Connecting { open, users });
+            on_event(LoadEvent::Connecting { open, users });
             if open == users {
                 return Ok(());
             }
@@ -205,7 +216,7 @@ impl<'a, R: Runtime> Load<'a, R> {
     /// Lets transactions start; the first arrivals count from `start_ns`.
     fn begin(&mut self, start_ns: u64) {
         if let Pace::Open { per_s, arrivals } = self.spec.pace {
-            let arrivals = Queue::new(arrivals, per_s, start_ns, self.spec.seed);
+            let arrivals = ArrivalQueue::new(arrivals, per_s, start_ns, self.spec.seed);
             self.control.open(arrivals);
         }
         self.start_ns = start_ns;
@@ -226,12 +237,12 @@ impl<'a, R: Runtime> Load<'a, R> {
         phase: Phase,
         length: Option<Duration>,
         stop: &Stop,
-        tell: &mut dyn FnMut(Event<'_>),
+        on_event: &mut dyn FnMut(LoadEvent<'_>),
     ) {
         let begin_ns = self.cutter.last_ns();
         let end_ns = length.map(|length| begin_ns.saturating_add(ns(length)));
         let mut next_cut_ns = begin_ns + SECOND_NS;
-        let mut progress = Progress::new(begin_ns);
+        let mut progress = ReplyProgress::new(begin_ns);
         loop {
             let now_ns = self.now_ns();
             let over = end_ns.is_some_and(|end_ns| now_ns >= end_ns) || self.is_over(stop);
@@ -239,7 +250,7 @@ impl<'a, R: Runtime> Load<'a, R> {
             // A phase of no length leaves no trace.
             if (over && end_ns != Some(begin_ns)) || is_cut_due {
                 let second = self.cut(phase);
-                tell(Event::Second(&second));
+                on_event(LoadEvent::Second(&second));
                 progress.update(&second, now_ns);
                 // A load with a limit of time ends then, even if the server hangs.
                 self.is_stalled = length.is_none() && self.has_stalled(&progress, now_ns);
@@ -264,7 +275,7 @@ impl<'a, R: Runtime> Load<'a, R> {
     }
 
     /// Whether the server has stopped replying. Users without work are no sign of that.
-    fn has_stalled(&self, progress: &Progress, now_ns: u64) -> bool {
+    fn has_stalled(&self, progress: &ReplyProgress, now_ns: u64) -> bool {
         let limit_ns = ns(self.spec.stall_limit);
         let waits = |start_ns| now_ns.saturating_sub(start_ns) >= limit_ns;
         progress.has_none_for(limit_ns, now_ns) && self.running().any(waits)
@@ -280,17 +291,17 @@ impl<'a, R: Runtime> Load<'a, R> {
     fn stop(
         mut self,
         stop: &Stop,
-        tell: &mut dyn FnMut(Event<'_>),
+        on_event: &mut dyn FnMut(LoadEvent<'_>),
     ) -> Result<LoadOutcome, LoadError> {
         let stopped_ns = self.now_ns();
         let lost = self.lost(stopped_ns);
         let mut unfinished = self.unfinished(stopped_ns);
         self.control.advance(Stage::Stop);
-        self.drain(tell);
+        self.drain(on_event);
         unfinished.cancelled = self.running().count() as u64;
         if unfinished.count > 0 {
             let drained = self.cut(Phase::Drain);
-            tell(Event::Second(&drained));
+            on_event(LoadEvent::Second(&drained));
         }
         self.cancel();
         if let Some(error) = self.worker_error.take() {
@@ -315,10 +326,10 @@ impl<'a, R: Runtime> Load<'a, R> {
     }
 
     /// Waits for running transactions, within the grace period.
-    fn drain(&mut self, tell: &mut dyn FnMut(Event<'_>)) {
+    fn drain(&mut self, on_event: &mut dyn FnMut(LoadEvent<'_>)) {
         let deadline_ns = self.now_ns().saturating_add(ns(self.spec.grace));
         while !self.control.have_all_ended() && self.now_ns() < deadline_ns {
-            tell(Event::Draining {
+            on_event(LoadEvent::Draining {
                 running: self.running().count(),
             });
             let until_ns = self.now_ns() + POLL_INTERVAL_NS;

@@ -8,15 +8,15 @@ use rand::RngExt;
 use workload::session::{Connect, FailureKind, Session, SessionError};
 use workload::virtual_user::{Done, VirtualUser};
 
-use crate::arrivals::Take;
+use crate::arrivals::NextAction;
 use crate::clock::{Clock, ns};
+use crate::context::{LoadContext, Worker};
 use crate::control::Stage;
 use crate::outage::Outage;
-use crate::shared::{Shared, Worker};
-use crate::timed::Timed;
+use crate::timed_session::TimedSession;
 
 /// The load has ended.
-struct Ended;
+struct LoadOver;
 
 /// A virtual user with its connection.
 struct ConnectedUser<'a, C: Connect, K, U> {
@@ -24,7 +24,7 @@ struct ConnectedUser<'a, C: Connect, K, U> {
     /// Its index on its worker.
     index: usize,
     user: U,
-    session: Timed<C::Session, K>,
+    session: TimedSession<C::Session, K>,
     outage: Outage,
     /// The intended starts of transactions that `user` has not sent yet.
     unsent: Vec<u64>,
@@ -38,18 +38,18 @@ where
     U: VirtualUser,
 {
     // Counts the user however the task ends, even if it is dropped.
-    let _ended = worker.shared.ended_guard();
+    let _ended = worker.context.ended_guard();
     let Some(session) = open_first(&worker).await else {
         return;
     };
-    worker.shared.control.user_connected();
-    worker.shared.reached(Stage::Run).await;
+    worker.context.control.user_connected();
+    worker.context.reached(Stage::Run).await;
     let mut user = ConnectedUser {
         worker: &worker,
         index,
         user,
         session,
-        outage: Outage::new(&worker.shared.control),
+        outage: Outage::new(&worker.context.control),
         unsent: Vec::new(),
     };
     // Both results end the user.
@@ -59,15 +59,17 @@ where
 }
 
 /// Opens the connection; a failure ends the load before it begins.
-async fn open_first<C: Connect, K: Clock>(worker: &Worker<C, K>) -> Option<Timed<C::Session, K>> {
+async fn open_first<C: Connect, K: Clock>(
+    worker: &Worker<C, K>,
+) -> Option<TimedSession<C::Session, K>> {
     let _permit = worker.connecting.acquire().await;
-    if worker.shared.control.reached(Stage::Stop) {
+    if worker.context.control.reached(Stage::Stop) {
         return None;
     }
-    match worker.connector.connect(&worker.shared.catalog).await {
-        Ok(session) => Some(Timed::new(session, &worker.shared)),
+    match worker.connector.connect(&worker.context.catalog).await {
+        Ok(session) => Some(TimedSession::new(session, &worker.context)),
         Err(error) => {
-            worker.shared.control.fail(error);
+            worker.context.control.fail(error);
             None
         }
     }
@@ -75,9 +77,9 @@ async fn open_first<C: Connect, K: Clock>(worker: &Worker<C, K>) -> Option<Timed
 
 impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Runs transactions until the load ends.
-    async fn run(&mut self) -> Result<(), Ended> {
+    async fn run(&mut self) -> Result<(), LoadOver> {
         while let Some(intended_ns) = self.next_start().await {
-            let recorder = &self.worker.shared.recorder;
+            let recorder = &self.worker.context.recorder;
             recorder.begin(self.index, intended_ns);
             let served = self.serve(intended_ns).await;
             recorder.idle(self.index);
@@ -90,32 +92,32 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Waits for the next transaction; returns its intended start, or `None` when no further
     /// one may start.
     async fn next_start(&mut self) -> Option<u64> {
-        let shared = &self.worker.shared;
-        let intended_ns = match shared.is_open_loop {
+        let context = &self.worker.context;
+        let intended_ns = match context.is_open_loop {
             true => self.next_arrival().await?,
             false => self.session.now_ns(),
         };
-        let control = &shared.control;
+        let control = &context.control;
         (!control.reached(Stage::Stop) && control.take_ticket()).then_some(intended_ns)
     }
 
     /// Waits for an arrival; returns when it was due, or `None` when the load stops.
     async fn next_arrival(&mut self) -> Option<u64> {
-        let shared = &self.worker.shared;
-        while !shared.control.reached(Stage::Stop) {
+        let context = &self.worker.context;
+        while !context.control.reached(Stage::Stop) {
             let now_ns = self.session.now_ns();
-            match shared.control.take_arrival(now_ns)? {
-                Take::Start {
+            match context.control.take_arrival(now_ns)? {
+                NextAction::Start {
                     due_ns,
                     was_awaited,
                 } => {
                     if was_awaited {
-                        shared.recorder.lateness(now_ns - due_ns);
+                        context.recorder.lateness(now_ns - due_ns);
                     }
                     return Some(due_ns);
                 }
-                Take::Sleep { until_ns } => {
-                    shared.sleep_until(until_ns).await;
+                NextAction::Sleep { until_ns } => {
+                    context.sleep_until(until_ns).await;
                     self.session.waited();
                 }
             }
@@ -127,13 +129,13 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         let think = self.worker.think;
         if !think.mean.is_zero() {
             let pause = think.sample(|| self.worker.rng.borrow_mut().random());
-            self.worker.shared.sleep(ns(pause)).await;
+            self.worker.context.sleep(ns(pause)).await;
             self.session.waited();
         }
     }
 
     /// Runs one transaction, and repeats it until it succeeds.
-    async fn serve(&mut self, intended_ns: u64) -> Result<(), Ended> {
+    async fn serve(&mut self, intended_ns: u64) -> Result<(), LoadOver> {
         let started_ns = self.session.now_ns();
         loop {
             match self.user.transaction(&mut self.session).await {
@@ -145,18 +147,18 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
                 }
                 Err(error) => self.recover(error).await?,
             }
-            if self.worker.shared.control.reached(Stage::Stop) {
-                return Err(Ended);
+            if self.worker.context.control.reached(Stage::Stop) {
+                return Err(LoadOver);
             }
         }
     }
 
     /// Sends what the user has kept back: rows of a bulk insert.
-    async fn finish(&mut self) -> Result<(), Ended> {
+    async fn finish(&mut self) -> Result<(), LoadOver> {
         let Some(oldest_ns) = self.unsent.first() else {
             return Ok(());
         };
-        let recorder = &self.worker.shared.recorder;
+        let recorder = &self.worker.context.recorder;
         recorder.begin(self.index, *oldest_ns);
         let started_ns = self.session.now_ns();
         while let Err(error) = self.user.finish(&mut self.session).await {
@@ -188,22 +190,22 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     }
 
     fn record_one(&self, intended_ns: u64, started_ns: u64, end_ns: u64, done: Done) {
-        let shared = &self.worker.shared;
-        let service_ns = shared
+        let context = &self.worker.context;
+        let service_ns = context
             .is_open_loop
             .then(|| end_ns.saturating_sub(started_ns));
         let response_ns = end_ns.saturating_sub(intended_ns);
-        shared
+        context
             .recorder
             .transaction(end_ns, response_ns, service_ns, done);
     }
 
     /// Prepares the session for another attempt.
-    async fn recover(&mut self, error: SessionError) -> Result<(), Ended> {
+    async fn recover(&mut self, error: SessionError) -> Result<(), LoadOver> {
         // What the user has not kept is lost.
         let lost = self.unsent.len().saturating_sub(self.user.unsent());
         self.unsent.drain(..lost);
-        let recorder = &self.worker.shared.recorder;
+        let recorder = &self.worker.context.recorder;
         let mut error = error;
         loop {
             match error.kind {
@@ -217,8 +219,8 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
                 }
                 FailureKind::Refused => {
                     recorder.error(&error, "stopped the load");
-                    self.worker.shared.control.fail(error);
-                    return Err(Ended);
+                    self.worker.context.control.fail(error);
+                    return Err(LoadOver);
                 }
             }
             match self.session.rollback().await {
@@ -229,29 +231,29 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     }
 
     /// Opens a new connection, however long that takes.
-    async fn reconnect(&mut self, error: SessionError) -> Result<(), Ended> {
-        let (worker, shared) = (self.worker, &self.worker.shared);
+    async fn reconnect(&mut self, error: SessionError) -> Result<(), LoadOver> {
+        let (worker, context) = (self.worker, &self.worker.context);
         let mut error = error;
         loop {
             let wait = self.outage.wait_after(&error, &mut worker.rng.borrow_mut());
             if !wait.is_zero() {
-                shared.sleep(ns(wait)).await;
+                context.sleep(ns(wait)).await;
             }
-            if shared.control.reached(Stage::Stop) {
-                return Err(Ended);
+            if context.control.reached(Stage::Stop) {
+                return Err(LoadOver);
             }
             let attempt = {
                 let _permit = worker.connecting.acquire().await;
-                worker.connector.connect(&worker.shared.catalog).await
+                worker.connector.connect(&worker.context.catalog).await
             };
             match attempt {
                 Ok(fresh) => {
-                    shared.recorder.reconnected();
-                    self.session = Timed::new(fresh, shared);
+                    context.recorder.reconnected();
+                    self.session = TimedSession::new(fresh, context);
                     return Ok(());
                 }
                 Err(failed) => {
-                    shared.recorder.error(&failed, "reconnected");
+                    context.recorder.error(&failed, "reconnected");
                     error = failed;
                 }
             }
@@ -259,7 +261,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     }
 }
 
-impl<K: Clock> Shared<K> {
+impl<K: Clock> LoadContext<K> {
     /// Waits until the load reaches `stage`.
     async fn reached(&self, stage: Stage) {
         // A change of the stage wakes every task.
@@ -279,11 +281,11 @@ impl<K: Clock> Shared<K> {
     /// Waits until `until_ns`, or until the load stops.
     async fn sleep_until(&self, until_ns: u64) {
         let mut sleep = std::pin::pin!(self.clock.sleep_until(until_ns));
-        poll_fn(|context| {
+        poll_fn(|cx| {
             if self.control.reached(Stage::Stop) {
                 return Poll::Ready(());
             }
-            sleep.as_mut().poll(context)
+            sleep.as_mut().poll(cx)
         })
         .await;
     }

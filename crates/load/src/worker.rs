@@ -15,10 +15,10 @@ use workload::session::Connect;
 use workload::virtual_user::VirtualUser;
 
 use crate::clock::Clock;
+use crate::context::{LoadContext, Worker};
 use crate::control::{Control, Stage};
 use crate::cpu;
 use crate::record::Recorder;
-use crate::shared::{Shared, Worker};
 
 /// Everything a worker needs to start.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ where
         clock: K,
     ) -> impl Iterator<Item = impl Future<Output = ()> + 'static> {
         let worker = Rc::new(Worker {
-            shared: Rc::new(Shared {
+            context: Rc::new(LoadContext {
                 clock,
                 control: self.control,
                 recorder: self.recorder,

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::{Asked, LONG, Scripted, after, drive, now};
-use load::{Event, LoadError, LoadSpec};
+use load::{LoadError, LoadEvent, LoadSpec};
 use measure::slice::Phase;
 use workload::session::Reply;
 
@@ -49,7 +49,7 @@ fn a_worker_that_dies_ends_the_load_with_its_own_words() {
             &spec(workers, Duration::ZERO),
             &faulty(100).0,
             &mut |event| {
-                if let Event::Second(second) = event {
+                if let LoadEvent::Second(second) = event {
                     phases.push(second.phase);
                 }
             },
@@ -68,7 +68,7 @@ fn a_worker_that_dies_ends_the_load_with_its_own_words() {
 fn a_load_that_fails_in_its_warm_up_measures_nothing() {
     let mut phases = Vec::new();
     let ended = drive(&spec(2, LONG), &faulty(100).0, &mut |event| {
-        if let Event::Second(second) = event {
+        if let LoadEvent::Second(second) = event {
             phases.push(second.phase);
         }
     });
@@ -82,7 +82,7 @@ fn workers_do_not_outlive_a_load_that_panics() {
     let (server, statements) = faulty(u32::MAX);
     let deaf = std::panic::catch_unwind(AssertUnwindSafe(|| {
         drive(&spec(2, Duration::ZERO), &server, &mut |event| {
-            assert!(!matches!(event, Event::Second(_)), "nobody listens");
+            assert!(!matches!(event, LoadEvent::Second(_)), "nobody listens");
         })
     }));
     assert!(deaf.is_err());

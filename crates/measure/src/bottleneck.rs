@@ -44,7 +44,7 @@ fn verdict(bound: Bottleneck, evidence: String) -> Option<Verdict> {
     Some(Verdict { bound, evidence })
 }
 
-/// A worker that never pauses, or CPUs saturated by anything but the servers.
+/// A worker that is always busy, or CPUs saturated by anything but the servers.
 fn generator(facts: &Facts<'_>) -> Option<Verdict> {
     if facts.trial.setup.in_process {
         return None;
@@ -62,7 +62,7 @@ fn generator(facts: &Facts<'_>) -> Option<Verdict> {
     if !facts.sees_servers {
         // What others fill may be the server itself, behind an address that hides it.
         let others = facts.generator_of_cpu().is_some_and(|ours| ours < MOST);
-        let evidence = format!("its host's CPUs {busy:.0} % busy, and no server is on it");
+        let evidence = format!("the CPUs of its host {busy:.0} % busy, and no server runs there");
         return verdict(Bottleneck::Generator, evidence).filter(|_| !others);
     }
     let more = facts.generator_of_cpu()? > facts.servers_of_cpu()?;
@@ -79,7 +79,12 @@ fn rate(facts: &Facts<'_>) -> Option<Verdict> {
     let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
     let kept_up =
         trial.generator.backlog_end? <= users.max(1) && !trial.warnings.iter().any(overloaded);
-    let evidence = || format!("the servers kept up with the rate; {}", levels(facts));
+    let evidence = || {
+        format!(
+            "the servers kept up with the arrival rate; {}",
+            levels(facts)
+        )
+    };
     kept_up.then(|| Verdict {
         bound: Bottleneck::Nothing,
         evidence: evidence(),
@@ -90,20 +95,12 @@ fn rate(facts: &Facts<'_>) -> Option<Verdict> {
 fn quota(facts: &Facts<'_>) -> Option<Verdict> {
     let throttled = facts.metric("server.throttled");
     let throttled = throttled.filter(|percent| *percent > QUOTA_USED_PCT)?;
-    let mut text = format!("the servers' CPU time was used up in {throttled:.0} % of its periods");
-    if let Some(cpus) = facts
-        .trial
-        .setup
-        .topology
-        .node
-        .site
-        .cpus()
-        .map(|cpus| cpus.value)
-    {
-        text += &format!(", at {cpus} CPUs each");
+    let mut text = format!("CPU quota exhausted in {throttled:.0} % of its periods");
+    if let Some(cpus) = facts.trial.setup.topology.node.site.cpus() {
+        text += &format!(" ({} CPUs per server)", cpus.value);
     }
     if let Some(busy) = facts.cpu_busy_pct() {
-        text += &format!("; the host's CPUs {busy:.0} % busy");
+        text += &format!(", CPUs of the host {busy:.0} % busy");
     }
     verdict(Bottleneck::CpuQuota, text)
 }
@@ -113,51 +110,40 @@ fn cpu(facts: &Facts<'_>) -> Option<Verdict> {
     verdict(Bottleneck::Cpu, cpu_evidence(facts, busy))
 }
 
+/// Who used the busy time of the CPUs.
 fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
-    let mut text = format!("CPUs {busy:.0} % busy");
-    if facts.trial.setup.in_process {
-        if let Some(ours) = facts.generator_of_cpu() {
-            text += &format!(", {} of it dyno's with the engine inside", share(ours));
-        }
-        return text;
-    }
     let (servers, generator) = (facts.servers_of_cpu(), facts.generator_of_cpu());
-    if let (None, Some(generator)) = (servers, generator) {
-        let others = share(1.0 - generator);
-        let unseen = facts
-            .trial
-            .unseen_server()
-            .map(|reason| format!(" ({reason})"));
-        text += &format!(
-            ", {} of it the generator's, {others} others': a server whose process is not seen{}, or \
-             something else that runs on this host",
-            share(generator),
-            unseen.unwrap_or_default()
-        );
-        return text;
+    let mut users = Vec::new();
+    if facts.trial.setup.in_process {
+        users.extend(generator.map(|ours| format!("dyno with the engine {}", share(ours))));
+    } else {
+        users.extend(servers.map(|servers| format!("servers {}", share(servers))));
+        users.extend(generator.map(|generator| format!("generator {}", share(generator))));
+        users.extend(generator.and_then(|generator| others(facts, servers, generator)));
     }
-    if let Some(servers) = servers {
-        text += &format!(", {} of it the servers'", share(servers));
+    match users.is_empty() {
+        true => format!("CPUs {busy:.0} % busy"),
+        false => format!("CPUs {busy:.0} % busy; of that time, {}", users.join(", ")),
     }
-    if let Some(generator) = generator {
-        text += &format!(", {} the generator's", share(generator));
-    }
-    let others = servers
-        .zip(generator)
-        .map(|(servers, generator)| 1.0 - servers - generator);
-    match others {
-        Some(others) if others > MOST => {
-            text += &format!(
-                ", {} others': something else runs on this host",
-                share(others)
-            );
+}
+
+/// What neither the servers nor the generator used, if it is worth reporting.
+fn others(facts: &Facts<'_>, servers: Option<f64>, generator: f64) -> Option<String> {
+    let others = 1.0 - servers.unwrap_or(0.0) - generator;
+    let reason = facts.trial.unseen_server();
+    let who = match servers {
+        None => format!(
+            "other processes {}, which may include a server that dyno does not see{}",
+            share(others),
+            reason.map_or_else(String::new, |reason| format!(" ({reason})"))
+        ),
+        Some(_) if others > MOST => format!("other processes on this host {}", share(others)),
+        Some(_) if others > OTHERS_SHARE => {
+            format!("other processes and the kernel {}", share(others))
         }
-        Some(others) if others > OTHERS_SHARE => {
-            text += &format!(", {} others' and the kernel's", share(others));
-        }
-        _ => {}
-    }
-    text
+        Some(_) => return None,
+    };
+    Some(who)
 }
 
 /// Row lock waits, as a share of the time of all transactions.
@@ -166,16 +152,16 @@ fn locks(facts: &Facts<'_>) -> Option<Verdict> {
     let waits = facts.metric("server.locks.waits_per_s");
     let waits = waits.map_or_else(String::new, |waits| format!(" ({} waits/s)", number(waits)));
     let evidence = format!(
-        "{} of the response time waits for row locks{waits}",
+        "row lock waits take {} of the response time{waits}",
         share(waited)
     );
     verdict(Bottleneck::Locks, evidence)
 }
 
-/// Sessions that stand in each other's way inside the server.
+/// Sessions that contend for the server's own locks.
 fn latches(facts: &Facts<'_>) -> Option<Verdict> {
     let waited = facts.latch_share().filter(|waited| *waited > WAIT_SHARE)?;
-    let evidence = format!("{} of the response time waits for latches", share(waited));
+    let evidence = format!("latch waits take {} of the response time", share(waited));
     verdict(Bottleneck::Latches, evidence)
 }
 
@@ -194,34 +180,31 @@ fn io_waits(facts: &Facts<'_>) -> Option<Verdict> {
 }
 
 fn reads_evidence(facts: &Facts<'_>, reads: f64) -> String {
-    let mut text = format!(
-        "{} of the response time waits for pages from the disk",
-        share(reads)
-    );
+    let mut text = format!("page reads take {} of the response time", share(reads));
     let known = (
         facts.metric("server.cache.misses_per_s"),
         facts.metric("disk.read_await_ms"),
     );
     if let (Some(reads_per_s), Some(await_ms)) = known {
         text += &format!(
-            ": {} reads/s of {} ms",
+            ", {} reads/s at {} ms",
             number(reads_per_s),
             number(await_ms)
         );
     }
     if let Some(rate) = facts.metric("server.cache.hit_pct") {
-        text += &format!(", hit rate {rate:.1} %");
+        text += &format!(", cache hit rate {rate:.1} %");
     }
     text + &busy_disks(facts)
 }
 
 fn log_evidence(facts: &Facts<'_>, log: f64) -> String {
-    let mut text = format!("{} of the response time waits for commits", share(log));
+    let mut text = format!("commits take {} of the response time", share(log));
     if let Some(fsyncs) = facts.fsyncs_per_s() {
-        text += &format!(": {} fsyncs/s", number(fsyncs));
+        text += &format!(", {} fsyncs/s", number(fsyncs));
     }
     if let Some(flush_ms) = facts.metric("disk.flush_await_ms") {
-        text += &format!(", {} ms a flush", number(flush_ms));
+        text += &format!(", {} ms per flush", number(flush_ms));
     }
     text + &busy_disks(facts)
 }
@@ -250,7 +233,7 @@ fn full_disk(facts: &Facts<'_>) -> Option<Verdict> {
     let waits = |name: &str, who: &str| {
         let percent = facts.metric(name);
         percent.map_or_else(String::new, |percent| {
-            format!(", {who} for IO {percent:.0} % of the time")
+            format!(", {who} waiting for IO {percent:.0} % of the time")
         })
     };
     let evidence = format!(
@@ -258,8 +241,8 @@ fn full_disk(facts: &Facts<'_>) -> Option<Verdict> {
         number(reads),
         number(writes),
         busy_disks(facts),
-        waits("psi.io.some", "something waits"),
-        waits("psi.io.full", "everything waits"),
+        waits("psi.io.some", "some tasks"),
+        waits("psi.io.full", "all tasks"),
     );
     verdict(bound, evidence)
 }
@@ -268,7 +251,7 @@ fn nothing(facts: &Facts<'_>) -> Verdict {
     let setup = &facts.trial.setup;
     let levels = levels(facts);
     let evidence = match setup.users() == 1 {
-        true => format!("one user waits for one reply after the other; {levels}"),
+        true => format!("a single user, which waits for each reply; {levels}"),
         false => levels,
     };
     Verdict {
@@ -279,7 +262,7 @@ fn nothing(facts: &Facts<'_>) -> Verdict {
 
 /// How close each resource was to its limit.
 fn levels(facts: &Facts<'_>) -> String {
-    let known = [
+    let busy = [
         facts.cpu_busy_pct().map(|busy| match facts.sees_servers {
             true => format!("CPUs {busy:.0} % busy"),
             false => format!("the generator's CPUs {busy:.0} % busy"),
@@ -287,23 +270,25 @@ fn levels(facts: &Facts<'_>) -> String {
         facts
             .metric("disk.util")
             .map(|util| format!("disks {util:.0} % busy")),
-        facts
-            .lock_share()
-            .map(|waited| format!("row locks {} of the response time", share(waited))),
-        facts
-            .latch_share()
-            .map(|waited| format!("latches {} of it", share(waited))),
-        facts
-            .read_share()
-            .map(|waited| format!("page reads {} of it", share(waited))),
-        facts
-            .log_share()
-            .map(|waited| format!("commits {} of it", share(waited))),
     ];
-    let known: Vec<String> = known.into_iter().flatten().collect();
-    match known.is_empty() {
-        true => "the monitors see neither the servers' host nor their counters".to_owned(),
-        false => known.join(", "),
+    let waits = [
+        ("row lock waits", facts.lock_share()),
+        ("latch waits", facts.latch_share()),
+        ("page reads", facts.read_share()),
+        ("commits", facts.log_share()),
+    ];
+    let waits = waits.map(|(what, waited)| Some(format!("{what} {}", share(waited?))));
+    let busy: Vec<String> = busy.into_iter().flatten().collect();
+    let waits: Vec<String> = waits.into_iter().flatten().collect();
+    match (busy.is_empty(), waits.is_empty()) {
+        (true, true) => "neither the servers' host nor their counters were monitored".to_owned(),
+        (false, true) => busy.join(", "),
+        (true, false) => format!("of the response time, {}", waits.join(", ")),
+        (false, false) => format!(
+            "{}; of the response time, {}",
+            busy.join(", "),
+            waits.join(", ")
+        ),
     }
 }
 

@@ -94,7 +94,7 @@ fn a_worker_without_a_pause_is_the_bound_whatever_else_is_full() {
         "worker 0 ran for 97 % of the time",
     );
     trial.setup.in_process = true;
-    expect(&trial, Bottleneck::Cpu, "dyno's with the engine inside");
+    expect(&trial, Bottleneck::Cpu, "dyno with the engine");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn full_cpus_are_the_servers_or_the_generators() {
     expect(
         &trial,
         Bottleneck::Cpu,
-        "CPUs 98 % busy, 61 % of it the servers', 26 % the generator's, 13 % others'",
+        "CPUs 98 % busy; of that time, servers 61 %, generator 26 %, other processes and the kernel 13 %",
     );
     assert!(
         find(&trial)
@@ -120,14 +120,13 @@ fn full_cpus_are_the_servers_or_the_generators() {
         ("server.cpu", 100.0),
         ("generator.cpu", 240.0),
     ]);
-    expect(&trial, Bottleneck::Generator, "61 % the generator's");
+    expect(&trial, Bottleneck::Generator, "generator 61 %");
 }
 
 #[test]
 fn cpus_that_are_full_of_others_say_so() {
     let trial = idle_but(&[("cpu.idle", 0.0), ("server.cpu", 40.0)]);
-    let evidence = "10 % of it the servers', 2 % the generator's, 88 % others': something else \
-                    runs on this host";
+    let evidence = "servers 10 %, generator 2 %, other processes on this host 88 %";
     expect(&trial, Bottleneck::Cpu, evidence);
 }
 
@@ -140,21 +139,25 @@ fn waiting_for_a_disk_is_not_being_busy() {
 #[test]
 fn full_cpus_of_a_host_without_servers_are_the_generators() {
     let remote = trial(&[("cpu.idle", 1.0), ("generator.cpu", 50.0)]);
-    expect(&remote, Bottleneck::Generator, "no server is on it");
+    expect(&remote, Bottleneck::Generator, "no server runs there");
     let remote = trial(&[("cpu.idle", 60.0), ("generator.cpu", 50.0)]);
     expect(
         &remote,
         Bottleneck::Nothing,
         "the generator's CPUs 40 % busy",
     );
-    expect(&trial(&[]), Bottleneck::Nothing, "the monitors see neither");
+    expect(
+        &trial(&[]),
+        Bottleneck::Nothing,
+        "neither the servers' host nor",
+    );
     let hidden = trial(&[
         ("cpu.idle", 0.0),
         ("cpu[0].idle", 0.0),
         ("cpu[1].idle", 0.0),
         ("generator.cpu", 6.0),
     ]);
-    let evidence = "3 % of it the generator's, 97 % others': a server whose process is not seen";
+    let evidence = "generator 3 %, other processes 97 %, which may include a server";
     expect(&hidden, Bottleneck::Cpu, evidence);
 }
 
@@ -168,7 +171,7 @@ fn waits_for_rows() {
     expect(
         &trial,
         Bottleneck::Locks,
-        "60 % of the response time waits for row locks (300 waits/s)",
+        "row lock waits take 60 % of the response time (300 waits/s)",
     );
 }
 
@@ -182,12 +185,12 @@ fn reads_of_pages() {
         ("disk.util", 99.0),
     ];
     let mut trial = idle_but(&misses);
-    let evidence = "75 % of the response time waits for pages from the disk: 3000 reads/s of \
-                    1.0 ms, hit rate 96.2 %, disk 99 % busy";
+    let evidence = "page reads take 75 % of the response time, 3000 reads/s at 1.0 ms, cache hit \
+                    rate 96.2 %, disk 99 % busy";
     expect(&trial, Bottleneck::IoReads, evidence);
     // The kernel's cache had them.
     set(&mut trial, "disk.read_iops", 0.0);
-    expect(&trial, Bottleneck::Nothing, "page reads 0 % of it");
+    expect(&trial, Bottleneck::Nothing, "page reads 0 %");
 }
 
 #[test]
@@ -199,11 +202,11 @@ fn commits_that_wait_for_a_flush() {
     ];
     let mut trial = idle_but(&flushes);
     commits(&mut trial, 8.0);
-    let evidence = "80 % of the response time waits for commits: 200 fsyncs/s, 4.5 ms a flush";
+    let evidence = "commits take 80 % of the response time, 200 fsyncs/s, 4.5 ms per flush";
     expect(&trial, Bottleneck::IoLog, evidence);
     // Nothing is flushed: commits take their time for another reason.
     set(&mut trial, "disk.flushes_per_s", 1.0);
-    expect(&trial, Bottleneck::Nothing, "commits 3 % of it");
+    expect(&trial, Bottleneck::Nothing, "commits 3 %");
 }
 
 #[test]
@@ -219,7 +222,7 @@ fn writes_that_commit_by_themselves() {
     expect(
         &trial,
         Bottleneck::IoLog,
-        "80 % of the response time waits for commits: 395 fsyncs/s",
+        "commits take 80 % of the response time, 395 fsyncs/s",
     );
 }
 
@@ -234,7 +237,7 @@ fn reads_and_commits_together_by_the_longer() {
     commits(&mut trial, 2.5);
     expect(&trial, Bottleneck::IoReads, "30 % of the response time");
     set(&mut trial, "disk.read_await_ms", 0.1);
-    expect(&trial, Bottleneck::Nothing, "commits 25 % of it");
+    expect(&trial, Bottleneck::Nothing, "commits 25 %");
 }
 
 #[test]
@@ -248,7 +251,7 @@ fn a_disk_full_of_writes() {
     expect(
         &trial,
         Bottleneck::IoWrites,
-        "0 reads/s and 900 writes/s, disk 100 % busy, something waits for IO 85 %",
+        "0 reads/s and 900 writes/s, disk 100 % busy, some tasks waiting for IO 85 %",
     );
     // Busy without a pause, but nobody waits: a device that serves many at once.
     set(&mut trial, "psi.io.some", 5.0);
@@ -259,7 +262,7 @@ fn a_disk_full_of_writes() {
     expect(
         &trial,
         Bottleneck::IoWrites,
-        "everything waits for IO 80 % of the time",
+        "all tasks waiting for IO 80 % of the time",
     );
 }
 
@@ -270,7 +273,7 @@ fn an_open_loop_that_keeps_up_is_bound_by_its_rate() {
     expect(
         &trial,
         Bottleneck::Nothing,
-        "kept up with the rate; CPUs 20 % busy",
+        "kept up with the arrival rate; CPUs 20 % busy",
     );
     trial.warnings.push(Warning::Overloaded {
         backlog_end: 900,
@@ -286,7 +289,7 @@ fn one_user_of_an_idle_host() {
     expect(
         &trial,
         Bottleneck::Nothing,
-        "one user waits for one reply after the other; CPUs 20 %",
+        "a single user, which waits for each reply; CPUs 20 %",
     );
 }
 
@@ -315,7 +318,7 @@ fn a_quota_that_is_used_up_holds_back() {
         set(&mut trial, "cpu.idle", idle);
         set(&mut trial, "server.throttled", 97.0);
         let said = format!(
-            "used up in 97 % of its periods, at 0.5 CPUs each; the host's CPUs {busy} % busy"
+            "exhausted in 97 % of its periods (0.5 CPUs per server), CPUs of the host {busy} % busy"
         );
         expect(&trial, Bottleneck::CpuQuota, &said);
         set(&mut trial, "server.throttled", 40.0);
@@ -384,7 +387,7 @@ fn sampled_waits_name_the_bound_without_a_look_at_the_disks() {
     };
     for (name, bound) in waits {
         expect(&sampled(name, 2600.0), bound, "65 % of the response time");
-        expect(&sampled(name, 1600.0), Bottleneck::Nothing, "40 % of");
+        expect(&sampled(name, 1600.0), Bottleneck::Nothing, "40 %");
     }
 }
 
@@ -404,7 +407,7 @@ fn a_sampled_wait_counts_more_than_an_estimate() {
     expect(
         &trial,
         Bottleneck::IoLog,
-        "85 % of the response time waits for commits: 118 fsyncs/s",
+        "commits take 85 % of the response time, 118 fsyncs/s",
     );
 }
 
@@ -432,6 +435,6 @@ fn users_that_wait_for_the_same_rows_are_bound_by_locks() {
     expect(
         &trial,
         Bottleneck::Locks,
-        "77 % of the response time waits for row locks",
+        "row lock waits take 77 % of the response time",
     );
 }

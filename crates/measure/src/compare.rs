@@ -55,7 +55,7 @@ pub enum Sense {
     LowerIsBetter,
 }
 
-/// What is asked of two samples.
+/// How two samples are to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Question {
     /// Which way the number is better.
@@ -78,7 +78,7 @@ pub struct Measured {
     pub value: Estimate,
 }
 
-/// What an interval rests on.
+/// What an interval is computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Method {
@@ -103,7 +103,7 @@ impl fmt::Display for Method {
         match self {
             Self::Blocks { blocks } => write!(f, "over {blocks} blocks"),
             Self::Runs { base, new } => write!(f, "over {base} and {new} runs"),
-            Self::SingleRun => f.write_str("of single runs, which have no interval"),
+            Self::SingleRun => f.write_str("of single runs, without an interval"),
         }
     }
 }
@@ -145,7 +145,7 @@ pub struct Comparison {
     pub change_pct: Change,
     /// Level (0 to 1) of the interval: the one that the verdict was decided at.
     pub confidence: f64,
-    /// What the interval rests on.
+    /// What the interval is computed from.
     pub method: Method,
     /// The estimate on the scale of logarithms; `None` with a single run on a side.
     pub log_ratio: Option<LogRatio>,
@@ -154,7 +154,7 @@ pub struct Comparison {
     /// The same adjusted for all comparisons that were decided together; `None` where
     /// nothing was tested.
     pub p_adjusted: Option<f64>,
-    /// What it shows.
+    /// The verdict.
     pub decision: Decision,
 }
 
@@ -162,13 +162,13 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoComparison {
     /// No trial of one side has the number.
-    #[error("one side has no trial with this number")]
+    #[error("one side has no trial that measured this")]
     Nothing,
     /// A ratio with 0.
-    #[error("a trial has 0 here, so there is no ratio")]
+    #[error("a trial measured 0, so there is no ratio")]
     Zero,
     /// A percentile of so few transactions that it is a matter of luck.
-    #[error("fewer than 10 transactions of a trial were slower than that: measure for longer")]
+    #[error("fewer than 10 transactions of a trial exceeded the percentile: measure longer")]
     FewSlower,
 }
 

@@ -100,7 +100,7 @@ fn a_single_run_has_a_change_and_no_verdict() {
     };
     let sure = needed(&one(320.0, Some(2.0)), &one(305.0, Some(2.0)));
     assert_eq!(sure.0, Some(5));
-    assert!(sure.1.contains("at least 5 times"), "{}", sure.1);
+    assert!(sure.1.contains("at least 5 repeats"), "{}", sure.1);
     assert_eq!(needed(&one(320.0, None), &one(305.0, None)).0, Some(5));
     // Runs that do not even tell their own mean need more.
     let noisy = needed(&one(320.0, Some(30.0)), &one(305.0, Some(30.0)));
@@ -152,7 +152,7 @@ fn verdicts_name_the_repeats_and_the_margin() {
     );
     let words = undecided.verdict();
     assert!(
-        words.contains("repeats would decide it if the change is really +5.1 %"),
+        words.contains("if the true change is +5.1 %, about "),
         "{words}"
     );
     // As large as the least that matters, so that no number of repeats tells.

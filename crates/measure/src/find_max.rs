@@ -16,7 +16,7 @@ pub const LONG: u32 = 3;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundMax {
     /// The point of the study, without the rate.
-    pub point: Vec<(String, String)>,
+    pub point: plan::Point,
     /// How often this point had been in the study then, this time included, from 1.
     pub repeat: u32,
     /// What is limited, for example `response_ms.p99`.
@@ -149,8 +149,8 @@ pub enum SearchEnd {
 impl fmt::Display for StepVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Held => "held",
-            Self::TooSlow => "too slow",
+            Self::Held => "within limit",
+            Self::TooSlow => "above limit",
             Self::Overloaded => "overloaded",
             Self::Unsteady => "never steady",
             Self::Nothing => "nothing measured",
@@ -276,7 +276,7 @@ mod tests {
 
     fn found() -> FoundMax {
         FoundMax {
-            point: Vec::new(),
+            point: plan::Point::default(),
             repeat: 1,
             column: "response_ms.p99".into(),
             limit_ms: 20.0,

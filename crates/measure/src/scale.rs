@@ -124,43 +124,43 @@ impl Scaling {
     }
 }
 
-/// Why there is no law.
+/// Why no scalability law was fitted.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoLaw {
     /// Too few points.
     #[error(
-        "{points} different sizes are too few for the scalability law, which has three unknowns \
-         and needs {MIN_POINTS}: measure more"
+        "fitting its three parameters takes at least {MIN_POINTS} different sizes, and only \
+         {points} were measured"
     )]
     TooFew {
         /// How many different sizes there were.
         points: usize,
     },
-    /// A point that is no measurement.
-    #[error("a point with size {size} and {per_s} transactions/s is no measurement")]
+    /// A point that cannot have been measured.
+    #[error("invalid point: size {size}, {per_s} transactions/s")]
     BadPoint {
         /// Its size.
         size: f64,
         /// Its throughput.
         per_s: f64,
     },
-    /// The fit found nothing.
-    #[error("no scalability law comes near these points")]
+    /// The fit did not converge.
+    #[error("the fit did not converge")]
     NotFound,
     /// A bad fit.
     #[error(
-        "the scalability law explains only {:.0} % of the variance of these points: something \
-         else than contention and coherency is at work", 100.0 * .r_squared
+        "it explains only {:.0} % of the variance; something other than contention and coherency \
+         affects throughput", 100.0 * .r_squared
     )]
     BadFit {
         /// Share of the variance that it explains.
         r_squared: f64,
     },
-    /// It misses a size by more than chance.
+    /// It misses a size by more than chance (lack of fit).
     #[error(
-        "the scalability law does not fit: with {size} it is off by {:+.0} %, which chance \
-         would do once in {:.0} studies; something else than contention and coherency is at \
-         work, such as a hard limit", 100.0 * .off, (1.0 / .p).min(1e6)
+        "lack of fit: at {size} it is off by {:+.0} %, which happens by chance in one of {:.0} \
+         studies; something other than contention and coherency affects throughput, such as a \
+         hard limit", 100.0 * .off, (1.0 / .p).min(1e6)
     )]
     LackOfFit {
         /// The size that it misses most.
@@ -170,21 +170,21 @@ pub enum NoLaw {
         /// How likely (0 to 1) a true law would be off by as much.
         p: f64,
     },
-    /// More than in proportion.
+    /// Throughput grows more than linearly.
     #[error(
-        "throughput grows by more than in proportion to the size, which no scalability law \
-         allows: the small sizes were held back by something else, such as a cold cache"
+        "throughput grows more than linearly, which no scalability law allows; something else, \
+         such as a cold cache, slowed the small sizes"
     )]
     Superlinear,
-    /// Nothing is done side by side.
-    #[error("nothing is done side by side here: throughput never grows with the size")]
+    /// All work is serialized.
+    #[error("throughput does not grow with the size")]
     Serial,
 }
 
 /// Fits the laws; several points of one size are repeats.
 ///
 /// # Errors
-/// Says why when the law would tell nothing.
+/// When the law cannot be fitted or would be meaningless.
 pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
     let is_bad = |point: &&Observation| {
         !(point.size > 0.0

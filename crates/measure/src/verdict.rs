@@ -1,4 +1,4 @@
-//! What held a trial back, in one line with its evidence.
+//! The bottleneck of a trial, with its evidence.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ pub use crate::bottleneck::find;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
-    /// The load generator could not do more.
+    /// The load generator was saturated.
     Generator,
     /// The host's CPUs were busy.
     Cpu,
-    /// The servers used up the CPU time that was allowed to them.
+    /// The servers exhausted their CPU quota.
     CpuQuota,
     /// Pages had to be read from the disk.
     IoReads,
     /// Commits waited for the log.
     IoLog,
-    /// The disk was full of writes.
+    /// The disk was saturated with writes.
     IoWrites,
     /// Transactions waited for each other's rows.
     Locks,
@@ -46,12 +46,12 @@ impl fmt::Display for Bottleneck {
     }
 }
 
-/// A verdict with what it rests on. Shown as `CPU-bound: CPUs 98 % busy, …`.
+/// A verdict with its evidence. Shown as `CPU-bound: CPUs 98 % busy; …`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// What the trial was bound by.
     pub bound: Bottleneck,
-    /// The numbers that say so, for example `CPUs 98 % busy, 61 % of it the servers'`.
+    /// The numbers behind it, for example `CPUs 98 % busy; of that time, servers 61 %`.
     pub evidence: String,
 }
 

@@ -36,7 +36,7 @@ fn warned(trials: &[&TrialSummary]) -> Option<String> {
     });
     let told = told.collect::<Vec<_>>().join(", ");
     (count > 0).then(|| {
-        format!("{count} of {all} trials carry warnings: {told}. Its report explains them.")
+        format!("{count} of {all} trials have warnings: {told}. See the report of the result.")
     })
 }
 
@@ -47,12 +47,7 @@ fn spoilt(result: &RunResult) -> Option<String> {
     let ids = distinct(severe.map(|finding| finding.id.as_str()));
     (!ids.is_empty()).then(|| {
         format!(
-            "{} {} measurements: {}. Its report says how to fix them.",
-            ids.len(),
-            match ids.len() {
-                1 => "check found conditions that distort",
-                _ => "checks found conditions that distort",
-            },
+            "Conditions that distort measurements: {}. See the report of the result.",
             ids.join(", ")
         )
     })

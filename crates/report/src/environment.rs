@@ -1,5 +1,6 @@
 //! Where a study ran, as names and values; what the host did not tell is left out.
 
+use measure::bytes::shown_bytes;
 use measure::result::{Disk, Environment, Place};
 
 use crate::number;
@@ -51,8 +52,8 @@ pub(crate) fn facts(environment: &Environment) -> Vec<(String, String)> {
             "Turbo",
             turbo.map(|on| if on { "on" } else { "off" }.to_owned()),
         ),
-        ("Memory", memory_bytes.map(number::bytes)),
-        ("Swap", swap_bytes.map(number::bytes)),
+        ("Memory", memory_bytes.map(shown_bytes)),
+        ("Swap", swap_bytes.map(shown_bytes)),
         ("Swappiness", number(swappiness)),
         ("Transparent huge pages", transparent_hugepages.clone()),
         ("Clock source", clock_source.clone()),
@@ -112,7 +113,7 @@ fn disk_words(disk: &Disk) -> String {
     } = disk;
     let mut parts = vec![name.clone()];
     parts.extend(model.clone());
-    parts.extend(bytes.map(number::bytes));
+    parts.extend(bytes.map(shown_bytes));
     parts.extend(rotational.map(|turns| {
         if turns {
             "rotational"

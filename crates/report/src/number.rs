@@ -91,17 +91,6 @@ pub(crate) fn seconds(seconds: f64) -> String {
     format!("{} s", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Bytes in the binary unit that leaves one to four digits before the point.
-pub(crate) fn bytes(bytes: u64) -> String {
-    let size = bytes as f64;
-    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let unit = units.iter().find(|(_, power)| bytes >> power > 0);
-    match unit {
-        Some((unit, power)) => format!("{:.1} {unit}", size / 2_f64.powi(*power)),
-        None => format!("{bytes} B"),
-    }
-}
-
 /// A stretch of time in the units that people use: `0.42 s`, `95 s`, `12 min`, `3.5 h`.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
@@ -143,8 +132,6 @@ mod tests {
         assert_eq!(value(-1234.0), "-1,234");
         assert_eq!(seconds(60.0), "60 s");
         assert_eq!(seconds(0.5), "0.5 s");
-        assert_eq!(bytes(17_179_869_184), "16.0 GiB");
-        assert_eq!((bytes(1 << 21), bytes(7)), ("2.0 MiB".into(), "7 B".into()));
         assert_eq!(
             [0.42, 95.0, 720.0, 12_600.0].map(duration),
             ["0.42 s", "95 s", "12 min", "3.5 h"]

@@ -1,5 +1,6 @@
 //! How the servers got their data, and what the templates saved.
 
+use measure::bytes::shown_bytes;
 use measure::instance::{Reset, ResetHow};
 use measure::result::RunResult;
 
@@ -29,7 +30,7 @@ pub(crate) fn facts(result: &RunResult) -> Facts {
     }
     facts.extend(settled(&resets).map(|text| ("Flushed and dropped from the page cache", text)));
     facts.extend(saved(&resets).map(|text| ("Time saved by templates", text)));
-    let sizes = distinct(resets.iter().map(|reset| number::bytes(reset.bytes)));
+    let sizes = distinct(resets.iter().map(|reset| shown_bytes(reset.bytes)));
     let checksums = distinct(resets.iter().filter_map(|reset| reset.checksum.clone()));
     if !sizes.is_empty() {
         facts.push(("Data per server", listed(&sizes)));

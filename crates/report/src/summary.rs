@@ -29,12 +29,15 @@ pub fn sheet(result: &RunResult) -> Sheet {
     let lead = findings::lead(result);
     let mut blocks = numbers(result);
     let answers = study::answers(result).into_iter();
-    let words = answers.flat_map(|answer| answer.blocks);
-    let mut lines: Vec<String> = words
-        .filter_map(|block| match block {
-            Block::Words(words) if words != lead => Some(words),
+    let words = answers.flat_map(|Section { title, blocks, .. }| {
+        blocks.into_iter().filter_map(move |block| match block {
+            Block::Words(words) => Some((title.clone(), words)),
             _ => None,
         })
+    });
+    let mut lines: Vec<String> = words
+        .filter(|(_, words)| *words != lead)
+        .map(|(title, words)| format!("{title}: {words}"))
         .collect();
     lines.extend(verdicts(result));
     lines.extend(thresholds::lead(result));
@@ -106,7 +109,7 @@ fn points(result: &RunResult) -> Grid {
         let first = point.trials.first();
         let values = axes
             .iter()
-            .filter_map(|key| Some(keys::value(first?, key).to_owned()));
+            .filter_map(|key| Some(keys::shown(keys::value(first?, key))));
         let mut row: Vec<String> = values.collect();
         row.extend(measured(point));
         row.extend(verdicts.then(|| bound(point)));

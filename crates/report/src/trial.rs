@@ -61,7 +61,7 @@ fn facts(trial: &TrialSummary) -> Facts {
         (
             "Errors",
             format!(
-                "{}, and {} restarts",
+                "{}; {} restarts",
                 number::count(trial.failures()),
                 number::count(trial.restarts())
             ),

@@ -9,11 +9,12 @@
 mod common;
 
 use common::made::{Made, made};
-use common::{golden, outline};
+use common::{golden, outline, typed};
 use measure::finding::{Finding, Level};
 use measure::result::{RunResult, Table};
 use measure::setup::Outcome;
 use measure::warning::Warning;
+use plan::Point;
 use report::Answer;
 use report::compare::{Meant, Side, SideBySide};
 use report::text::Layout;
@@ -47,7 +48,7 @@ fn platform(side: usize, repeats: u32) -> RunResult {
         .collect();
     let mut result = made("What does virtualisation cost?", &made_trials);
     for (trial, (threads, ..)) in result.trials.iter_mut().zip(&trials) {
-        trial.point = vec![("load.threads".into(), (**threads).into())];
+        trial.point = Point::from([("load.threads", typed(threads))]);
         trial.setup.load.threads = threads.parse().unwrap();
     }
     result.design.axes = vec!["load.threads".into()];
@@ -73,7 +74,7 @@ fn study(repeats: u32) -> RunResult {
     let half = both.trials.len() / 2;
     for (place, trial) in both.trials.iter_mut().enumerate() {
         let name = if place < half { "HW" } else { "VM" };
-        trial.point.insert(0, ("variant".into(), name.into()));
+        trial.point.insert("variant".into(), name.into());
         // The sides take turns at who is first.
         trial.number = ((trial.number * 2 + u32::from(place >= half)) ^ (trial.repeat % 2)) - 1;
         if place >= half {
@@ -130,7 +131,7 @@ fn variants_of_a_study_have_verdicts() {
     assert_eq!(row("VM tps "), ["305.0", "316.0", "313.0", "305.0"]);
     assert_eq!(row("tps change % "), ["-4.69", "-4.24", "-4.86", "-5.86"]);
     assert_eq!(
-        row("latency ms change % "),
+        row("response mean change % "),
         ["+2.63", "+3.85", "+7.89", "+4.72"]
     );
     // One sign convention, unless the study asks for the paper's.
@@ -139,7 +140,7 @@ fn variants_of_a_study_have_verdicts() {
     for said in [
         "Throughput: slower at 4 of 4 points by 4.24 to 5.86 %; -4.92 % (",
         "95th percentile: slower at 4 of 4 points by 2.63 to 7.89 %",
-        "None in what dyno records.",
+        "dyno recorded no other differences.",
     ] {
         assert!(words.contains(said), "{said}\n{text}");
     }
@@ -196,7 +197,7 @@ fn results_of_different_times_get_no_verdict() {
     assert!(column(&both, "p_adjusted").iter().all(String::is_empty));
     let words = unwrapped(&both);
     for said in [
-        "HW and VM were not interleaved.",
+        "HW and VM ran at different times, not interleaved.",
         "[[variant]]",
         "dyno run STUDY",
     ] {
@@ -219,11 +220,11 @@ fn the_papers_own_delta_is_shown_where_a_study_asks_for_it() {
     for (name, values) in [
         ("tps change %", ["-4.69", "-4.24", "-4.86", "-5.86"]),
         (
-            "TPS delta % (Virtualizing MySQL)",
+            "tps delta % (Virtualizing MySQL)",
             ["+4.69", "+4.24", "+4.86", "+5.86"],
         ),
         (
-            "latency delta % (Virtualizing MySQL)",
+            "response mean delta % (Virtualizing MySQL)",
             ["-2.63", "-3.85", "-7.89", "-4.72"],
         ),
     ] {
@@ -261,7 +262,7 @@ fn at_a_rate_the_mean_response_time_is_tested_first() {
 fn an_average_over_points_is_no_surer_than_their_blocks() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        if trial.point[0].1 == "VM" {
+        if trial.point["variant"] == "VM".into() {
             let luck = [0.97, 1.03, 1.0, 0.99, 1.01][trial.repeat as usize - 1];
             trial.transactions.per_s.as_mut().unwrap().value *= luck;
         }
@@ -283,7 +284,7 @@ fn one_order_in_every_block_is_told() {
     let mut study = study(3);
     assert!(!unwrapped(&variants(&study)).contains("in every block"));
     for trial in &mut study.trials {
-        trial.number = trial.repeat * 2 + u32::from(trial.point[0].1 == "HW");
+        trial.number = trial.repeat * 2 + u32::from(trial.point["variant"] == "HW".into());
     }
     let words = unwrapped(&variants(&study));
     assert!(words.contains("VM ran before HW in every block"), "{words}");
@@ -314,7 +315,7 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
             both.text(Layout::DEFAULT)
         );
     }
-    assert!(words.contains("one side has no trial with this number"));
+    assert!(words.contains("one side has no trial that measured this"));
     let line = both.text(Layout::DEFAULT);
     let line = line
         .lines()
@@ -343,10 +344,8 @@ fn single_runs_have_a_change_and_no_verdict() {
     );
     let words = unwrapped(&both);
     for said in [
-        "Throughput: -4.92 % on average; no verdict from a single run: repeat each at least 5 \
-         times.",
-        "no verdict from a single run: repeat each at least 5 times",
-        "says nothing about run-to-run variation",
+        "Throughput: -4.92 % on average; no verdict from a single run: at least 5 repeats",
+        "run-to-run variation is unknown",
         "tps change % -4.69 -4.24 -4.86 -5.86",
     ] {
         assert!(words.contains(said), "{said}\n{words}");
@@ -372,13 +371,13 @@ fn a_percentile_of_few_transactions_is_not_compared() {
 fn the_same_twice_is_equivalent() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        trial.point[0].1 = "HW".into();
+        trial.point.insert("variant".into(), "HW".into());
     }
     let half = study.trials.len() / 2;
     let same: Vec<_> = study.trials[..half].to_vec();
     for (trial, same) in study.trials[half..].iter_mut().zip(same) {
         *trial = same;
-        trial.point[0].1 = "VM".into();
+        trial.point.insert("variant".into(), "VM".into());
     }
     let both = variants(&study);
     let words = unwrapped(&both);
@@ -494,7 +493,7 @@ fn variants_of_one_study_are_compared_in_pairs() {
         columns: vec!["tps".into()],
     }];
     for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.point = vec![("variant".into(), name.into())];
+        trial.point = Point::from([("variant", name)]);
     }
     let report = report::Report {
         result: &result,
@@ -538,7 +537,7 @@ fn more_variants_are_held_against_the_first() {
     let mut result = made("File systems", &trials);
     result.design.axes = vec!["variant".into()];
     for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.point = vec![("variant".into(), name.into())];
+        trial.point = Point::from([("variant", name)]);
     }
     let text = outline(&result);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -547,11 +546,13 @@ fn more_variants_are_held_against_the_first() {
         "btrfs against ext4. Throughput: equivalent (within ±2 %).",
         "xfs against ext4. Throughput: slower by 9.96 %.",
         "dyno compare RESULT --base 'ext4' --new NAME",
-        "variant number ext4 the variant change % verdict",
+        "name metric ext4 variant change % verdict",
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }
-    result.trials.retain(|trial| trial.point[0].1 == "ext4");
+    result
+        .trials
+        .retain(|trial| trial.point["variant"] == "ext4".into());
     assert!(!outline(&result).contains("against ext4"));
 }
 
@@ -591,8 +592,8 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
     machine.trials[3].setup.load.rate = Some(120.0);
     let text = unwrapped(&compare(&hardware, &machine));
     for words in [
-        "HW: 2 of 8 trials carry warnings: no warm-up (2), generator saturated (1).",
-        "VM: 1 check found conditions that distort measurements: governor.",
+        "HW: 2 of 8 trials have warnings: no warm-up (2), generator saturated (1).",
+        "VM: Conditions that distort measurements: governor.",
         "had a fixed arrival rate, which determines their throughput",
     ] {
         assert!(text.contains(words), "{words}\n{text}");

@@ -7,10 +7,11 @@
 
 mod common;
 
-use common::golden;
 use common::made::{Made, made};
+use common::{golden, typed};
 use measure::result::RunResult;
 use measure::setup::Outcome;
+use plan::Point;
 use report::Answer;
 use report::rank::{Entrant, RankError, Ranking};
 use report::text::Layout;
@@ -32,7 +33,7 @@ fn device(title: &str, points: &[(&str, f64, f64)]) -> RunResult {
     let servers = points.iter().map(|(servers, ..)| *servers).cycle();
     for (trial, servers) in result.trials.iter_mut().zip(servers) {
         trial.setup.topology.instances = servers.parse().unwrap();
-        trial.point = vec![("topology.instances".into(), servers.into())];
+        trial.point = Point::from([("topology.instances", typed(servers))]);
     }
     result.design.axes = vec!["topology.instances".into()];
     result
@@ -139,7 +140,7 @@ fn boards_are_by_category_and_servers_and_ties_share_their_rank() {
         "2,735",
         "1=",
         "11.70",
-        "share the first rank of 3",
+        "tied for first of 3: ",
         "16 servers at once",
     ] {
         assert!(text.contains(words), "{words}:\n{text}");
@@ -170,7 +171,7 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
     );
     result.design.axes = vec!["load.threads".into()];
     for (trial, threads) in result.trials.iter_mut().zip(["8", "16", "32"]) {
-        trial.point = vec![("load.threads".into(), threads.into())];
+        trial.point = Point::from([("load.threads", typed(threads))]);
     }
     let all = [("", "threads", result)];
     let best = rank(&all, &[]).unwrap();
@@ -179,7 +180,7 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
         "{}",
         best.text(Layout::DEFAULT)
     );
-    assert!(unwrapped(&best).contains("excludes run-to-run variation"));
+    assert!(unwrapped(&best).contains("exclude run-to-run variation"));
     for key in ["threads", "load.threads"] {
         let chosen = rank(&all, &[(key, "32")]).unwrap();
         assert!(chosen.csv().contains(",1100,"), "{}", chosen.csv());
@@ -223,7 +224,7 @@ fn variants_stand_for_themselves_and_namesakes_are_told_apart() {
         ],
         "single runs are not told apart"
     );
-    assert!(unwrapped(&ranking).contains("The results were not interleaved"));
+    assert!(unwrapped(&ranking).contains("not interleaved"));
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn what_failed_or_is_missing_is_said_and_in_no_number() {
     for words in [
         "m500: instances=1, repeat 1 failed, and is excluded: the disk is full",
         "other: 3 of 5 planned trials were run: trials 4 to 5 are missing.",
-        "An older card (slow) is not ranked: none of its trials gave a number",
+        "An older card (slow) is not ranked: it has no valid trial",
     ] {
         assert!(text.contains(words), "{words}:\n{text}");
     }
@@ -267,7 +268,7 @@ fn without_intervals_nothing_is_told_apart() {
     assert!(
         ranking
             .text(Layout::DEFAULT)
-            .contains("Too little was measured of")
+            .contains("Too short for a confidence interval")
     );
 }
 
@@ -294,7 +295,7 @@ fn points_of_different_work_are_no_rivals() {
         let mut result = made(title, &[trial(1000.0), trial(900.0)]);
         result.design.axes = vec!["data.rows".into()];
         for (trial, rows) in result.trials.iter_mut().zip(rows) {
-            trial.point = vec![("data.rows".into(), rows.into())];
+            trial.point = Point::from([("data.rows", typed(rows))]);
             trial.setup.data.rows = rows.parse().unwrap();
         }
         result

@@ -104,7 +104,7 @@ impl ResultDir {
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path }),
-            Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &path, error)),
+            Err(TryLockError::Error(error)) => Err(StoreError::at("lock", &path)(error)),
         }
     }
 
@@ -230,7 +230,7 @@ fn make(parent: &Path, title: &str) -> Result<PathBuf, StoreError> {
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(StoreError::io("create", &path, error)),
+            Err(error) => return Err(StoreError::at("create", &path)(error)),
         }
     }
     let path = parent.join(name);
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn not_allowed_says_what_to_do() {
         let path = Path::new("/somewhere");
-        let error = StoreError::io("create", path, io::ErrorKind::PermissionDenied.into());
+        let error = StoreError::at("create", path)(io::ErrorKind::PermissionDenied.into());
         assert!(
             error.to_string().contains("as a user with permission"),
             "{error}"

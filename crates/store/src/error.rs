@@ -6,32 +6,6 @@ use std::path::{Path, PathBuf};
 /// A failure to write or read results.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The disk or the quota is full.
-    #[error(
-        "cannot {what} {}: {source}\n  Free some space, or choose another directory with --out; what \
-         was written before is kept.", path.display()
-    )]
-    Full {
-        /// The operation, for example `write`.
-        what: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
-    },
-    /// Permission denied.
-    #[error(
-        "cannot {what} {}: {source}\n  Run as a user with permission, or choose another directory with --out.",
-        path.display()
-    )]
-    Permission {
-        /// The operation.
-        what: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
-    },
     /// Results are never overwritten.
     #[error(
         "{} already exists and is not empty\n  Results are never overwritten: choose another \
@@ -55,19 +29,6 @@ pub enum StoreError {
     InUse {
         /// The path.
         path: PathBuf,
-    },
-    /// There is no such result.
-    #[error(
-        "cannot {what} {}: {source}\n  Name a result directory: one that contains result.json.",
-        path.display()
-    )]
-    Missing {
-        /// The operation.
-        what: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
     },
     /// A file is damaged or was not written by dyno.
     #[error(
@@ -108,42 +69,51 @@ pub enum StoreError {
         /// The unit of the limit.
         unit: &'static str,
     },
-    /// Any other error of the operating system.
-    #[error("cannot {what} {}: {source}\n  Fix the cause, or choose another directory with --out.", path.display())]
+    /// The operating system refused something.
+    #[error("cannot {what} {}: {source}\n  {}", path.display(), remedy(source.kind()))]
     Io {
-        /// The operation.
+        /// The operation, for example `write`.
         what: &'static str,
         /// The path.
         path: PathBuf,
-        /// The operating system's error.
+        /// Its error.
         source: io::Error,
     },
 }
 
-impl StoreError {
-    /// Classifies an error of the operating system by its remedy.
-    pub(crate) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Self::Full { what, path, source }
-            }
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::Permission { what, path, source }
-            }
-            // A file in place of a directory is not a result either.
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                Self::Missing { what, path, source }
-            }
-            _ => Self::Io { what, path, source },
+fn remedy(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "Free some space, or choose another directory with --out; what was written before is kept."
         }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "Run as a user with permission, or choose another directory with --out."
+        }
+        // A file in place of a directory is not a result either.
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            "Name a result directory: one that contains result.json."
+        }
+        _ => "Fix the cause, or choose another directory with --out.",
+    }
+}
+
+impl StoreError {
+    /// Whether the path does not exist.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), NotFound | NotADirectory))
     }
 
-    /// The same as a closure for `map_err`.
+    /// An error of the operating system at a path, as a closure for `map_err`.
     pub(crate) fn at<'a>(
         what: &'static str,
         path: &'a Path,
     ) -> impl FnOnce(io::Error) -> Self + use<'a> {
-        move |source| Self::io(what, path, source)
+        move |source| Self::Io {
+            what,
+            path: path.to_owned(),
+            source,
+        }
     }
 }

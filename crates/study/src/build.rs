@@ -1,12 +1,12 @@
-//! From what was typed to what it means.
+//! Builds the plan from the content of a study.
 
 use crate::content::Content;
 use crate::order;
 use crate::point::{LocatedFault, Point, defaults, internal};
 use plan::key::{KEYS, VARIANT};
 use plan::{
-    EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node, Order, Plan, Reset,
-    ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
+    Cluster, EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node, Order, Plan,
+    Reset, ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
 };
 use serde::de::DeserializeOwned;
 
@@ -17,7 +17,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
     let defaults = defaults()?;
     let bases = content.bases();
     let point = |index| Point::at(index, content, &bases, &defaults);
-    // What is the same in every trial is so at the first point.
+    // For values that are the same in every trial.
     let first = point(0)?;
     let repeats = first.get("load.repeats")?;
     let order = order(&first, repeats)?;
@@ -54,7 +54,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
     })
 }
 
-/// Without a word about it, repeats are what makes an order worth shuffling.
+/// Random by default if there are repeats.
 fn order(at: &Point<'_>, repeats: u32) -> Result<Order, LocatedFault> {
     let word: Option<String> = at.maybe("load.order")?;
     Ok(Order {
@@ -131,7 +131,7 @@ fn server(
         reset: Reset::default(),
         cold_data: true,
     };
-    // In a study of several engines the keys below are for the others.
+    // In a study of several engines, the keys below belong to the others.
     if is_process {
         spec.basedir = at.maybe_spanned("server.basedir")?;
         spec.version = at.maybe_spanned("server.version")?;
@@ -153,14 +153,17 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedFault> 
         },
         false => Node::default(),
     };
+    let cluster = at.maybe_spanned("topology.cluster")?;
+    let members = at.get("topology.members")?;
     Ok(Topology {
         instances: at.get("topology.instances")?,
+        cluster: cluster.map(|kind| Cluster { kind, members }),
         node,
         events: Vec::new(),
     })
 }
 
-/// In order of time; those at the same time in the order of the study.
+/// Ordered by time; events at the same time remain in the order of the study.
 fn events(content: &Content) -> Vec<Event> {
     let mut events: Vec<_> = content.events.iter().map(event).collect();
     events.sort_by_key(|event| event.at);
@@ -187,7 +190,7 @@ fn login(at: &Point<'_>) -> Result<LoginSpec, LocatedFault> {
     })
 }
 
-/// A part of a trial whose fields have the names of its section's keys.
+/// A part of a trial whose fields are named after the keys of its section.
 fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Result<T, LocatedFault> {
     let keys = KEYS.iter().filter(|key| key.section() == section);
     let fields = keys.filter_map(|key| {

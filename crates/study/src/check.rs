@@ -1,5 +1,4 @@
-//! What one key alone cannot tell: what is missing, what excludes what, how
-//! many trials there are.
+//! Checks that concern several keys: missing keys, conflicting keys, and the number of trials.
 
 use std::time::Duration;
 
@@ -8,11 +7,11 @@ use crate::error::{Fault, Faults};
 use crate::study::MAX_TRIALS;
 use plan::key::{KEYS, SWEEP, VARIANT};
 use plan::{
-    EngineTraits, FromValue, Limited, Span, Spanned, Value, format_duration, grouped, nearest,
-    shown,
+    EngineTraits, FromValue, Limited, Reset, Span, Spanned, Value, format_duration, grouped,
+    nearest, shown,
 };
 
-/// What a search decides by itself.
+/// Keys whose values a search for the highest rate chooses itself.
 const NOT_IN_A_SEARCH: [&str; 4] = ["load.rate", "load.arrivals", "load.events", "load.until.ci"];
 const MAX_PORT: u64 = u16::MAX as u64;
 
@@ -26,7 +25,8 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     until(content, faults);
     find_max(content, faults);
     for base in content.bases() {
-        one_address_is_one_server(content, &base, faults);
+        one_url_is_one_server(content, &base, faults);
+        clusters_are_copied(content, &base, faults);
         ports_for_all(content, &base, faults);
         measurement_ends(content, &base, faults);
     }
@@ -63,7 +63,7 @@ fn either_engine_or_url(content: &Content, engines: &[EngineTraits], faults: &mu
         let axes = || EITHER.iter().filter_map(|name| content.axis(name));
         match (engine, url) {
             (Some(engine), Some(url)) => faults.add_of_two(engine, url, both()),
-            // An axis is in every trial, so a variant cannot take its place.
+            // An axis applies to every trial, so a variant cannot replace it.
             (Some(at), None) | (None, Some(at)) => {
                 let other = axes().find(|a| !variant.entries.contains_key(a.name.full()));
                 if let Some(axis) = other {
@@ -78,18 +78,18 @@ fn either_engine_or_url(content: &Content, engines: &[EngineTraits], faults: &mu
 fn both() -> Fault {
     Fault::new(
         "both `server.engine` and `server.url` are given",
-        "keep `engine` to have a server started, or `url` for one that runs already",
+        "keep `engine` to let dyno start a server, or `url` to use a running one",
     )
 }
 
-/// Also a study whose variants all say it has no server but theirs.
+/// A study without a server, or with variants of which only some name one.
 fn missing_server(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
     let has_one = |v: &&crate::content::Variant| EITHER.iter().any(|n| v.entries.contains_key(*n));
     if content.variants.iter().any(|v| has_one(&v)) {
         for variant in content.variants.iter().filter(|v| !has_one(v)) {
             let fault = Fault::new(
                 format!("the variant `{}` has no server", shown(&variant.name)),
-                "write server.engine or server.url in it too, or one for all under [server]",
+                "add server.engine or server.url to it, or to [server] for all variants",
             );
             faults.add(variant.name.span, fault);
         }
@@ -98,7 +98,7 @@ fn missing_server(content: &Content, engines: &[EngineTraits], faults: &mut Faul
     let fault = Fault::new(
         "missing key `server.engine` or `server.url`",
         format!(
-            "under [server], write engine = {}, or the url of a server that is already running",
+            "under [server], write engine = {}, or the url of a running server",
             EngineTraits::quoted(engines, |_| true)
         ),
     );
@@ -110,8 +110,8 @@ fn swept_or_in_a_variant(content: &Content, faults: &mut Faults) {
         for (name, entry) in &variant.entries {
             if let Some(axis) = content.axis(name) {
                 let fault = Fault::new(
-                    format!("`{name}` is swept, and set by a variant too"),
-                    "take it out of one of the two: a trial has one value of it",
+                    format!("`{name}` is both swept and set by a variant"),
+                    "remove one of the two: each trial has a single value",
                 );
                 faults.add(entry.at, fault.also(axis.at));
             }
@@ -119,7 +119,7 @@ fn swept_or_in_a_variant(content: &Content, faults: &mut Faults) {
     }
 }
 
-/// The largest value that a whole number takes on this base.
+/// The largest value of an integer key in the trials of a base.
 fn largest<'a>(
     content: &'a Content,
     base: &Base<'a>,
@@ -132,17 +132,33 @@ fn largest<'a>(
     numbers.max_by_key(|(n, _)| *n)
 }
 
-fn one_address_is_one_server<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults) {
+fn one_url_is_one_server<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults) {
     let url = content.axis("server.url").map(|axis| axis.at);
     let Some(url) = url.or_else(|| base.entries.get("server.url").map(|e| e.at)) else {
         return;
     };
     if let Some((count @ 2.., typed)) = largest(content, base, "topology.instances") {
         let fault = Fault::new(
-            format!("{count} instances of a server that runs already"),
-            "one address is one server: take `instances` out, or have servers started with `server.engine`",
+            format!("{count} instances of a server that is already running"),
+            "a URL names a single server: remove `instances`, or let dyno start the servers with `server.engine`",
         );
         faults.add(typed.span, fault.also(url));
+    }
+}
+
+/// The members of a cluster start from copies of the same data.
+fn clusters_are_copied(content: &Content, base: &Base<'_>, faults: &mut Faults) {
+    let cluster = content.values_in(base, "topology.cluster");
+    let reset = content.values_in(base, "server.reset");
+    let other = reset
+        .iter()
+        .find(|typed| typed.to_string() != Reset::Copy.name());
+    if let (Some(cluster), Some(reset)) = (cluster.first(), other) {
+        let fault = Fault::new(
+            format!("a cluster cannot be reset by `{}`", reset.to_string()),
+            "its members start from copies of the same data: remove `reset`, or write reset = \"copy\"",
+        );
+        faults.add(reset.span, fault.also(cluster.span));
     }
 }
 
@@ -150,14 +166,17 @@ fn ports_for_all<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults)
     let Some((port, typed)) = largest(content, base, "server.port") else {
         return;
     };
-    let instances = largest(content, base, "topology.instances");
-    let last = port + instances.map_or(1, |(count, _)| count) - 1;
-    if let (Some((count, instances)), true) = (instances, last > MAX_PORT) {
+    let several = ["topology.instances", "topology.members"];
+    let several = several.map(|name| largest(content, base, name));
+    let count: u64 = several.iter().flatten().map(|(count, _)| count).product();
+    let last = port + count - 1;
+    if last > MAX_PORT {
         let fault = Fault::new(
-            format!("{count} instances from port {port} on would end at port {last}"),
-            format!("the last port is {MAX_PORT}: write a lower `port`"),
+            format!("{count} servers with ports from {port} would need port {last}"),
+            format!("the highest port is {MAX_PORT}: use a lower `port`"),
         );
-        faults.add(typed.span, fault.also(instances.span));
+        let also = several.into_iter().flatten().map(|(_, typed)| typed.span);
+        faults.add(typed.span, also.fold(fault, Fault::also));
     }
 }
 
@@ -199,7 +218,7 @@ fn baseline_is_a_variant(content: &Content, faults: &mut Faults) {
     let help = match nearest(typed, names()) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None if content.variants.is_empty() => {
-            "this study has no variants; for another result, use dyno run --baseline RESULT".into()
+            "this study has no variants; to compare with another result, use dyno run --baseline RESULT".into()
         }
         None => {
             let all: Vec<_> = names().map(|name| format!("\"{name}\"")).collect();
@@ -210,7 +229,7 @@ fn baseline_is_a_variant(content: &Content, faults: &mut Faults) {
     faults.add(typed.span, Fault::new(message, help));
 }
 
-/// A measurement without a limit of time has one of transactions.
+/// A measurement without a time limit ends after a number of transactions, or once it is precise.
 fn measurement_ends<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults) {
     let times = content.values_in(base, "load.time");
     let endless = times
@@ -220,14 +239,14 @@ fn measurement_ends<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faul
     let is_given = |name: &str| base.entries.contains_key(name) || content.axis(name).is_some();
     if let (Some(time), false) = (endless, ends.into_iter().any(is_given)) {
         let fault = Fault::new(
-            "`load.time` 0 is no limit, and nothing else ends the measurement",
-            "give a length, or a number of transactions with `load.events`",
+            "`load.time` 0 means no time limit, and nothing else ends the measurement",
+            "set a time, or a number of transactions with `load.events`",
         );
         faults.add(time.span, fault);
     }
 }
 
-/// The longest measurement is not shorter than the shortest.
+/// The maximum length of a measurement is not less than the minimum.
 fn until(content: &Content, faults: &mut Faults) {
     let Some(at) = content.place("load.until.ci") else {
         return;
@@ -250,12 +269,12 @@ fn until(content: &Content, faults: &mut Faults) {
             "the minimum length, `load.time`, is longer than the maximum, {}",
             format_duration(max_or_default)
         );
-        let help = "with `load.until.ci` a trial lasts from `load.time` to `load.until.max`: write a shorter `load.time`";
+        let help = "with `load.until.ci`, a trial lasts from `load.time` to `load.until.max`: use a shorter `load.time`";
         faults.add(span, Fault::new(message, help));
     }
 }
 
-/// A search has one limit, and sets the rate by itself.
+/// A search has one limit, and chooses the rate itself.
 fn find_max(content: &Content, faults: &mut Faults) {
     let mut limits = Limited::KEYS
         .iter()
@@ -273,15 +292,15 @@ fn find_max(content: &Content, faults: &mut Faults) {
             .iter()
             .find_map(|variant| Some(variant.entries.get(name)?.at));
         if let Some(at) = content.place(name).or(in_variant) {
-            let message = format!("`{name}` has no place in a search for the highest rate");
+            let message = format!("a search for the highest rate cannot have `{name}`");
             let help =
-                "a search sets rate and length of each step by itself: remove one of the two";
+                "a search chooses the rate and the end of each step itself: remove one of the two";
             faults.add(at, Fault::new(message, help).also(first));
         }
     }
     if let Some(threshold) = content.thresholds.first() {
-        let message = "thresholds have no place in a search for the highest rate";
-        let help = "its limit is what has to be held: take the thresholds out";
+        let message = "a search for the highest rate cannot have thresholds";
+        let help = "the search has its own limit: remove the thresholds";
         faults.add(threshold.column.span, Fault::new(message, help).also(first));
     }
 }
@@ -299,7 +318,7 @@ fn number_of_trials(content: &Content, faults: &mut Faults) {
     let most = grouped(MAX_TRIALS as u64);
     let fault = Fault::new(
         format!("the study has too many trials: {factors}"),
-        format!("a study has at most {most} trials; shorten an axis or repeat less"),
+        format!("a study has at most {most} trials: use fewer values or fewer repeats"),
     );
     faults.add(place.unwrap_or(Span::NOWHERE), fault);
 }

@@ -1,4 +1,4 @@
-//! What was typed, value by value, with the place of each.
+//! The content of a study as written: each value with its location.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use crate::name::Name;
 use plan::{Action, Span, Spanned, ThresholdSpec, Value};
 
-/// One key as it stands in the study.
+/// A key and its value.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) name: Name,
-    /// The key's own place.
+    /// The location of the key.
     pub(crate) at: Span,
-    /// `None`: faulty, and that has been said; a faulty key is not also a missing one.
+    /// `None` for an invalid value, which has been reported: the key is not missing as well.
     pub(crate) value: Option<Spanned<Value>>,
 }
 
 /// Entries by their full names.
 pub(crate) type Entries = BTreeMap<String, Entry>;
 
-/// One axis of a sweep.
+/// An axis of the sweep.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
     pub(crate) name: Name,
@@ -27,14 +27,15 @@ pub(crate) struct Axis {
     pub(crate) values: Vec<Spanned<Value>>,
 }
 
-/// A named alternative: what it says instead of the file.
+/// A named alternative: the values that replace those of the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Variant {
     pub(crate) name: Spanned<String>,
     pub(crate) entries: Entries,
 }
 
-/// A named size of the study: what it says instead of the file, where it is chosen.
+/// A named size of the study: the values and axes that replace those of the file if it is
+/// chosen.
 #[derive(Debug, Clone)]
 pub(crate) struct Size {
     pub(crate) name: String,
@@ -42,24 +43,24 @@ pub(crate) struct Size {
     pub(crate) axes: Vec<Axis>,
 }
 
-/// A table that the report is to show.
+/// A table of the report.
 #[derive(Debug, Clone)]
 pub(crate) struct TypedTable {
     pub(crate) rows: Spanned<String>,
     pub(crate) columns: Vec<Spanned<String>>,
 }
 
-/// Something that happens to a server during the measurement.
+/// Something that is done to a server during the measurement.
 #[derive(Debug, Clone)]
 pub(crate) struct TypedEvent {
-    /// The key of its action.
+    /// The key that names its action.
     pub(crate) name: Name,
     pub(crate) at: Spanned<Duration>,
     pub(crate) action: Action,
     pub(crate) node: Spanned<u32>,
 }
 
-/// Everything that a study says.
+/// The whole content of a study.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Content {
     pub(crate) entries: Entries,
@@ -68,18 +69,18 @@ pub(crate) struct Content {
     pub(crate) events: Vec<TypedEvent>,
     pub(crate) tables: Vec<TypedTable>,
     pub(crate) sizes: Vec<Size>,
-    /// The one that was chosen: it is laid over the rest already.
+    /// The chosen one, which has already replaced the values of the file.
     pub(crate) size: Option<String>,
     pub(crate) thresholds: Vec<ThresholdSpec>,
     /// Name of the variant that thresholds may be relative to.
     pub(crate) baseline: Option<Spanned<String>>,
 }
 
-/// Keys of which a trial has exactly one.
+/// Each trial has exactly one of these keys.
 pub(crate) const EITHER: [&str; 2] = ["server.engine", "server.url"];
 
-/// The values that trials start from before the sweep: the file's, with those
-/// of one variant laid over them.
+/// The values of trials before the sweep: those of the file, with those of one variant in
+/// their place.
 #[derive(Debug)]
 pub(crate) struct Base<'a> {
     pub(crate) variant: Option<&'a Variant>,
@@ -87,7 +88,7 @@ pub(crate) struct Base<'a> {
 }
 
 impl Content {
-    /// One base for each variant; one in all for a study without them.
+    /// One for each variant, or a single one for a study without variants.
     pub(crate) fn bases(&self) -> Vec<Base<'_>> {
         if self.variants.is_empty() {
             return vec![self.base(None)];
@@ -114,7 +115,7 @@ impl Content {
         self.axes.iter().find(|axis| axis.name.full() == name)
     }
 
-    /// Every value of a key wherever it stands.
+    /// Every value of a key, in the file, the variants and the sweep.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Spanned<Value>> {
         let variants = self.variants.iter().filter_map(|v| v.entries.get(name));
         let entries = self.entries.get(name).into_iter().chain(variants);
@@ -124,7 +125,7 @@ impl Content {
             .chain(swept)
     }
 
-    /// The values that a key takes in the trials on one base.
+    /// The values of a key in the trials of a base.
     pub(crate) fn values_in<'a>(&'a self, base: &Base<'a>, name: &str) -> Vec<&'a Spanned<Value>> {
         match (self.axis(name), base.entries.get(name)) {
             (Some(axis), _) => axis.values.iter().collect(),
@@ -133,13 +134,13 @@ impl Content {
         }
     }
 
-    /// Whether a key stands in the file or is an axis.
+    /// The location of a key in the file or the sweep.
     pub(crate) fn place(&self, name: &str) -> Option<Span> {
         let entry = self.entries.get(name).map(|entry| entry.at);
         entry.or_else(|| self.axis(name).map(|axis| axis.at))
     }
 
-    /// How many trials there are, and its factors in words.
+    /// The number of trials, and its factors for a message.
     pub(crate) fn size(&self, repeats: u64) -> (u64, String) {
         let mut factors = Vec::new();
         if !self.variants.is_empty() {

@@ -1,8 +1,7 @@
-//! Keys that would change nothing: the study would not be what it says.
+//! Refuses keys that have no effect.
 //!
-//! What a value of the file needs must be there in some trial. What tells trials
-//! apart, an axis or a variant, needs it in all of its trials: those without it
-//! would be the same trial under several names.
+//! A value of the file must have an effect in some trial. An axis or a variant must have one in
+//! all of its trials, because the others would differ in name only.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +11,11 @@ use crate::name::Name;
 use plan::EngineTraits;
 use plan::key::Needs;
 
-/// The trials on a base in which a need is met.
+/// In which trials of a base a key's requirement is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coverage {
     All,
-    /// All but those of an engine that runs in process.
+    /// All except those of this engine, which runs in process.
     Some(&'static str),
     None(Reason),
 }
@@ -28,6 +27,7 @@ enum Reason {
     InProcess(&'static str),
     NoRate,
     NotUntil,
+    NoCluster,
 }
 
 pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
@@ -65,7 +65,7 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     }
 }
 
-/// Of many settings of one server the first is enough to be told.
+/// Of several settings of a server, only the first is reported.
 fn first_of_each_key<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<&'a Entry> {
     let mut entries: Vec<_> = entries.collect();
     entries.sort_by_key(|entry| entry.at);
@@ -75,16 +75,18 @@ fn first_of_each_key<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<&'a En
 }
 
 fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Needs) -> Coverage {
-    let stands = |name: &str| base.entries.contains_key(name) || content.axis(name).is_some();
+    let is_given = |name: &str| base.entries.contains_key(name) || content.axis(name).is_some();
     match needs {
         Needs::Nothing => Coverage::All,
-        Needs::Rate if stands("load.rate") => Coverage::All,
+        Needs::Rate if is_given("load.rate") => Coverage::All,
         Needs::Rate => Coverage::None(Reason::NoRate),
-        Needs::Until if stands("load.until.ci") => Coverage::All,
+        Needs::Until if is_given("load.until.ci") => Coverage::All,
         Needs::Until => Coverage::None(Reason::NotUntil),
-        Needs::RunningServer if stands("server.url") => Coverage::All,
+        Needs::Cluster if is_given("topology.cluster") => Coverage::All,
+        Needs::Cluster => Coverage::None(Reason::NoCluster),
+        Needs::RunningServer if is_given("server.url") => Coverage::All,
         Needs::RunningServer => Coverage::None(Reason::NoUrl),
-        Needs::StartedServer if stands("server.url") => Coverage::None(Reason::Url),
+        Needs::StartedServer if is_given("server.url") => Coverage::None(Reason::Url),
         Needs::StartedServer => {
             let typed = content.values_in(base, "server.engine");
             let in_process = EngineTraits::names(engines, |engine| !engine.is_process);
@@ -108,15 +110,19 @@ fn no_effect(name: &Name, met: Coverage) -> Fault {
     match met {
         Coverage::None(Reason::NoRate) => Fault::new(
             format!("`{name}` has no effect without `load.rate`"),
-            "write rate = … (transactions per second) too, or remove `arrivals`",
+            "add rate = … (transactions per second), or remove `arrivals`",
         ),
         Coverage::None(Reason::NotUntil) => Fault::new(
             format!("`{name}` has no effect without `load.until.ci`"),
-            "write how sure the trial has to be: until = { ci = \"2%\", max = \"30m\" }",
+            "add the precision to reach: until = { ci = \"2%\", max = \"30m\" }",
+        ),
+        Coverage::None(Reason::NoCluster) => Fault::new(
+            format!("`{name}` has no effect without `topology.cluster`"),
+            "write how the servers replicate with cluster = …, or remove it",
         ),
         Coverage::None(Reason::Url) => Fault::new(
             format!("`{name}` has no effect with `server.url`: dyno does not start that server"),
-            "remove it, or have a server started with `server.engine`",
+            "remove it, or let dyno start a server: use `server.engine`",
         ),
         Coverage::None(Reason::NoUrl) => Fault::new(
             format!(

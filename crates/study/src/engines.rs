@@ -1,8 +1,8 @@
-//! The engines that a study names, and which of its settings are for which of them.
+//! The engines that a study names, and the settings that apply to each of them.
 
 use std::collections::BTreeSet;
 
-use plan::{EngineTraits, Span, shown};
+use plan::{EngineTraits, Span, alternatives, shown};
 
 use crate::content::{Base, Content};
 use crate::error::{Fault, Faults};
@@ -10,8 +10,9 @@ use crate::name::Name;
 use crate::read::not_one_of;
 
 const ENGINE: &str = "server.engine";
+const CLUSTER: &str = "topology.cluster";
 
-/// Which settings of a study are for an engine: those under its name where there are any, else
+/// The settings of a study that apply to an engine: those under its name if there are any, else
 /// those under no engine's name.
 pub(crate) struct Scope<'e> {
     engine: &'e str,
@@ -20,7 +21,7 @@ pub(crate) struct Scope<'e> {
 }
 
 impl<'e> Scope<'e> {
-    /// The scope of an engine among these settings.
+    /// The scope of an engine in a study with these settings.
     pub(crate) fn of<'s>(
         engine: &'e str,
         mut settings: impl Iterator<Item = &'s str>,
@@ -35,7 +36,7 @@ impl<'e> Scope<'e> {
         Self { has_own, ..own }
     }
 
-    /// The name by which the server knows a setting that is for the engine.
+    /// The name on the server of a setting that applies to the engine.
     pub(crate) fn setting<'s>(&self, setting: &'s str) -> Option<&'s str> {
         let (first, rest) = setting.split_once('.').unwrap_or((setting, ""));
         let is_engine = !rest.is_empty() && self.engines.iter().any(|e| e.name == first);
@@ -49,9 +50,7 @@ impl<'e> Scope<'e> {
         let (name, engine) = (name.full(), self.engine);
         Fault::new(
             format!("`{name}` has no effect on `{engine}`"),
-            format!(
-                "settings under `server.config.{engine}` replace those under no engine's name, and no others apply to it"
-            ),
+            format!("only the settings under `server.config.{engine}` apply to it"),
         )
     }
 }
@@ -66,6 +65,7 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     }
     let mut refused = BTreeSet::new();
     for base in content.bases() {
+        clusters(content, &base, engines, faults);
         for engine in started(content, &base, engines) {
             let settings = settings(content, &base);
             let names = settings.iter().filter_map(|(name, _)| name.setting());
@@ -89,7 +89,30 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     }
 }
 
-/// The settings of the trials on a base, and their places.
+/// Every kind of cluster must be one of every engine that the trials on a base may start.
+fn clusters(content: &Content, base: &Base<'_>, engines: &[EngineTraits], faults: &mut Faults) {
+    let started = started(content, base, engines);
+    for typed in content.values_in(base, CLUSTER) {
+        let kind = typed.to_string();
+        let lacks = |engine: &&&EngineTraits| !engine.clusters.contains(&kind.as_str());
+        if let Some(engine) = started.iter().find(lacks) {
+            let message = format!(
+                "`{}` cannot form the cluster `{}`",
+                engine.name,
+                shown(&kind)
+            );
+            let help = match engine.clusters {
+                [] => {
+                    "leave out `topology.cluster`, or choose an engine that replicates".to_owned()
+                }
+                kinds => format!("it can form {}", alternatives(kinds)),
+            };
+            faults.add(typed.span, Fault::new(message, help));
+        }
+    }
+}
+
+/// The settings of the trials of a base, and their locations.
 fn settings<'a>(content: &'a Content, base: &Base<'a>) -> Vec<(&'a Name, Span)> {
     let entries = base.entries.values().map(|entry| (&entry.name, entry.at));
     let axes = content.axes.iter().map(|axis| (&axis.name, axis.at));
@@ -97,7 +120,7 @@ fn settings<'a>(content: &'a Content, base: &Base<'a>) -> Vec<(&'a Name, Span)> 
     all.filter(|(name, _)| name.setting().is_some()).collect()
 }
 
-/// An axis or a variant whose trials would differ only in settings that are for another engine.
+/// An axis or a variant whose trials would differ only in settings of another engine.
 fn without_effect(content: &Content, base: &Base<'_>, scope: &Scope<'_>) -> Option<(Span, Fault)> {
     let has_effect = |name: &Name| name.setting().is_none_or(|s| scope.setting(s).is_some());
     let mut axes = content.axes.iter().map(|axis| (&axis.name, axis.at));
@@ -113,7 +136,7 @@ fn without_effect(content: &Content, base: &Base<'_>, scope: &Scope<'_>) -> Opti
     Some((at, scope.no_effect(name)))
 }
 
-/// The engines among those of the trials on a base that run as processes of their own.
+/// The engines of the trials of a base that run as separate processes.
 pub(crate) fn started<'e>(
     content: &Content,
     base: &Base<'_>,

@@ -1,4 +1,4 @@
-//! What is wrong with a study, all of it, in a form that shows where.
+//! All problems of a study, with their locations.
 
 use std::fmt;
 
@@ -6,31 +6,30 @@ use crate::render::SourceLine;
 use crate::source::SourceText;
 use plan::{Span, redact};
 
-/// A reader stops at some point; so does the list.
+/// Nobody reads a longer list.
 const MAX_PROBLEMS: usize = 50;
 
-/// Everything that is wrong with a study. Shown, it is plain text, one
-/// paragraph for each problem.
+/// All problems of a study. Its display form is plain text with a paragraph for each problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyError {
     problems: Vec<Problem>,
     left_out: usize,
 }
 
-/// One thing that is wrong, where, and what to do.
+/// A problem: what is wrong, where, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// What is wrong.
     pub message: String,
-    /// What to do; empty if there is nothing to add.
+    /// What to do; may be empty.
     pub help: String,
-    /// Where, if it is somewhere.
+    /// Where the problem is; `None` if it concerns no location.
     pub location: Option<Location>,
-    /// The other place that has to do with it, if there is one.
+    /// Another location that is involved.
     pub also: Option<Location>,
 }
 
-/// The place of a problem.
+/// The location of a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     pub(crate) path: String,
@@ -83,12 +82,12 @@ impl fmt::Display for Problem {
 }
 
 impl StudyError {
-    /// Every problem found, in the order of the file (at least one).
+    /// The problems in the order of the file; at least one.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Both errors as one.
+    /// Appends the problems of `other`.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.problems.extend(other.problems);
@@ -112,12 +111,12 @@ impl fmt::Display for StudyError {
 
 impl std::error::Error for StudyError {}
 
-/// What is wrong with a value, before it is known where the value stands.
+/// What is wrong with a value, and what to do; its location is added later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) message: String,
     pub(crate) help: String,
-    /// Another place that has to do with it.
+    /// Another location that is involved.
     pub(crate) also: Option<Span>,
 }
 
@@ -130,7 +129,7 @@ impl Fault {
         }
     }
 
-    /// With the other place that has to do with it.
+    /// With another location that is involved.
     pub(crate) fn also(self, place: Span) -> Self {
         Self {
             also: Some(place),
@@ -147,7 +146,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Adds a fault, unless the very same has been said.
+    /// Adds a fault that is not in the list yet.
     pub(crate) fn add(&mut self, span: Span, fault: Fault) {
         if self.is_full() {
             self.left_out += 1;
@@ -156,7 +155,8 @@ impl Faults {
         }
     }
 
-    /// Adds a fault of two places: at the later one, with the earlier beside it.
+    /// Adds a fault that concerns two locations: at the later one, with a reference to the
+    /// earlier.
     pub(crate) fn add_of_two(&mut self, one: Span, other: Span, fault: Fault) {
         self.add(one.max(other), fault.also(one.min(other)));
     }
@@ -172,12 +172,12 @@ impl Faults {
         self.list.is_empty()
     }
 
-    /// Whether further faults are only counted, so that their help can be cheap.
+    /// Whether further faults are only counted, so that their help need not be computed.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= MAX_PROBLEMS
     }
 
-    /// The error to show; a message may quote a value, so it is redacted too.
+    /// The error to show. Messages may quote values, so they are redacted as well.
     pub(crate) fn into_error(mut self, source: &SourceText) -> StudyError {
         self.list.sort_by_key(|(span, _)| *span);
         let problems = self.list.into_iter().map(|(span, fault)| Problem {

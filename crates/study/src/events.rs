@@ -1,4 +1,4 @@
-//! Whether events can happen in the trials of a study.
+//! Checks that events can happen in the trials of a study.
 
 use std::time::Duration;
 
@@ -11,14 +11,23 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
         .iter()
         .find_map(|(name, _)| content.place(name));
     if let (Some(search), Some(event)) = (search, content.events.first()) {
-        let message = "events have no place in a search for the highest rate";
-        let fault = Fault::new(message, "remove the events, or the search");
+        let message = "a search for the highest rate cannot have events";
+        let fault = Fault::new(message, "remove the events or the search");
         return faults.add(event.at.span, fault.also(search));
     }
     for base in content.bases() {
         let shortest =
             least::<Duration>(content, &base, "load.time").filter(|time| !time.value.is_zero());
-        let fewest = least::<u32>(content, &base, "topology.instances");
+        let instances = least::<u32>(content, &base, "topology.instances");
+        let members = match content.values_in(&base, "topology.cluster").is_empty() {
+            true => None,
+            false => least::<u32>(content, &base, "topology.members"),
+        };
+        let servers = [instances, members].into_iter().flatten();
+        let servers = servers.reduce(|one, other| Spanned {
+            value: one.value.saturating_mul(other.value),
+            span: other.span,
+        });
         for event in &content.events {
             if let Some(time) = shortest
                 .as_ref()
@@ -26,29 +35,29 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
             {
                 let fault = Fault::new(
                     format!(
-                        "this event is at {}, but the measurement lasts {}",
+                        "this event is at {}, but the measurement lasts only {}",
                         format_duration(event.at.value),
                         format_duration(time.value)
                     ),
-                    "`at` counts from the start of the measurement: write an earlier `at`, or a longer `load.time`",
+                    "`at` counts from the start of the measurement: use an earlier `at` or a longer `load.time`",
                 );
                 faults.add(event.at.span, fault.also(time.span));
             }
-            if let Some(fewest) = fewest.as_ref().filter(|n| event.node.value > n.value) {
+            if let Some(servers) = servers.as_ref().filter(|n| event.node.value > n.value) {
                 let fault = Fault::new(
                     format!(
-                        "there is no server {}: `topology.instances` is {}",
-                        event.node.value, fewest.value
+                        "there is no server {}: the trial has {}",
+                        event.node.value, servers.value
                     ),
-                    "servers are numbered from 1",
+                    "servers are numbered from 1: those of the first instance or cluster, then the next",
                 );
-                faults.add(event.node.span, fault.also(fewest.span));
+                faults.add(event.node.span, fault.also(servers.span));
             }
         }
     }
 }
 
-/// The least value of a key in the trials on one base, or its default.
+/// The least value of a key in the trials of a base, or its default.
 fn least<T: FromValue + Ord>(content: &Content, base: &Base<'_>, name: &str) -> Option<Spanned<T>> {
     let read = |typed: &Spanned<Value>| {
         let value = T::from_value(&typed.value)?;

@@ -1,11 +1,11 @@
-//! From a study file to a plan: text in, an ordered list of trials out.
+//! Turns the text of a study file into a plan, which is an ordered list of trials.
 //!
-//! [`Study`] is what was typed, with the place of every value; [`plan::Plan`] is what
-//! it means. The crate reads no file, opens no socket and prints nothing.
+//! [`Study`] is the study as written, with the location of every value; [`plan::Plan`] is
+//! what it means. The crate reads no file, opens no socket and prints nothing.
 //!
-//! The way of the text: `syntax` (TOML), `walk` (keys and values), `content`
-//! (what was typed), `check` and `effect` (whether it fits together), `point` and
-//! `build` (what it means), `order` (in which order it runs).
+//! The text passes through `syntax` (TOML), `walk` (keys and values), `content` (the study
+//! as written), `check`, `effect`, `engines` and `events` (consistency), `point` and `build`
+//! (its meaning), and `order` (the order of the trials).
 //!
 //! To add a key: a line in `plan::key`, a field in `plan`, a line in `build.rs`.
 //! Checks, overrides, axes, variants, suggestions and the reference page follow.

@@ -1,4 +1,4 @@
-//! The names of keys as a study writes them.
+//! Names of keys as written in a study.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use plan::key::{self, KEYS, Key, Kind};
 use crate::error::Fault;
 use crate::setting;
 
-/// A key by the name that it has in a study: one of the table, or one of the
-/// many settings that `server.config` stands for.
+/// The name of a key in a study: one of the table of keys, or that of a setting below
+/// `server.config`.
 #[derive(Debug, Clone)]
 pub(crate) struct Name {
     pub(crate) key: &'static Key,
@@ -16,8 +16,10 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// `None` if there is no such key; a fault if it is a setting that a study
-    /// cannot have.
+    /// `None` if there is no such key.
+    ///
+    /// # Errors
+    /// An invalid name of a setting.
     pub(crate) fn find(full: &str) -> Result<Option<Self>, Fault> {
         let mut keys = KEYS.iter();
         if let Some(key) = keys.find(|k| k.name == full) {
@@ -45,12 +47,12 @@ impl Name {
         &self.full
     }
 
-    /// `threads` of `load.threads`; of a setting the name that the server knows.
+    /// `threads` of `load.threads`; for a setting, its name on the server.
     pub(crate) fn short(&self) -> &str {
         self.setting().unwrap_or_else(|| key::last(&self.full))
     }
 
-    /// The name that the server knows, if this is one of its settings.
+    /// The setting's name on the server, if this is a setting.
     pub(crate) fn setting(&self) -> Option<&str> {
         self.full.strip_prefix(self.key.name)?.strip_prefix('.')
     }

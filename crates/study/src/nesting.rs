@@ -1,7 +1,7 @@
-//! Refuses keys of very many parts before they become tables in tables.
+//! Refuses keys of very many parts before they become nested tables.
 //!
 //! The parser limits brackets and the parts of one key, but not their product,
-//! and a tree of thousands of levels overflows the stack when it is dropped.
+//! and dropping a tree of thousands of levels overflows the stack.
 
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;

@@ -1,19 +1,18 @@
 //! The order in which trials run.
 //!
-//! Trials run in blocks, each with every point once. In random order the variants of a
-//! combination of the other keys run one right after the other, so that a comparison of
-//! variants is of trials that are close in time. Their orders are the rows of a Williams
-//! design ("Experimental designs balanced for the estimation of residual effects of
-//! treatments", Australian Journal of Scientific Research A 2, 1949): over a whole cycle
-//! each variant runs equally often in each place, and equally often right after each other
-//! one. Every second block is the mirror image of the one before it, so that of any two
-//! points each runs first in one of them, and a steady drift cancels.
+//! Trials run in blocks, each of which has every point once. In random order, the variants of a
+//! combination of the other keys run in succession, so that comparisons of variants are between
+//! trials that are close in time. Their orders are the rows of a Williams design ("Experimental
+//! designs balanced for the estimation of residual effects of treatments", Australian Journal of
+//! Scientific Research A 2, 1949): over a cycle, each variant runs equally often in each position
+//! and equally often right after each other variant. Every second block reverses the one before
+//! it: of any two points, each runs first in one of the two blocks, so a linear drift cancels.
 
 use plan::Order;
 
-/// Which point of the study each trial has, in the order in which they run: `repeats`
-/// blocks, each with every point once. A point's number is that of its variant times
-/// `combinations`, plus that of its combination of the other keys.
+/// The points of the trials in the order in which they run: `repeats` blocks, each with every
+/// point once. The number of a point is that of its variant times `combinations`, plus that of
+/// its combination of the other keys.
 pub(crate) fn blocks(
     variants: usize,
     combinations: usize,
@@ -42,12 +41,12 @@ pub(crate) fn blocks(
     blocks
 }
 
-/// The rows of a Williams design that are no mirror image of another, in random order;
-/// treatments get new numbers for each cycle.
+/// The rows of a Williams design of which none reverses another, in random order. Treatments are
+/// renumbered for each cycle.
 #[derive(Debug, Clone, Default)]
 struct WilliamsRows {
     treatments: Vec<usize>,
-    /// Of the rows that are left in this cycle.
+    /// Those of the remaining rows of this cycle.
     shifts: Vec<usize>,
 }
 
@@ -56,7 +55,7 @@ impl WilliamsRows {
         if self.shifts.is_empty() {
             self.treatments = (0..count).collect();
             shuffle(&mut self.treatments, random);
-            // Of an even number the mirror images are the other half of the rows.
+            // For an even number of treatments, half of the rows reverse the other half.
             let rows = if count.is_multiple_of(2) {
                 count / 2
             } else {
@@ -71,7 +70,7 @@ impl WilliamsRows {
     }
 }
 
-/// 0, 1, n - 1, 2, n - 2, and so on: its neighbors differ by each number once.
+/// 0, 1, n - 1, 2, n - 2, and so on: the differences between neighbors are all distinct.
 fn zigzag(count: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |place| match place % 2 {
         1 => place.div_ceil(2),
@@ -79,16 +78,15 @@ fn zigzag(count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Fisher and Yates: every order is as likely as any other.
+/// The Fisher-Yates shuffle: all orders are equally likely.
 fn shuffle(block: &mut [usize], random: &mut SplitMix64) {
     for last in (1..block.len()).rev() {
         block.swap(last, random.below(last + 1));
     }
 }
 
-/// SplitMix64 as Sebastiano Vigna published it (<https://prng.di.unimi.it/splitmix64.c>,
-/// public domain). Written out, since a seed must give the same order in every
-/// version of dyno.
+/// SplitMix64 as published by Sebastiano Vigna (<https://prng.di.unimi.it/splitmix64.c>, public
+/// domain). Implemented here because a seed must give the same order in every version of dyno.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -99,8 +97,8 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// From 0 to `limit - 1`. The product's upper half is even enough: a study
-    /// has thousands of trials, not 2^60.
+    /// From 0 to `limit - 1`. The bias of the product's upper half is negligible: a study has
+    /// thousands of trials, not 2^60.
     fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.next()) * limit as u128) >> 64) as usize
     }
@@ -132,7 +130,7 @@ mod tests {
     };
 
     #[test]
-    fn every_order_of_three_is_as_likely() {
+    fn all_orders_of_three_are_equally_likely() {
         let mut counts = BTreeMap::new();
         for block in blocks(1, 3, 6000, RANDOM) {
             *counts.entry(block).or_insert(0) += 1;
@@ -144,8 +142,8 @@ mod tests {
         );
     }
 
-    /// Over a cycle each variant stands in each place, and behind each other one, equally
-    /// often.
+    /// Over a cycle, each variant is in each position, and right after each other variant,
+    /// equally often.
     #[test]
     fn variants_are_balanced_over_places_and_neighbors() {
         for variants in 2..=7 {
@@ -177,16 +175,16 @@ mod tests {
         }
     }
 
-    /// In two blocks each of two points runs first once, so none is favored by a drift.
+    /// Of two points, each runs first in one of two blocks, so a drift favors neither.
     #[test]
-    fn every_second_block_is_the_mirror_image_of_the_one_before() {
+    fn every_second_block_reverses_the_one_before_it() {
         for seed in 1..=50 {
             let order = Order { random: true, seed };
             for pair in blocks(2, 3, 6, order).chunks(2) {
                 let mirrored: Vec<usize> = pair[0].iter().rev().copied().collect();
                 assert_eq!(pair[1], mirrored);
             }
-            // Of five blocks one side runs first in two or three, by chance of the seed.
+            // In five blocks, one of the two runs first two or three times, depending on the seed.
             let first = blocks(2, 1, 5, order).iter().filter(|b| b[0] == 0).count();
             assert!((2..=3).contains(&first), "{first}");
         }
@@ -195,7 +193,7 @@ mod tests {
         assert!((430..570).contains(&firsts), "{firsts}");
     }
 
-    /// The variants of a combination run one right after the other.
+    /// The variants of a combination run in succession.
     #[test]
     fn what_is_compared_runs_close_in_time() {
         for block in blocks(3, 4, 10, RANDOM) {

@@ -1,4 +1,4 @@
-//! The values of one point of a study, and what it is called.
+//! The values and the label of a point of a study.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use plan::{EngineTraits, FromValue, Span, Spanned, Value};
 pub(crate) type LocatedFault = (Span, Fault);
 pub(crate) type Defaults = BTreeMap<&'static str, Spanned<Value>>;
 
-/// Defaults are read like typed values, so they cannot be of another kind.
+/// The defaults of all keys, parsed like the values of a study.
 pub(crate) fn defaults() -> Result<Defaults, LocatedFault> {
     let mut all = Defaults::new();
     for (key, text) in key::KEYS.iter().filter_map(|k| Some((k, k.default?))) {
@@ -32,9 +32,9 @@ pub(crate) fn default(name: &str) -> Option<Spanned<Value>> {
     defaults().ok()?.remove(name)
 }
 
-/// A fault of the table of keys, not of the study; tests keep it from happening.
+/// A fault in the table of keys; tests ensure that there is none.
 pub(crate) fn internal(message: &str) -> LocatedFault {
-    let help = "this is a fault of dyno, not of the study";
+    let help = "this is a bug in dyno, not an error in the study";
     (Span::NOWHERE, Fault::new(message, help))
 }
 
@@ -46,8 +46,8 @@ pub(crate) struct Point<'a> {
 }
 
 impl<'a> Point<'a> {
-    /// The point at one index of the product: the base is the slowest, the
-    /// last axis the fastest.
+    /// The point with an index in the product of bases and axes. The base varies slowest and the
+    /// last axis fastest.
     pub(crate) fn at(
         index: usize,
         content: &'a Content,
@@ -64,7 +64,7 @@ impl<'a> Point<'a> {
         swept.reverse();
         let base = bases.get(rest);
         Ok(Self {
-            base: base.ok_or_else(|| internal("there is a trial too many"))?,
+            base: base.ok_or_else(|| internal("the index of a point is out of range"))?,
             swept,
             defaults,
         })
@@ -89,7 +89,7 @@ impl<'a> Point<'a> {
         };
         let Some(value) = T::from_value(&typed.value) else {
             return Err(internal(&format!(
-                "`{name}` is of another kind than its meaning"
+                "the value of `{name}` has the wrong type"
             )));
         };
         let span = typed.span;
@@ -109,7 +109,7 @@ impl<'a> Point<'a> {
         Ok(self.spanned(name)?.value)
     }
 
-    /// The settings of a server of this engine, by the names that it knows, in their order.
+    /// The settings of a server of this engine, by their names on the server, in order.
     pub(crate) fn settings(
         &self,
         engine: &str,
@@ -121,8 +121,7 @@ impl<'a> Point<'a> {
         let all: BTreeMap<_, _> = in_base
             .chain(swept)
             .filter_map(|(name, typed)| {
-                let value = String::from_value(&typed.value)?;
-                let span = typed.span;
+                let (value, span) = (typed.value.to_string(), typed.span);
                 Some((name.setting()?, Spanned { value, span }))
             })
             .collect();
@@ -138,14 +137,14 @@ impl<'a> Point<'a> {
     }
 
     /// The value on each axis.
-    pub(crate) fn values(&self) -> Vec<(String, String)> {
-        let variant = self.variant().map(|v| (VARIANT.to_owned(), v.to_owned()));
+    pub(crate) fn values(&self) -> plan::Point {
+        let variant = self.variant().map(|v| (VARIANT.to_owned(), v.into()));
         let swept = self.swept.iter();
-        let swept = swept.map(|(axis, v)| (axis.name.full().to_owned(), v.to_string()));
+        let swept = swept.map(|(axis, v)| (axis.name.full().to_owned(), v.value.clone()));
         variant.into_iter().chain(swept).collect()
     }
 
-    /// What people call it, in parts; none where there is but one point.
+    /// The parts of its label; none in a study of a single point.
     pub(crate) fn label(&self) -> Vec<String> {
         let mut parts: Vec<_> = self.variant().map(str::to_owned).into_iter().collect();
         for (axis, value) in &self.swept {

@@ -1,4 +1,4 @@
-//! One TOML value against what its key takes.
+//! Reads the TOML value of a key.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use plan::key::{Key, Kind};
 use plan::{Value, format_duration, nearest, parse_duration, parse_percent, range_words, shown};
 
 const MAX_PATH_BYTES: usize = 4000;
-const MAX_ENGINE_CHARS: usize = 60;
+const MAX_WORD_CHARS: usize = 60;
 const MAX_VERSION_PARTS: usize = 4;
-/// How a table of the report is written.
+/// How to write a table of the report.
 pub(crate) const TABLES_EXAMPLE: &str =
     "write tables = [{ rows = \"load.threads\", columns = [\"tps\", \"response_ms.p99\"] }]";
 
-/// A typed value in the range of its key, or what is wrong with it.
+/// The value, if its key takes it.
 pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
     match &key.key.kind {
         Kind::Text { max_chars } => text(key, string(key, value)?, *max_chars),
         Kind::Name { max_chars } => name(key, string(key, value)?, *max_chars),
-        // Which engines there are, only the whole study's check knows.
-        Kind::Engine => name(key, string(key, value)?, MAX_ENGINE_CHARS),
+        // The names of engines and clusters are checked with the whole study.
+        Kind::Engine | Kind::Cluster => name(key, string(key, value)?, MAX_WORD_CHARS),
         Kind::Choice(words) => choice(key, string(key, value)?, words),
         Kind::Url => url(key, string(key, value)?),
         Kind::Path => path(key, string(key, value)?),
@@ -33,14 +33,12 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
         Kind::Number { min, max } => number(key, value, *min, *max),
         Kind::Duration { min, max } => duration(key, value, *min, *max),
         Kind::Percent { min, max } => percent(key, string(key, value)?, *min, *max),
-        Kind::Settings if key.setting().is_some() => {
-            setting::value(key.full(), value).map(Value::Text)
-        }
+        Kind::Settings if key.setting().is_some() => setting::value(key.full(), value),
         Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
     }
 }
 
-/// The kind of a TOML value in words.
+/// The type of a TOML value, for a message.
 pub(crate) fn type_words(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
@@ -62,26 +60,26 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Fault {
         (_, Kind::Settings) => format!("write {short} = {{ max_connections = 500 }}"),
         (_, Kind::Tables) => TABLES_EXAMPLE.into(),
         (DeValue::Array(_), _) if key.axis => format!(
-            "for one trial for each value, put the list under [sweep]: \"{}\" = […]",
+            "to run a trial with each value, put the list under [sweep]: \"{}\" = […]",
             name.full()
         ),
         (DeValue::String(text), Kind::Boolean) if matches!(text.as_ref(), "true" | "false") => {
-            format!("leave out the quotes: {short} = {text}")
+            format!("remove the quotes: {short} = {text}")
         }
         (_, Kind::Boolean) => format!("write {short} = true or {short} = false"),
         (DeValue::String(text), Kind::Integer { .. } | Kind::Number { .. }) if numeric(text) => {
-            format!("leave out the quotes: {short} = {}", shown(text))
+            format!("remove the quotes: {short} = {}", shown(text))
         }
         (DeValue::Integer(n), Kind::Duration { .. }) => {
             format!(
-                "say the unit, in quotes: {short} = \"{}s\"",
+                "add a unit, in quotes: {short} = \"{}s\"",
                 shown(n.as_str())
             )
         }
-        (_, Kind::Percent { .. }) => format!("write for example {short} = \"2%\""),
-        (_, Kind::Duration { .. }) => format!("write for example {short} = \"30s\""),
+        (_, Kind::Percent { .. }) => format!("write, for example, {short} = \"2%\""),
+        (_, Kind::Duration { .. }) => format!("write, for example, {short} = \"30s\""),
         (_, Kind::Integer { .. } | Kind::Number { .. }) => {
-            format!("write for example {short} = {}", example(key))
+            format!("write, for example, {short} = {}", example(key))
         }
         (DeValue::Float(n), Kind::Version) => {
             format!("write it in quotes: {short} = \"{}\"", shown(n.as_str()))
@@ -107,8 +105,8 @@ fn string<'v>(key: &Name, value: &'v DeValue<'_>) -> Result<&'v str, Fault> {
 fn text(key: &Name, text: &str, max_chars: usize) -> Result<Value, Fault> {
     if text.trim().is_empty() {
         let help = match key.key.required {
-            true => "write a text",
-            false => "write a text, or leave the key out",
+            true => "write some text",
+            false => "write some text, or remove the key",
         };
         return Err(Fault::new(format!("`{}` is empty", key.full()), help));
     }
@@ -129,7 +127,7 @@ fn no_control(key: &Name, text: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!(
-        "`{}` has a line break or another control character",
+        "`{}` contains a line break or another control character",
         key.full()
     );
     Err(Fault::new(message, "write it on one line"))
@@ -142,8 +140,8 @@ fn path(key: &Name, text: &str) -> Result<Value, Fault> {
         return Err(Fault::new(message, "shorten it"));
     }
     if !text.starts_with('/') {
-        let message = format!("`{}` is not the whole path", shown(text));
-        let help = format!("write it from the root: {} = \"/…\"", key.short());
+        let message = format!("`{}` is not an absolute path", shown(text));
+        let help = format!("start it at the root: {} = \"/…\"", key.short());
         return Err(Fault::new(message, help));
     }
     Ok(Value::Text(text.to_owned()))
@@ -158,7 +156,7 @@ fn version(key: &Name, text: &str) -> Result<Value, Fault> {
     Err(Fault::new(
         format!("`{}` is not a version", shown(text)),
         format!(
-            "write its numbers, as many as matter: {} = \"10.11\"",
+            "write the leading numbers that matter: {} = \"10.11\"",
             key.short()
         ),
     ))
@@ -176,7 +174,7 @@ fn choice(key: &Name, text: &str, words: &[&str]) -> Result<Value, Fault> {
     Err(not_one_of(key.full(), text, words))
 }
 
-/// The fault of a word that is none of `words`.
+/// The fault of a text that is none of `words`.
 pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Fault {
     let message = format!("`{}` is not a value of `{name}`", shown(text));
     let all = words
@@ -203,9 +201,9 @@ fn url(key: &Name, text: &str) -> Result<Value, Fault> {
         Some((scheme, rest)) if is_scheme(scheme) && !rest.is_empty() => {
             Ok(Value::Url(text.to_owned().into()))
         }
-        // The text is not quoted: it may hold a password in no known place.
+        // The text is not quoted, because it may contain a password anywhere.
         _ => Err(Fault::new(
-            format!("`{}` is not an address", key.full()),
+            format!("`{}` is not a URL", key.full()),
             "write scheme://user@host:port/database",
         )),
     }
@@ -231,7 +229,7 @@ fn number(key: &Name, value: &DeValue<'_>, min: f64, max: f64) -> Result<Value, 
     }
 }
 
-/// Through the decimal text where there is one: it has no limit.
+/// Parses decimal digits as text, since these have no limit.
 fn integer_as_f64(digits: &str, radix: u32) -> Option<f64> {
     match radix {
         10 => digits.parse().ok(),
@@ -249,11 +247,11 @@ fn duration(key: &Name, value: &DeValue<'_>, min: Duration, max: Duration) -> Re
     Err(out_of_range(key, text, &range))
 }
 
-/// The share that a percentage is.
+/// The fraction that a percentage stands for.
 fn percent(key: &Name, text: &str, min: f64, max: f64) -> Result<Value, Fault> {
     let Some(share) = parse_percent(text) else {
         let message = format!("`{}` is not a percentage", shown(text));
-        let help = format!("write for example {} = \"2%\"", key.short());
+        let help = format!("write, for example, {} = \"2%\"", key.short());
         return Err(Fault::new(message, help));
     };
     if (min / 100.0..=max / 100.0).contains(&share) {
@@ -265,6 +263,6 @@ fn percent(key: &Name, text: &str, min: f64, max: f64) -> Result<Value, Fault> {
 fn out_of_range(key: &Name, typed: &str, range: &str) -> Fault {
     Fault::new(
         format!("`{}` = {} is out of range", key.full(), shown(typed)),
-        format!("`{}` goes {range}", key.short()),
+        format!("`{}` must be {range}", key.short()),
     )
 }

@@ -1,13 +1,13 @@
-//! A line of the source with the faulty part underlined.
+//! A line of the study with the relevant part underlined.
 
 use std::fmt;
 
-/// The widest excerpt: a longer line is cut around its fault.
+/// Maximum width of an excerpt: longer lines are cut around the underlined part.
 const MAX_EXCERPT_CHARS: usize = 120;
-/// What is shown before the fault in a line that is cut.
+/// How much of a cut line is shown before the underlined part.
 const LEAD_CHARS: usize = 40;
 
-/// A place on one line.
+/// A range of characters on a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceLine {
     /// From 1.
@@ -19,7 +19,7 @@ pub(crate) struct SourceLine {
     caret_len: usize,
 }
 
-/// The line that holds byte `start`, underlined up to byte `end` or its own end.
+/// The line that contains byte `start`, underlined up to byte `end` or the end of the line.
 pub(crate) fn line_at(text: &str, start: usize, end: usize) -> SourceLine {
     let start = char_boundary(text, start);
     let end = char_boundary(text, end).max(start);
@@ -60,7 +60,7 @@ fn char_boundary(text: &str, at: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// One column for each character, and nothing that a terminal would obey.
+/// Replaces characters that are not one column wide or that control the terminal.
 fn visible(c: char) -> char {
     match c {
         '\t' => ' ',
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_offsets_will_do() {
+    fn any_offsets_are_accepted() {
         for text in ["", "é", "a\n", "a\r\nb\tc", &"x".repeat(1000)] {
             for start in 0..8 {
                 for end in 0..1200 {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_cut_around_the_fault() {
+    fn long_lines_are_cut_around_the_underlined_part() {
         let text = format!("{}HERE{}", "a".repeat(500), "b".repeat(500));
         let shown = line_at(&text, 500, 504).to_string();
         assert!(shown.contains("aHEREb") && shown.len() < 300, "{shown}");

@@ -1,25 +1,24 @@
-//! Free settings of a server's own option file: which names and values a study
-//! may write there.
+//! Names and values of server settings, which dyno writes to the server's option file.
 
 use toml::de::DeValue;
 
 use crate::error::Fault;
-use plan::shown;
+use plan::{Value, shown};
 
-/// The most settings that one study names, in all its parts together.
+/// Maximum number of different settings in a study.
 pub(crate) const MAX_SETTINGS: usize = 100;
 const MAX_NAME_BYTES: usize = 100;
-/// Servers read option files in pieces of 4,096 bytes: the rest of a longer
-/// line would be a line of its own.
+/// Servers read option files in pieces of 4,096 bytes: the rest of a longer line would be read as
+/// another line.
 const MAX_VALUE_BYTES: usize = 1000;
 
-/// The name of a setting in the form that tells equal ones: with `_` for `-`.
+/// The normalized name of a setting, with `_` for `-`.
 pub(crate) fn name(typed: &str) -> Result<String, Fault> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if !typed.starts_with(|c: char| c.is_ascii_alphabetic()) || !typed.chars().all(fits) {
         return Err(Fault::new(
-            format!("`{}` is not the name of a setting", shown(typed)),
-            "a name is a letter, then letters, digits, `_`, `-` or `.`",
+            format!("`{}` is not a valid name of a setting", shown(typed)),
+            "a name consists of a letter and further letters, digits, `_`, `-` or `.`",
         ));
     }
     if typed.len() > MAX_NAME_BYTES {
@@ -31,17 +30,20 @@ pub(crate) fn name(typed: &str) -> Result<String, Fault> {
     Ok(typed.replace('-', "_"))
 }
 
-/// The value of a setting as the server's option file has it, before quoting.
-pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<String, Fault> {
+/// The value of a setting for the server's option file, before quoting.
+pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, Fault> {
     let text = match typed {
-        DeValue::String(text) => text.to_string(),
-        DeValue::Boolean(true) => "ON".to_owned(),
-        DeValue::Boolean(false) => "OFF".to_owned(),
-        DeValue::Integer(n) => i128::from_str_radix(n.as_str(), n.radix())
-            .map_err(|_| too_long(name))?
-            .to_string(),
+        DeValue::String(text) => text,
+        DeValue::Boolean(true) => "ON",
+        DeValue::Boolean(false) => "OFF",
+        DeValue::Integer(n) => {
+            let number = i128::from_str_radix(n.as_str(), n.radix());
+            let number = number.map_err(|_| too_long(name))?;
+            let negative = |_| Value::Text(number.to_string());
+            return Ok(number.try_into().map_or_else(negative, Value::Integer));
+        }
         DeValue::Float(n) => match n.as_str().parse::<f64>() {
-            Ok(number) if number.is_finite() => number.to_string(),
+            Ok(number) if number.is_finite() => return Ok(Value::Number(number)),
             _ => return Err(no_value(name, &format!("`{}`", shown(n.as_str())))),
         },
         other => return Err(no_value(name, crate::read::type_words(other))),
@@ -49,14 +51,14 @@ pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<String, Fault> {
     if text.len() > MAX_VALUE_BYTES {
         return Err(too_long(name));
     }
-    // A line break would begin another setting, a section or an `!include`.
+    // A line break could begin another setting, a section or an `!include`.
     if text.chars().any(char::is_control) {
         return Err(Fault::new(
-            format!("`{name}` has a line break or another control character"),
+            format!("`{name}` contains a line break or another control character"),
             "write the value on one line: it is a line of the server's option file",
         ));
     }
-    Ok(text)
+    Ok(text.into())
 }
 
 fn too_long(name: &str) -> Fault {

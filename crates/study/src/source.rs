@@ -1,9 +1,9 @@
-//! The text of a study, kept without its passwords, and how a place in it is found.
+//! The text of a study without its passwords, and the locations in it.
 
 use crate::error::Location;
 use plan::{Origin, Redacted, Span};
 
-/// The text that was read, and the overrides beside it.
+/// The text that was read, and the overrides.
 #[derive(Debug, Clone)]
 pub(crate) struct SourceText {
     pub(crate) label: String,
@@ -13,7 +13,7 @@ pub(crate) struct SourceText {
 }
 
 impl SourceText {
-    /// The place of a span; `None` if it is not in any text.
+    /// The location of a span; `None` if it is in no text.
     pub(crate) fn locate(&self, span: Span) -> Option<Location> {
         match span.origin {
             Origin::Nowhere => None,

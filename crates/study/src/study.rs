@@ -1,21 +1,21 @@
-//! What was typed.
+//! A study as written.
 
 use crate::check;
 use crate::content::Content;
 use crate::error::{Fault, Faults, StudyError};
 use crate::source::SourceText;
-use crate::walk::{Walk, overrides as set};
+use crate::walk::{Walk, overrides};
 use plan::{EngineTraits, Plan, Redacted, Span, Value, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 /// The most trials of one study.
 pub const MAX_TRIALS: usize = 10_000;
-/// How an override stands before the text of a study as it was run.
+/// Precedes each override in the text of a study as it was run.
 const OVERRIDE: &str = "# --set ";
 
-/// A study as typed, well-formed but not yet expanded. Neither its debug form
-/// nor its stored text holds a password.
+/// A study as written: well-formed, and not yet expanded to trials. Neither its debug form
+/// nor its stored text contains a password.
 #[derive(Debug, Clone)]
 pub struct Study {
     source: SourceText,
@@ -24,8 +24,11 @@ pub struct Study {
 }
 
 impl Study {
-    /// Reads a study; `label` names the text in messages (its path), and
-    /// `engines` are those that it can start.
+    /// Reads a study. Messages refer to the text as `label`, which is its path; `engines` are
+    /// the engines that it may name.
+    ///
+    /// # Errors
+    /// Every problem of the study.
     pub fn parse(
         label: &str,
         text: &str,
@@ -34,10 +37,13 @@ impl Study {
         Self::parse_with_overrides(label, text, &[], engines)
     }
 
-    /// Reads a study, then puts `(key, value)` in place of what it says, in
-    /// every variant too. A value is TOML, else a plain string. An axis whose
-    /// key is overridden keeps that one value; `sweep.KEY` gives an axis other
-    /// values; `server.engine` and `server.url` take each other's place.
+    /// Reads a study and replaces the value of each overridden `(key, value)`, also in every
+    /// variant. A value is TOML or, if it does not parse, a plain string. An override of an
+    /// axis's key leaves the axis that one value; `sweep.KEY` replaces the values of an axis;
+    /// `server.engine` and `server.url` replace each other.
+    ///
+    /// # Errors
+    /// Every problem of the study.
     pub fn parse_with_overrides(
         label: &str,
         text: &str,
@@ -59,10 +65,10 @@ impl Study {
         let root = crate::syntax::tables(text).map_err(|faults| faults.into_error(&source))?;
         let mut walk = Walk::default();
         walk.file(root.get_ref());
-        set::apply(&mut walk, overrides);
+        overrides::apply(&mut walk, overrides);
         check::whole(&walk.content, engines, &mut walk.faults);
         source.file = Redacted::new(text, &walk.secrets_in_file());
-        set::hide(&mut source, &walk, overrides);
+        overrides::hide(&mut source, &walk, overrides);
         if !walk.faults.is_empty() {
             return Err(walk.faults.into_error(&source));
         }
@@ -74,7 +80,10 @@ impl Study {
         })
     }
 
-    /// Reads back what [`Study::as_run`] wrote, the overrides included.
+    /// Reads what [`Study::as_run`] wrote, including the overrides.
+    ///
+    /// # Errors
+    /// Every problem of the study.
     pub fn parse_as_run(
         label: &str,
         text: &str,
@@ -91,7 +100,10 @@ impl Study {
         Self::parse_with_overrides(label, file, &overrides, engines)
     }
 
-    /// What the study means.
+    /// The trials of the study and what to report about them.
+    ///
+    /// # Errors
+    /// A fault in dyno's table of keys.
     pub fn plan(&self) -> Result<Plan, StudyError> {
         crate::build::plan(&self.content, self.engines)
             .map_err(|(span, fault)| self.error(span, fault))
@@ -107,20 +119,19 @@ impl Study {
         &self.source.overrides
     }
 
-    /// The study as it is run, for its result directory: the overrides as
-    /// comments before the text of the file, all without passwords. Two studies
-    /// with the same text mean the same, so this tells whether a stored result
-    /// is one of this study.
+    /// The study as it is run, for its result directory: the overrides as comments before the
+    /// text of the file, without passwords. A stored result belongs to this study if it has the
+    /// same text.
     pub fn as_run(&self) -> String {
         let mut text = String::new();
         for change in &self.source.overrides {
-            // On one line each, whatever was typed.
+            // A comment ends with its line.
             text.push_str(&format!("{OVERRIDE}{}\n", one_line(change)));
         }
         text + &self.source.file.text
     }
 
-    /// An error at a place of this study, for what only the caller can check.
+    /// An error at a location in this study, for conditions that only the caller can check.
     pub fn error_at(
         &self,
         span: Span,
@@ -130,9 +141,11 @@ impl Study {
         self.error(span, Fault::new(message, help))
     }
 
-    /// Checks the words of keys whose values only the caller knows, such as
-    /// `("load.workload", &["oltp_read_write", …])`: every word at once, with
-    /// the nearest one suggested.
+    /// Checks keys whose values only the caller knows, such as
+    /// `("load.workload", &["oltp_read_write", …])`.
+    ///
+    /// # Errors
+    /// Every value that is not allowed, with the nearest one that is.
     pub fn check_words(&self, allowed: &[(&str, &[&str])]) -> Result<(), StudyError> {
         let mut faults = Faults::default();
         for (name, words) in allowed {
@@ -144,45 +157,49 @@ impl Study {
                 }
             }
         }
-        self.none_of(faults)
+        self.check_none(faults)
     }
 
-    /// Checks the columns of the report's tables and of thresholds, whose names only
-    /// the caller knows: `unknown` gives `None` for one that exists, else what to write
-    /// instead. Every column is checked at once.
+    /// Checks the columns of report tables and of thresholds. Only the caller knows their names:
+    /// `unknown` returns what to write instead of an unknown column.
+    ///
+    /// # Errors
+    /// Every unknown column.
     pub fn check_columns(
         &self,
         unknown: impl Fn(&str) -> Option<String>,
     ) -> Result<(), StudyError> {
         let mut faults = Faults::default();
-        let shown_ones = self.content.tables.iter().flat_map(|t| &t.columns);
-        let judged = self.content.thresholds.iter().map(|t| &t.column);
-        for column in shown_ones.chain(judged) {
+        let in_tables = self.content.tables.iter().flat_map(|t| &t.columns);
+        let in_thresholds = self.content.thresholds.iter().map(|t| &t.column);
+        for column in in_tables.chain(in_thresholds) {
             if let Some(help) = unknown(column) {
                 let message = format!("unknown column `{}`", shown(column));
                 faults.add(column.span, Fault::new(message, help));
             }
         }
-        self.none_of(faults)
+        self.check_none(faults)
     }
 
-    /// Checks the conditions of thresholds, which only the caller can read: `wrong`
-    /// gives `None` for one that is fine, else what is wrong with it and what to write
-    /// instead.
+    /// Checks the conditions of thresholds. Only the caller can parse them: `invalid` returns
+    /// what is wrong with a condition, and what to write instead.
+    ///
+    /// # Errors
+    /// Every invalid condition.
     pub fn check_thresholds(
         &self,
-        wrong: impl Fn(&str, &str) -> Option<(String, String)>,
+        invalid: impl Fn(&str, &str) -> Option<(String, String)>,
     ) -> Result<(), StudyError> {
         let mut faults = Faults::default();
         for threshold in &self.content.thresholds {
-            if let Some((message, help)) = wrong(&threshold.column, &threshold.condition) {
+            if let Some((message, help)) = invalid(&threshold.column, &threshold.condition) {
                 faults.add(threshold.condition.span, Fault::new(message, help));
             }
         }
-        self.none_of(faults)
+        self.check_none(faults)
     }
 
-    fn none_of(&self, faults: Faults) -> Result<(), StudyError> {
+    fn check_none(&self, faults: Faults) -> Result<(), StudyError> {
         if faults.is_empty() {
             Ok(())
         } else {

@@ -67,14 +67,14 @@ pub(crate) fn axis(name: &str) -> String {
     }
     match full_name(name) {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => "an axis is a key by its full name, such as \"load.threads\"".into(),
+        None => "an axis is named by the full name of a key, such as \"load.threads\"".into(),
     }
 }
 
 /// For an unknown key in a variant.
 pub(crate) fn key_of_variant(name: &str) -> String {
     let near = full_name(name).or_else(|| nearest(name, ["name"]).map(str::to_owned));
-    let known = "a variant has `name`, and keys by their full names, such as `load.threads`";
+    let known = "a variant has a `name` and keys by their full names, such as `load.threads`";
     near_or_known(name, near, known)
 }
 

@@ -1,4 +1,4 @@
-//! From text to TOML tables, every fault of the syntax at once.
+//! Parses TOML and reports all syntax errors at once.
 
 use toml::Spanned as TomlSpanned;
 use toml::de::DeTable;
@@ -7,8 +7,8 @@ use crate::error::{Fault, Faults};
 use crate::nesting;
 use plan::{Origin, Span};
 
-/// A text with a fault in its TOML is not looked at further: what was meant
-/// after the fault is a guess, and would give faults that are not there.
+/// The tables of a text. A text with a syntax error is not examined further, because what
+/// follows the error may be misread.
 pub(crate) fn tables(text: &str) -> Result<TomlSpanned<DeTable<'_>>, Faults> {
     if let Some((span, fault)) = nesting::too_deep(text, Origin::File) {
         return Err(Faults::one(span, fault));
@@ -27,12 +27,10 @@ pub(crate) fn tables(text: &str) -> Result<TomlSpanned<DeTable<'_>>, Faults> {
 
 fn fault(message: &str) -> Fault {
     let help = match message {
-        m if m.starts_with("duplicate key") => {
-            "a key stands once in its section; keep one of the two"
-        }
+        m if m.starts_with("duplicate key") => "a section has each key once; keep one of the two",
         m if m.contains("must be quoted") => "write text in quotes: workload = \"oltp_read_write\"",
         m if m.starts_with("invalid basic string") => {
-            "close the string with the quote that opens it"
+            "close the string with the quotation mark that opens it"
         }
         _ => "",
     };

@@ -53,11 +53,11 @@ fn overrides_name_themselves() {
     );
     assert_eq!(
         fails(GOOD, &[("load.threads", "0")]),
-        "error: `load.threads` = 0 is out of range\n --> --set load.threads=0\n  = help: `threads` goes from 1 to 100_000"
+        "error: `load.threads` = 0 is out of range\n --> --set load.threads=0\n  = help: `threads` must be from 1 to 100_000"
     );
     assert_eq!(
         fails(GOOD, &[("load.threads", "many")]),
-        "error: `load.threads` takes a whole number, not a string\n --> --set load.threads=many\n  = help: write for example threads = 1"
+        "error: `load.threads` takes a whole number, not a string\n --> --set load.threads=many\n  = help: write, for example, threads = 1"
     );
     assert_eq!(
         fails(GOOD, &[("sweep.load.thread", "[1]")]),

@@ -125,10 +125,10 @@ fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
         assert_eq!(placed(&trial), (Some(2.0), Some(Path::new("/c"))));
     }
     for (key, value, said) in [
-        ("server.cpus", "0", "goes from 0.01 to 10000"),
+        ("server.cpus", "0", "from 0.01 to 10000"),
         ("server.cpus", "nan", "out of range"),
         ("server.cpus", "two", "takes a number"),
-        ("server.directory", "mnt/a", "not the whole path"),
+        ("server.directory", "mnt/a", "not an absolute path"),
     ] {
         let error = fails(SMALLEST, &[(key, value)]);
         assert!(error.contains(said), "{error}");

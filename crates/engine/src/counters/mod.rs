@@ -6,6 +6,8 @@ use std::time::Instant;
 
 pub(crate) use feed::{Asking, LIMIT, Source};
 pub use feed::{Counters, ask_all, leave_all};
+use measure::values::{growth, sum};
+pub(crate) use measure::values::{percent, quotient};
 
 /// How much less than the time between two readings a server may have aged: it counts whole
 /// seconds.
@@ -74,9 +76,7 @@ pub fn derive(before: &Reading, after: &Reading) -> Option<Step> {
         if (table.is_level)(counter) {
             return Some(later as f64);
         }
-        // One that was set back says nothing.
-        let grown = later.checked_sub(before.get(counter)?)?;
-        Some(grown as f64 / seconds)
+        Some(growth(before.get(counter)?, later)? / seconds)
     };
     Some(Step {
         table,
@@ -100,10 +100,7 @@ impl Step {
     /// Adds what another server of the same engine did.
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.values.iter_mut().zip(&other.values) {
-            *mine = match (*mine, *theirs) {
-                (Some(mine), Some(theirs)) => Some(mine + theirs),
-                (mine, theirs) => mine.or(theirs),
-            };
+            *mine = sum(*mine, *theirs);
         }
     }
 
@@ -112,14 +109,4 @@ impl Step {
     pub fn metrics(&self) -> Metrics {
         (self.table.metrics)(self)
     }
-}
-
-/// A part of a whole; `None` of nothing.
-pub(crate) fn quotient(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
-}
-
-/// As [`quotient`], in %.
-pub(crate) fn percent(part: f64, whole: f64) -> Option<f64> {
-    quotient(100.0 * part, whole)
 }

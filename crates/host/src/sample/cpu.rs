@@ -1,26 +1,26 @@
-//! How the CPUs spent their time (`/proc/stat`), in mpstat's categories. Parsed by hand:
-//! `procfs-core` loses the numbers of CPUs, which matter when one is offline.
+//! How the CPUs spent their time (`/proc/stat`), in mpstat's categories. Parsed by hand, because
+//! `procfs-core` loses the CPU numbers, which matter when a CPU is offline.
 
 use measure::values::{Values, percent};
 
-/// The categories in the kernel's order. A guest's time is in `user` already.
+/// The categories in the kernel's order. Time of guests is included in `user`.
 const CATEGORIES: [&str; 8] = [
     "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
 ];
-/// More cores than any host has.
+/// Maximum number of cores that are read.
 const MAX_CORES: usize = 4096;
 
-/// Time in each category since the machine started, in clock ticks.
+/// Time in each category since boot, in clock ticks.
 type Ticks = [u64; CATEGORIES.len()];
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cpus {
     all: Ticks,
-    /// By number.
+    /// CPU numbers and their times.
     cores: Vec<(u32, Ticks)>,
 }
 
-/// Reads the text of `/proc/stat`.
+/// Parses `/proc/stat`.
 pub(crate) fn parse(text: &str) -> Option<Cpus> {
     let mut all = None;
     let mut cores = Vec::new();
@@ -51,22 +51,22 @@ fn cpu_line(line: &str) -> Option<(Option<u32>, Ticks)> {
     Some((number, ticks))
 }
 
-/// Shares of the time of all CPUs between two readings, in clock ticks.
-pub(crate) struct Total {
-    /// Time in which anything ran.
+/// The time of all CPUs between two readings, in clock ticks.
+pub(crate) struct CpuTotals {
+    /// Time in which the CPUs were not idle.
     pub(crate) busy: f64,
-    /// Time that the hypervisor gave to others.
+    /// Time stolen by the hypervisor.
     pub(crate) stolen: f64,
     pub(crate) all: f64,
 }
 
-pub(crate) fn total(before: &Cpus, after: &Cpus) -> Total {
-    let grown = grown(&before.all, &after.all);
-    let [user, nice, system, _idle, _iowait, irq, softirq, stolen] = grown;
-    Total {
+pub(crate) fn total(before: &Cpus, after: &Cpus) -> CpuTotals {
+    let delta = delta(&before.all, &after.all);
+    let [user, nice, system, _idle, _iowait, irq, softirq, stolen] = delta;
+    CpuTotals {
         busy: user + nice + system + irq + softirq,
         stolen,
-        all: grown.iter().sum(),
+        all: delta.iter().sum(),
     }
 }
 
@@ -81,15 +81,15 @@ pub(super) fn derive(before: &Cpus, after: &Cpus, values: &mut Values) {
 }
 
 fn put(prefix: &str, before: &Ticks, after: &Ticks, values: &mut Values) {
-    let grown = grown(before, after);
-    let total = grown.iter().sum();
-    for (category, grown) in CATEGORIES.iter().zip(grown) {
-        values.put(format!("{prefix}{category}"), percent(grown, total));
+    let delta = delta(before, after);
+    let total = delta.iter().sum();
+    for (category, delta) in CATEGORIES.iter().zip(delta) {
+        values.put(format!("{prefix}{category}"), percent(delta, total));
     }
 }
 
-/// The kernel may take back a little idle or iowait time; that is no growth.
-fn grown(before: &Ticks, after: &Ticks) -> [f64; CATEGORIES.len()] {
+/// Idle and iowait time may decrease a little (proc_stat(5)), which counts as 0.
+fn delta(before: &Ticks, after: &Ticks) -> [f64; CATEGORIES.len()] {
     std::array::from_fn(|at| after[at].saturating_sub(before[at]) as f64)
 }
 
@@ -103,7 +103,7 @@ mod tests {
                           intr 19798319 0 0 0\nctxt 185925619\n";
 
     #[test]
-    fn shares_are_of_the_growth_and_sum_to_100() {
+    fn shares_are_of_the_interval_and_sum_to_100() {
         let before = parse(BEFORE).unwrap();
         let mut after = before.clone();
         after.all[0] += 60;
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(values.0["cpu[1].system"], 100.0);
         assert!(
             !values.0.contains_key("cpu[0].user"),
-            "no time passed there"
+            "its counters did not change"
         );
         let sum: f64 = CATEGORIES
             .iter()
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_that_the_kernel_takes_back_is_no_growth() {
+    fn decreasing_iowait_counts_as_zero() {
         let before = parse(BEFORE).unwrap();
         let mut after = before.clone();
         after.all[4] -= 3;

@@ -1,11 +1,11 @@
-//! What disks do (`/proc/diskstats`), as `iostat -x` counts it.
+//! Disk I/O (`/proc/diskstats`), in the metrics of `iostat -x`.
 
 use std::collections::BTreeMap;
 
 use measure::values::{Values, growth, percent, quotient};
 use procfs_core::DiskStat;
 
-/// The kernel counts in sectors of this size whatever the device's are.
+/// The kernel counts in sectors of this size, whatever the device's sector size is.
 const SECTOR_BYTES: f64 = 512.0;
 const KB: f64 = 1024.0;
 const MB: f64 = 1024.0 * KB;
@@ -13,26 +13,26 @@ const MB: f64 = 1024.0 * KB;
 /// Counters of devices by name.
 pub(crate) type Disks = BTreeMap<String, DiskStat>;
 
-/// What one device, or several together, did in an interval.
+/// The change of the counters of one or more devices in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct DiskChange {
-    reads: Grown,
-    writes: Grown,
-    flushes: Option<Grown>,
-    /// Time with at least one request; of several devices the longest.
+    reads: IoDelta,
+    writes: IoDelta,
+    flushes: Option<IoDelta>,
+    /// Time with at least one request in flight; for several devices, the longest.
     pub(crate) busy_ms: f64,
-    /// Time of all requests.
+    /// Time summed over all requests.
     queue_ms: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Grown {
+struct IoDelta {
     count: f64,
     sectors: f64,
     ms: f64,
 }
 
-/// Reads the lines of the devices `wanted` in the text of `/proc/diskstats`.
+/// Parses the lines of the devices `wanted` in `/proc/diskstats`.
 pub(crate) fn parse(text: &str, wanted: &[String]) -> Disks {
     let device = |line: &str| {
         let name = line.split_whitespace().nth(2)?;
@@ -42,16 +42,16 @@ pub(crate) fn parse(text: &str, wanted: &[String]) -> Disks {
     text.lines().filter_map(device).collect()
 }
 
-/// `None` if the device was removed and came back in between.
+/// The change between two readings; `None` if the device was removed and added again.
 pub(crate) fn derive(before: &DiskStat, after: &DiskStat) -> Option<DiskChange> {
     let flushes = |stat: &DiskStat| Some([stat.flushes?, 0, stat.time_flushing?]);
     let reads = |stat: &DiskStat| [stat.reads, stat.sectors_read, stat.time_reading];
     let writes = |stat: &DiskStat| [stat.writes, stat.sectors_written, stat.time_writing];
     let both_flushes = flushes(before).zip(flushes(after));
     Some(DiskChange {
-        reads: grown(reads(before), reads(after))?,
-        writes: grown(writes(before), writes(after))?,
-        flushes: both_flushes.and_then(|(before, after)| grown(before, after)),
+        reads: delta(reads(before), reads(after))?,
+        writes: delta(writes(before), writes(after))?,
+        flushes: both_flushes.and_then(|(before, after)| delta(before, after)),
         busy_ms: wrapped(before.time_in_progress, after.time_in_progress),
         queue_ms: wrapped(
             before.weighted_time_in_progress,
@@ -60,16 +60,17 @@ pub(crate) fn derive(before: &DiskStat, after: &DiskStat) -> Option<DiskChange> 
     })
 }
 
-/// Of requests, their sectors and their time.
-fn grown(before: [u64; 3], after: [u64; 3]) -> Option<Grown> {
-    Some(Grown {
+/// The change of requests, sectors and milliseconds.
+fn delta(before: [u64; 3], after: [u64; 3]) -> Option<IoDelta> {
+    Some(IoDelta {
         count: growth(before[0], after[0])?,
         sectors: growth(before[1], after[1])?,
         ms: wrapped(before[2], after[2]),
     })
 }
 
-/// The kernel prints times in ms as 32 bits: those of a queue start over every few days.
+/// The change of a time in ms, which the kernel prints with 32 bits: the time in queue may wrap
+/// every few days.
 fn wrapped(before: u64, after: u64) -> f64 {
     f64::from((after as u32).wrapping_sub(before as u32))
 }
@@ -88,22 +89,22 @@ impl DiskChange {
     /// Writes the metrics of `owner`, for example `disk[vda]`.
     pub(super) fn put(&self, owner: &str, seconds: f64, values: &mut Values) {
         let mut put = |name: &str, value| values.put(format!("{owner}.{name}"), value);
-        for (what, grown) in [("read", self.reads), ("write", self.writes)] {
-            let bytes = grown.sectors * SECTOR_BYTES;
-            put(&format!("{what}_iops"), Some(grown.count / seconds));
+        for (what, delta) in [("read", self.reads), ("write", self.writes)] {
+            let bytes = delta.sectors * SECTOR_BYTES;
+            put(&format!("{what}_iops"), Some(delta.count / seconds));
             put(&format!("{what}_mb_per_s"), Some(bytes / MB / seconds));
             put(
                 &format!("{what}_size_kb"),
-                quotient(bytes / KB, grown.count),
+                quotient(bytes / KB, delta.count),
             );
-            put(&format!("{what}_await_ms"), quotient(grown.ms, grown.count));
+            put(&format!("{what}_await_ms"), quotient(delta.ms, delta.count));
         }
         if let Some(flushes) = self.flushes {
             put("flushes_per_s", Some(flushes.count / seconds));
             put("flush_await_ms", quotient(flushes.ms, flushes.count));
         }
         put("queue", Some(self.queue_ms / 1000.0 / seconds));
-        // The kernel rounds to its own ticks.
+        // The kernel counts whole ticks, so it may exceed the interval.
         put(
             "util",
             percent(self.busy_ms / 1000.0, seconds).map(|util| util.min(100.0)),
@@ -111,7 +112,7 @@ impl DiskChange {
     }
 }
 
-impl Grown {
+impl IoDelta {
     fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.sectors += other.sectors;
@@ -131,22 +132,22 @@ mod tests {
         parse(TEXT, &["vda".to_owned()])["vda"].clone()
     }
 
-    fn values(step: &DiskChange, seconds: f64) -> BTreeMap<String, f64> {
+    fn values(change: &DiskChange, seconds: f64) -> BTreeMap<String, f64> {
         let mut values = Values::default();
-        step.put("disk[vda]", seconds, &mut values);
+        change.put("disk[vda]", seconds, &mut values);
         values.0
     }
 
     #[test]
     fn only_the_wanted_devices_are_read() {
-        let raw = parse(TEXT, &["vda".to_owned(), "sdb".to_owned()]);
-        assert_eq!(raw.len(), 1);
+        let disks = parse(TEXT, &["vda".to_owned(), "sdb".to_owned()]);
+        assert_eq!(disks.len(), 1);
         assert_eq!(vda().flushes, Some(341_287));
         assert_eq!(vda().time_in_progress, 373_808);
     }
 
     #[test]
-    fn as_iostat_counts() {
+    fn metrics_agree_with_iostat() {
         let mut after = vda();
         after.reads += 200;
         after.sectors_read += 200 * 32;
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn times_wrap_and_counts_do_not() {
+    fn times_may_wrap_but_counts_may_not() {
         let (mut before, mut after) = (vda(), vda());
         before.weighted_time_in_progress = u64::from(u32::MAX) - 99;
         after.weighted_time_in_progress = 100;
@@ -177,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn several_devices_sum_up_and_the_busiest_is_how_busy_they_are() {
-        let mut step = DiskChange::default();
+    fn several_devices_are_summed_but_their_utilization_is_the_maximum() {
+        let mut change = DiskChange::default();
         for busy_ms in [300.0, 900.0] {
-            step.add(&DiskChange {
+            change.add(&DiskChange {
                 busy_ms,
                 queue_ms: 500.0,
-                flushes: Some(Grown {
+                flushes: Some(IoDelta {
                     count: 10.0,
                     sectors: 0.0,
                     ms: busy_ms,
@@ -191,7 +192,7 @@ mod tests {
                 ..DiskChange::default()
             });
         }
-        let values = values(&step, 1.0);
+        let values = values(&change, 1.0);
         assert_eq!(values["disk[vda].util"], 90.0);
         assert_eq!(values["disk[vda].queue"], 1.0);
         assert_eq!(values["disk[vda].flush_await_ms"], 60.0);

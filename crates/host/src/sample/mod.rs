@@ -10,7 +10,7 @@ use measure::values::Values;
 use crate::files::{Files, text};
 use crate::memory::field_bytes;
 
-/// Everything that was read at an instant; what could not be read is absent.
+/// The counters at an instant. Those that could not be read are absent.
 #[derive(Debug, Clone, Default)]
 pub struct Sample {
     cpu: Option<cpu::Cpus>,
@@ -22,7 +22,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Reads the counters of a machine, and of its disks those with these names.
+    /// Reads the counters of a machine and of the named disks.
     #[must_use]
     pub fn take(files: &dyn Files, disks: &[String]) -> Self {
         let read = |name: &str| text(files, format!("/proc/{name}")).unwrap_or_default();
@@ -38,7 +38,7 @@ impl Sample {
     }
 }
 
-/// Writes the metrics of the `seconds` between two samples.
+/// Writes the metrics of the interval between two samples.
 pub fn derive(before: &Sample, after: &Sample, seconds: f64, values: &mut Values) {
     if let Some((before, after)) = before.cpu.as_ref().zip(after.cpu.as_ref()) {
         cpu::derive(before, after, values);
@@ -74,12 +74,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
     #[test]
-    fn a_made_machine_is_sampled() {
+    fn metrics_of_a_machine() {
         let meminfo = "MemTotal: 24684084 kB\nMemAvailable: 23820120 kB\nDirty:  300 kB\n";
-        let machine = Machine::with(&[
+        let machine = TestMachine::with(&[
             ("/proc/meminfo", meminfo),
             ("/proc/stat", "cpu  1 2 3 4\n"),
             ("/proc/pressure/io", "some total=1\n"),
@@ -105,15 +105,15 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_tells_nothing_has_no_metrics() {
-        let nothing = Sample::take(&Machine::with(&[]).files, &[]);
+    fn a_machine_without_files_has_no_metrics() {
+        let nothing = Sample::take(&TestMachine::with(&[]).files, &[]);
         let mut values = Values::default();
         derive(&nothing, &nothing, 1.0, &mut values);
         assert_eq!(values, Values::default());
     }
 
     proptest! {
-        /// No text of a machine makes dyno panic.
+        /// No file content causes a panic.
         #[test]
         fn no_text_panics(text in "([a-z:.\\\\ ()=-]|[0-9]{1,20}|cpu|vda|some|lo:|\\n| - ){0,200}") {
             let _ = cpu::parse(&text);
@@ -121,7 +121,7 @@ mod tests {
             let _ = field_bytes(&text, "a");
             let _ = network::parse(&text);
             let _ = crate::process::parse(&text);
-            let _ = crate::quota::parse(&text);
+            let _ = crate::throttling::parse(&text);
             let _ = crate::mounts::parse(&text);
             let _ = crate::files::list_length(&text);
         }

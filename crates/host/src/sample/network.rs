@@ -1,4 +1,4 @@
-//! What network interfaces receive and send (`/proc/net/dev`).
+//! Traffic of network interfaces (`/proc/net/dev`).
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use procfs_core::FromBufRead;
 use procfs_core::net::{DeviceStatus, InterfaceDeviceStatus};
 
 const MB: f64 = 1024.0 * 1024.0;
-/// A host of containers has thousands of interfaces; nobody looks at them all.
+/// Maximum number of interfaces with metrics; a container host may have thousands.
 const MAX_INTERFACES: usize = 64;
 
 /// Counters of interfaces by name.
 pub(super) type Interfaces = BTreeMap<String, DeviceStatus>;
 
-/// Reads the text of `/proc/net/dev`, without interfaces that never carried a packet.
+/// Parses `/proc/net/dev`, without interfaces that have had no traffic.
 pub(super) fn parse(text: &str) -> Interfaces {
     let Ok(InterfaceDeviceStatus(all)) = InterfaceDeviceStatus::from_buf_read(text.as_bytes())
     else {
@@ -31,7 +31,7 @@ pub(super) fn derive(before: &Interfaces, after: &Interfaces, seconds: f64, valu
         let Some(before) = before.get(name) else {
             continue;
         };
-        let rate = |before, after| growth(before, after).map(|grown| grown / seconds);
+        let rate = |before, after| growth(before, after).map(|delta| delta / seconds);
         let mut put = |what: &str, value| values.put(format!("net[{name}].{what}"), value);
         let received = rate(before.recv_bytes, after.recv_bytes);
         let sent = rate(before.sent_bytes, after.sent_bytes);
@@ -61,7 +61,7 @@ Inter-|   Receive                                                |  Transmit
 ";
 
     #[test]
-    fn rates_of_what_carries_packets() {
+    fn rates_of_interfaces_with_traffic() {
         let before = parse(TEXT);
         assert_eq!(before.keys().collect::<Vec<_>>(), ["eth0", "lo"]);
         let mut after = before.clone();
@@ -76,7 +76,7 @@ Inter-|   Receive                                                |  Transmit
     }
 
     #[test]
-    fn an_interface_that_appeared_or_was_reset_is_absent() {
+    fn new_and_reset_interfaces_are_absent() {
         let before = parse(TEXT);
         let mut after = before.clone();
         after.insert("new".into(), before["lo"].clone());

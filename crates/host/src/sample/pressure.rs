@@ -1,22 +1,22 @@
-//! Time in which work was stalled for lack of a resource (`/proc/pressure`). Parsed by hand:
-//! `procfs-core` wants both lines, which kernels before 5.13 do not have for CPUs.
+//! Pressure stall information (`/proc/pressure`). Parsed by hand, because `procfs-core` requires
+//! both lines, and kernels before 5.13 print only one for CPUs.
 
 use measure::values::{Values, growth};
 
 use crate::files::{Files, text};
 
-/// Stalls on one resource since the machine started, in microseconds.
+/// Stall time on one resource since boot, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Totals {
+struct StallTotals {
     some_us: Option<u64>,
     full_us: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Pressure {
-    cpu: Totals,
-    io: Totals,
-    memory: Totals,
+    cpu: StallTotals,
+    io: StallTotals,
+    memory: StallTotals,
 }
 
 pub(super) fn read(files: &dyn Files) -> Pressure {
@@ -31,14 +31,14 @@ pub(super) fn read(files: &dyn Files) -> Pressure {
     }
 }
 
-/// Reads the text of a file in `/proc/pressure`.
-fn parse(text: &str) -> Totals {
+/// Parses a file in `/proc/pressure`.
+fn parse(text: &str) -> StallTotals {
     let total = |kind: &str| {
         let mut lines = text.lines();
         let line = lines.find_map(|line| line.strip_prefix(kind)?.strip_prefix(' '))?;
         line.rsplit_once("total=")?.1.trim().parse().ok()
     };
-    Totals {
+    StallTotals {
         some_us: total("some"),
         full_us: total("full"),
     }
@@ -49,7 +49,7 @@ pub(super) fn derive(before: &Pressure, after: &Pressure, seconds: f64, values: 
         let us = before
             .zip(after)
             .and_then(|(before, after)| growth(before, after));
-        // The kernel's interval may be a little longer than ours.
+        // The kernel updates its totals at other instants, so they may exceed the interval.
         let share = us.map(|us| (us / 1e4 / seconds).min(100.0));
         values.put(name, share);
     };
@@ -76,7 +76,7 @@ mod tests {
                         full avg10=0.00 avg60=0.00 avg300=0.00 total=53527824\n";
 
     #[test]
-    fn shares_of_the_time() {
+    fn shares_of_the_interval() {
         let before = Pressure {
             io: parse(TEXT),
             ..Pressure::default()
@@ -88,13 +88,13 @@ mod tests {
         derive(&before, &after, 2.0, &mut values);
         assert_eq!(values.0["psi.io.some"], 50.0);
         assert_eq!(values.0["psi.io.full"], 0.0);
-        assert_eq!(values.0.len(), 2, "what the kernel does not tell is absent");
+        assert_eq!(values.0.len(), 2, "absent lines have no metrics");
     }
 
     #[test]
     fn damaged_text_is_absent() {
         for text in ["", "some", "some total=x", "somewhat total=1"] {
-            assert_eq!(parse(text), Totals::default(), "{text}");
+            assert_eq!(parse(text), StallTotals::default(), "{text}");
         }
     }
 }

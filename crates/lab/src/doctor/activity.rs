@@ -1,4 +1,4 @@
-//! What a machine does before the load begins.
+//! The activity of the machine before the load starts.
 
 use host::Activity;
 use measure::finding::Level::{Note, Severe, Warning};
@@ -7,7 +7,7 @@ use super::check::{About, Check, Remedy};
 use super::machine::Machine;
 use super::rule::at_least;
 
-/// The most processes that are named.
+/// Maximum number of processes that are named.
 const MAX_NAMED: usize = 3;
 
 pub(super) const CHECKS: &[Check<Machine>] = &[
@@ -15,9 +15,9 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "other-load",
             worst: Severe,
-            why: "Other processes take CPU time from the server and the generator, and how much differs from trial to trial.",
+            why: "Other processes take CPU time from the server and the load generator, and how much varies from trial to trial.",
             source: "Sun and VMware paper (both platforms set up alike); proc_stat(5)",
-            remedy: Remedy::Words("stop them, or measure when they are done: top -o %CPU"),
+            remedy: Remedy::Words("stop them, or measure when they have finished: top -o %CPU"),
         },
         judge: |machine| {
             let activity = &machine.activity;
@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "steal",
             worst: Severe,
-            why: "The hypervisor gives this machine's CPU time to other machines, so results depend on their load.",
+            why: "The hypervisor gives CPU time of this machine to other machines, so results depend on their load.",
             source: "Sun and VMware paper, best practices (no more vCPUs than needed); proc_stat(5)",
             remedy: Remedy::Words("use dedicated CPUs: a dedicated host, or pinned vCPUs"),
         },
@@ -63,9 +63,11 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "swapping",
             worst: Severe,
-            why: "On a machine that swaps, the swap device determines the results.",
+            why: "On a machine that swaps, the speed of the swap device determines the results.",
             source: "VMware vSAN paper (memory left to the operating system)",
-            remedy: Remedy::Words("stop what uses the memory: ps -eo rss,comm --sort=-rss | head"),
+            remedy: Remedy::Words(
+                "stop the processes that use the memory: ps -eo rss,comm --sort=-rss | head",
+            ),
         },
         judge: |machine| {
             let activity = &machine.activity;
@@ -79,9 +81,9 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "disk-busy",
             worst: Severe,
-            why: "IO of other processes waits in the same queue as the database's.",
+            why: "I/O of other processes waits in the same queue as that of the database.",
             source: "Sun and VMware paper, AnandTech article (dedicated disks for the data)",
-            remedy: Remedy::Words("stop what reads and writes there: iotop -o"),
+            remedy: Remedy::Words("stop the processes that use the disk: iotop -o"),
         },
         judge: |machine| {
             let disks = machine.activity.disks.iter();
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_away_spoils() {
+    fn activity_of_others_is_a_finding() {
         let with = |others, steal, swapped, disk, load| {
             levels(Activity {
                 others_pct: Some(others),

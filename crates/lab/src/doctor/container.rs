@@ -1,4 +1,4 @@
-//! What surrounds the machine: a hypervisor, control groups with limits.
+//! Virtualization and the limits of control groups.
 
 use measure::bytes::shown_bytes;
 use measure::finding::Level::{self, Note, Severe, Warning};
@@ -10,9 +10,9 @@ use super::rule::{at_least, graded};
 pub(super) const CHECKS: &[Check<Machine>] = &[
     Check {
         about: About {
-            id: "virtualisation",
+            id: "virtualization",
             worst: Note,
-            why: "A virtual machine is some percent slower than the same hardware without it, and shares that hardware with others.",
+            why: "A virtual machine is a few percent slower than the bare hardware, and shares that hardware with others.",
             source: "Sun and VMware paper (4.9 % less throughput on average)",
             remedy: Remedy::Nothing,
         },
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "virtual-devices",
             worst: Note,
-            why: "Drives that a virtual machine does not use cost it interrupts.",
+            why: "Unused virtual drives cause interrupts.",
             source: "Sun and VMware paper, best practices (floppy, CD-ROM and USB off)",
             remedy: Remedy::Words("remove them from the configuration of the virtual machine"),
         },
@@ -34,7 +34,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             match (&machine.facts.virtualization, drives.is_empty()) {
                 (_, true) => Observed::passed("/sys/block: no CD-ROM or floppy drive"),
                 (Some(_), _) => Observed::note(format!("/sys/block: {drives}")),
-                (None, _) => Observed::passed(format!("/sys/block: {drives}, not virtual")),
+                (None, _) => Observed::passed(format!("/sys/block: {drives} (not virtual)")),
             }
         },
     },
@@ -42,10 +42,10 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "cgroup-cpu",
             worst: Warning,
-            why: "When a group has used up its CPU quota, all its threads stop until the next period, which shows as stalls in tail latency.",
+            why: "When a control group has used up its CPU quota, all its threads stop until the next period, which increases tail latency.",
             source: "kernel docs, admin-guide/cgroup-v2 (cpu.max) and scheduler/sched-bwc",
             remedy: Remedy::Words(
-                "run in a group without a quota, or assign whole CPUs with cpuset",
+                "run in a control group without a CPU quota, or assign whole CPUs with cpuset",
             ),
         },
         judge: |machine| unlimited(machine, &["cpu.max", "cpu.cfs"], "no CPU quota"),
@@ -54,19 +54,21 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "server-quota",
             worst: Warning,
-            why: "A quota of more CPUs than the machine has limits nothing.",
+            why: "A quota of more CPUs than the machine has does not limit the server.",
             source: "kernel docs, scheduler/sched-bwc (quota over period)",
             remedy: Remedy::Words("reduce server.cpus, or remove it"),
         },
         judge: |machine| {
-            let asked = machine.asked.map_or(0, |asked| asked.cpu_thousandths);
-            if asked == 0 {
+            let required = machine
+                .required
+                .map_or(0, |required| required.cpu_thousandths);
+            if required == 0 {
                 return Observed::passed("server.cpus: no CPU quota");
             }
             let cpus = machine.facts.limits.cpus;
-            let excess = cpus.map(|cpus| asked as f64 / 1000.0 - cpus as f64);
+            let excess = cpus.map(|cpus| required as f64 / 1000.0 - cpus as f64);
             at_least(excess, &[(0.001, Warning)], "server.cpus", |_| {
-                format!("{} of {} CPUs", asked as f64 / 1000.0, cpus.unwrap_or(0))
+                format!("{} of {} CPUs", required as f64 / 1000.0, cpus.unwrap_or(0))
             })
         },
     },
@@ -74,9 +76,11 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "cgroup-memory",
             worst: Severe,
-            why: "At its memory limit a group's processes are throttled while memory is reclaimed, then killed; the page cache counts, too.",
+            why: "At the memory limit of a control group, its processes are first throttled and then killed. The page cache counts toward the limit.",
             source: "kernel docs, admin-guide/cgroup-v2 (memory.max, memory.high)",
-            remedy: Remedy::Words("raise the group's limit, or use smaller buffer pools"),
+            remedy: Remedy::Words(
+                "raise the limit of the control group, or use smaller buffer pools",
+            ),
         },
         judge: memory,
     },
@@ -84,17 +88,17 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "cgroup-io",
             worst: Warning,
-            why: "With an IO limit the limit is measured instead of the disk.",
+            why: "With an I/O limit, the limit is measured instead of the disk.",
             source: "kernel docs, admin-guide/cgroup-v2 (io.max)",
             remedy: Remedy::Words(
-                "run in a group without the limit, unless the limit is what you measure",
+                "run in a control group without the limit, unless you intend to measure it",
             ),
         },
-        judge: |machine| unlimited(machine, &["io.max", "blkio."], "no IO limit"),
+        judge: |machine| unlimited(machine, &["io.max", "blkio."], "no I/O limit"),
     },
 ];
 
-/// Limits of control groups whose names begin with one of these.
+/// The limits of control groups whose names start with one of `kinds`.
 fn limits<'a>(machine: &'a Machine, kinds: &[&str]) -> Vec<&'a (String, String)> {
     let limits = machine.facts.limits.groups.iter();
     let of_kind = limits.filter(|(name, _)| kinds.iter().any(|kind| name.starts_with(kind)));
@@ -122,7 +126,7 @@ fn memory(machine: &Machine) -> Observed {
         return Observed::passed("/sys/fs/cgroup: no memory limit");
     };
     let observed = format!("{} ({})", shown(&limits), shown_bytes(lowest));
-    let pools = machine.asked.map_or(0, |asked| asked.pool_bytes);
+    let pools = machine.required.map_or(0, |required| required.pool_bytes);
     let (level, needed): (Level, _) = match pools {
         0 => (Note, String::new()),
         _ => {
@@ -138,7 +142,7 @@ mod tests {
     use measure::finding::Level::Passed;
 
     use super::*;
-    use crate::doctor::asked::Asked;
+    use crate::doctor::requirements::Requirements;
 
     fn levels(machine: &Machine) -> Vec<Level> {
         let levels = CHECKS.iter().map(|check| (check.judge)(machine).level());
@@ -169,26 +173,29 @@ mod tests {
         let observed = "memory.max of /a: 1073741824 (1.0 GiB)";
         assert_eq!(memory(&machine), Observed::note(observed));
         for (pool_bytes, level) in [(1 << 29, Warning), (1 << 30, Severe)] {
-            machine.asked = Some(Asked {
+            machine.required = Some(Requirements {
                 pool_bytes,
-                ..Asked::default()
+                ..Requirements::default()
             });
             assert_eq!(memory(&machine).level(), level);
         }
     }
 
     #[test]
-    fn a_quota_of_more_cpus_than_there_are_limits_nothing() {
+    fn a_quota_of_more_cpus_than_the_machine_has_is_a_finding() {
         let with = |cpu_thousandths| {
             let mut machine = Machine::default();
             machine.facts.limits.cpus = Some(2);
-            machine.asked = Some(Asked {
+            machine.required = Some(Requirements {
                 cpu_thousandths,
-                ..Asked::default()
+                ..Requirements::default()
             });
             (CHECKS[3].judge)(&machine)
         };
-        assert_eq!([0, 2000].map(|asked| with(asked).level()), [Passed; 2]);
+        assert_eq!(
+            [0, 2000].map(|required| with(required).level()),
+            [Passed; 2]
+        );
         assert_eq!(with(2500), Observed::warning("server.cpus: 2.5 of 2 CPUs"));
     }
 }

@@ -1,4 +1,4 @@
-//! CPUs: frequency, power, vulnerabilities, NUMA nodes.
+//! CPUs: frequency scaling, power saving, vulnerabilities, NUMA.
 
 use host::{Cpu, PowerSetting};
 use measure::finding::Level::{Note, Severe, Warning};
@@ -12,7 +12,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "cpu-governor",
             worst: Severe,
-            why: "A governor that follows the load lowers the frequency of a CPU that waits for IO or locks, so the same work takes longer under a lighter load.",
+            why: "A governor that follows the load lowers the frequency of a CPU that waits for I/O or locks, so the same work takes longer under a lighter load.",
             source: "kernel docs, admin-guide/pm/cpufreq",
             remedy: Remedy::Words("cpupower frequency-set -g performance"),
         },
@@ -22,7 +22,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "cpu-turbo",
             worst: Warning,
-            why: "How far a CPU exceeds its nominal frequency depends on its temperature and on how many cores are busy, which differs from trial to trial and along a sweep.",
+            why: "How far a CPU exceeds its nominal frequency depends on its temperature and on the number of busy cores, which vary from trial to trial and within a sweep.",
             source: "SanDisk paper (measured with turbo off); kernel docs, admin-guide/pm/intel_pstate",
             remedy: Remedy::Words("echo VALUE > FILE"),
         },
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "cpu-idle-states",
             worst: Warning,
-            why: "A CPU in a deep idle state wakes slowly, which makes a light load look slower than a heavy one.",
+            why: "A CPU wakes slowly from a deep idle state, so response times under a light load may exceed those under a heavy one.",
             source: "kernel docs, admin-guide/pm/cpuidle",
             remedy: Remedy::Words("cpupower idle-set -D 100"),
         },
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
                 Some(deepest) => {
                     let exit_us = Some(deepest.exit_us as f64);
                     at_least(exit_us, &[(100.0, Warning)], &deepest.file, |us| {
-                        format!("{us} us to wake from {}", deepest.name)
+                        format!("{us} µs to wake from {}", deepest.name)
                     })
                 }
             }
@@ -63,7 +63,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "power-saving",
             worst: Severe,
-            why: "A machine that saves power runs below its highest frequency, and how far below varies with time.",
+            why: "A machine that saves power runs below its maximum frequency, and how far below varies over time.",
             source: "kernel docs, admin-guide/pm/intel_pstate (energy_performance_preference) and userspace-api/sysfs-platform_profile",
             remedy: Remedy::Words("echo performance | tee FILES"),
         },
@@ -75,7 +75,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Severe,
             why: "A machine on battery runs slower, and slower still as the battery drains.",
             source: "kernel docs, ABI/testing/sysfs-class-power",
-            remedy: Remedy::Words("connect it to a power supply"),
+            remedy: Remedy::Words("connect the machine to external power"),
         },
         judge: |machine| {
             let supply = match machine.facts.cpu.on_battery {
@@ -91,7 +91,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "cpu-mitigations",
             worst: Note,
-            why: "Mitigations of CPU vulnerabilities make system calls slower, so only machines with the same mitigations compare.",
+            why: "Mitigations of CPU vulnerabilities slow down system calls, so compare only machines with the same mitigations.",
             source: "kernel docs, admin-guide/hw-vuln",
             remedy: Remedy::Nothing,
         },
@@ -101,7 +101,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "numa-nodes",
             worst: Note,
-            why: "Memory of another NUMA node is slower, and where the buffer pool is placed changes with each start of the server.",
+            why: "Access to memory on another NUMA node is slower, and the placement of the buffer pool changes with each start of the server.",
             source: "SanDisk paper (two nodes); numactl(8)",
             remedy: Remedy::Words(
                 "start the server under numactl --interleave=all, or server and dyno under numactl --cpunodebind=0 --membind=0",
@@ -119,7 +119,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "numa-balancing",
             worst: Warning,
-            why: "The kernel moves pages of the buffer pool between NUMA nodes during the measurement, and causes page faults to find out which.",
+            why: "The kernel moves pages of the buffer pool between NUMA nodes during the measurement, and causes page faults to decide which pages to move.",
             source: "kernel docs, admin-guide/sysctl/kernel (numa_balancing)",
             remedy: Remedy::Words("sysctl kernel.numa_balancing=0"),
         },
@@ -142,23 +142,23 @@ fn governor(cpu: &Cpu) -> Observed {
     const FILE: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
     if cpu.governors.is_empty() {
         return Observed::unknown(format!(
-            "{FILE}: not available; in a virtual machine the hypervisor's host sets the frequency"
+            "{FILE}: not available; in a virtual machine, the host controls the frequency"
         ));
     }
     let driver = cpu.driver.as_deref().unwrap_or("unknown driver");
     let observed = format!("{FILE}: {} ({driver})", cpu.governors.join(", "));
-    // With these drivers `powersave` means that the hardware itself follows the load.
-    let follows = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"].contains(&driver);
+    // With these drivers, `powersave` lets the hardware follow the load.
+    let follows_load = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"].contains(&driver);
     match cpu.governors.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["performance"] => Observed::passed(observed),
-        _ if cpu.governors.iter().any(|name| name == "powersave") && !follows => {
+        _ if cpu.governors.iter().any(|name| name == "powersave") && !follows_load => {
             Observed::severe(observed)
         }
         _ => Observed::warning(observed),
     }
 }
 
-/// Values are names, or the numbers that the driver gives them.
+/// Values are names, or the numbers that the driver uses for them.
 fn power(settings: &[PowerSetting]) -> Observed {
     const OFF: [&str; 2] = ["performance", "0"];
     const FULL: [&str; 5] = ["power", "low-power", "quiet", "cool", "255"];
@@ -178,7 +178,7 @@ fn power(settings: &[PowerSetting]) -> Observed {
             let is_full = on
                 .iter()
                 .any(|setting| FULL.contains(&setting.value.as_str()));
-            let mut files: Vec<&str> = on.iter().map(|setting| &*setting.everywhere).collect();
+            let mut files: Vec<&str> = on.iter().map(|setting| &*setting.all_files).collect();
             files.dedup();
             let level = if is_full { Severe } else { Warning };
             Observed::found(level, shown(on)).with("FILES", files.join(" "))
@@ -209,16 +209,16 @@ fn mitigations(cpu: &Cpu) -> Observed {
 
 #[cfg(test)]
 mod tests {
-    use host::{Facts, IdleState};
+    use host::{HostFacts, IdleState};
     use measure::finding::Level::{self, Passed, Unknown};
 
     use super::*;
 
     fn judge(id: &str, cpu: Cpu) -> Observed {
         let machine = Machine {
-            facts: Facts {
+            facts: HostFacts {
                 cpu,
-                ..Facts::default()
+                ..HostFacts::default()
             },
             ..Machine::default()
         };
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn turbo_is_switched_off_in_the_drivers_own_way() {
+    fn the_remedy_for_turbo_depends_on_the_driver() {
         let with = |on, file: &str| {
             let turbo = Some((on, file.to_owned()));
             let cpu = Cpu {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_deepest_idle_state_that_is_allowed_counts() {
+    fn only_the_deepest_enabled_idle_state_counts() {
         let state = |name: &str, exit_us, is_disabled| IdleState {
             name: name.to_owned(),
             exit_us,
@@ -275,7 +275,7 @@ mod tests {
             judge("cpu-idle-states", cpu)
         };
         let (light, deep) = (state("C1", 2, false), state("C6", 133, false));
-        let observed = Observed::warning("/C6/latency: 133 us to wake from C6");
+        let observed = Observed::warning("/C6/latency: 133 µs to wake from C6");
         assert_eq!(with(vec![light.clone(), deep]), observed);
         let disabled = state("C6", 133, true);
         assert_eq!(with(vec![light, disabled.clone()]).level(), Passed);
@@ -286,16 +286,16 @@ mod tests {
         PowerSetting {
             file: format!("/{cpu}/preference"),
             value: value.to_owned(),
-            everywhere: "/cpu*/preference".into(),
+            all_files: "/cpu*/preference".into(),
         }
     }
 
     #[test]
-    fn power_saving_is_switched_off_on_all_cpus() {
+    fn the_remedy_for_power_saving_covers_all_cpus() {
         let profile = PowerSetting {
             file: "/profile".into(),
             value: "balanced".into(),
-            everywhere: "/profile".into(),
+            all_files: "/profile".into(),
         };
         let settings = [
             setting("cpu0", "performance"),
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_and_their_balancing() {
+    fn numa_nodes_and_balancing() {
         let with = |numa_nodes, numa_balancing| -> [Level; 2] {
             let cpu = Cpu {
                 numa_nodes,

@@ -1,22 +1,22 @@
-//! The disks below a directory that holds data, and how the kernel drives them.
+//! The disks below a directory that holds data, and the kernel's settings for them.
 
-use host::{Queue, Volume};
+use host::{RequestQueue, StackedDevice};
 use measure::finding::Level::{Note, Severe, Warning};
 
 use super::check::{About, Check, Observed, Remedy};
-use super::machine::DataPlace;
+use super::storage::DataStorage;
 
-/// A shorter queue keeps a disk with several heads or chips from working in parallel.
+/// A shorter queue keeps a disk from working in parallel.
 const SHORT_QUEUE: u64 = 32;
-/// Long enough.
+/// The depth that the remedy sets.
 const LONG_QUEUE: u64 = 128;
 
-pub(super) const CHECKS: &[Check<DataPlace>] = &[
+pub(super) const CHECKS: &[Check<DataStorage>] = &[
     Check {
         about: About {
             id: "io-scheduler",
             worst: Severe,
-            why: "A fair IO scheduler delays a database's requests: with CFQ AnandTech saw CPUs only 60-70 % busy; with deadline they were busy.",
+            why: "A fair I/O scheduler delays a database's requests: in AnandTech's tests, CPUs were only 60-70 % busy with CFQ, but fully busy with deadline.",
             source: "AnandTech article (deadline), SanDisk paper (noop); kernel docs, block/switching-sched",
             remedy: Remedy::Words("echo SCHEDULER | tee FILES"),
         },
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
         about: About {
             id: "data-beside-system",
             worst: Warning,
-            why: "Logs, swap and the files of all programs share the disk with the data.",
+            why: "Logs, swap and program files share the disk with the data.",
             source: "Sun and VMware paper, best practices (operating system and database on separate disks)",
             remedy: Remedy::Words(
                 "use a separate disk for the data: server.directory in the study, DYNO_CACHE_DIR=/path, or the server's datadir",
@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
         about: About {
             id: "raid",
             worst: Severe,
-            why: "An array that is degraded or rebuilding is slower than usual, and software RAID takes CPU time from the server.",
+            why: "A degraded or rebuilding array is slower than usual, and software RAID takes CPU time from the server.",
             source: "Sun and VMware paper, best practices (hardware RAID, 0+1); kernel docs, admin-guide/md",
             remedy: Remedy::Words("wait until the array is in sync: cat /proc/mdstat"),
         },
@@ -48,7 +48,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
         about: About {
             id: "queue-depth",
             worst: Note,
-            why: "With a short queue the disk works on few requests in parallel.",
+            why: "With a short queue, the disk serves few requests in parallel.",
             source: "Sun and VMware paper, best practices (queue depth 128); kernel docs, ABI/stable/sysfs-block (nr_requests)",
             remedy: Remedy::Words("echo NUMBER > FILE"),
         },
@@ -56,9 +56,9 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
     },
 ];
 
-impl DataPlace {
+impl DataStorage {
     fn disks(&self) -> Vec<&str> {
-        let disks = self.place.described.disks.iter();
+        let disks = self.storage.described.disks.iter();
         disks.map(|disk| disk.name.as_str()).collect()
     }
 
@@ -67,8 +67,8 @@ impl DataPlace {
     }
 }
 
-fn scheduler(data: &DataPlace) -> Observed {
-    let disks = data.place.described.disks.iter();
+fn scheduler(data: &DataStorage) -> Observed {
+    let disks = data.storage.described.disks.iter();
     let known = disks.filter_map(|disk| {
         let file = format!("/sys/block/{}/queue/scheduler", disk.name);
         Some((file, disk.scheduler.as_deref()?))
@@ -86,7 +86,7 @@ fn scheduler(data: &DataPlace) -> Observed {
     let better = match fair.first() {
         None => return Observed::passed(shown(&known)),
         Some((_, "bfq")) => "mq-deadline",
-        // Of kernels before blk-mq, as its name is.
+        // The schedulers of kernels before blk-mq have names without `mq-`.
         Some(_) => "deadline",
     };
     let files: Vec<&str> = fair.iter().map(|(file, _)| file.as_str()).collect();
@@ -95,14 +95,14 @@ fn scheduler(data: &DataPlace) -> Observed {
         .with("FILES", files.join(" "))
 }
 
-fn beside_system(data: &DataPlace) -> Observed {
+fn beside_system(data: &DataStorage) -> Observed {
     let disks = data.disks();
     if disks.is_empty() || data.system_disks.is_empty() {
         return data.no_disk();
     }
     let is_system = |disk: &&&str| data.system_disks.iter().any(|system| system == **disk);
     match disks.iter().find(is_system) {
-        Some(disk) => Observed::warning(format!("{} is on {disk}, as is /", data.mount())),
+        Some(disk) => Observed::warning(format!("{} and / are both on {disk}", data.mount())),
         None => Observed::passed(format!(
             "{} is on {}, / on {}",
             data.mount(),
@@ -112,44 +112,43 @@ fn beside_system(data: &DataPlace) -> Observed {
     }
 }
 
-fn raid(data: &DataPlace) -> Observed {
-    let volumes = &data.place.volumes;
-    let shown = |volume: &Volume| format!("/sys/block/{}: {}", volume.name, volume.level);
-    let is_busy = |volume: &&Volume| volume.degraded > 0 || volume.action.is_some();
-    if let Some(volume) = volumes.iter().find(is_busy) {
-        let missing = || format!("missing disks: {}", volume.degraded);
-        let state = volume.action.clone().unwrap_or_else(missing);
-        return Observed::severe(format!("{}, {state}", shown(volume)));
+fn raid(data: &DataStorage) -> Observed {
+    let stacked = &data.storage.stacked;
+    let shown = |device: &StackedDevice| format!("/sys/block/{}: {}", device.name, device.level);
+    let is_busy = |device: &&StackedDevice| device.degraded > 0 || device.action.is_some();
+    if let Some(device) = stacked.iter().find(is_busy) {
+        let missing = || format!("missing disks: {}", device.degraded);
+        let state = device.action.clone().unwrap_or_else(missing);
+        return Observed::severe(format!("{}, {state}", shown(device)));
     }
-    match (volumes.as_slice(), data.disks().as_slice()) {
+    match (stacked.as_slice(), data.disks().as_slice()) {
         (_, []) => data.no_disk(),
         ([], _) => Observed::passed("/sys/block: no software RAID or logical volume"),
-        (volumes, _) => Observed::note(volumes.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        (stacked, _) => Observed::note(stacked.iter().map(shown).collect::<Vec<_>>().join(", ")),
     }
 }
 
-fn queue(data: &DataPlace) -> Observed {
-    let queues = &data.place.queues;
-    let shown = |queue: &Queue| format!("{}: depth {}", queue.file, queue.depth);
+fn queue(data: &DataStorage) -> Observed {
+    let queues = &data.storage.queues;
+    let shown = |queue: &RequestQueue| format!("{}: depth {}", queue.file, queue.depth);
     let Some(shortest) = queues.iter().min_by_key(|queue| queue.depth) else {
         return data.no_disk();
     };
     let short = queues.iter().filter(|queue| queue.depth < SHORT_QUEUE);
-    let short: Vec<&Queue> = short.collect();
+    let short: Vec<&RequestQueue> = short.collect();
     if short.is_empty() {
         return Observed::passed(shown(shortest));
     }
     let observed: Vec<String> = short.iter().map(|queue| shown(queue)).collect();
-    let mends: Vec<String> = short.iter().filter_map(|queue| lengthen(queue)).collect();
-    Observed::note(observed.join(", ")).with_remedy(match mends.is_empty() {
+    let commands: Vec<String> = short.iter().filter_map(|queue| lengthen(queue)).collect();
+    Observed::note(observed.join(", ")).with_remedy(match commands.is_empty() {
         true => "none: this is the device's maximum".to_owned(),
-        false => mends.join("; "),
+        false => commands.join("; "),
     })
 }
 
-/// The command that makes a queue longer, up to the device's limit, beyond which the kernel
-/// refuses it.
-fn lengthen(queue: &Queue) -> Option<String> {
+/// The command that makes a queue longer, up to the highest depth that the kernel accepts.
+fn lengthen(queue: &RequestQueue) -> Option<String> {
     let depth = queue.max.unwrap_or(LONG_QUEUE).min(LONG_QUEUE);
     (depth > queue.depth).then(|| format!("echo {depth} > {}", queue.file))
 }
@@ -159,7 +158,7 @@ mod tests {
     use measure::finding::Level::Passed;
 
     use super::*;
-    use crate::doctor::place::tests::{made_queue, on, sound};
+    use crate::doctor::file_system::tests::{on, request_queue, sound};
 
     #[test]
     fn every_fair_scheduler_is_replaced() {
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn data_and_system_on_one_disk() {
+    fn data_and_system_on_the_same_disk() {
         let shared = on("ext4", "rw", &[("sda", "none")]);
         assert_eq!(beside_system(&shared).level(), Warning);
     }
@@ -192,7 +191,7 @@ mod tests {
     fn arrays() {
         let with = |degraded, action: Option<&str>| {
             let mut data = sound();
-            data.place.volumes = vec![Volume {
+            data.storage.stacked = vec![StackedDevice {
                 name: "md0".into(),
                 level: "raid10 of sda, sdb".into(),
                 degraded,
@@ -209,22 +208,22 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_made_longer_in_its_own_file_and_up_to_its_limit() {
-        let with = |queues: &[Queue]| {
+    fn the_remedy_for_a_short_queue_stays_within_its_limit() {
+        let with = |queues: &[RequestQueue]| {
             let mut data = sound();
-            data.place.queues = queues.to_vec();
+            data.storage.queues = queues.to_vec();
             queue(&data)
         };
-        let long = made_queue("/long", 128, None);
-        let scheduled = made_queue("/nr_requests", 16, None);
-        let sata = made_queue("/queue_depth", 1, Some(32));
+        let long = request_queue("/long", 128, None);
+        let scheduled = request_queue("/nr_requests", 16, None);
+        let sata = request_queue("/queue_depth", 1, Some(32));
         let observed = "/nr_requests: depth 16, /queue_depth: depth 1";
         let remedy = "echo 128 > /nr_requests; echo 32 > /queue_depth";
         assert_eq!(
             with(&[long, scheduled, sata]),
             Observed::note(observed).with_remedy(remedy)
         );
-        let full = with(&[made_queue("/queue_depth", 31, Some(31))]);
+        let full = with(&[request_queue("/queue_depth", 31, Some(31))]);
         let observed = Observed::note("/queue_depth: depth 31");
         let none = "none: this is the device's maximum";
         assert_eq!(full, observed.with_remedy(none));

@@ -1,4 +1,4 @@
-//! Limits of this process, which its servers inherit, against what the load needs.
+//! Limits on this process, which its servers inherit, compared with what the load requires.
 
 use measure::finding::Level::Severe;
 
@@ -7,9 +7,9 @@ use super::machine::Machine;
 use super::rule::is_enough;
 use crate::files::OWN_FILES;
 
-/// Files that a server has open besides connections and tables.
+/// Open files of a server in addition to connections and tables.
 const SERVER_FILES: u64 = 300;
-/// Threads of a server besides those of its connections.
+/// Threads of a server in addition to those of its connections.
 const SERVER_THREADS: u64 = 60;
 /// Threads of dyno and of the user's other processes.
 const OTHER_THREADS: u64 = 200;
@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Severe,
             why: "A server has a thread or a process for each connection, and refuses the connection if it cannot create one.",
             source: "getrlimit(2) (RLIMIT_NPROC); kernel docs, admin-guide/cgroup-v2 (pids.max)",
-            remedy: Remedy::Words("ulimit -u NEEDED, and the group's pids.max"),
+            remedy: Remedy::Words("ulimit -u NEEDED, and raise pids.max of the control group"),
         },
         judge: processes,
     },
@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "local-ports",
             worst: Severe,
-            why: "Each TCP connection takes a port of this machine, and the ports for connections to one server are limited.",
+            why: "Each TCP connection uses a local port, and the number of ports for connections to one server is limited.",
             source: "kernel docs, networking/ip-sysctl (ip_local_port_range)",
             remedy: Remedy::Words("sysctl net.ipv4.ip_local_port_range='1024 65535'"),
         },
@@ -49,12 +49,12 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
 
 fn files(machine: &Machine) -> Observed {
     let Some(limit) = machine.facts.limits.open_files else {
-        return Observed::passed("/proc/self/limits: no limit of open files");
+        return Observed::passed("/proc/self/limits: no limit on open files");
     };
-    let needed = machine.asked.map(|asked| {
-        let own = asked.load_files + OWN_FILES;
-        let server = asked.users + asked.tables + SERVER_FILES;
-        match asked.private_servers {
+    let needed = machine.required.map(|required| {
+        let own = required.load_files + OWN_FILES;
+        let server = required.server.users + required.server.tables + SERVER_FILES;
+        match required.private_servers {
             0 => own,
             _ => own.max(server),
         }
@@ -78,10 +78,10 @@ fn processes(machine: &Machine) -> Observed {
         .chain(groups)
         .min_by_key(|(_, limit)| *limit);
     let Some((file, limit)) = lowest else {
-        return Observed::passed("/proc/self/limits: no limit of processes");
+        return Observed::passed("/proc/self/limits: no limit on processes");
     };
-    let needed = machine.asked.map(|asked| {
-        let servers = asked.private_servers * (asked.users + SERVER_THREADS);
+    let needed = machine.required.map(|required| {
+        let servers = required.private_servers * (required.server.users + SERVER_THREADS);
         servers + OTHER_THREADS
     });
     is_enough(limit, needed, format!("{file}: {limit} processes"))
@@ -93,55 +93,58 @@ fn local_ports(machine: &Machine) -> Observed {
         return Observed::unknown(format!("{FILE}: not available"));
     };
     let count = (last + 1).saturating_sub(first);
-    let needed = machine.asked.map(|asked| asked.users);
+    let needed = machine.required.map(|required| required.server.users);
     is_enough(count, needed, format!("{FILE}: {count} ports"))
 }
 
 #[cfg(test)]
 mod tests {
+    use engine::checks::Demand;
     use host::Limits;
     use measure::finding::Level::{Passed, Unknown};
 
     use super::*;
-    use crate::doctor::asked::Asked;
+    use crate::doctor::requirements::Requirements;
 
-    fn machine(limits: Limits, asked: Option<Asked>) -> Machine {
+    fn machine(limits: Limits, required: Option<Requirements>) -> Machine {
         let mut machine = Machine {
-            asked,
+            required,
             ..Machine::default()
         };
         machine.facts.limits = limits;
         machine
     }
 
-    fn asked(users: u64, tables: u64, servers: u64) -> Option<Asked> {
-        Some(Asked {
-            users,
-            all_users: users * servers.max(1),
+    fn required(users: u64, tables: u64, servers: u64) -> Option<Requirements> {
+        Some(Requirements {
+            server: Demand {
+                users,
+                tables,
+                ..Demand::default()
+            },
             load_files: users * servers.max(1),
-            tables,
             private_servers: servers,
-            ..Asked::default()
+            ..Requirements::default()
         })
     }
 
     #[test]
     fn open_files_of_dyno_and_of_a_server() {
-        let with = |open_files, asked| {
+        let with = |open_files, required| {
             let limits = Limits {
                 open_files,
                 ..Limits::default()
             };
-            files(&machine(limits, asked))
+            files(&machine(limits, required))
         };
-        assert_eq!(with(Some(1024), asked(100, 4, 0)).level(), Passed);
-        assert_eq!(with(Some(1024), asked(1000, 4, 0)).level(), Severe);
-        assert_eq!(with(Some(1024), asked(200, 4, 5)).level(), Severe);
-        assert_eq!(with(Some(1024), asked(10, 4000, 1)).level(), Severe);
+        assert_eq!(with(Some(1024), required(100, 4, 0)).level(), Passed);
+        assert_eq!(with(Some(1024), required(1000, 4, 0)).level(), Severe);
+        assert_eq!(with(Some(1024), required(200, 4, 5)).level(), Severe);
+        assert_eq!(with(Some(1024), required(10, 4000, 1)).level(), Severe);
         assert_eq!(with(Some(10), None).level(), Passed);
-        assert_eq!(with(None, asked(1000, 4, 0)).level(), Passed);
+        assert_eq!(with(None, required(1000, 4, 0)).level(), Passed);
         assert_eq!(
-            with(Some(1024), asked(1000, 4, 0)),
+            with(Some(1024), required(1000, 4, 0)),
             Observed::severe("/proc/self/limits: 1024 open files; the load needs 1256")
                 .with("NEEDED", 1256)
         );
@@ -149,7 +152,7 @@ mod tests {
 
     #[test]
     fn threads_of_all_servers_against_the_lower_limit() {
-        let with = |account, group: Option<u64>, asked| {
+        let with = |account, group: Option<u64>, required| {
             let limits = Limits {
                 processes: account,
                 groups: group
@@ -158,26 +161,26 @@ mod tests {
                     .collect(),
                 ..Limits::default()
             };
-            processes(&machine(limits, asked)).level()
+            processes(&machine(limits, required)).level()
         };
-        assert_eq!(with(Some(4096), None, asked(100, 1, 8)), Passed);
-        assert_eq!(with(Some(4096), Some(1000), asked(100, 1, 8)), Severe);
-        assert_eq!(with(Some(1000), Some(4096), asked(100, 1, 8)), Severe);
-        assert_eq!(with(Some(1000), None, asked(100, 1, 0)), Passed);
-        assert_eq!(with(None, None, asked(100, 1, 8)), Passed);
+        assert_eq!(with(Some(4096), None, required(100, 1, 8)), Passed);
+        assert_eq!(with(Some(4096), Some(1000), required(100, 1, 8)), Severe);
+        assert_eq!(with(Some(1000), Some(4096), required(100, 1, 8)), Severe);
+        assert_eq!(with(Some(1000), None, required(100, 1, 0)), Passed);
+        assert_eq!(with(None, None, required(100, 1, 8)), Passed);
     }
 
     #[test]
-    fn ports_to_one_server() {
-        let with = |ports, asked| {
+    fn ports_for_connections_to_one_server() {
+        let with = |ports, required| {
             let limits = Limits {
                 ports,
                 ..Limits::default()
             };
-            local_ports(&machine(limits, asked)).level()
+            local_ports(&machine(limits, required)).level()
         };
-        assert_eq!(with(Some((32768, 60999)), asked(10_000, 1, 8)), Passed);
-        assert_eq!(with(Some((32768, 60999)), asked(30_000, 1, 0)), Severe);
+        assert_eq!(with(Some((32768, 60999)), required(10_000, 1, 8)), Passed);
+        assert_eq!(with(Some((32768, 60999)), required(30_000, 1, 0)), Severe);
         assert_eq!(with(None, None), Unknown);
     }
 }

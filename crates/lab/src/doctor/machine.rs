@@ -1,27 +1,17 @@
-//! What the checks of a machine judge.
+//! The facts about a machine that its checks examine.
 
-use host::{Activity, Facts, Place};
+use host::{Activity, HostFacts};
 
-use super::asked::Asked;
 use super::check::Check;
-use super::{activity, clock, container, cpu, limits, memory};
+use super::requirements::Requirements;
+use super::{activity, container, cpu, limits, memory, timekeeping};
 
-/// A machine, and what a load asks of it.
+/// A machine, and what the trials require of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Machine {
-    pub(super) facts: Facts,
+    pub(super) facts: HostFacts,
     pub(super) activity: Activity,
-    pub(super) asked: Option<Asked>,
-}
-
-/// A directory of a machine that holds data, or is going to.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct DataPlace {
-    pub(super) place: Place,
-    /// The disks that hold the operating system.
-    pub(super) system_disks: Vec<String>,
-    /// What the load is going to store there, in bytes.
-    pub(super) needed_bytes: u64,
+    pub(super) required: Option<Requirements>,
 }
 
 /// The checks of a machine by family, in the order of the reference page.
@@ -29,7 +19,7 @@ pub(super) const FAMILIES: [(&str, &[Check<Machine>]); 6] = [
     ("Activity", activity::CHECKS),
     ("CPUs", cpu::CHECKS),
     ("Memory", memory::CHECKS),
-    ("Clocks", clock::CHECKS),
+    ("Clocks", timekeeping::CHECKS),
     ("Process limits", limits::CHECKS),
     ("Virtualization and control groups", container::CHECKS),
 ];
@@ -40,12 +30,12 @@ mod tests {
 
     use super::*;
 
-    /// Checks for which nothing to read is nothing wrong.
+    /// Checks that pass if there is nothing to read.
     const PASSED: [&str; 10] = [
         "battery",
         "open-files",
         "processes",
-        "virtualisation",
+        "virtualization",
         "virtual-devices",
         "cgroup-cpu",
         "server-quota",
@@ -55,7 +45,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_machine_that_tells_nothing_passes_only_what_it_cannot_have() {
+    fn a_machine_without_files_passes_only_what_it_cannot_have() {
         for check in FAMILIES.iter().flat_map(|(_, checks)| *checks) {
             let level = (check.judge)(&Machine::default()).level();
             let id = check.about.id;

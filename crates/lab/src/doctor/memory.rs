@@ -1,4 +1,4 @@
-//! Memory: huge pages, swap, overcommit, write-back.
+//! Memory: huge pages, swap, overcommit, writeback.
 
 use measure::bytes::shown_bytes;
 use measure::finding::Level::{Note, Severe, Warning};
@@ -7,7 +7,8 @@ use super::check::{About, Check, Observed, Remedy};
 use super::machine::Machine;
 use super::rule::{at_least, graded, is_one_of};
 
-/// The part of the memory that the kernel and servers need besides buffer pools: one in this many.
+/// The fraction of memory that the kernel and servers need in addition to buffer pools: one in
+/// `RESERVE`.
 const RESERVE: u64 = 10;
 
 pub(super) const CHECKS: &[Check<Machine>] = &[
@@ -15,7 +16,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "transparent-huge-pages",
             worst: Warning,
-            why: "The kernel stalls processes to assemble huge pages at times of its own choice, which shows in tail latency, and servers use more memory than they account for.",
+            why: "The kernel stalls processes while it assembles huge pages, which increases tail latency, and servers use more memory than they account for.",
             source: "kernel docs, admin-guide/mm/transhuge",
             remedy: Remedy::Words("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
         },
@@ -29,7 +30,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "swap-used",
             worst: Warning,
-            why: "Swapped-out pages are read back from disk when they are next needed, which may be during the measurement.",
+            why: "Swapped-out pages are read back from disk when they are needed again, which may be during the measurement.",
             source: "kernel docs, admin-guide/sysctl/vm",
             remedy: Remedy::Words("swapoff -a && swapon -a"),
         },
@@ -45,15 +46,15 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "swappiness",
             worst: Warning,
-            why: "With a high value the kernel swaps out parts of the buffer pool to cache files that may not be read again.",
+            why: "With a high value, the kernel swaps out parts of the buffer pool to cache files that may never be read again.",
             source: "kernel docs, admin-guide/sysctl/vm (swappiness)",
             remedy: Remedy::Words("sysctl vm.swappiness=1"),
         },
         judge: |machine| {
             let memory = &machine.facts.memory;
-            // From 11 on the kernel reclaims a server's memory while there are files to drop.
+            // Above 10, the kernel swaps out memory of servers while it could still drop cached files.
             let (thresholds, swap): (&[_], _) = match memory.swap_bytes {
-                Some(0) => (&[], ", but there is no swap"),
+                Some(0) => (&[], ", without swap space"),
                 _ => (&[(11.0, Warning)], ""),
             };
             let value = memory.swappiness.map(|value| value as f64);
@@ -66,7 +67,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "memory-for-servers",
             worst: Severe,
-            why: "Servers whose buffer pools do not fit into memory swap, and then read their pages from disk twice.",
+            why: "If the buffer pools do not fit into memory, the servers swap, and read their pages from disk twice.",
             source: "VMware vSAN paper (70-80 % of the memory for the buffer pool)",
             remedy: Remedy::Words(
                 "reduce topology.instances, or the size of the buffer pool in server.config",
@@ -92,7 +93,7 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "dirty-pages",
             worst: Note,
-            why: "Buffered writes accumulate up to this limit; at the limit all writers stall, for seconds if it is high.",
+            why: "Buffered writes accumulate up to this limit. At the limit, all writers stall, for seconds if the limit is high.",
             source: "kernel docs, admin-guide/sysctl/vm (dirty_ratio)",
             remedy: Remedy::Words(
                 "sysctl vm.dirty_bytes=1073741824 vm.dirty_background_bytes=268435456",
@@ -112,10 +113,10 @@ fn buffer_pools(machine: &Machine) -> Observed {
     let Some(available) = machine.facts.memory.available_bytes else {
         return Observed::unknown("/proc/meminfo: available memory is unknown");
     };
-    let needed = machine.asked.map_or(0, |asked| asked.pool_bytes);
+    let needed = machine.required.map_or(0, |required| required.pool_bytes);
     let free = format!("{} available", shown_bytes(available));
     let (level, observed) = match needed {
-        0 => (None, format!("{free}, no server to start")),
+        0 => (None, free),
         _ => {
             let level = match needed {
                 _ if needed > available => Some(Severe),
@@ -131,17 +132,17 @@ fn buffer_pools(machine: &Machine) -> Observed {
 
 #[cfg(test)]
 mod tests {
-    use host::{Facts, Memory};
+    use host::{HostFacts, Memory};
     use measure::finding::Level::{self, Passed, Unknown};
 
     use super::*;
-    use crate::doctor::asked::Asked;
+    use crate::doctor::requirements::Requirements;
 
     fn levels<const N: usize>(ids: [&str; N], memory: &Memory) -> [Level; N] {
         let machine = Machine {
-            facts: Facts {
+            facts: HostFacts {
                 memory: memory.clone(),
-                ..Facts::default()
+                ..HostFacts::default()
             },
             ..Machine::default()
         };
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_a_finding_only_for_everybody() {
+    fn transparent_huge_pages_are_a_finding_only_if_always_enabled() {
         for (choice, level) in [("always", Warning), ("madvise", Passed), ("never", Passed)] {
             let memory = Memory {
                 transparent_hugepages: Some(choice.to_owned()),
@@ -184,9 +185,9 @@ mod tests {
         let with = |pool_bytes, available_bytes| {
             let mut machine = Machine::default();
             machine.facts.memory.available_bytes = available_bytes;
-            machine.asked = Some(Asked {
+            machine.required = Some(Requirements {
                 pool_bytes,
-                ..Asked::default()
+                ..Requirements::default()
             });
             buffer_pools(&machine).level()
         };
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn overcommit_and_write_back() {
+    fn overcommit_and_writeback() {
         let with = |overcommit, dirty_bytes| {
             let memory = Memory {
                 overcommit,

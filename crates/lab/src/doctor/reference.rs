@@ -5,7 +5,7 @@ use measure::finding::check::{About, Remedy};
 
 const INTRO: &str = include_str!("reference_intro.md");
 
-/// The page that explains every check, as Markdown.
+/// The reference page of all checks, in Markdown.
 #[must_use]
 pub fn doctor_markdown() -> String {
     let mut page = INTRO.to_owned();

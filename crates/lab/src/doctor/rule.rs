@@ -1,10 +1,10 @@
-//! The rules of most checks: a value against a table.
+//! The rules that most checks share: they compare a value with limits or a list.
 
 use measure::finding::Level;
 
 use super::check::Observed;
 
-/// A number against thresholds: the first that it reaches gives the level.
+/// Compares a number with thresholds. The first one that it reaches determines the level.
 pub(super) fn at_least(
     value: Option<f64>,
     thresholds: &[(f64, Level)],
@@ -21,7 +21,7 @@ pub(super) fn at_least(
     )
 }
 
-/// A word against those that are findings.
+/// Compares a word with a list of findings.
 pub(super) fn is_one_of(value: Option<&str>, findings: &[(&str, Level)], source: &str) -> Observed {
     let Some(value) = value else {
         return missing(source);
@@ -30,7 +30,7 @@ pub(super) fn is_one_of(value: Option<&str>, findings: &[(&str, Level)], source:
     graded(found.map(|(_, level)| *level), format!("{source}: {value}"))
 }
 
-/// What a load needs against a limit; without a load there is nothing to compare.
+/// Compares a limit with what the load needs; without a load, the check passes.
 pub(super) fn is_enough(limit: u64, needed: Option<u64>, observed: String) -> Observed {
     match needed {
         None => Observed::passed(observed),
@@ -41,7 +41,7 @@ pub(super) fn is_enough(limit: u64, needed: Option<u64>, observed: String) -> Ob
     }
 }
 
-/// A finding of a level, or a check that passed.
+/// A finding with a level, or a check that passed.
 pub(super) fn graded(level: Option<Level>, observed: String) -> Observed {
     match level {
         Some(level) => Observed::found(level, observed),
@@ -59,7 +59,7 @@ mod tests {
     use Level::{Passed, Severe, Unknown, Warning};
 
     #[test]
-    fn a_number_has_the_level_of_the_highest_threshold_that_it_reaches() {
+    fn the_highest_reached_threshold_determines_the_level() {
         let with = |value| {
             let shown = |value: f64| value.to_string();
             at_least(value, &[(5.0, Severe), (1.0, Warning)], "/file", shown)

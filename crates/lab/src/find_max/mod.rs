@@ -14,14 +14,14 @@ use measure::steady::Steady;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use plan::Arrivals;
-use plan::{FindMax, Limited};
+use plan::{FindMax, Limited, Point, Value};
 
 use crate::failure::{Cause, Failure};
 use crate::lab::Lab;
 use crate::observer::Observer;
 use crate::study::attempt;
 use crate::trial::{Target, Trial};
-use search::{MOST_LENGTHS, MOST_TRIALS, Next, Search, Seen};
+use search::{MAX_LOAD_STEPS, MAX_TRIALS, Next, Search, StepOutcome};
 
 /// The key whose values tell the steps of a search apart.
 const RATE: &str = "load.rate";
@@ -34,15 +34,15 @@ const DEVIATIONS: f64 = 4.0;
 
 /// Trials of a search, at most.
 #[must_use]
-pub fn most_trials() -> u32 {
-    MOST_TRIALS as u32
+pub fn max_trials() -> u32 {
+    MAX_TRIALS as u32
 }
 
 /// Time under load of a search, at most.
-pub(crate) fn longest(warmup: Duration, step: Duration) -> Duration {
+pub(crate) fn max_load_time(warmup: Duration, step: Duration) -> Duration {
     warmup
-        .saturating_mul(most_trials())
-        .saturating_add(step.saturating_mul(MOST_LENGTHS))
+        .saturating_mul(max_trials())
+        .saturating_add(step.saturating_mul(MAX_LOAD_STEPS))
 }
 
 /// Runs the search of each trial that has one. The trials of all searches are numbered in
@@ -64,7 +64,7 @@ pub fn find_max(
     let searches = trials.iter();
     let searches = searches.filter_map(|trial| Some((trial, trial.planned.load.find_max?)));
     for (trial, wanted) in searches {
-        let mut driving = Driving {
+        let mut driving = SearchRun {
             lab,
             trial,
             wanted,
@@ -121,7 +121,7 @@ enum Halt {
 }
 
 /// A search under way.
-struct Driving<'a> {
+struct SearchRun<'a> {
     lab: &'a mut Lab,
     trial: &'a Trial,
     wanted: FindMax,
@@ -135,7 +135,7 @@ struct Driving<'a> {
     found: FoundMax,
 }
 
-impl Driving<'_> {
+impl SearchRun<'_> {
     fn search(&mut self) -> Result<(), Halt> {
         let closed = self.run(self.closed())?;
         let capacity = closed.transactions.per_s.map(|tps| tps.value);
@@ -229,14 +229,14 @@ impl Driving<'_> {
         let planned = &mut trial.planned;
         planned.number = self.free_number();
         planned.label = labelled(&planned.label, CLOSED);
-        planned.point = self.point(CLOSED);
+        planned.point = self.point(CLOSED.into());
         planned.load.find_max = None;
         trial
     }
 
     /// An open loop with so many arrivals in a second, over all servers.
     fn step(&self, rate: f64, long: bool) -> Trial {
-        let (number, point) = (self.free_number(), self.point(&rate.to_string()));
+        let (number, point) = (self.free_number(), self.point(Value::Number(rate)));
         let repeats = self.there().filter(|trial| trial.point == point);
         let latest = repeats.map(|trial| trial.repeat).max();
         let mut trial = self.trial.clone();
@@ -262,9 +262,9 @@ impl Driving<'_> {
         trial
     }
 
-    fn point(&self, rate: &str) -> Vec<(String, String)> {
+    fn point(&self, rate: Value) -> Point {
         let mut point = self.trial.planned.point.clone();
-        point.push((RATE.to_owned(), rate.to_owned()));
+        point.insert(RATE.to_owned(), rate);
         point
     }
 }
@@ -313,11 +313,11 @@ fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
         || (summary.transactions.count as f64) < least
 }
 
-fn seen(step: &SearchStep) -> Seen {
+fn seen(step: &SearchStep) -> StepOutcome {
     match (step.judged, step.value_ms) {
-        (StepVerdict::Held | StepVerdict::TooSlow, Some(value)) => Seen::Value(value),
-        (StepVerdict::Unsteady, Some(value)) => Seen::Unsteady(value),
-        _ => Seen::Failed,
+        (StepVerdict::Held | StepVerdict::TooSlow, Some(value)) => StepOutcome::Value(value),
+        (StepVerdict::Unsteady, Some(value)) => StepOutcome::Unsteady(value),
+        _ => StepOutcome::Failed,
     }
 }
 

@@ -22,15 +22,15 @@ const NEAR: f64 = 1.05;
 /// Numbers within this share of the limit may be luck.
 const DOUBT: f64 = 0.1;
 /// Short steps, at most.
-const MOST_SHORT: usize = 13;
+const MAX_SHORT: usize = 13;
 /// Longer steps that confirm, at most.
-const MOST_LONG: usize = 4;
+const MAX_LONG: usize = 4;
 
 /// All trials of a search at most, with the closed loop.
-pub(crate) const MOST_TRIALS: usize = 1 + MOST_SHORT + MOST_LONG;
+pub(crate) const MAX_TRIALS: usize = 1 + MAX_SHORT + MAX_LONG;
 
 /// The load time of all trials of a search, in lengths of the warm-up and of a step.
-pub(crate) const MOST_LENGTHS: u32 = 1 + MOST_SHORT as u32 + LONG * MOST_LONG as u32;
+pub(crate) const MAX_LOAD_STEPS: u32 = 1 + MAX_SHORT as u32 + LONG * MAX_LONG as u32;
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ pub(crate) enum Next {
 
 /// What came of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Seen {
+pub(crate) enum StepOutcome {
     /// The limited number.
     Value(f64),
     /// The same, of a load that was not steady.
@@ -55,9 +55,9 @@ pub(crate) enum Seen {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Tried {
+struct RateTrial {
     rate: f64,
-    seen: Seen,
+    seen: StepOutcome,
     long: bool,
 }
 
@@ -66,12 +66,12 @@ struct Tried {
 pub(crate) struct Search {
     capacity: f64,
     limit: f64,
-    tried: Vec<Tried>,
+    tried: Vec<RateTrial>,
 }
 
 /// What is known of one rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum RateVerdict {
     Holds,
     Fails,
     Doubtful,
@@ -88,28 +88,28 @@ impl Search {
     }
 
     /// A step is over.
-    pub(crate) fn observe(&mut self, rate: f64, long: bool, seen: Seen) {
-        self.tried.push(Tried { rate, seen, long });
+    pub(crate) fn observe(&mut self, rate: f64, long: bool, seen: StepOutcome) {
+        self.tried.push(RateTrial { rate, seen, long });
     }
 
     /// The highest rate that holds the limit, as far as is known.
     pub(crate) fn held(&self) -> Option<f64> {
         let failed = self.failed().unwrap_or(f64::INFINITY);
-        let rates = self.rates_that(Standing::Holds);
+        let rates = self.rates_that(RateVerdict::Holds);
         rates.filter(|rate| *rate < failed).reduce(f64::max)
     }
 
     /// The lowest that does not.
     pub(crate) fn failed(&self) -> Option<f64> {
-        self.rates_that(Standing::Fails).reduce(f64::min)
+        self.rates_that(RateVerdict::Fails).reduce(f64::min)
     }
 
     pub(crate) fn next(&self) -> Next {
         let count = |long| self.tried.iter().filter(|tried| tried.long == long).count();
         let (held, failed) = (self.held(), self.failed());
-        let may_try = count(false) < MOST_SHORT;
+        let may_try = count(false) < MAX_SHORT;
         if let Some(last) = self.tried.last()
-            && self.standing(last.rate) == Standing::Doubtful
+            && self.standing(last.rate) == RateVerdict::Doubtful
             && may_try
         {
             return Next::Try(last.rate);
@@ -124,7 +124,7 @@ impl Search {
             }
             (None, Some(failed)) => failed * DOWN,
             (Some(held), Some(failed)) if failed <= held * NEAR => {
-                return self.confirm(held, failed, count(true) < MOST_LONG);
+                return self.confirm(held, failed, count(true) < MAX_LONG);
             }
             (Some(held), Some(failed)) => (held * failed).sqrt(),
         };
@@ -153,20 +153,20 @@ impl Search {
         }
     }
 
-    fn at(&self, rate: f64) -> impl Iterator<Item = &Tried> {
+    fn at(&self, rate: f64) -> impl Iterator<Item = &RateTrial> {
         let tried = self.tried.iter();
         tried.filter(move |tried| tried.rate.total_cmp(&rate).is_eq())
     }
 
-    fn rates_that(&self, standing: Standing) -> impl Iterator<Item = f64> {
+    fn rates_that(&self, standing: RateVerdict) -> impl Iterator<Item = f64> {
         let rates = self.tried.iter().map(|tried| tried.rate);
         rates.filter(move |rate| self.standing(*rate) == standing)
     }
 
     /// A longer trial says more than all short ones; an overload says it all.
-    fn standing(&self, rate: f64) -> Standing {
+    fn standing(&self, rate: f64) -> RateVerdict {
         let long = self.at(rate).filter(|tried| tried.long).last();
-        let counting: Vec<&Tried> = match long {
+        let counting: Vec<&RateTrial> = match long {
             Some(long) => vec![long],
             None => self.at(rate).collect(),
         };
@@ -174,9 +174,9 @@ impl Search {
         let mut unsteady = 0;
         for tried in &counting {
             match tried.seen {
-                Seen::Failed => return Standing::Fails,
-                Seen::Value(value) => values.push(value),
-                Seen::Unsteady(value) => {
+                StepOutcome::Failed => return RateVerdict::Fails,
+                StepOutcome::Value(value) => values.push(value),
+                StepOutcome::Unsteady(value) => {
                     unsteady += 1;
                     values.push(value);
                 }
@@ -186,10 +186,10 @@ impl Search {
         let near = (mean / self.limit - 1.0).abs() <= DOUBT;
         let once = values.len() == 1 && long.is_none();
         match mean < self.limit {
-            _ if once && (near || unsteady > 0) => Standing::Doubtful,
-            true if unsteady == values.len() => Standing::Fails,
-            true => Standing::Holds,
-            false => Standing::Fails,
+            _ if once && (near || unsteady > 0) => RateVerdict::Doubtful,
+            true if unsteady == values.len() => RateVerdict::Fails,
+            true => RateVerdict::Holds,
+            false => RateVerdict::Fails,
         }
     }
 }

@@ -76,7 +76,7 @@ fn exact(limit_s: f64, servers: usize, per_s: f64) -> f64 {
 fn find(seed: u64, servers: usize, per_s: f64, limit_s: f64) -> (SearchEnd, Search) {
     let mut random = Random(seed);
     let mut search = Search::new(per_s * servers as f64, limit_s);
-    for _ in 0..MOST_TRIALS {
+    for _ in 0..MAX_TRIALS {
         let (rate, long) = match search.next() {
             Next::Try(rate) => (rate, false),
             Next::Confirm(rate) => (rate, true),
@@ -86,9 +86,9 @@ fn find(seed: u64, servers: usize, per_s: f64, limit_s: f64) -> (SearchEnd, Sear
         let (p99, waiting) = m_m_c(&mut random, rate, servers, per_s, length_s);
         let is_overloaded = waiting > 0.05 * rate * length_s;
         let seen = if is_overloaded {
-            Seen::Failed
+            StepOutcome::Failed
         } else {
-            Seen::Value(p99)
+            StepOutcome::Value(p99)
         };
         search.observe(rate, long, seen);
     }
@@ -127,11 +127,11 @@ fn no_rate_will_do_where_a_single_transaction_takes_too_long() {
         panic!("{end:?}")
     };
     assert!(failed_per_s <= 40.0 * LEAST * 1.01, "{failed_per_s}");
-    assert!(search.tried.len() <= MOST_SHORT);
+    assert!(search.tried.len() <= MAX_SHORT);
 }
 
 /// The rates that a search tries when it sees what `of` says.
-fn path(limit: f64, of: impl Fn(f64, usize) -> Seen) -> (Vec<(f64, bool)>, SearchEnd) {
+fn path(limit: f64, of: impl Fn(f64, usize) -> StepOutcome) -> (Vec<(f64, bool)>, SearchEnd) {
     let mut search = Search::new(1000.0, limit);
     let mut path = Vec::new();
     loop {
@@ -142,15 +142,15 @@ fn path(limit: f64, of: impl Fn(f64, usize) -> Seen) -> (Vec<(f64, bool)>, Searc
         };
         search.observe(rate, long, of(rate, path.len()));
         path.push((rate, long));
-        assert!(path.len() < MOST_TRIALS);
+        assert!(path.len() < MAX_TRIALS);
     }
 }
 
 #[test]
 fn steps_go_up_by_factors_then_halve_them() {
     let (path, end) = path(20.0, |rate, _| match rate <= 777.0 {
-        true => Seen::Value(5.0),
-        false => Seen::Failed,
+        true => StepOutcome::Value(5.0),
+        false => StepOutcome::Failed,
     });
     let rates: Vec<f64> = path.iter().map(|(rate, _)| *rate).collect();
     assert_eq!(rates, [700.0, 840.0, 766.8, 802.6, 766.8, 802.6]);
@@ -166,10 +166,10 @@ fn steps_go_up_by_factors_then_halve_them() {
 #[test]
 fn what_is_near_the_limit_is_tried_once_more() {
     let (path, _) = path(20.0, |rate, place| match (rate as u32, place) {
-        (700, 0) => Seen::Value(19.0),
-        (700, _) => Seen::Value(22.0),
-        (0..=699, _) => Seen::Value(3.0),
-        _ => Seen::Failed,
+        (700, 0) => StepOutcome::Value(19.0),
+        (700, _) => StepOutcome::Value(22.0),
+        (0..=699, _) => StepOutcome::Value(3.0),
+        _ => StepOutcome::Failed,
     });
     // The mean of 19 and 22 does not hold the limit.
     assert_eq!(path[..3], [(700.0, false), (700.0, false), (350.0, false)]);
@@ -181,17 +181,17 @@ fn what_is_near_the_limit_is_tried_once_more() {
 #[test]
 fn an_unsteady_step_gets_a_second_chance() {
     let (calm, _) = path(20.0, |rate, place| match (rate < 800.0, place) {
-        (true, 0) => Seen::Unsteady(5.0),
-        (true, _) => Seen::Value(5.0),
-        (false, _) => Seen::Failed,
+        (true, 0) => StepOutcome::Unsteady(5.0),
+        (true, _) => StepOutcome::Value(5.0),
+        (false, _) => StepOutcome::Failed,
     });
     assert_eq!(calm[..3], [(700.0, false), (700.0, false), (840.0, false)]);
-    let (restless, end) = path(20.0, |_, _| Seen::Unsteady(5.0));
+    let (restless, end) = path(20.0, |_, _| StepOutcome::Unsteady(5.0));
     assert!(matches!(
         end,
         SearchEnd::OutOfTrials { .. } | SearchEnd::NoRate { .. }
     ));
-    assert!(restless.len() <= MOST_SHORT);
+    assert!(restless.len() <= MAX_SHORT);
 }
 
 #[test]
@@ -202,9 +202,9 @@ fn a_rate_that_cannot_be_confirmed_does_not_hold() {
         match search.next() {
             Next::Try(rate) => {
                 let seen = if rate < 790.0 {
-                    Seen::Value(5.0)
+                    StepOutcome::Value(5.0)
                 } else {
-                    Seen::Failed
+                    StepOutcome::Failed
                 };
                 search.observe(rate, false, seen);
             }
@@ -212,7 +212,7 @@ fn a_rate_that_cannot_be_confirmed_does_not_hold() {
                 // The first time the longer trial shows more.
                 let value = if confirmed.is_empty() { 30.0 } else { 10.0 };
                 confirmed.push(rate);
-                search.observe(rate, true, Seen::Value(value));
+                search.observe(rate, true, StepOutcome::Value(value));
             }
             Next::End(end) => break end,
         }
@@ -232,10 +232,10 @@ fn a_rate_that_cannot_be_confirmed_does_not_hold() {
 #[test]
 fn a_rate_that_fails_by_chance_is_found_out() {
     let (path, end) = path(20.0, |rate, place| match (rate > 830.0, place) {
-        (true, _) => Seen::Failed,
+        (true, _) => StepOutcome::Failed,
         // A stall in the fourth step.
-        (false, 3) => Seen::Value(90.0),
-        (false, _) => Seen::Value(5.0),
+        (false, 3) => StepOutcome::Value(90.0),
+        (false, _) => StepOutcome::Value(5.0),
     });
     assert_eq!(path[3], (802.6, false));
     assert!(path.contains(&(802.6, true)) && path.contains(&(840.0, true)));
@@ -249,8 +249,8 @@ fn a_rate_that_fails_by_chance_is_found_out() {
 #[test]
 fn a_search_ends_with_its_trials() {
     // Everything holds: the rate only goes up.
-    let (path, end) = path(20.0, |_, _| Seen::Value(1.0));
-    assert_eq!(path.len(), MOST_SHORT);
+    let (path, end) = path(20.0, |_, _| StepOutcome::Value(1.0));
+    assert_eq!(path.len(), MAX_SHORT);
     assert!(matches!(
         end,
         SearchEnd::OutOfTrials {

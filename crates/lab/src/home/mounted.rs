@@ -25,7 +25,7 @@ pub(super) fn is_at(depth: usize, path: &Path) -> bool {
 }
 
 fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {
-    let mount = mounts::holding(mounts, path)?;
+    let mount = mounts::containing(mounts, path)?;
     let is_lasting = !IN_MEMORY.contains(&mount.file_system.as_str());
     is_lasting.then(|| names(&mount.point))
 }
@@ -33,7 +33,7 @@ fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {
 fn is_at_in(mounts: &[Mount], depth: usize, path: &Path) -> bool {
     let mut mounts = mounts.to_vec();
     mounts.retain(|mount| mount.file_system != PLACEHOLDER);
-    mounts::holding(&mounts, path).is_some_and(|mount| names(&mount.point) == depth)
+    mounts::containing(&mounts, path).is_some_and(|mount| names(&mount.point) == depth)
 }
 
 /// The number of names in a path, without the root.

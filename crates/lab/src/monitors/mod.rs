@@ -1,12 +1,12 @@
-//! What host and servers did under load: a thread samples all of them once a second on the
-//! load's clock.
+//! Monitors host and servers under load: a thread samples all of them once a second on the load's
+//! clock.
 //!
-//! A sample has counters; two samples make the metrics of the interval between them
-//! ([`sample`]). `host` reads those of the machine. `measure::metric::METRICS` names and
+//! A snapshot has counters; the metrics of an interval are derived from two snapshots
+//! ([`snapshot`]). `host` reads the counters of the machine. `measure::metric::METRICS` names and
 //! explains all metrics.
 
-mod sample;
-mod watcher;
+mod sampler;
+mod snapshot;
 mod window;
 
 use std::path::PathBuf;
@@ -21,54 +21,55 @@ use measure::values;
 use crate::Database;
 use crate::servers::ProcessId;
 use crate::site::Site;
-use sample::{Sample, derive};
-use watcher::Watcher;
-use window::Window;
+use sampler::Sampler;
+use snapshot::{Snapshot, derive};
+use window::MeasureWindow;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// The shortest interval with metrics: the kernel counts CPU time in hundredths of a second.
-const MIN_STRETCH: Duration = Duration::from_millis(500);
+/// The shortest interval with metrics, because the kernel counts CPU time in hundredths of a
+/// second.
+const MIN_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What to monitor.
 #[derive(Debug, Clone)]
-pub struct Watched {
-    /// The machine that dyno runs on.
+pub struct Monitored {
+    /// The machine on which dyno runs.
     pub site: Arc<dyn Site>,
     /// The servers under load.
-    pub servers: Vec<WatchedServer>,
+    pub servers: Vec<MonitoredServer>,
 }
 
-/// A server to monitor, as far as it can be.
+/// A server to monitor.
 #[derive(Debug, Clone)]
-pub struct WatchedServer {
-    /// From 1, as in the metrics' names.
+pub struct MonitoredServer {
+    /// Its number in the metrics' names, starting with 1.
     pub number: u32,
-    /// Where it runs.
+    /// The site on which it runs.
     pub site: Arc<dyn Site>,
-    /// Its process, if that is known; followed when it restarts.
+    /// Its process, if known. Follows restarts of the server.
     pub process: ProcessId,
-    /// Its data directory, if that is on its site.
+    /// Its data directory, if it is on its site.
     pub data_dir: Option<PathBuf>,
-    /// What is asked for its counters: one connection is opened there.
+    /// The database whose counters are read over a connection, if they are monitored.
     pub database: Option<Database>,
 }
 
-/// The load's clock, as far as the monitors need it.
+/// When to sample, on the load's clock.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
-    /// Zero of [`MonitorPoint::t_s`].
+pub struct SampleClock {
+    /// The origin of [`MonitorPoint::t_s`].
     pub origin: Instant,
-    /// The first sample; others follow after each whole second…
+    /// The start of the load, and the time of the first sample.
     pub begin: Instant,
-    /// …and at the start of the measure phase, from which seconds count anew.
+    /// The start of the measure phase. A sample is taken then, and each second after it.
     pub measure: Instant,
 }
 
-impl Clock {
-    /// When the next sample is due after the one that was due at `due` and taken `at`. A late
-    /// sample skips those that are past, and the next one if it is too near.
+impl SampleClock {
+    /// When the next sample is due after one that was due at `due` and taken `at`. Samples that are
+    /// past by then are skipped, and so is one that would follow too soon.
     fn after(&self, due: Instant, at: Instant) -> Instant {
-        let missed = (at + MIN_STRETCH).saturating_duration_since(due).as_secs();
+        let missed = (at + MIN_INTERVAL).saturating_duration_since(due).as_secs();
         let next = due + SECOND + Duration::from_secs(missed);
         match due < self.measure {
             true => next.min(self.measure),
@@ -77,93 +78,91 @@ impl Clock {
     }
 }
 
-/// Running monitors. They end when dropped.
+/// Running monitors, which end when dropped.
 #[derive(Debug)]
 pub struct Monitors {
-    /// Ends the thread by being dropped.
+    /// Dropped to stop the thread.
     running: Sender<()>,
     thread: JoinHandle<Metrics>,
 }
 
-/// Starts to sample. `tell` gets the metrics of each interval as it ends, on the monitors'
-/// thread. A server that cannot be reached is absent from the metrics and is retried; it does
-/// not keep anything else from being sampled.
+/// Starts the monitors. `on_interval` receives the metrics of each interval on the monitors'
+/// thread. A server that cannot be reached is absent from the metrics and is retried; everything
+/// else continues to be sampled.
 ///
 /// # Errors
 /// When the system cannot create a thread.
 pub fn start(
-    watched: Watched,
-    clock: Clock,
-    mut tell: Box<dyn FnMut(MonitorPoint) + Send>,
+    monitored: Monitored,
+    clock: SampleClock,
+    mut on_interval: Box<dyn FnMut(MonitorPoint) + Send>,
 ) -> std::io::Result<Monitors> {
     let (running, stop) = channel();
     let thread = std::thread::Builder::new()
         .name("dyno-monitors".to_owned())
-        .spawn(move || watch(Watcher::new(watched), clock, &stop, &mut *tell))?;
+        .spawn(move || sample(Sampler::new(monitored), clock, &stop, &mut *on_interval))?;
     Ok(Monitors { running, thread })
 }
 
 impl Monitors {
-    /// Takes the last sample and returns the metrics from the first sample of the measure phase
-    /// to this one: none if the phase has not begun. Takes no longer than a server may take to
-    /// answer, which is less than a second.
+    /// Takes the last sample and returns the metrics of the measure phase so far; none if it has
+    /// not begun. Returns within a second, even if a server does not answer.
     #[must_use]
     pub fn stop(self) -> Metrics {
         drop(self.running);
-        // A thread that panicked has no metrics.
+        // There are no metrics if the thread panicked.
         self.thread.join().unwrap_or_default()
     }
 }
 
-fn watch(
-    mut watcher: Watcher,
-    clock: Clock,
+fn sample(
+    mut sampler: Sampler,
+    clock: SampleClock,
     stop: &Receiver<()>,
-    tell: &mut dyn FnMut(MonitorPoint),
+    on_interval: &mut dyn FnMut(MonitorPoint),
 ) -> Metrics {
-    let mut window = Window::default();
-    let mut last: Option<Sample> = None;
+    let mut window = MeasureWindow::default();
+    let mut last: Option<Snapshot> = None;
     let mut due = clock.begin;
     loop {
         let stopped = stopped_before(due, stop);
         let now = Instant::now();
-        let sample = watcher.sample(now.saturating_duration_since(due));
+        let snapshot = sampler.sample(now.saturating_duration_since(due));
         if let Some(before) = &last {
-            tell_stretch(before, &sample, clock, &mut window, tell);
+            report_interval(before, &snapshot, clock, &mut window, on_interval);
         }
         if now >= clock.measure {
-            window.begin(&sample);
+            window.begin(&snapshot);
         }
         if stopped {
-            return window.summarize(&sample);
+            return window.summarize(&snapshot);
         }
-        // However long a server took to answer since.
-        due = clock.after(due, sample.at);
-        last = Some(sample);
+        due = clock.after(due, snapshot.at);
+        last = Some(snapshot);
     }
 }
 
-/// Waits until a sample is due; true if the monitors are stopped first.
+/// Waits until a sample is due; returns whether the monitors were stopped before that.
 fn stopped_before(due: Instant, stop: &Receiver<()>) -> bool {
     let wait = due.saturating_duration_since(Instant::now());
     stop.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected)
 }
 
-fn tell_stretch(
-    before: &Sample,
-    after: &Sample,
-    clock: Clock,
-    window: &mut Window,
-    tell: &mut dyn FnMut(MonitorPoint),
+fn report_interval(
+    before: &Snapshot,
+    after: &Snapshot,
+    clock: SampleClock,
+    window: &mut MeasureWindow,
+    on_interval: &mut dyn FnMut(MonitorPoint),
 ) {
     let length = after.at.duration_since(before.at);
-    if length < MIN_STRETCH {
+    if length < MIN_INTERVAL {
         return;
     }
     let seconds = length.as_secs_f64();
     let values = derive(before, after);
     window.add(&values, seconds);
-    tell(MonitorPoint {
+    on_interval(MonitorPoint {
         t_s: before
             .at
             .saturating_duration_since(clock.origin)
@@ -178,10 +177,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_count_from_the_beginning_and_anew_from_the_measure_phase() {
+    fn samples_are_due_each_second_and_at_the_start_of_the_measure_phase() {
         let begin = Instant::now();
         let at = |ms| begin + Duration::from_millis(ms);
-        let clock = Clock {
+        let clock = SampleClock {
             origin: begin,
             begin,
             measure: at(1500),
@@ -190,10 +189,10 @@ mod tests {
         assert_eq!(clock.after(at(1000), at(1001)), at(1500));
         assert_eq!(clock.after(at(1500), at(1501)), at(2500));
         assert_eq!(clock.after(at(2500), at(2999)), at(3500));
-        // The next would be too near, or is over: it is lost.
+        // Samples that would follow too soon or are past are skipped.
         assert_eq!(clock.after(at(2500), at(3001)), at(4500));
         assert_eq!(clock.after(at(2500), at(6600)), at(7500));
-        // The start of the measure phase never is.
+        // The one at the start of the measure phase is never skipped.
         assert_eq!(clock.after(at(1000), at(9000)), at(1500));
     }
 }

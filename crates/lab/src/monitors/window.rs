@@ -1,22 +1,22 @@
-//! The metrics of the measure phase.
+//! The metrics over the measure phase.
 
 use std::collections::BTreeMap;
 
 use measure::metric::{Metric, MetricSummary, Metrics, Reading};
 
-use super::sample::{Sample, derive};
+use super::snapshot::{Snapshot, derive};
 use super::values::Values;
 
-/// The first sample of the measure phase, and metrics of the intervals since.
+/// The first snapshot of the measure phase, and the metrics of the intervals since.
 #[derive(Debug, Default)]
-pub(super) struct Window {
-    first: Option<Sample>,
-    seen: BTreeMap<String, Seen>,
+pub(super) struct MeasureWindow {
+    first: Option<Snapshot>,
+    stats: BTreeMap<String, MetricStats>,
 }
 
-/// Statistics of one metric over intervals.
+/// The statistics of a metric over intervals.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct MetricStats {
     count: f64,
     sum: f64,
     seconds: f64,
@@ -26,10 +26,10 @@ struct Seen {
     max: f64,
 }
 
-impl Window {
-    /// Begins with the first sample of the measure phase.
-    pub(super) fn begin(&mut self, sample: &Sample) {
-        self.first.get_or_insert_with(|| sample.clone());
+impl MeasureWindow {
+    /// Begins with the first snapshot of the measure phase; later calls have no effect.
+    pub(super) fn begin(&mut self, snapshot: &Snapshot) {
+        self.first.get_or_insert_with(|| snapshot.clone());
     }
 
     /// Adds an interval, if the measure phase has begun.
@@ -38,39 +38,41 @@ impl Window {
             return;
         }
         for (name, value) in &values.0 {
-            match self.seen.get_mut(name) {
-                Some(seen) => seen.add(*value, seconds),
+            match self.stats.get_mut(name) {
+                Some(stats) => stats.add(*value, seconds),
                 None => {
-                    self.seen.insert(name.clone(), Seen::of(*value, seconds));
+                    self.stats
+                        .insert(name.clone(), MetricStats::of(*value, seconds));
                 }
             }
         }
     }
 
-    /// Counters over exactly the time from the first sample to the last; levels as the mean of
-    /// samples.
-    pub(super) fn summarize(self, last: &Sample) -> Metrics {
+    /// Summarizes counters over exactly the time from the first to the last snapshot, and levels by
+    /// the mean over the intervals.
+    pub(super) fn summarize(self, last: &Snapshot) -> Metrics {
         let Some(first) = self.first else {
             return Metrics::new();
         };
         let seconds = last.at.duration_since(first.at).as_secs_f64();
         let whole = derive(&first, last).0;
-        let mut seen = self.seen;
+        let mut stats = self.stats;
         for (name, value) in &whole {
-            // Too short for an interval of its own.
-            let only = Seen::of(*value, seconds);
-            seen.entry(name.clone()).or_insert(only);
+            // The whole phase was shorter than an interval.
+            let only = MetricStats::of(*value, seconds);
+            stats.entry(name.clone()).or_insert(only);
         }
-        seen.into_iter()
-            .map(|(name, seen)| {
-                let summary = seen.summary(&name, whole.get(&name).copied());
+        stats
+            .into_iter()
+            .map(|(name, stats)| {
+                let summary = stats.summary(&name, whole.get(&name).copied());
                 (name, summary)
             })
             .collect()
     }
 }
 
-impl Seen {
+impl MetricStats {
     fn of(value: f64, seconds: f64) -> Self {
         Self {
             count: 1.0,
@@ -91,7 +93,8 @@ impl Seen {
         self.max = self.max.max(value);
     }
 
-    /// `whole` is between first and last sample; absent if a counter was reset in between.
+    /// `whole` is the metric between the first and the last snapshot; absent if its counter was
+    /// reset in between.
     fn summary(&self, name: &str, whole: Option<f64>) -> MetricSummary {
         let is_level = Metric::find(name).is_some_and(|metric| metric.reading == Reading::Level);
         let mean = match whole {
@@ -101,7 +104,7 @@ impl Seen {
         };
         MetricSummary {
             mean,
-            // A remainder too short for an interval of its own is in the mean only.
+            // The mean may include a remainder that was too short for an interval.
             min: self.min.min(mean),
             max: self.max.max(mean),
         }
@@ -114,8 +117,8 @@ mod tests {
 
     use super::*;
 
-    fn sample() -> Sample {
-        Sample {
+    fn snapshot() -> Snapshot {
+        Snapshot {
             at: Instant::now(),
             late: Duration::ZERO,
             own_cpu: Duration::ZERO,
@@ -134,10 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_means_of_samples_and_broken_counters_of_known_seconds() {
-        let mut window = Window::default();
+    fn levels_and_reset_counters_are_means_over_intervals() {
+        let mut window = MeasureWindow::default();
         window.add(&values(&[("server.cpu", 99.0)]), 1.0);
-        window.begin(&sample());
+        window.begin(&snapshot());
         window.add(
             &values(&[("memory.dirty_bytes", 1.0), ("server.cpu", 10.0)]),
             3.0,
@@ -147,16 +150,19 @@ mod tests {
             1.0,
         );
         window.add(&values(&[("memory.dirty_bytes", 6.0)]), 1.0);
-        let seen = |name: &str, whole| window.seen[name].summary(name, whole);
-        let dirty = seen("memory.dirty_bytes", Some(6.0));
+        let stats = |name: &str, whole| window.stats[name].summary(name, whole);
+        let dirty = stats("memory.dirty_bytes", Some(6.0));
         assert_eq!((dirty.mean, dirty.min, dirty.max), (3.0, 1.0, 6.0));
-        assert_eq!(seen("server.cpu", Some(30.0)).mean, 30.0);
-        assert_eq!(seen("server.cpu", None).mean, 20.0);
-        assert_eq!(seen("server.cpu", Some(60.0)).max, 60.0);
+        assert_eq!(stats("server.cpu", Some(30.0)).mean, 30.0);
+        assert_eq!(stats("server.cpu", None).mean, 20.0);
+        assert_eq!(stats("server.cpu", Some(60.0)).max, 60.0);
     }
 
     #[test]
-    fn nothing_sampled_is_nothing() {
-        assert_eq!(Window::default().summarize(&sample()), Metrics::new());
+    fn without_a_snapshot_there_are_no_metrics() {
+        assert_eq!(
+            MeasureWindow::default().summarize(&snapshot()),
+            Metrics::new()
+        );
     }
 }

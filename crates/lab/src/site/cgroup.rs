@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use host::Files;
-use host::cgroup::{Group as OwnGroup, groups};
+use host::cgroup::{Cgroup as OwnGroup, groups};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::error::LabError;

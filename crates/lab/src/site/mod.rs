@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use engine::Invocation;
 use host::Files;
-use host::quota::Quota;
+use host::throttling::Throttling;
 
 use crate::error::LabError;
 use crate::home::Home;
@@ -41,7 +41,7 @@ pub trait Site: fmt::Debug + Send + Sync {
     }
 
     /// Reads the counters of the CPU quota; `None` without one.
-    fn quota(&self) -> Option<Quota> {
+    fn throttling(&self) -> Option<Throttling> {
         None
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::Child;
 
 use engine::Invocation;
-use host::quota::{self, Quota};
+use host::throttling::{self, Throttling};
 use host::{Files, LOCAL};
 
 use super::Site;
@@ -59,7 +59,7 @@ impl Site for ThisHost {
         &LOCAL
     }
 
-    fn quota(&self) -> Option<Quota> {
-        quota::read(self.files(), self.group.as_ref()?.dir())
+    fn throttling(&self) -> Option<Throttling> {
+        throttling::read(self.files(), self.group.as_ref()?.dir())
     }
 }

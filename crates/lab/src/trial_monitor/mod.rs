@@ -1,7 +1,7 @@
 //! Follows the loads, the monitors and the servers of a running trial, and ends the trial when
 //! one of them fails.
 
-mod driven;
+mod results;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
@@ -15,21 +15,21 @@ use measure::setup::{Outcome, StatementKind, server_lost};
 use measure::slice::{Phase, Second};
 
 use crate::Database;
-use crate::early::Early;
+use crate::early_stop::EarlyStop;
 use crate::failure::{Cause, Failure};
 use crate::merge::Merger;
-use crate::monitors::{self, Clock, Monitors};
+use crate::monitors::{self, Monitors, SampleClock};
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 
-pub(crate) use driven::Driven;
+pub(crate) use results::LoadResults;
 
 /// How often to check whether the servers are alive, and whether the user interrupted.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A message to the trial's thread.
-pub(crate) enum Message {
+pub(crate) enum TrialMessage {
     /// From an instance's load, by its index from 0.
     Load(usize, LoadMessage),
     Monitored(MonitorPoint),
@@ -60,7 +60,7 @@ pub(crate) struct TrialMonitor<'a> {
     started_at: String,
     has_measured: bool,
     monitoring: Monitoring,
-    early: Early,
+    early_stop: EarlyStop,
     stop: &'a Stop,
     /// What ended the trial too early, and its outcome.
     ended_by: Option<(Outcome, Failure)>,
@@ -108,7 +108,7 @@ impl<'a> TrialMonitor<'a> {
                 true => Monitoring::Waiting,
                 false => Monitoring::Over(Metrics::new()),
             },
-            early: Early::new(trial),
+            early_stop: EarlyStop::new(trial),
             stop,
             ended_by: None,
             events: Vec::new(),
@@ -124,8 +124,8 @@ impl<'a> TrialMonitor<'a> {
     /// Runs until every load has ended.
     pub(crate) fn run(
         &mut self,
-        messages: &Receiver<Message>,
-        sender: &Sender<Message>,
+        messages: &Receiver<TrialMessage>,
+        sender: &Sender<TrialMessage>,
         interrupted: &AtomicBool,
     ) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
@@ -145,17 +145,17 @@ impl<'a> TrialMonitor<'a> {
     }
 
     /// Receives what was sent until all threads of the trial had ended.
-    pub(crate) fn receive_rest(&mut self, messages: &Receiver<Message>) {
+    pub(crate) fn receive_rest(&mut self, messages: &Receiver<TrialMessage>) {
         messages
             .try_iter()
             .for_each(|message| self.receive(message));
     }
 
-    fn receive(&mut self, message: Message) {
+    fn receive(&mut self, message: TrialMessage) {
         match message {
-            Message::Load(place, message) => self.load_message(place, message),
-            Message::Monitored(point) => self.observer.monitored(&point),
-            Message::Event(event, failure) => {
+            TrialMessage::Load(place, message) => self.load_message(place, message),
+            TrialMessage::Monitored(point) => self.observer.monitored(&point),
+            TrialMessage::Event(event, failure) => {
                 self.happened(event);
                 if let Some(failure) = failure {
                     self.ended_by.get_or_insert_with(|| failed(failure, None));
@@ -214,7 +214,7 @@ impl<'a> TrialMonitor<'a> {
         while let Some(second) = self.merger.next() {
             self.gather.add(&second);
             self.has_measured |= second.phase == Phase::Measure;
-            if self.early.observe(&second) {
+            if self.early_stop.observe(&second) {
                 self.stop.enough();
             }
             self.observer.second(&second, &self.kinds);
@@ -291,19 +291,19 @@ impl<'a> TrialMonitor<'a> {
     }
 
     /// Starts the monitors as soon as the loads have begun.
-    fn start_monitors(&mut self, sender: &Sender<Message>) {
+    fn start_monitors(&mut self, sender: &Sender<TrialMessage>) {
         let (Monitoring::Waiting, Some(begin)) = (&self.monitoring, self.barrier.begun()) else {
             return;
         };
-        let clock = Clock {
+        let clock = SampleClock {
             origin: self.barrier.origin(),
             begin,
             measure: begin + self.trial.planned.load.warmup,
         };
         let sender = sender.clone();
         // The trial may end before the monitor does.
-        let tell = Box::new(move |point| drop(sender.send(Message::Monitored(point))));
-        self.monitoring = match monitors::start(self.rig.watched(), clock, tell) {
+        let tell = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
+        self.monitoring = match monitors::start(self.rig.monitored(), clock, tell) {
             Ok(monitors) => Monitoring::Running(monitors),
             Err(error) => {
                 self.observer

@@ -36,7 +36,7 @@ fn limited_by_events() -> LoadSpec {
 fn stop_at(at_ns: u64, stop: fn(&Stop), spec: &LoadSpec, server: &Scripted) -> Driven {
     let simulation = server.simulation().clone();
     drive_until(spec, server, &Stop::default(), |event, handle| {
-        if matches!(event, Event::Second(_)) && simulation.now_ns() >= at_ns {
+        if matches!(event, LoadEvent::Second(_)) && simulation.now_ns() >= at_ns {
             stop(handle);
         }
     })

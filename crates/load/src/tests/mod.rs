@@ -22,7 +22,7 @@ use workload::virtual_user::Workload;
 
 use crate::clock::Clock;
 use crate::run::run_on;
-use crate::{Event, LoadError, LoadOutcome, LoadSpec, Pace, Stop};
+use crate::{LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Stop};
 use script::{Asked, Scripted};
 use simulation::Simulation;
 
@@ -103,7 +103,7 @@ fn drive_until(
     spec: &LoadSpec,
     server: &Scripted,
     stop: &Stop,
-    on_event: impl FnMut(&Event<'_>, &Stop),
+    on_event: impl FnMut(&LoadEvent<'_>, &Stop),
 ) -> Driven {
     let name = WorkloadName::OltpPointSelect;
     drive_workload(name, spec, server, stop, on_event)
@@ -115,7 +115,7 @@ fn drive_workload(
     spec: &LoadSpec,
     server: &Scripted,
     stop: &Stop,
-    on_event: impl FnMut(&Event<'_>, &Stop),
+    on_event: impl FnMut(&LoadEvent<'_>, &Stop),
 ) -> Driven {
     let options = Options::default();
     let workload = BuiltIn::new(name, &options, &Dialect::STANDARD, spec.seed, spec.users).unwrap();
@@ -132,12 +132,12 @@ fn drive_own<W: Workload>(
     spec: &LoadSpec,
     server: &Scripted,
     stop: &Stop,
-    mut on_event: impl FnMut(&Event<'_>, &Stop),
+    mut on_event: impl FnMut(&LoadEvent<'_>, &Stop),
 ) -> Driven {
     let mut seconds = Vec::new();
-    let mut tell = |event: Event<'_>| {
+    let mut tell = |event: LoadEvent<'_>| {
         on_event(&event, stop);
-        if let Event::Second(second) = event {
+        if let LoadEvent::Second(second) = event {
             seconds.push(second.clone());
         }
     };

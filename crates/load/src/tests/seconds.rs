@@ -52,7 +52,7 @@ fn a_main_thread_that_is_late_makes_one_long_second_and_none_that_is_empty() {
     let simulation = server.simulation();
     let mut told = 0;
     let driven = drive_until(&spec, &server, &Stop::default(), |event, _| {
-        if let Event::Second(_) = event {
+        if let LoadEvent::Second(_) = event {
             told += 1;
             if told == 1 {
                 simulation.run_until(simulation.now_ns() + 2700 * MS, || false);
@@ -71,7 +71,7 @@ fn a_short_delay_of_the_main_thread_shifts_a_cut_but_not_the_next() {
     let spec = lasting_s(3);
     let simulation = server.simulation();
     let driven = drive_until(&spec, &server, &Stop::default(), |event, _| {
-        if let Event::Second(second) = event
+        if let LoadEvent::Second(second) = event
             && second.start_ns == START
         {
             simulation.run_until(simulation.now_ns() + 1050 * MS, || false);
@@ -200,7 +200,7 @@ fn connections_are_opened_a_few_at_a_time_and_transactions_start_together() {
     });
     let mut open = Vec::new();
     let driven = drive_until(&spec, &server, &Stop::default(), |event, _| {
-        if let Event::Connecting { open: so_far, .. } = event {
+        if let LoadEvent::Connecting { open: so_far, .. } = event {
             open.push(*so_far);
         }
     });

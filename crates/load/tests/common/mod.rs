@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use client::reactor::sleep_until;
-use load::{Barrier, Event, LoadError, LoadOutcome, LoadSpec, Pace, Stop, run};
+use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Stop, run};
 use measure::slice::{Phase, Second, Slice};
 use workload::built_in::BuiltIn;
 use workload::catalog::{Catalog, Label};
@@ -114,7 +114,7 @@ pub fn spec() -> LoadSpec {
 pub fn drive(
     spec: &LoadSpec,
     server: &Arc<Scripted>,
-    tell: &mut dyn FnMut(Event<'_>),
+    tell: &mut dyn FnMut(LoadEvent<'_>),
 ) -> Result<LoadOutcome, LoadError> {
     let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
     let workload = BuiltIn::new(name, &options, &Dialect::STANDARD, spec.seed, spec.users).unwrap();
@@ -126,7 +126,7 @@ pub fn drive(
 pub fn measured(spec: &LoadSpec, server: &Arc<Scripted>) -> (LoadOutcome, Vec<Second>) {
     let mut seconds = Vec::new();
     let ended = drive(spec, server, &mut |event| {
-        if let Event::Second(second) = event
+        if let LoadEvent::Second(second) = event
             && second.phase == Phase::Measure
         {
             seconds.push(second.clone());

@@ -68,7 +68,7 @@ pub enum NoVerdict {
         /// [`MOST_REPEATS`].
         repeats_needed: Option<u32>,
     },
-    /// The number that is tested first has no verdict (see [`super::Gated`]).
+    /// The primary metric has no verdict (see [`super::Gated`]).
     Gate,
     /// In a closed loop, the mean response time follows from the throughput.
     FollowsThroughput,
@@ -86,7 +86,7 @@ impl Comparison {
             Decision::Slower => "slower".to_owned(),
             Decision::Equivalent => format!("equivalent (within ±{least} %)"),
             Decision::Undecided { repeats_needed } => format!(
-                "undecided: {} would decide it if the change is really {:+.1} %",
+                "undecided: if the true change is {1:+.1} %, {0} would decide it",
                 repeats(repeats_needed),
                 self.change_pct.value
             ),
@@ -115,16 +115,16 @@ impl fmt::Display for NoVerdict {
                 repeats_needed: None,
             } => write!(
                 f,
-                "no verdict from a single run: repeat each more than {MOST_REPEATS} times"
+                "no verdict from a single run: more than {MOST_REPEATS} repeats of each needed"
             ),
             Self::SingleRun {
                 repeats_needed: Some(repeats),
             } => write!(
                 f,
-                "no verdict from a single run: repeat each at least {repeats} times"
+                "no verdict from a single run: at least {repeats} repeats of each needed"
             ),
-            Self::Gate => f.write_str("not tested: the number tested first is undecided"),
-            Self::FollowsThroughput => f.write_str("not tested: follows from the throughput"),
+            Self::Gate => f.write_str("not tested: the primary metric is undecided"),
+            Self::FollowsThroughput => f.write_str("not tested: follows from throughput"),
             Self::ArrivalRate => f.write_str("not tested: set by the arrival rate"),
         }
     }

@@ -26,8 +26,8 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     }
     if points.iter().any(|point| point.open_loop) {
         cautions.push(
-            "Some trials had a fixed arrival rate, which determines their throughput: the mean \
-             response time is tested first instead."
+            "Some trials had a fixed arrival rate, which determines their throughput; their primary \
+             metric is the mean response time."
                 .to_owned(),
         );
     }
@@ -44,10 +44,10 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
 
 fn not_interleaved(base: &str, new: &str) -> String {
     format!(
-        "{base} and {new} were not interleaved. They ran at different times, so a difference \
-         between them cannot be told from a change of the host over time, and there is no verdict. \
-         For a verdict, make them variants ([[variant]]) of one study, which runs them in blocks: \
-         dyno run STUDY --set load.repeats=5, then dyno compare RESULT."
+        "{base} and {new} ran at different times, not interleaved. A difference between them may be \
+         a change of the host over time, so there is no verdict. For a verdict, make them variants \
+         ([[variant]]) of one study, which runs them in blocks: dyno run STUDY --set \
+         load.repeats=5, then dyno compare RESULT."
     )
 }
 
@@ -67,22 +67,23 @@ fn one_order(base: &Side<'_>, new: &Side<'_>) -> Option<String> {
     }
     let (earlier, later) = if is_first { (base, new) } else { (new, base) };
     Some(format!(
-        "{} ran before {} in every block, so an order effect cannot be told from a difference. \
-         load.order = \"random\" balances the order.",
+        "{} ran before {} in every block, so a difference may be an order effect. load.order = \
+         \"random\" balances the order.",
         earlier.name, later.name
     ))
 }
 
 /// A repeat of a point, without its variant.
-type Place<'a> = (u32, Vec<&'a (String, String)>);
+type Place<'a> = (u32, Vec<(&'a str, String)>);
 
 /// The places of a variant's trials in the study's order.
 fn numbers<'a>(side: &Side<'a>) -> BTreeMap<Place<'a>, u32> {
     let trials = side.result.trials.iter();
-    let own = trials.filter(|trial| Some(keys::value(trial, VARIANT)) == side.variant);
+    let own = trials.filter(|trial| keys::variant(trial) == side.variant);
     let numbers = own.map(|trial| {
-        let others = trial.point.iter().filter(|(key, _)| key != VARIANT);
-        ((trial.repeat, others.collect()), trial.number)
+        let mut point = keys::ordered(&trial.point);
+        point.retain(|(key, _)| *key != VARIANT);
+        ((trial.repeat, point), trial.number)
     });
     numbers.collect()
 }
@@ -93,8 +94,8 @@ fn single_runs(points: &[Matched]) -> Option<String> {
     found
         .any(|found| found.method == Method::SingleRun)
         .then(|| {
-            "At some points a side ran only once, which says nothing about run-to-run variation: \
-             the change is shown without a verdict. Repeat both sides (load.repeats)."
+            "At some points, one of the two ran only once, so run-to-run variation is unknown and the \
+             change has no verdict. Repeat both (load.repeats)."
                 .to_owned()
         })
 }

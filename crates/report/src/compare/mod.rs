@@ -15,10 +15,9 @@ mod words;
 use measure::result::RunResult;
 use serde::Serialize;
 
-use crate::answer::Answer;
-use crate::figures::Figures;
 use crate::keys;
-use crate::sheet::{Section, Sheet};
+use crate::list::distinct;
+use crate::sheet::Section;
 use differences::Difference;
 use points::{Average, Matched};
 
@@ -126,20 +125,6 @@ impl SideBySide {
     }
 }
 
-impl Answer for SideBySide {
-    fn sheet(&self) -> Sheet {
-        show::sheet(self)
-    }
-
-    fn csv(&self) -> String {
-        show::csv(self)
-    }
-
-    fn figures(&self) -> Option<Figures> {
-        Some(Figures::of_two(&self.merged, self.names()))
-    }
-}
-
 /// What the variants of a study cost against its first one, for its report; `None` without
 /// variants that have a point in common.
 pub(crate) fn answer(result: &RunResult) -> Option<Section> {
@@ -166,7 +151,7 @@ pub(crate) fn answer(result: &RunResult) -> Option<Section> {
 pub fn variants(result: &RunResult) -> Vec<&str> {
     let trials: Vec<_> = result.trials.iter().collect();
     match keys::axes(result).contains(&keys::VARIANT) {
-        true => keys::values(&trials, keys::VARIANT),
+        true => distinct(trials.iter().filter_map(|trial| keys::variant(trial))),
         false => Vec::new(),
     }
 }

@@ -5,43 +5,70 @@ use measure::compare::LEAST;
 use super::differences::{Difference, Of};
 use super::points::Number;
 use super::{SideBySide, table, words};
+use crate::answer::Answer;
 use crate::csv::Csv;
+use crate::figures::Figures;
 use crate::grid::{Grid, heads};
 use crate::list::distinct;
 use crate::number;
 use crate::sheet::{self, Block, Figure, Section, Sheet};
 use crate::study::of_sweep;
 
-pub(super) fn sheet(both: &SideBySide) -> Sheet {
-    let mut blocks = blocks(both);
-    blocks.extend(figures(both).into_iter().map(Block::Figure));
-    let mut sections = vec![Section::new("", blocks)];
-    sections.extend(differing(
-        "Intended differences",
-        "What the study sets differently for the two.",
-        both,
-        &both.meant,
-    ));
-    let nothing = || {
-        let words = "None in what dyno records.".to_owned();
-        Section::new(OTHERS, vec![Block::Words(words)])
-    };
-    sections.push(
-        differing(
-            OTHERS,
-            "Any of these may also cause a difference.",
-            both,
-            &both.besides,
-        )
-        .unwrap_or_else(nothing),
-    );
-    Sheet {
-        title: title(both),
-        version: both.merged.environment.dyno_version.clone(),
-        lead: words::lead(both),
-        notices: sheet::cautions(&both.cautions).into_iter().collect(),
-        sections,
-        ..Sheet::default()
+impl Answer for SideBySide {
+    fn sheet(&self) -> Sheet {
+        let mut blocks = blocks(self);
+        blocks.extend(figures(self).into_iter().map(Block::Figure));
+        let mut sections = vec![Section::new("", blocks)];
+        sections.extend(differing(
+            "Intended differences",
+            "Settings that the study varies between the two.",
+            self,
+            &self.meant,
+        ));
+        let nothing = || {
+            let words = "dyno recorded no other differences.".to_owned();
+            Section::new(OTHERS, vec![Block::Words(words)])
+        };
+        sections.push(
+            differing(
+                OTHERS,
+                "Any of these may also cause a difference in the results.",
+                self,
+                &self.besides,
+            )
+            .unwrap_or_else(nothing),
+        );
+        Sheet {
+            title: title(self),
+            version: self.merged.environment.dyno_version.clone(),
+            lead: words::lead(self),
+            notices: sheet::cautions(&self.cautions).into_iter().collect(),
+            sections,
+            ..Sheet::default()
+        }
+    }
+
+    fn csv(&self) -> String {
+        let keys = self.points.first().map_or(&[][..], |point| &point.point);
+        let mut csv = Csv::default();
+        keys.iter().for_each(|(key, _)| csv.text(key));
+        csv.names("column base base.half_width base.n new new.half_width new.n");
+        csv.names("change_pct change_pct.low change_pct.high confidence p p_adjusted");
+        csv.names("decision repeats_needed verdict");
+        csv.end_line();
+        for point in &self.points {
+            for number in &point.numbers {
+                for (_, value) in &point.point {
+                    csv.value(value.as_ref());
+                }
+                line(&mut csv, number);
+            }
+        }
+        csv.text
+    }
+
+    fn figures(&self) -> Option<Figures> {
+        Some(Figures::of_two(&self.merged, self.names()))
     }
 }
 
@@ -64,12 +91,12 @@ pub(super) fn answers(all: &[SideBySide]) -> Section {
     let base = all.first().map_or("", |both| both.base.as_str());
     let mut words: Vec<String> = all.iter().map(words::in_short).collect();
     words.push(format!(
-        "To see two of them side by side: dyno compare RESULT --base '{base}' --new NAME."
+        "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
     ));
     let named = all.iter().any(is_named);
-    let mut titles = vec!["variant"];
+    let mut titles = vec!["name"];
     titles.extend(named.then_some("point"));
-    titles.extend(["number", base, "the variant", "change %", "verdict"]);
+    titles.extend(["metric", base, "variant", "change %", "verdict"]);
     let rows = all.iter().flat_map(|both| {
         let rows = rows(both, named).into_iter();
         rows.map(|row| [vec![both.new.clone()], row].concat())
@@ -108,16 +135,16 @@ fn rule(all: &[SideBySide]) -> String {
     }
     let is_open = |open: bool| points().any(|point| point.open_loop == open);
     let first = match (is_open(false), is_open(true)) {
-        (true, true) => "Throughput (at a rate: mean response time)",
+        (true, true) => "Throughput (mean response time at fixed arrival rates)",
         (false, true) => "Mean response time",
         _ => "Throughput",
     };
     let least = 100.0 * LEAST;
     format!(
-        "{first} is tested first, percentiles only where it has a verdict; family-wise error rate \
-         5 % (Holm). Each interval is at the level of its test, 95 % or more. Equivalent means that \
-         the whole interval lies within ±{least} %; a change of less than {least} % is never called \
-         faster or slower."
+        "{first} is the primary metric; percentiles are tested only where it has a verdict. \
+         Family-wise error rate: 5 % (Holm). Each interval has the confidence level of its test, \
+         95 % or more. Equivalent: the whole interval lies within ±{least} %. Changes of less than \
+         {least} % are never called faster or slower."
     )
 }
 
@@ -125,7 +152,7 @@ fn verdicts(both: &SideBySide) -> Grid {
     let named = is_named(both);
     let mut titles = Vec::new();
     titles.extend(named.then_some("point"));
-    titles.extend(["number", &both.base, &both.new, "change %", "verdict"]);
+    titles.extend(["metric", &both.base, &both.new, "change %", "verdict"]);
     Grid {
         caption: format!(
             "Verdict by metric. Change: {} relative to {}, {}. {}",
@@ -209,7 +236,7 @@ fn differing(
     });
     let grid = || Grid {
         caption: caption.to_owned(),
-        heads: heads(["of", "what", &both.base, &both.new]),
+        heads: heads(["scope", "name", &both.base, &both.new]),
         keys: 2,
         words: 2,
         rows: rows.collect(),
@@ -219,10 +246,10 @@ fn differing(
 }
 
 fn figures(both: &SideBySide) -> Vec<Figure> {
-    let mut figures = of_sweep("of both sides", both.has_cpu());
+    let mut figures = of_sweep("of both", both.has_cpu());
     figures.push(Figure {
         id: "curves",
-        label: "Line chart of response time by percentile of both sides; the tables have the main \
+        label: "Line chart of response time by percentile for both; the tables have the main \
                 percentiles."
             .to_owned(),
         caption: "Response time by percentile, over all trials of each point. The axis gives each \
@@ -230,25 +257,6 @@ fn figures(both: &SideBySide) -> Vec<Figure> {
             .to_owned(),
     });
     figures
-}
-
-pub(super) fn csv(both: &SideBySide) -> String {
-    let keys = both.points.first().map_or(&[][..], |point| &point.point);
-    let mut csv = Csv::default();
-    keys.iter().for_each(|(key, _)| csv.text(key));
-    csv.names("column base base.half_width base.n new new.half_width new.n");
-    csv.names("change_pct change_pct.low change_pct.high confidence p p_adjusted");
-    csv.names("decision repeats_needed verdict");
-    csv.end_line();
-    for point in &both.points {
-        for number in &point.numbers {
-            for (_, value) in &point.point {
-                csv.text(value);
-            }
-            line(&mut csv, number);
-        }
-    }
-    csv.text
 }
 
 fn line(csv: &mut Csv, number: &Number) {

@@ -1,24 +1,25 @@
 //! Both sides and the change between them, a column for each point.
 
 use measure::compare::Change;
+use plan::Value;
 
 use super::SideBySide;
 use super::points::{Matched, Number};
 use crate::grid::{Grid, heads};
+use crate::keys;
 use crate::number;
 
 /// Most points side by side; more make another table.
 const MOST_COLUMNS: usize = 8;
 
-/// The numbers of the table: the column, what it is called, and what the paper calls the
-/// difference.
+/// The metrics of the table: the column, its name, and its unit where the name does not have it.
 const SHOWN: [(&str, &str, &str); 2] = [
-    ("tps", "tps", "TPS delta %"),
-    ("response_ms.mean", "latency ms", "latency delta %"),
+    ("tps", "tps", ""),
+    ("response_ms.mean", "response mean", ", ms"),
 ];
 
 /// The keys of a point that are not the table's columns, with their values.
-type Rest<'a> = &'a [(String, String)];
+type Rest<'a> = &'a [(String, Option<Value>)];
 
 /// A table for each combination of the keys that are not its columns.
 pub(super) fn grids(both: &SideBySide) -> Vec<Grid> {
@@ -42,11 +43,11 @@ fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
     let key = key.map_or("", |(key, _)| key.rsplit('.').next().unwrap_or(key));
     let mut titles = vec![key.to_owned()];
     titles.extend(points.iter().map(|point| match point.point.first() {
-        Some((_, value)) => value.clone(),
+        Some((_, value)) => keys::shown(value.as_ref()),
         None => "all".to_owned(),
     }));
     let mut rows = Vec::new();
-    for (column, what, delta) in SHOWN {
+    for (column, name, unit) in SHOWN {
         let row = |name: String, of: &dyn Fn(&Number) -> String| {
             let cells = points.iter().map(|point| {
                 let number = point.numbers.iter().find(|number| number.column == column);
@@ -54,17 +55,17 @@ fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
             });
             [vec![name], cells.collect()].concat()
         };
-        rows.push(row(format!("{} {what}", both.base), &|number| {
+        rows.push(row(format!("{} {name}{unit}", both.base), &|number| {
             number::estimate(number.base)
         }));
-        rows.push(row(format!("{} {what}", both.new), &|number| {
+        rows.push(row(format!("{} {name}{unit}", both.new), &|number| {
             number::estimate(number.new)
         }));
-        rows.push(row(format!("{what} change %"), &|number| {
+        rows.push(row(format!("{name} change %"), &|number| {
             shown(number.change_pct(), 1.0)
         }));
         if let Some(paper) = both.delta_as_in() {
-            rows.push(row(format!("{delta} ({paper})"), &|number| {
+            rows.push(row(format!("{name} delta % ({paper})"), &|number| {
                 shown(number.change_pct(), -1.0)
             }));
         }
@@ -79,7 +80,9 @@ fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
 }
 
 fn caption(both: &SideBySide, key: &str, rest: Rest<'_>) -> String {
-    let rest = rest.iter().map(|(key, value)| format!(", {key} = {value}"));
+    let rest = rest
+        .iter()
+        .map(|(key, value)| format!(", {key} = {}", keys::shown(value.as_ref())));
     let by = match key {
         "" => String::new(),
         key => format!("By {key}{}. ", rest.collect::<String>()),
@@ -92,8 +95,7 @@ fn caption(both: &SideBySide, key: &str, rest: Rest<'_>) -> String {
     );
     if let Some(paper) = both.delta_as_in() {
         caption.push_str(&format!(
-            " Delta: the change with the opposite sign, as in \"{paper}\", so that a loss is \
-                                                                         positive."
+            " Delta: the change with the opposite sign, as in \"{paper}\", so that a loss is positive."
         ));
     }
     caption

@@ -32,7 +32,10 @@ pub(super) fn found(both: &SideBySide) -> String {
     }
     let mut numbers = both.points.iter().flat_map(|point| &point.numbers);
     let reason = numbers.find_map(|number| number.reason.as_deref());
-    format!("No comparison: {}.", reason.unwrap_or("no point in common"))
+    format!(
+        "No comparison: {}.",
+        reason.unwrap_or("the two have no point in common")
+    )
 }
 
 /// How the number that is tested first compares.

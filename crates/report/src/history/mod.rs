@@ -13,14 +13,12 @@ use measure::result::RunResult;
 use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
 
-use crate::answer::Answer;
 use crate::cell::Cell;
 use crate::doubts::{self, doubts};
 use crate::findings;
 use crate::keys;
 use crate::list::distinct;
 use crate::point::{self, NoSuchKey};
-use crate::sheet::Sheet;
 
 /// Fewest results in which a change can be seen: three before it and three after.
 const FEWEST: usize = 6;
@@ -140,16 +138,6 @@ impl History {
     fn longest(&self) -> usize {
         let lengths = self.courses.iter().map(|course| course.entries.len());
         lengths.max().unwrap_or(0)
-    }
-}
-
-impl Answer for History {
-    fn sheet(&self) -> Sheet {
-        show::sheet(self)
-    }
-
-    fn csv(&self) -> String {
-        show::csv(self)
     }
 }
 

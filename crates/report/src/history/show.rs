@@ -3,6 +3,7 @@
 use measure::change_point::ChangePoint;
 
 use super::{Course, FEWEST, History};
+use crate::answer::Answer;
 use crate::cell::RANGES;
 use crate::csv::Csv;
 use crate::grid::{Grid, heads};
@@ -11,20 +12,44 @@ use crate::sheet::{self, Block, Section, Sheet};
 
 /// What the cells of all grids are.
 const CELLS: &str = "Oldest first. ±: half width of the 95 % confidence interval, over the n \
-                     trials, or over the seconds of a single one. A level of tps or of the mean \
-                     spans at least three results; at most 2 % of studies without a change show \
-                     one.";
+                     trials, or over the seconds of a single one. Level: where throughput or mean \
+                     response time changed; each level spans at least three results. False-positive \
+                     rate: at most 2 %.";
 
-pub(super) fn sheet(history: &History) -> Sheet {
-    let mut blocks = vec![Block::Words(format!("{CELLS} {RANGES}"))];
-    blocks.extend(history.courses.iter().map(grid).map(Block::Table));
-    Sheet {
-        title: "History".to_owned(),
-        version: history.version.clone(),
-        lead: lead(history),
-        notices: sheet::cautions(&history.cautions).into_iter().collect(),
-        sections: vec![Section::new("", blocks)],
-        ..Sheet::default()
+impl Answer for History {
+    fn sheet(&self) -> Sheet {
+        let mut blocks = vec![Block::Words(format!("{CELLS} {RANGES}"))];
+        blocks.extend(self.courses.iter().map(grid).map(Block::Table));
+        Sheet {
+            title: "History".to_owned(),
+            version: self.version.clone(),
+            lead: lead(self),
+            notices: sheet::cautions(&self.cautions).into_iter().collect(),
+            sections: vec![Section::new("", blocks)],
+            ..Sheet::default()
+        }
+    }
+
+    fn csv(&self) -> String {
+        let mut csv = Csv::default();
+        csv.names("point started result engine");
+        csv.names(Csv::POINT);
+        csv.names("n tps.level_change_pct response_ms.mean.level_change_pct");
+        csv.end_line();
+        for course in &self.courses {
+            for (place, entry) in course.entries.iter().enumerate() {
+                for text in [&course.point, &entry.started, &entry.name, &entry.engine] {
+                    csv.text(text);
+                }
+                csv.point(Some(entry.tps), entry.mean_ms, &entry.p99_ms);
+                csv.count(entry.n);
+                for changes in [&course.changes, &course.response_changes] {
+                    csv.number(began(changes, place).map(|share| share * 100.0));
+                }
+                csv.end_line();
+            }
+        }
+        csv.text
     }
 }
 
@@ -40,8 +65,8 @@ fn lead(history: &History) -> String {
     let changed: Vec<String> = changed.collect();
     match (changed.is_empty(), history.longest() < FEWEST) {
         (true, true) => format!(
-            "Too few results to detect a change: it takes {FEWEST}, three before and three after; \
-             there are {}.",
+            "Too few results to detect a level change: {} of at least {FEWEST}, three before and \
+             three after.",
             history.longest()
         ),
         (true, false) => "No level change detected in throughput or mean response time.".to_owned(),
@@ -120,26 +145,4 @@ fn level(course: &Course, place: usize) -> String {
 fn began(changes: &[ChangePoint], place: usize) -> Option<f64> {
     let change = changes.iter().find(|change| change.at == place)?;
     Some(change.share())
-}
-
-pub(super) fn csv(history: &History) -> String {
-    let mut csv = Csv::default();
-    csv.names("point started result engine");
-    csv.names(Csv::POINT);
-    csv.names("n tps.level_change_pct response_ms.mean.level_change_pct");
-    csv.end_line();
-    for course in &history.courses {
-        for (place, entry) in course.entries.iter().enumerate() {
-            for text in [&course.point, &entry.started, &entry.name, &entry.engine] {
-                csv.text(text);
-            }
-            csv.point(Some(entry.tps), entry.mean_ms, &entry.p99_ms);
-            csv.count(entry.n);
-            for changes in [&course.changes, &course.response_changes] {
-                csv.number(began(changes, place).map(|share| share * 100.0));
-            }
-            csv.end_line();
-        }
-    }
-    csv.text
 }

@@ -48,15 +48,15 @@ pub(super) fn boards(entries: Vec<Entry>) -> Vec<Board> {
     boards.into_iter().map(board).collect()
 }
 
-/// Results of different times differ by what the time changed, too.
+/// Results measured at different times also differ by how the host changed.
 pub(super) fn not_interleaved(boards: &[Board]) -> Option<String> {
     let mixes = |board: &Board| {
         let names = board.places.iter().map(|place| place.entry.name.as_str());
         distinct(names).len() > 1
     };
     boards.iter().any(mixes).then(|| {
-        "The results were not interleaved, so that a host that changed over time looks like a \
-         difference between them. Variants of one study run in blocks."
+        "The results ran at different times, not interleaved, so a difference between them may be a \
+         change of the host over time. Variants of one study run in blocks."
             .to_owned()
     })
 }

@@ -11,10 +11,8 @@ mod show;
 use measure::result::RunResult;
 use serde::Serialize;
 
-use crate::answer::Answer;
 use crate::doubts;
 use crate::point::{self, NoSuchKey};
-use crate::sheet::Sheet;
 use board::Board;
 use entry::Entry;
 
@@ -101,15 +99,5 @@ impl Ranking {
             cautions,
             version: first.map_or(String::new(), |one| one.dyno_version.clone()),
         })
-    }
-}
-
-impl Answer for Ranking {
-    fn sheet(&self) -> Sheet {
-        show::sheet(self)
-    }
-
-    fn csv(&self) -> String {
-        show::csv(self)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Ranking;
 use super::board::{Board, Standing};
+use crate::answer::Answer;
 use crate::cell::RANGES;
 use crate::csv::Csv;
 use crate::grid::{Grid, heads};
@@ -10,23 +11,39 @@ use crate::sheet::{self, Block, Section, Sheet};
 
 /// What the cells of all boards are.
 const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confidence interval, \
-                     over the n trials, or over the seconds of a single one. A rank with = is \
-                     shared: its holders do not differ significantly from the first of them. \
-                     Response times count from the intended start; peak is the maximum.";
+                     over the n trials, or over the seconds of a single one. =: tied, not \
+                     significantly different from the first entry of that rank. Response times \
+                     count from the intended start; peak is the maximum.";
 
-pub(super) fn sheet(ranking: &Ranking) -> Sheet {
-    let boards = &ranking.boards;
-    let mut cautions = repeats(boards);
-    cautions.extend(ranking.cautions.iter().cloned());
-    let mut blocks = vec![Block::Words(format!("{CELLS} {RANGES}"))];
-    blocks.extend(boards.iter().map(grid).map(Block::Table));
-    Sheet {
-        title: "Leader board".to_owned(),
-        version: ranking.version.clone(),
-        lead: lead(boards),
-        notices: sheet::cautions(&cautions).into_iter().collect(),
-        sections: vec![Section::new("", blocks)],
-        ..Sheet::default()
+impl Answer for Ranking {
+    fn sheet(&self) -> Sheet {
+        let boards = &self.boards;
+        let mut cautions = repeats(boards);
+        cautions.extend(self.cautions.iter().cloned());
+        let mut blocks = vec![Block::Words(format!("{CELLS} {RANGES}"))];
+        blocks.extend(boards.iter().map(grid).map(Block::Table));
+        Sheet {
+            title: "Leader board".to_owned(),
+            version: self.version.clone(),
+            lead: lead(boards),
+            notices: sheet::cautions(&cautions).into_iter().collect(),
+            sections: vec![Section::new("", blocks)],
+            ..Sheet::default()
+        }
+    }
+
+    fn csv(&self) -> String {
+        let mut csv = Csv::default();
+        csv.names("category instances rank tied description result at");
+        csv.names(Csv::POINT);
+        csv.names("response_ms.max n");
+        csv.end_line();
+        for board in &self.boards {
+            for place in &board.places {
+                line(&mut csv, place);
+            }
+        }
+        csv.text
     }
 }
 
@@ -40,7 +57,7 @@ fn name(board: &Board) -> String {
     }
 }
 
-/// Who is first, where there is somebody to be before.
+/// The first of each board with several entries.
 fn lead(boards: &[Board]) -> String {
     let contested = boards.iter().filter(|board| board.places.len() > 1);
     let first: Vec<String> = contested.map(first).collect();
@@ -67,8 +84,8 @@ fn first(board: &Board) -> String {
             number::estimate(tps)
         ),
         several => format!(
-            "{name}: {} share the first rank of {all}; their differences are not significant.",
-            several.join(" and ")
+            "{name}: tied for first of {all}: {}. Their differences are not significant.",
+            several.join(", ")
         ),
     }
 }
@@ -114,7 +131,7 @@ fn shown_rank(place: &Standing) -> String {
     format!("{}{shared}", place.rank)
 }
 
-/// What single trials cannot say.
+/// Cautions about entries without repeats.
 fn repeats(boards: &[Board]) -> Vec<String> {
     let places = || boards.iter().flat_map(|board| &board.places);
     let named = |holds: fn(&Standing) -> bool| {
@@ -129,31 +146,17 @@ fn repeats(boards: &[Board]) -> Vec<String> {
     let mut cautions = Vec::new();
     if !single.is_empty() {
         cautions.push(format!(
-            "Only one trial each of {single}: its interval excludes run-to-run variation, so its \
-             rank cannot be told from any other. Repeat the trials (load.repeats)."
+            "Only one trial each: {single}. Single trials tie with every other, because their \
+             intervals exclude run-to-run variation. Repeat the trials (load.repeats)."
         ));
     }
     if !unsure.is_empty() {
         cautions.push(format!(
-            "Too little was measured of {unsure} for an interval, so it cannot be told from its \
-             neighbors. Measure longer."
+            "Too short for a confidence interval: {unsure}. Measure longer, or repeat the trials \
+             (load.repeats)."
         ));
     }
     cautions
-}
-
-pub(super) fn csv(ranking: &Ranking) -> String {
-    let mut csv = Csv::default();
-    csv.names("category instances rank tied description result at");
-    csv.names(Csv::POINT);
-    csv.names("response_ms.max n");
-    csv.end_line();
-    for board in &ranking.boards {
-        for place in &board.places {
-            line(&mut csv, place);
-        }
-    }
-    csv.text
 }
 
 fn line(csv: &mut Csv, place: &Standing) {

@@ -39,7 +39,7 @@ fn figure(scale: &Scale) -> Figure {
     }
 }
 
-/// What is said of each ladder; the same of several is said once.
+/// A paragraph for each ladder; ladders with the same text share one.
 fn answers(scale: &Scale) -> Vec<String> {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for ladder in &scale.ladders {
@@ -63,10 +63,10 @@ fn answers(scale: &Scale) -> Vec<String> {
 /// The answer in a few sentences.
 fn words(ladder: &Ladder, scale: &Scale) -> String {
     match &ladder.law {
-        Err(reason) => format!("No scalability law is shown: {reason}."),
+        Err(reason) => format!("No scalability law was fitted: {reason}."),
         Ok(law) => {
             let ends = law.peak.as_ref().map_or_else(
-                || endless(law, ladder, scale),
+                || no_peak(law, ladder, scale),
                 |peak| highest(peak, ladder, scale),
             );
             format!("{ends} {}", costs(law))
@@ -80,24 +80,23 @@ fn highest(peak: &Peak, ladder: &Ladder, scale: &Scale) -> String {
     let largest = number::value_to(ladder.largest(), 0);
     let unsure = match peak.size.half_width {
         Some(_) => "",
-        None => ", but the data do not rule out that it never falls",
+        None => ", although the data do not exclude that it never falls",
     };
     match peak.is_measured {
         true => format!(
-            "Throughput is highest with {at} {}, at {tps} transactions/s, and falls beyond \
-             that{unsure}.",
+            "Throughput peaks at {at} {}, with {tps} transactions/s, and falls beyond that{unsure}.",
             scale.key
         ),
         false => format!(
-            "By extrapolation, throughput would be highest with {at} {}, at {tps} transactions/s; \
-             no more than {largest} were measured{unsure}.",
+            "By extrapolation, throughput would peak at {at} {}, with {tps} transactions/s; no more \
+             than {largest} were measured{unsure}.",
             scale.key
         ),
     }
 }
 
-/// Without a peak that is near.
-fn endless(law: &Scaling, ladder: &Ladder, scale: &Scale) -> String {
+/// Throughput without a peak nearby.
+fn no_peak(law: &Scaling, ladder: &Ladder, scale: &Scale) -> String {
     let contention = law.contention.value;
     let limit = match law.coherency.value <= 0.0 && contention > 0.001 {
         true => format!(
@@ -149,7 +148,7 @@ fn laws(scale: &Scale) -> Grid {
     let named = scale.ladders.len() > 1;
     let mut titles = Vec::new();
     titles.extend(named.then_some(""));
-    titles.extend(["law", "tps of one", "σ or s", "κ", "R²"]);
+    titles.extend(["law", "λ, tps", "σ or s", "κ", "R²"]);
     let peak_at = format!("peak at {}", scale.key);
     titles.extend([peak_at.as_str(), "peak tps"]);
     let rows = scale.ladders.iter().flat_map(|ladder| {
@@ -163,9 +162,10 @@ fn laws(scale: &Scale) -> Grid {
     });
     Grid {
         caption: "Scalability laws, fitted by least squares to all valid trials. ±: half width of \
-                  the 95 % confidence interval of the linearized fit. σ (Universal Scalability \
-                  Law, Amdahl): the serialized share of the work. κ: the cost of keeping each \
-                  pair coherent. s (Gustafson): the serial share of work that grows with the size."
+                  the 95 % confidence interval of the linearized fit. λ: throughput at size 1. σ \
+                  (Universal Scalability Law, Amdahl): the serialized share of the work. κ: the \
+                  cost of keeping each pair coherent. s (Gustafson): the serial share of work that \
+                  grows with the size."
             .to_owned(),
         keys: 1 + usize::from(named),
         heads: heads(titles),
@@ -244,8 +244,9 @@ fn steps(ladder: &Ladder, scale: &Scale) -> Option<Grid> {
     };
     Some(Grid {
         caption: format!(
-            "Throughput as measured and by the laws{of}. Off: measured relative to the Universal \
-             Scalability Law. Each: throughput divided by {key}, relative to that with {}.",
+            "Throughput as measured and by the laws{of}. Residual: measured relative to the \
+             Universal Scalability Law. Efficiency: throughput divided by {key}, relative to that \
+             at {}.",
             number::value_to(first.size, 0),
             key = scale.key
         ),
@@ -254,10 +255,10 @@ fn steps(ladder: &Ladder, scale: &Scale) -> Option<Grid> {
             scale.key.as_str(),
             "measured tps",
             "USL",
-            "off %",
+            "residual %",
             "Amdahl",
             "Gustafson",
-            "each %",
+            "efficiency %",
         ]),
         rows: rows.collect(),
         ..Grid::default()

@@ -59,12 +59,7 @@ pub(crate) fn best_trial(result: &RunResult) -> Option<usize> {
 
 /// What a search stands for: `rows=1000, repeat 2`; nothing where there is one.
 pub(crate) fn name(search: &FoundMax, result: &RunResult) -> String {
-    let axes = keys::axes(result);
-    let pairs = search.point.iter();
-    let (keys, values): (Vec<&str>, Vec<&str>) = pairs
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .unzip();
-    let name = keys::name(&keys, &values, &axes);
+    let name = keys::name_of(&search.point, &keys::axes(result));
     match (name.is_empty(), repeated(result)) {
         (_, false) => name,
         (true, true) => format!("repeat {}", search.repeat),
@@ -91,14 +86,14 @@ fn found(result: &RunResult) -> Grid {
         ]
     });
     Grid {
-        caption: "What each search found, in transactions per second: the highest rate within the \
-                  limit, the lowest above it, the knee of the curve, and the closed loop's \
-                  throughput."
+        caption: "The result of each search, in transactions per second: the highest rate within \
+                  the limit, the lowest rate above it, the knee of the curve, and the throughput \
+                  of a closed loop."
             .to_owned(),
         heads: heads([
             "search",
-            "held",
-            "not held",
+            "within limit",
+            "above limit",
             "knee",
             "closed loop",
             "steps",
@@ -129,8 +124,8 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
     };
     Grid {
         caption: format!(
-            "The steps{of} in the order in which they ran: requested arrivals and completed \
-             transactions per second, and response times in milliseconds. The limit is {} ms.{}",
+            "Steps{of} in the order in which they ran: requested arrivals and completed \
+             transactions per second; response times in milliseconds. Limit: {} ms.{}",
             search.limit_ms,
             doubts(search)
         ),
@@ -140,7 +135,7 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
             "tps",
             "mean",
             &column::heading(&search.column),
-            "judged",
+            "verdict",
         ]),
         keys: 1,
         words: 1,
@@ -156,9 +151,8 @@ fn doubts(search: &FoundMax) -> String {
         let told = steps.any(|step| step.doubts.contains(&doubt));
         told.then(|| format!(" {words}"))
     };
-    let few = format!(
-        "Few slower: fewer than {FEWEST_SLOWER} transactions were slower than the percentile."
-    );
+    let few =
+        format!("Few slower: fewer than {FEWEST_SLOWER} transactions exceeded the percentile.");
     let short = format!("Short: less than {MIN_SECONDS} s, too short to detect steady state.");
     let all = [of(Doubt::FewSlower, &few), of(Doubt::Short, &short)];
     all.into_iter().flatten().collect()

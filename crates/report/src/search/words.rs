@@ -78,7 +78,7 @@ fn answer(search: &FoundMax, result: &RunResult) -> String {
             number::value(failed.rate_per_s),
             seen(failed, search)
         ),
-        (_, None, None) => format!("Which rate keeps {limit} is not known."),
+        (_, None, None) => format!("The highest rate that keeps {limit} is unknown."),
     };
     let text = match &search.end {
         SearchEnd::Stopped { reason, .. } => {
@@ -111,8 +111,8 @@ fn few_slower(told: &[AtRate], search: &FoundMax) -> Option<String> {
     let lengths = doubted.iter().map(|at| step_s(at, enough(at)));
     let enough_s = lengths.reduce(f64::max)?;
     Some(format!(
-        "{} fewer than {FEWEST_SLOWER} transactions were slower than {}, so it rests on a handful \
-         of them: set load.time to {} or more.",
+        "{}, fewer than {FEWEST_SLOWER} transactions exceeded {}, so it may be chance: set load.time \
+         to {} or more.",
         at(&doubted),
         limited(search),
         number::seconds(enough_s)
@@ -125,8 +125,8 @@ fn short(told: &[AtRate]) -> Option<String> {
     let lengths = doubted.iter().map(|at| step_s(at, MIN_SECONDS as f64));
     let enough_s = lengths.reduce(f64::max)?;
     Some(format!(
-        "{} less than {MIN_SECONDS} s were measured, too short to detect steady state, so a \
-         longer measurement may find another rate: set load.time to {} or more.",
+        "{}, the measurement took less than {MIN_SECONDS} s, too short to detect steady state, so a \
+         longer one may find another rate: set load.time to {} or more.",
         at(&doubted),
         number::seconds(enough_s)
     ))

@@ -11,13 +11,11 @@ use measure::interval::Estimate;
 use measure::result::{Design, RunResult};
 use measure::scale::{NoLaw, Observation, Scaling, scaling};
 use measure::size::{Capacity, Need, NoPlan, efficiency, plan};
+use plan::Point;
 use serde::Serialize;
 
-use crate::answer::Answer;
 use crate::doubts::doubts;
-use crate::figures::Figures;
 use crate::point::{self, NoSuchKey};
-use crate::sheet::Sheet;
 use crate::{findings, keys};
 use rows::{INSTANCES, Row};
 
@@ -62,17 +60,16 @@ pub enum SizeError {
     Nothing(Vec<(String, String)>),
     /// There are no two numbers of instances.
     #[error(
-        "only trials with {0} at once on the server were measured, so neither its scalability nor \
-         the gain of another server is known"
+        "all trials ran {0} on the server, so its scalability and the efficiency of further servers \
+         are unknown"
     )]
     NoSweep(String),
     /// The efficiency cannot be taken from the law.
-    #[error("the efficiency cannot be taken from how the server scales: {0}")]
+    #[error("the efficiency is unknown because no scalability law was fitted: {0}")]
     NoLaw(#[from] NoLaw),
-    /// The law leaves the efficiency open.
+    /// The data do not bound the contention.
     #[error(
-        "the efficiency is not known: contention (σ) is 0 in these points, which do not rule out \
-         any other"
+        "the efficiency is unknown: the fitted contention (σ) is 0, but the data do not bound it"
     )]
     UnknownEfficiency,
     /// The question makes no sense.
@@ -141,20 +138,6 @@ impl Sizing {
     }
 }
 
-impl Answer for Sizing {
-    fn sheet(&self) -> Sheet {
-        show::sheet(self)
-    }
-
-    fn csv(&self) -> String {
-        show::csv(self)
-    }
-
-    fn figures(&self) -> Option<Figures> {
-        Some(Figures::overview_of(&self.measured))
-    }
-}
-
 fn law(rows: &[Row]) -> Result<Scaling, SizeError> {
     if let [only] = rows {
         return Err(SizeError::NoSweep(show::instances(only.choice.instances)));
@@ -174,10 +157,7 @@ fn law(rows: &[Row]) -> Result<Scaling, SizeError> {
 fn measured(result: &RunResult, rows: &[Row]) -> RunResult {
     let mut trials: Vec<_> = rows.iter().flat_map(|row| row.trials.clone()).collect();
     for trial in &mut trials {
-        trial.point = vec![(
-            INSTANCES.to_owned(),
-            trial.setup.topology.instances.to_string(),
-        )];
+        trial.point = Point::from([(INSTANCES, trial.setup.topology.instances)]);
     }
     RunResult {
         schema_version: result.schema_version,

@@ -81,22 +81,22 @@ pub(super) fn cautions(rows: &[Row]) -> Vec<String> {
     let is_sure = |row: &Row| row.choice.per_s.half_width.is_some();
     let single = named(&|row| row.n == 1 && is_sure(row)).map(|instances| {
         format!(
-            "One trial each with {instances} at once: the interval comes from within the trial \
-             and excludes run-to-run variation. Repeat the trials (load.repeats)."
+            "Only one trial with {instances} instances: the interval comes from within the trial and \
+             excludes run-to-run variation. Repeat the trials (load.repeats)."
         )
     });
     let unsure = named(&|row| !is_sure(row)).map(|instances| {
         format!(
-            "Too little was measured with {instances} at once for an interval, so the error of \
-             their number of servers is unknown. Measure longer, or repeat."
+            "Too short for a confidence interval with {instances} instances, so the error of their \
+             number of servers is unknown. Measure longer, or repeat the trials (load.repeats)."
         )
     });
     let given = |trial: &TrialSummary| trial.setup.load.rate.is_some();
     let open = named(&|row| row.trials.iter().any(given)).map(|instances| {
         format!(
-            "With {instances} at once the load was open: its throughput is the arrival rate, and \
-             the server may be capable of more. Find its highest rate (find_max), or use a closed \
-             loop."
+            "The load with {instances} instances was an open loop: its throughput is the arrival \
+             rate, and the server may be capable of more. Find the highest rate (find_max), or use \
+             a closed loop."
         )
     });
     single.into_iter().chain(unsure).chain(open).collect()

@@ -5,7 +5,9 @@ use measure::size::{Choice, best};
 
 use super::Sizing;
 use super::rows::Row;
+use crate::answer::Answer;
 use crate::csv::Csv;
+use crate::figures::Figures;
 use crate::grid::{Grid, heads};
 use crate::number;
 use crate::scale::share;
@@ -20,17 +22,37 @@ const CELLS: &str = "For each number of instances on a server: their total throu
                      that of the number of servers. Saved: relative to servers with one instance \
                      each.";
 
-pub(super) fn sheet(sizing: &Sizing) -> Sheet {
-    let mut blocks: Vec<Block> = sheet::words(words(sizing)).collect();
-    blocks.push(Block::Table(grid(sizing)));
-    blocks.extend(figures(sizing).into_iter().map(Block::Figure));
-    Sheet {
-        title: format!("Servers for {} tps", typed(sizing.need_per_s)),
-        version: sizing.measured.environment.dyno_version.clone(),
-        lead: lead(sizing),
-        notices: sheet::cautions(&sizing.cautions).into_iter().collect(),
-        sections: vec![Section::new("", blocks)],
-        ..Sheet::default()
+impl Answer for Sizing {
+    fn sheet(&self) -> Sheet {
+        let mut blocks: Vec<Block> = sheet::words(words(self)).collect();
+        blocks.push(Block::Table(grid(self)));
+        blocks.extend(figures(self).into_iter().map(Block::Figure));
+        Sheet {
+            title: format!("Servers for {} tps", typed(self.need_per_s)),
+            version: self.measured.environment.dyno_version.clone(),
+            lead: lead(self),
+            notices: sheet::cautions(&self.cautions).into_iter().collect(),
+            sections: vec![Section::new("", blocks)],
+            ..Sheet::default()
+        }
+    }
+
+    fn csv(&self) -> String {
+        let mut csv = Csv::default();
+        csv.names("instances at");
+        csv.names(Csv::POINT);
+        csv.names(
+            "n efficiency efficiency.half_width servers servers.fewest servers.most saved price",
+        );
+        csv.end_line();
+        for row in &self.choices {
+            line(&mut csv, self, row);
+        }
+        csv.text
+    }
+
+    fn figures(&self) -> Option<Figures> {
+        Some(Figures::overview_of(&self.measured))
     }
 }
 
@@ -74,19 +96,16 @@ fn lead(sizing: &Sizing) -> String {
         return String::new();
     };
     let need = typed(sizing.need_per_s);
-    let open = left_open(&best).map_or(String::new(), |open| format!(" ({open})"));
+    let open = servers_interval(&best).map_or(String::new(), |open| format!(" ({open})"));
     let mut choices = sizing.choices.iter().map(|row| &row.choice);
     let alone = choices.find(|choice| choice.instances == 1);
     let against = match alone {
-        None => ". What sharing a server saves is not known: one instance alone was not \
-                 measured"
-            .to_owned(),
+        None => ". The savings are unknown, because a single instance was not measured".to_owned(),
         Some(_) if sizing.choices.len() == 1 => {
-            ". What sharing a server saves is not known: more than one instance was not measured"
-                .to_owned()
+            ". The savings are unknown, because only a single instance was measured".to_owned()
         }
         Some(alone) if alone.servers == best.servers => {
-            ". More instances on each save nothing".to_owned()
+            ". More instances per server save nothing".to_owned()
         }
         Some(alone) => format!(
             ", instead of {}: {} % saved",
@@ -106,12 +125,12 @@ fn lead(sizing: &Sizing) -> String {
         "{need} transactions per second need {}{open}{against}.{}{}",
         servers(&best),
         price.unwrap_or_default(),
-        sooner(sizing, &best).unwrap_or_default()
+        faster(sizing, &best).unwrap_or_default()
     )
 }
 
-/// Of those that need no more servers, the one that answers soonest.
-fn sooner(sizing: &Sizing, best: &Choice) -> Option<String> {
+/// The choice with the same number of servers and the shortest response time.
+fn faster(sizing: &Sizing, best: &Choice) -> Option<String> {
     let mean = |row: &Row| row.mean_ms.map(|mean| mean.value);
     let rows = sizing.choices.iter();
     let best_ms = mean(rows.clone().find(|row| row.choice == *best)?)?;
@@ -120,8 +139,8 @@ fn sooner(sizing: &Sizing, best: &Choice) -> Option<String> {
     let (row, ms) = others.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
     (ms < best_ms).then(|| {
         format!(
-            " As many servers with {} each have less headroom and a mean response time of {} \
-             instead of {} ms.",
+            " The same number of servers with {} each has less headroom, but a mean response time \
+             of {} instead of {} ms.",
             instances(row.choice.instances),
             number::value(ms),
             number::value(best_ms)
@@ -142,11 +161,10 @@ fn words(sizing: &Sizing) -> Vec<String> {
         )
     });
     vec![
-        format!("Servers = need / (throughput of one × efficiency){sum}."),
+        format!("Servers = need / (throughput of one server × efficiency){sum}."),
         match &sizing.law {
             None => format!(
-                "The efficiency of {} was given: the share of its throughput that each server \
-                 adds to the others'.",
+                "The efficiency of {} was given: the share of its own throughput that each server adds.",
                 typed(efficiency.value)
             ),
             Some(law) => from_law(sizing, law),
@@ -157,14 +175,13 @@ fn words(sizing: &Sizing) -> Vec<String> {
 fn from_law(sizing: &Sizing, law: &Scaling) -> String {
     let least = match law.contention.value > 0.0 {
         true => "",
-        false => "the lower bound that the data allow for ",
+        false => "the lower bound of ",
     };
     format!(
-        "The efficiency of {} is {least}1 − σ of the Universal Scalability Law that fits these \
-         numbers of \
-         instances (σ {}, κ {}, R² {:.3}): it takes servers to wait for each other as the instances \
-         on one server do. How several servers do was not measured; where that is known, or \
-         headroom is wanted, give it with --efficiency.",
+        "The efficiency of {} is {least}1 − σ of the Universal Scalability Law fitted to these \
+         numbers of instances (σ {}, κ {}, R² {:.3}). This assumes that servers contend with each \
+         other as instances on one server do. If you have measured several servers, or want \
+         headroom, set --efficiency.",
         number::estimate(Some(sizing.efficiency)),
         share(law.contention),
         share(law.coherency),
@@ -172,8 +189,8 @@ fn from_law(sizing: &Sizing, law: &Scaling) -> String {
     )
 }
 
-/// What the interval leaves open, where that is more than one number.
-fn left_open(choice: &Choice) -> Option<String> {
+/// The confidence interval of the number of servers, if it has more than one number.
+fn servers_interval(choice: &Choice) -> Option<String> {
     let range = choice.range?;
     match range.most {
         None => Some(format!("at least {}", number::count(range.fewest))),
@@ -224,7 +241,7 @@ fn grid(sizing: &Sizing) -> Grid {
 
 fn servers_cell(choice: &Choice) -> String {
     let servers = number::count(choice.servers);
-    match left_open(choice) {
+    match servers_interval(choice) {
         Some(open) => format!("{servers} ({open})"),
         None => servers,
     }
@@ -235,18 +252,6 @@ fn figures(sizing: &Sizing) -> Vec<Figure> {
         1 => Vec::new(),
         _ => of_sweep("by number of instances", false),
     }
-}
-
-pub(super) fn csv(sizing: &Sizing) -> String {
-    let mut csv = Csv::default();
-    csv.names("instances at");
-    csv.names(Csv::POINT);
-    csv.names("n efficiency efficiency.half_width servers servers.fewest servers.most saved price");
-    csv.end_line();
-    for row in &sizing.choices {
-        line(&mut csv, sizing, row);
-    }
-    csv.text
 }
 
 fn line(csv: &mut Csv, sizing: &Sizing, row: &Row) {

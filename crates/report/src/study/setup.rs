@@ -100,7 +100,7 @@ fn saved(result: &RunResult) -> Option<String> {
     let longest = longest.map(|time| time.as_secs_f64()).sum::<f64>();
     (longest > 0.0).then(|| {
         format!(
-            "{} of {} trials, {} saved of {} of measurement at most",
+            "{} of {} trials; saved {} of at most {} of measurement",
             saved.len(),
             may.count(),
             number::duration(saved.iter().sum::<f64>() + 0.0),

@@ -31,7 +31,7 @@ pub(super) fn grid(result: &RunResult) -> Grid {
 
     let rows = result.trials.iter().enumerate().map(|(place, trial)| {
         let mut row = vec![number_of(trial, place)];
-        row.extend(axes.iter().map(|key| keys::value(trial, key).to_owned()));
+        row.extend(axes.iter().map(|key| keys::shown(keys::value(trial, key))));
         row.extend(repeated.then(|| trial.repeat.to_string()));
         row.extend(numbers(trial));
         row.extend(steady.then(|| describe::steady_in_short(trial)));
@@ -43,8 +43,8 @@ pub(super) fn grid(result: &RunResult) -> Grid {
     });
     Grid {
         caption:
-            "All trials. ±: half width of the mean's 95 % confidence interval, from the seconds \
-                  within the trial; it is absent where too little was measured. Response times are \
+            "One row per trial. ±: half width of the mean's 95 % confidence interval, from the seconds \
+                  within the trial; absent if the trial was too short. Response times are \
                   in milliseconds, from the intended start of a transaction. Steady: when steady \
                   state began, from the start of the load."
                 .to_owned(),

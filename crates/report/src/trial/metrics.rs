@@ -29,8 +29,8 @@ pub(super) fn of_all(trial: &TrialSummary) -> Grid {
         ]
     });
     Grid {
-        caption: "Metrics during the measurement: the mean, and the minimum and maximum of its \
-                  seconds."
+        caption: "Metrics during the measurement: the mean, and the minimum and maximum of the \
+                  one-second samples."
             .to_owned(),
         heads: heads(["metric", "unit", "mean", "min", "max"]),
         keys: 1,

@@ -1,4 +1,4 @@
-//! `[[event]]`: what happens to nodes during the measurement.
+//! `[[event]]`: what is done to servers during the measurement.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use plan::key::{EVENT, Key, Kind, Needs, word};
 use plan::{Action, FromValue, Origin, Span, Spanned, nearest, shown};
 
 const MAX_EVENTS: usize = 100;
-const HOW: &str = "write [[event]] on a line of its own, and below it at = \"20s\" and restart = 1";
+const HOW: &str = "write [[event]] on its own line, and below it at = \"20s\" and restart = 1";
 
 static AT: Key = Key {
     kind: Kind::Duration {
@@ -25,7 +25,7 @@ static AT: Key = Key {
 static KILL: Key = action("event.kill");
 static RESTART: Key = action("event.restart");
 
-/// An action with the number of the server that it is done to.
+/// An action, whose value is the number of the server.
 const fn action(name: &'static str) -> Key {
     Key {
         kind: Kind::Integer { min: 1, max: 64 },
@@ -78,7 +78,7 @@ impl Walk {
                     actions.extend(node.map(|node| (action, node)));
                 }
                 None if name == AT.last() => at = Some(self.typed::<Duration>(&AT, value)),
-                None => self.unknown("key", name, span, || likely(name)),
+                None => self.unknown("key", name, span, || suggestion(name)),
             }
         }
         if at.is_none() {
@@ -110,10 +110,13 @@ impl Walk {
     }
 }
 
-fn likely(name: &str) -> String {
+fn suggestion(name: &str) -> String {
     let known = || Action::WORDS.iter().copied().chain([AT.last()]);
     match nearest(name, known()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("`{}` is none of `at`, `kill` and `restart`", shown(name)),
+        None => format!(
+            "an event has `at`, and one of `kill` and `restart`, not `{}`",
+            shown(name)
+        ),
     }
 }

@@ -1,18 +1,18 @@
-//! Values below a table, by their dotted names.
+//! The values in a table and its subtables, by their dotted names.
 
 use toml::de::{DeTable, DeValue};
 
 use super::TomlValue;
 use plan::{Origin, Span};
 
-/// No name of a key has more parts; a deeper table cannot be one.
+/// No key has a name of more parts, so deeper tables need not be entered.
 const MAX_PARTS: usize = 8;
-/// No name of a key is longer. Without this limit many keys below one long
-/// name would take time in the product of both.
+/// No key has a longer name. Without this limit, many keys below a long name would take time
+/// proportional to the product of both.
 const MAX_NAME_BYTES: usize = 300;
 
-/// Finds every value below `table`: `a.b = 1` without quotes is a table in a
-/// table, and the same as `"a.b" = 1`.
+/// Finds every value below `table`: the unquoted key `a.b` is a nested table, equivalent to
+/// `"a.b"`.
 pub(super) fn leaves(
     prefix: &str,
     table: &DeTable<'_>,

@@ -1,4 +1,4 @@
-//! From TOML to what was typed: every key against the table of keys.
+//! Reads TOML tables into the content of a study, checking every key against the table of keys.
 
 mod events;
 mod leaves;
@@ -25,17 +25,17 @@ use leaves::{joined, leaves};
 use plan::key::{self, EVENT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{Origin, Span, Spanned, Value, redact_url, shown};
 
-/// A value as the parser gives it.
+/// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
 
-/// What was typed, and what was wrong with it.
+/// The content of a study and its faults, while the study is read.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     pub(crate) content: Content,
     pub(crate) faults: Faults,
-    /// Addresses, with what may be shown of them, to take out of the text.
+    /// URLs with passwords, and what replaces them in the text.
     pub(crate) secrets: Vec<(Span, String)>,
-    /// Every setting of the server that was named.
+    /// All settings that were named.
     settings: BTreeSet<String>,
 }
 
@@ -96,7 +96,7 @@ impl Walk {
         }
     }
 
-    /// One key with its value, or all settings of a table of them.
+    /// A key with its value, or all settings of a table of settings.
     fn key(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         match (&name.key.kind, value.get_ref()) {
             (Kind::Settings, DeValue::Table(table)) if name.setting().is_none() => {
@@ -150,7 +150,7 @@ impl Walk {
         }
     }
 
-    /// The value of a key that is no key of the study, but read like one.
+    /// The value of a key that is not in the table of keys, but is read like one.
     fn text(
         &mut self,
         key: &'static Key,
@@ -164,8 +164,8 @@ impl Walk {
         }
     }
 
-    /// Whether a study may have one more setting: their number is limited, since
-    /// each trial has all of them.
+    /// Whether the study may have one more setting. Their number is limited because each trial
+    /// has a copy of all of them.
     fn has_room_for(&mut self, name: &Name, at: Span) -> bool {
         let Some(setting) = name.setting() else {
             return true;
@@ -176,15 +176,15 @@ impl Walk {
         let has_room = self.settings.contains(setting);
         if !has_room {
             let fault = Fault::new(
-                format!("there is no room for the setting `{}`", shown(setting)),
-                format!("a study names at most {MAX_SETTINGS} settings of the server"),
+                format!("too many settings: `{}`", shown(setting)),
+                format!("a study has at most {MAX_SETTINGS} settings"),
             );
             self.faults.add(at, fault);
         }
         has_room
     }
 
-    /// `help` costs time that a long list of unknown keys should not take.
+    /// `help` takes time, so it is not called for every key of a long list.
     fn unknown(&mut self, what: &str, name: &str, at: Span, help: impl FnOnce() -> String) {
         let fault = if self.faults.is_full() {
             Fault::new("", "")
@@ -197,20 +197,20 @@ impl Walk {
     fn not_a_section(&mut self, name: &str, value: &DeValue<'_>, at: Span) {
         let fault = Fault::new(
             format!("`{name}` is a section, not {}", type_words(value)),
-            format!("write [{name}] on a line of its own, and its keys below"),
+            format!("write [{name}] on its own line, and its keys below"),
         );
         self.faults.add(at, fault);
     }
 
-    /// Notes an address that holds a password, however it was quoted.
-    fn hide(&mut self, span: Span, address: &str) {
-        let shown = redact_url(address);
-        if shown != address {
+    /// Records a URL that contains a password, however it is quoted.
+    fn hide(&mut self, span: Span, url: &str) {
+        let shown = redact_url(url);
+        if shown != url {
             self.secrets.push((span, format!("{:?}", shown)));
         }
     }
 
-    /// The addresses to take out of the file itself.
+    /// The URLs to replace in the text of the file.
     pub(crate) fn secrets_in_file(&self) -> Vec<(Range<usize>, String)> {
         let in_file = self
             .secrets

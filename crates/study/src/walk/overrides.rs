@@ -1,4 +1,4 @@
-//! `--set key=value`: what the command line says instead of the file.
+//! `--set key=value`: overrides of the file.
 
 use toml::Spanned as TomlSpanned;
 use toml::de::DeValue;
@@ -13,9 +13,9 @@ use crate::suggest;
 use plan::key::{Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{Origin, Span, Value};
 
-/// One override, its key understood as far as that is possible.
+/// An override.
 struct Override<'t> {
-    /// Full name of the key, or what was typed instead of one.
+    /// The full name of the key, or the text that names no key.
     key: String,
     is_axis: bool,
     text: &'t str,
@@ -29,14 +29,14 @@ impl Override<'_> {
     }
 }
 
-/// Puts overrides in place of what the file says, with the same checks.
+/// Applies overrides, with the same checks as for the file.
 pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
     let all: Vec<_> = overrides
         .iter()
         .enumerate()
-        .map(|(i, (name, text))| change(i, name, text))
+        .map(|(i, (name, text))| parse(i, name, text))
         .collect();
-    // Of one key given twice the last counts, as on every command line.
+    // The last override of a key counts.
     let last =
         |i: usize, change: &Override<'_>| !all.iter().skip(i + 1).any(|s| s.key == change.key);
     let counts: Vec<_> = all
@@ -44,7 +44,7 @@ pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
         .enumerate()
         .filter(|(i, s)| last(*i, s))
         .collect();
-    // A size stands in the file; what was change beside it says more.
+    // Other overrides take precedence over the values of the chosen size.
     let (sizes, counts): (Vec<_>, Vec<_>) = counts
         .into_iter()
         .partition(|(_, change)| change.key == SIZES);
@@ -56,7 +56,7 @@ pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
             walk.forget(&change.key);
         }
     }
-    // Whatever else is change of a variant calls it what the file does.
+    // Other overrides refer to a variant by its name in the file, so names change last.
     let (names, counts): (Vec<_>, Vec<_>) =
         counts.into_iter().partition(|(_, change)| change.is_name());
     for (_, change) in counts.iter().chain(&names) {
@@ -64,7 +64,7 @@ pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
     }
 }
 
-fn change<'t>(index: usize, name: &str, text: &'t str) -> Override<'t> {
+fn parse<'t>(index: usize, name: &str, text: &'t str) -> Override<'t> {
     let name = name.trim();
     // `sweep."load.threads"` and `sweep.load.threads` are the same axis.
     let (is_axis, key) = match name.split_once('.') {
@@ -81,8 +81,8 @@ fn change<'t>(index: usize, name: &str, text: &'t str) -> Override<'t> {
 }
 
 impl Walk {
-    /// Takes a key out of the file and its variants. An axis of this key keeps
-    /// its place, for the value that comes.
+    /// Removes a key from the file and its variants. An axis of this key keeps its position for
+    /// the new value.
     pub(super) fn forget(&mut self, key: &str) {
         let is_below = |name: &str| name.strip_prefix(key).is_some_and(|n| n.starts_with('.'));
         let is_other = |name: &str| EITHER.contains(&key) && EITHER.contains(&name) && name != key;
@@ -153,7 +153,7 @@ impl Walk {
         }
     }
 
-    /// In place of the axis of its key, or as the last one.
+    /// Replaces the axis of the same key, or adds an axis.
     pub(super) fn put_axis(&mut self, axis: Axis) {
         let axes = &mut self.content.axes;
         match axes.iter_mut().find(|a| a.name.full() == axis.name.full()) {
@@ -163,7 +163,7 @@ impl Walk {
     }
 }
 
-/// TOML if it is, else the text itself; text needs no quotes.
+/// The value of a text that is TOML, else the text as a string: strings need no quotes.
 pub(super) fn value<'t>(name: Option<&Name>, text: &'t str) -> TomlValue<'t> {
     if nesting::too_deep(text, Origin::Nowhere).is_some() {
         return self::text(text);
@@ -174,18 +174,18 @@ pub(super) fn value<'t>(name: Option<&Name>, text: &'t str) -> TomlValue<'t> {
     }
 }
 
-/// The text itself.
+/// A text as a string.
 pub(super) fn text(text: &str) -> TomlValue<'_> {
     TomlSpanned::new(0..text.len(), DeValue::String(text.into()))
 }
 
-/// A name without the quotes that a file would need.
+/// A name without the quotes that it needs in a file.
 fn unquoted(name: &str) -> &str {
     name.trim_matches(['"', '\''])
 }
 
-/// Whether what looks like TOML is meant as that: to a key that takes text it
-/// is text unless quoted.
+/// Whether a text that is valid TOML is read as such. For a key that takes text, only a quoted
+/// string is.
 fn reads(name: &Name, value: &DeValue<'_>) -> bool {
     match &name.key.kind {
         Kind::Integer { .. } | Kind::Number { .. } | Kind::Boolean | Kind::Tables => true,
@@ -198,15 +198,18 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
     }
 }
 
-/// Reads the text of an option as an override of its key is read; what is wrong with it
-/// otherwise, and what to write instead.
+/// Reads the text of an option like an override of its key.
+///
+/// # Errors
+/// What is wrong with it, and what to write instead.
 pub fn read_option(key: &'static Key, text: &str) -> Result<Value, (String, String)> {
     let name = Name::of(key);
     let read = read(&name, value(Some(&name), text).get_ref());
     read.map_err(|fault| (fault.message, fault.help))
 }
 
-/// What is hidden by form was hidden before; an understood address is hidden whole.
+/// Hides passwords in URLs that were recognized as values; others are already hidden by their
+/// form.
 pub(crate) fn hide(source: &mut SourceText, walk: &Walk, overrides: &[(&str, &str)]) {
     for (span, shown) in &walk.secrets {
         let Origin::Override(i) = span.origin else {

@@ -1,4 +1,4 @@
-//! `[sizes.NAME]`: what the file says instead when `--set sizes=NAME` asks for it.
+//! `[sizes.NAME]`: values that replace those of the file with `--set sizes=NAME`.
 
 use toml::de::{DeTable, DeValue};
 
@@ -12,7 +12,7 @@ use crate::suggest;
 use plan::key::{SIZES, SWEEP};
 use plan::{Origin, Span, nearest, shown};
 
-/// More than a reader tells apart.
+/// More than any study needs.
 const MAX_SIZES: usize = 20;
 const MAX_NAME_BYTES: usize = 60;
 
@@ -24,7 +24,7 @@ impl Walk {
                 DeValue::Table(table) => self.size(name, table, at),
                 other => {
                     let message = format!("`{SIZES}` has named tables, not {}", type_words(other));
-                    let help = "write [sizes.large] on a line of its own, and its keys below";
+                    let help = "write [sizes.large] on its own line, and its keys below";
                     self.faults.add(at, Fault::new(message, help));
                 }
             }
@@ -34,13 +34,15 @@ impl Walk {
     fn size(&mut self, name: &str, table: &DeTable<'_>, at: Span) {
         let fits = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
         if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(fits) {
-            let message = format!("`{}` is not the name of a size", shown(name));
-            let help = format!("a name has letters, digits, `_` or `-`, at most {MAX_NAME_BYTES}");
+            let message = format!("`{}` is not a valid name of a size", shown(name));
+            let help = format!(
+                "a name has letters, digits, `_` or `-`, at most {MAX_NAME_BYTES} characters"
+            );
             return self.faults.add(at, Fault::new(message, help));
         }
         if self.content.sizes.len() == MAX_SIZES {
-            let message = format!("there is no room for the size `{name}`");
-            let help = format!("a study has at most {MAX_SIZES}");
+            let message = format!("too many sizes: `{name}`");
+            let help = format!("a study has at most {MAX_SIZES} sizes");
             return self.faults.add(at, Fault::new(message, help));
         }
         let mut size = Size {
@@ -64,7 +66,7 @@ impl Walk {
         match Name::find(key) {
             Ok(Some(name)) if !name.key.axis => {
                 let message = format!("a size cannot set `{}`", name.full());
-                let help = "it is the same in every size: write it outside of them";
+                let help = "it is the same in every size: set it outside the sizes";
                 self.faults.add(at, Fault::new(message, help));
             }
             Ok(Some(name)) => match size.axes.iter().find(|a| a.name.full() == name.full()) {
@@ -95,7 +97,7 @@ impl Walk {
         self.faults.add_of_two(one, other, fault);
     }
 
-    /// Puts what a size says in place of what the file says.
+    /// Replaces values of the file with those of a size.
     pub(super) fn choose(&mut self, name: &str, at: Span) {
         let sizes = &self.content.sizes;
         let Some(size) = sizes.iter().find(|size| size.name == name).cloned() else {
@@ -103,9 +105,11 @@ impl Walk {
             let help = match nearest(name, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if names.is_empty() => {
-                    format!("this study has none: they stand in the file, under [{SIZES}.NAME]")
+                    format!(
+                        "this study has no sizes: define them in the file, under [{SIZES}.NAME]"
+                    )
                 }
-                None => format!("this study has {}", names.join(", ")),
+                None => format!("this study has the sizes {}", names.join(", ")),
             };
             let message = format!("there is no size `{}`", shown(name));
             return self.faults.add(at, Fault::new(message, help));

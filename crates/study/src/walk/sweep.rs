@@ -14,7 +14,7 @@ use crate::study::MAX_TRIALS;
 use crate::suggest;
 use plan::{Origin, Span, Spanned, Value, grouped, shown};
 
-/// More than any study has; each trial has a value on each.
+/// More than any study needs. Each trial has a value on each axis.
 const MAX_AXES: usize = 20;
 
 impl Walk {
@@ -29,10 +29,10 @@ impl Walk {
     fn add_axis(&mut self, axis: Axis) {
         if let Some(first) = self.content.axis(axis.name.full()) {
             let message = format!("duplicate axis `{}`", axis.name.full());
-            let fault = Fault::new(message, "put all its values in one list");
+            let fault = Fault::new(message, "put all values in one list");
             self.faults.add_of_two(first.at, axis.at, fault);
         } else if self.content.axes.len() == MAX_AXES {
-            let message = format!("there is no room for the axis `{}`", axis.name.full());
+            let message = format!("too many axes: `{}`", axis.name.full());
             let help = format!("a study has at most {MAX_AXES} axes");
             self.faults.add(axis.at, Fault::new(message, help));
         } else {
@@ -40,7 +40,7 @@ impl Walk {
         }
     }
 
-    /// One axis with all its values that are well-formed.
+    /// An axis with those of its values that are valid.
     pub(super) fn axis(&mut self, name: &str, value: &TomlValue<'_>, at: Span) -> Option<Axis> {
         let name = match Name::find(name) {
             Ok(Some(found)) if found.key.axis => found,
@@ -80,7 +80,7 @@ impl Walk {
         if list.is_empty() {
             let fault = Fault::new(
                 format!("the axis `{full}` has no values"),
-                "write at least one value, or take the axis out",
+                "add a value, or remove the axis",
             );
             self.faults.add(span, fault);
         }
@@ -96,12 +96,12 @@ impl Walk {
             .iter()
             .filter_map(|v| self.value(name, v, origin))
             .collect();
-        self.no_value_twice(full, &values);
+        self.refuse_duplicates(full, &values);
         values
     }
 
-    /// Two equal points would be two trials that nothing tells apart.
-    fn no_value_twice(&mut self, axis: &str, values: &[Spanned<Value>]) {
+    /// Equal values would make trials that are indistinguishable.
+    fn refuse_duplicates(&mut self, axis: &str, values: &[Spanned<Value>]) {
         let mut known = HashSet::new();
         for value in values {
             let text = value.to_string();

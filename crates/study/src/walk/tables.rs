@@ -1,4 +1,4 @@
-//! `report.tables`: what the report is to show in a paper's own shape.
+//! `report.tables`: tables of the report.
 
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -22,8 +22,8 @@ impl Walk {
             let at = Span::new(origin, typed.span());
             match typed.get_ref() {
                 _ if i == MAX_TABLES => {
-                    let message = format!("the report has {} tables", list.len());
-                    let help = format!("a report has at most {MAX_TABLES}");
+                    let message = format!("too many tables in the report: {}", list.len());
+                    let help = format!("a report has at most {MAX_TABLES} tables");
                     return self.faults.add(at, Fault::new(message, help));
                 }
                 DeValue::Table(table) => self.table(table, at),
@@ -45,8 +45,8 @@ impl Walk {
                 other => self.unknown("key", other, place, || known(other)),
             }
         }
-        for (name, is_there) in [("rows", rows.is_some()), ("columns", columns.is_some())] {
-            if !is_there {
+        for (name, is_given) in [("rows", rows.is_some()), ("columns", columns.is_some())] {
+            if !is_given {
                 let message = format!("this table has no `{name}`");
                 self.faults.add(at, Fault::new(message, TABLES_EXAMPLE));
             }
@@ -68,11 +68,11 @@ impl Walk {
             .filter(|_| (1..=MAX_COLUMNS).contains(&count))
         else {
             let message = match value.get_ref() {
-                DeValue::Array(_) => format!("`columns` has {count} names"),
+                DeValue::Array(_) => format!("`columns` has {count} columns"),
                 other => format!("`columns` takes a list, not {}", type_words(other)),
             };
             let help = format!(
-                "write from 1 to {MAX_COLUMNS} of them: columns = [\"tps\", \"response_ms.p99\"]"
+                "write 1 to {MAX_COLUMNS} columns: columns = [\"tps\", \"response_ms.p99\"]"
             );
             self.faults.add(span, Fault::new(message, help));
             return Vec::new();

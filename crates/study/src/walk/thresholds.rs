@@ -1,4 +1,4 @@
-//! `[thresholds]`: what numbers have to be.
+//! `[thresholds]`: conditions on results.
 
 use toml::de::DeTable;
 
@@ -9,7 +9,7 @@ use crate::read::type_words;
 use plan::key::{BASELINE, Key, word};
 use plan::{Origin, Span, Spanned, ThresholdSpec, shown};
 
-/// More than a reader looks at.
+/// More than any study needs.
 const MAX_THRESHOLDS: usize = 50;
 const MAX_COLUMN_BYTES: usize = 100;
 const HOW: &str = "write a comparison in quotes: \"response_ms.p99\" = \"< 25\"";
@@ -33,7 +33,7 @@ impl Walk {
         });
     }
 
-    /// One threshold, in the place of one of the same column; or the baseline.
+    /// Sets the baseline, or a threshold, which replaces one of the same column.
     pub(super) fn threshold(&mut self, column: &str, value: &TomlValue<'_>, at: Span) {
         if column == BASELINE {
             self.content.baseline = self.text(&BASELINE_NAME, value, at.origin);
@@ -49,7 +49,7 @@ impl Walk {
         };
         if column.len() > MAX_COLUMN_BYTES {
             let message = format!("the name `{}` is too long", shown(column));
-            let help = "a threshold is for a column of report tables, such as response_ms.p99";
+            let help = "a threshold applies to a column of report tables, such as response_ms.p99";
             return self.faults.add(at, Fault::new(message, help));
         }
         let column = Spanned {
@@ -59,8 +59,8 @@ impl Walk {
         let thresholds = &mut self.content.thresholds;
         thresholds.retain(|other| other.column.value != column.value);
         if thresholds.len() == MAX_THRESHOLDS {
-            let message = format!("there is no room for the threshold of `{}`", shown(&column));
-            let help = format!("a study has at most {MAX_THRESHOLDS}");
+            let message = format!("too many thresholds: `{}`", shown(&column));
+            let help = format!("a study has at most {MAX_THRESHOLDS} thresholds");
             return self.faults.add(at, Fault::new(message, help));
         }
         thresholds.push(ThresholdSpec { column, condition });

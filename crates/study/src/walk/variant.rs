@@ -1,4 +1,4 @@
-//! `[[variant]]`: named alternatives to what the file says.
+//! `[[variant]]`: named alternatives to the values of the file.
 
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -13,10 +13,10 @@ use crate::suggest;
 use plan::key::VARIANT_NAME;
 use plan::{Origin, Span, Spanned, shown};
 
-/// More than a reader tells apart.
+/// More than any study needs.
 const MAX_VARIANTS: usize = 100;
 const HOW: &str =
-    "write [[variant]] on a line of its own, and below it name = \"…\" and the keys it sets";
+    "write [[variant]] on its own line, and below it name = \"…\" and the keys it sets";
 
 impl Walk {
     pub(super) fn variants(&mut self, list: &DeArray<'_>) {
@@ -24,8 +24,8 @@ impl Walk {
             let at = Span::new(Origin::File, typed.span());
             match typed.get_ref() {
                 _ if i == MAX_VARIANTS => {
-                    let message = format!("there are {} variants", list.len());
-                    let help = format!("a study has at most {MAX_VARIANTS}");
+                    let message = format!("too many variants: {}", list.len());
+                    let help = format!("a study has at most {MAX_VARIANTS} variants");
                     return self.faults.add(at, Fault::new(message, help));
                 }
                 DeValue::Table(table) => self.variant(table, at),
@@ -64,28 +64,28 @@ impl Walk {
         }
     }
 
-    /// Faulty when another variant has the name.
+    /// Whether no other variant has this name; adds a fault otherwise.
     fn is_free(&mut self, name: &Spanned<String>) -> bool {
         let mut others = self.content.variants.iter();
         let first = others.find(|v| v.name.value == name.value);
         if let Some(first) = first {
             let message = format!("two variants have the name `{}`", shown(name));
-            let fault = Fault::new(message, "give each a name of its own");
+            let fault = Fault::new(message, "give each variant a unique name");
             self.faults.add_of_two(first.name.span, name.span, fault);
         }
         first.is_none()
     }
 
-    /// What an override says of a variant: `rest` is `NAME.KEY`, or `NAME.name`.
+    /// Applies an override to a variant: `rest` is `NAME.KEY` or `NAME.name`.
     pub(super) fn put_in_variant(&mut self, rest: &str, text: &str, at: Span) {
         let variants = self.content.variants.iter().enumerate();
         let found = variants.filter_map(|(i, variant)| Some((i, key_behind(variant, rest)?)));
-        // Names have dots in them, too: the longest one is meant.
+        // Names may contain dots, so the longest name that fits counts.
         let Some((i, key)) = found.min_by_key(|(_, key)| key.len()) else {
             let variants = self.content.variants.iter();
             let names: Vec<_> = variants.map(|v| v.name.value.as_str()).collect();
             let help = suggest::variant_of_override(&names);
-            let fault = Fault::new(format!("there is no variant of `{}`", shown(rest)), help);
+            let fault = Fault::new(format!("no variant matches `{}`", shown(rest)), help);
             return self.faults.add(at, fault);
         };
         if key == VARIANT_NAME.last() {
@@ -99,7 +99,7 @@ impl Walk {
         let full = known.as_ref().map_or(key, Name::full).to_owned();
         let typed = overrides::value(known.as_ref(), text);
         let mut entries = std::mem::take(&mut self.content.variants[i].entries);
-        // One that says where its server is does not say so twice.
+        // A variant has either an engine or a URL.
         let is_either = EITHER.contains(&full.as_str());
         entries.retain(|known, _| *known != full && !(is_either && EITHER.contains(&&**known)));
         self.key_of_variant(&full, &typed, at, &mut entries);
@@ -111,7 +111,7 @@ impl Walk {
             Ok(Some(name)) if name.key.axis => self.entry(name, value, at, into),
             Ok(Some(name)) => {
                 let message = format!("a variant cannot set `{}`", name.full());
-                let help = "it is the same in every trial: write it outside the variants";
+                let help = "it is the same in every trial: set it outside the variants";
                 self.faults.add(at, Fault::new(message, help));
             }
             Ok(None) => self.unknown("key", key, at, || suggest::key_of_variant(key)),

@@ -4,13 +4,13 @@ use measure::bytes::shown_bytes;
 use measure::finding::Level::{self, Note, Severe, Warning};
 
 use super::check::{About, Check, Observed, Remedy};
-use super::machine::DataPlace;
 use super::rule::graded;
+use super::storage::DataStorage;
 
-/// The part of a disk that should stay free: one in this many.
+/// The fraction of a disk that should stay free: one in `RESERVE`.
 const RESERVE: u64 = 10;
 
-/// File systems that are not a local one for databases; the others pass.
+/// File systems that are unsuitable or need attention; all others pass.
 const FILE_SYSTEMS: [(&str, Level); 16] = [
     ("tmpfs", Severe),
     ("ramfs", Severe),
@@ -22,7 +22,7 @@ const FILE_SYSTEMS: [(&str, Level); 16] = [
     ("virtiofs", Warning),
     ("overlay", Warning),
     ("ceph", Warning),
-    // With the name of the program behind it, `fuse.sshfs`.
+    // Also with the name of its driver, for example `fuse.sshfs`.
     ("fuse", Warning),
     ("fuseblk", Warning),
     ("fusectl", Warning),
@@ -31,19 +31,19 @@ const FILE_SYSTEMS: [(&str, Level); 16] = [
     ("bcachefs", Note),
 ];
 
-pub(super) const CHECKS: &[Check<DataPlace>] = &[
+pub(super) const CHECKS: &[Check<DataStorage>] = &[
     Check {
         about: About {
             id: "file-system",
             worst: Severe,
-            why: "In memory nothing waits for a disk, over a network everything waits for it, and a copy-on-write file system scatters the pages of a table.",
+            why: "A file system in memory never waits for a disk, a network file system always waits for the network, and a copy-on-write file system fragments tables.",
             source: "tmpfs(5), nfs(5), btrfs(5)",
             remedy: Remedy::Words(
                 "use ext4 or XFS on a local disk: server.directory in the study, or DYNO_CACHE_DIR=/path",
             ),
         },
         judge: |data| {
-            let Some(name) = data.place.described.file_system.as_deref() else {
+            let Some(name) = data.storage.described.file_system.as_deref() else {
                 return Observed::unknown("/proc/self/mountinfo: file system unknown");
             };
             let kind = name.split('.').next();
@@ -62,29 +62,29 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
         },
         judge: |data| match data.option(&["noatime", "relatime", "ro"]) {
             Some(None) => data.found(Warning, "neither noatime nor relatime"),
-            _ => data.with_options(&[], "access times are not always written"),
+            _ => data.with_options(&[], "access times are not written on each read"),
         },
     },
     Check {
         about: About {
             id: "mount-barrier",
             worst: Severe,
-            why: "Without barriers a flush does not reach the disk: commits are fast, but not durable.",
+            why: "Without write barriers, flushes do not reach the disk: commits are fast, but not durable.",
             source: "kernel docs, filesystems/ext4 (barrier)",
             remedy: Remedy::Words("mount -o remount,barrier=1 MOUNT"),
         },
         judge: |data| {
             let options = [("nobarrier", Severe), ("barrier=0", Severe)];
-            data.with_options(&options, "barriers are on")
+            data.with_options(&options, "write barriers are on")
         },
     },
     Check {
         about: About {
             id: "mount-journal",
             worst: Warning,
-            why: "With data=journal the file system writes everything twice, in addition to the server's doublewrite buffer.",
+            why: "With data=journal, the file system writes all data twice, in addition to the server's doublewrite buffer or full-page writes.",
             source: "kernel docs, filesystems/ext4 (data=)",
-            remedy: Remedy::Words("data=ordered in /etc/fstab, then unmount and mount it"),
+            remedy: Remedy::Words("set data=ordered in /etc/fstab, then remount the file system"),
         },
         judge: |data| {
             let options = [("data=journal", Warning), ("data=writeback", Note)];
@@ -95,11 +95,9 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
         about: About {
             id: "mount-discard",
             worst: Note,
-            why: "When tables or data directories are dropped between trials, the disk erases their blocks while the next trial is measured.",
+            why: "After tables or data directories are removed between trials, the disk erases their blocks while the next trial is measured.",
             source: "fstrim(8); Sun and VMware paper (tables dropped and built before each run)",
-            remedy: Remedy::Words(
-                "mount -o remount,nodiscard MOUNT, and run fstrim MOUNT once a week",
-            ),
+            remedy: Remedy::Words("mount -o remount,nodiscard MOUNT, and run fstrim MOUNT weekly"),
         },
         judge: |data| {
             let options = [("discard", Note), ("discard=async", Note)];
@@ -110,7 +108,7 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
         about: About {
             id: "disk-free",
             worst: Severe,
-            why: "A full disk ends the study, and a nearly full one is slower.",
+            why: "A full disk ends the study, and a nearly full disk is slower.",
             source: "mke2fs(8) (-m: reserved blocks reduce fragmentation)",
             remedy: Remedy::Words(
                 "dyno clean --templates, or use another disk with DYNO_CACHE_DIR",
@@ -120,25 +118,25 @@ pub(super) const CHECKS: &[Check<DataPlace>] = &[
     },
 ];
 
-impl DataPlace {
+impl DataStorage {
     fn mount_point(&self) -> &str {
-        self.place.described.mount_point.as_deref().unwrap_or("/")
+        self.storage.described.mount_point.as_deref().unwrap_or("/")
     }
 
     /// The file system and where it is mounted, for example `ext4 at /srv`.
     pub(super) fn mount(&self) -> String {
-        let system = self.place.described.file_system.as_deref();
+        let system = self.storage.described.file_system.as_deref();
         format!("{} at {}", system.unwrap_or("?"), self.mount_point())
     }
 
-    /// The first of these options with which it is mounted; `None` if no options are known.
+    /// The first of these mount options that is set; `None` if the options are unknown.
     fn option<'a>(&self, wanted: &[&'a str]) -> Option<Option<&'a str>> {
-        let options = self.place.described.options.as_deref()?;
+        let options = self.storage.described.options.as_deref()?;
         let has = |wanted: &&&str| options.split(',').any(|option| option == **wanted);
         Some(wanted.iter().find(has).copied())
     }
 
-    /// Whether it is mounted with an option that is a finding; `without` says that it is not.
+    /// Grades the first of these mount options that is set; `without` describes their absence.
     fn with_options(&self, findings: &[(&str, Level)], without: &str) -> Observed {
         let names: Vec<&str> = findings.iter().map(|(name, _)| *name).collect();
         match self.option(&names) {
@@ -157,8 +155,8 @@ impl DataPlace {
     }
 }
 
-fn free(data: &DataPlace) -> Observed {
-    let (Some(free), Some(total)) = (data.place.free_bytes, data.place.total_bytes) else {
+fn free(data: &DataStorage) -> Observed {
+    let (Some(free), Some(total)) = (data.storage.free_bytes, data.storage.total_bytes) else {
         return Observed::unknown("statvfs: free space unknown");
     };
     let needed = data.needed_bytes;
@@ -175,7 +173,7 @@ fn free(data: &DataPlace) -> Observed {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use host::{Place, Queue};
+    use host::{RequestQueue, Storage};
     use measure::finding::Level::{Passed, Unknown};
     use measure::result::{self, Disk};
 
@@ -186,7 +184,7 @@ pub(super) mod tests {
         file_system: &str,
         options: &str,
         disks: &[(&str, &str)],
-    ) -> DataPlace {
+    ) -> DataStorage {
         let disk = |(name, scheduler): &(&str, &str)| Disk {
             name: (*name).to_owned(),
             scheduler: Some((*scheduler).to_owned()),
@@ -200,42 +198,46 @@ pub(super) mod tests {
             options: Some(options.into()),
             disks: disks.iter().map(disk).collect(),
         };
-        DataPlace {
-            place: Place {
+        DataStorage {
+            storage: Storage {
                 described,
                 free_bytes: Some(50),
                 total_bytes: Some(100),
-                queues: vec![made_queue("/nr_requests", 128, None)],
-                ..Place::default()
+                queues: vec![request_queue("/nr_requests", 128, None)],
+                ..Storage::default()
             },
             system_disks: vec!["sda".into()],
             needed_bytes: 0,
         }
     }
 
-    pub(in crate::doctor) fn sound() -> DataPlace {
+    pub(in crate::doctor) fn sound() -> DataStorage {
         on("ext4", "rw,noatime", &[("sdb", "mq-deadline")])
     }
 
-    pub(in crate::doctor) fn made_queue(file: &str, depth: u64, max: Option<u64>) -> Queue {
-        Queue {
+    pub(in crate::doctor) fn request_queue(
+        file: &str,
+        depth: u64,
+        max: Option<u64>,
+    ) -> RequestQueue {
+        RequestQueue {
             file: file.into(),
             depth,
             max,
         }
     }
 
-    fn judge(id: &str, data: &DataPlace) -> Level {
+    fn judge(id: &str, data: &DataStorage) -> Level {
         let check = CHECKS.iter().find(|check| check.about.id == id);
         (check.unwrap().judge)(data).level()
     }
 
     #[test]
-    fn a_disk_for_the_data_passes_and_no_disk_cannot_be_checked() {
+    fn a_dedicated_disk_passes_and_a_missing_one_is_unknown() {
         for check in CHECKS.iter().chain(disk::CHECKS) {
             let (id, judge) = (check.about.id, check.judge);
             assert_eq!(judge(&sound()).level(), Passed, "{id}");
-            assert_eq!(judge(&DataPlace::default()).level(), Unknown, "{id}");
+            assert_eq!(judge(&DataStorage::default()).level(), Unknown, "{id}");
         }
     }
 
@@ -276,9 +278,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn room() {
+    fn free_space() {
         let needing = |needed_bytes| {
-            free(&DataPlace {
+            free(&DataStorage {
                 needed_bytes,
                 ..sound()
             })

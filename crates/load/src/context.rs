@@ -15,7 +15,7 @@ use crate::record::Recorder;
 
 /// The part that needs no connection.
 #[derive(Debug)]
-pub(crate) struct Shared<K> {
+pub(crate) struct LoadContext<K> {
     pub(crate) clock: K,
     pub(crate) control: Arc<Control>,
     pub(crate) recorder: Arc<Recorder>,
@@ -26,7 +26,7 @@ pub(crate) struct Shared<K> {
 /// A worker as its users see it.
 #[derive(Debug)]
 pub(crate) struct Worker<C, K> {
-    pub(crate) shared: Rc<Shared<K>>,
+    pub(crate) context: Rc<LoadContext<K>>,
     pub(crate) connector: Arc<C>,
     /// Limits how many connections are opened at once.
     pub(crate) connecting: Semaphore,
@@ -44,7 +44,7 @@ impl<C, K> Worker<C, K> {
     }
 }
 
-impl<K> Shared<K> {
+impl<K> LoadContext<K> {
     pub(crate) fn ended_guard(&self) -> EndedGuard {
         EndedGuard(Arc::clone(&self.control))
     }

@@ -1,4 +1,4 @@
-//! Takes the samples.
+//! Takes snapshots of host and servers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,102 +8,102 @@ use engine::counters::{Counters, Reading, ask_all, leave_all};
 use host::{device, process};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::sample::{Sample, Server};
-use super::{Watched, WatchedServer};
+use super::snapshot::{ServerSnapshot, Snapshot};
+use super::{Monitored, MonitoredServer};
 use crate::servers::ProcessId;
 use crate::site::Site;
 
-/// Everything that is sampled, and the connections to the servers.
-pub(super) struct Watcher {
+/// What is sampled, and the connections to the servers.
+pub(super) struct Sampler {
     site: Arc<dyn Site>,
-    servers: Vec<Target>,
+    servers: Vec<SampledServer>,
     disks: Vec<String>,
-    /// A server that is not asked has none.
+    /// The server's own counters, if they are monitored.
     counters: Vec<Option<Counters>>,
     reactor: Option<Reactor>,
 }
 
-/// Where the kernel has the counters of a server.
-struct Target {
+/// A server whose process is sampled.
+struct SampledServer {
     number: u32,
     site: Arc<dyn Site>,
     process: ProcessId,
 }
 
-impl Target {
-    fn sample(&self) -> Server {
+impl SampledServer {
+    fn sample(&self) -> ServerSnapshot {
         let read = |pid| process::read_family(self.site.files(), pid);
-        Server {
+        ServerSnapshot {
             number: self.number,
             process: self.process.get().and_then(read),
-            quota: self.site.quota(),
+            throttling: self.site.throttling(),
             counters: None,
         }
     }
 }
 
-impl Watcher {
-    /// To be made on the thread that takes the samples.
-    pub(super) fn new(watched: Watched) -> Self {
-        let servers = watched.servers;
-        let holding = |server: &WatchedServer| {
+impl Sampler {
+    /// Must be called on the thread that takes the snapshots.
+    pub(super) fn new(monitored: Monitored) -> Self {
+        let servers = monitored.servers;
+        let devices = |server: &MonitoredServer| {
             let dir = server.data_dir.as_ref()?;
-            Some(device::holding(server.site.files(), dir))
+            Some(device::below_dir(server.site.files(), dir))
         };
-        let mut disks: Vec<String> = servers.iter().filter_map(holding).flatten().collect();
+        let mut disks: Vec<String> = servers.iter().filter_map(devices).flatten().collect();
         disks.sort();
         disks.dedup();
         Self {
             servers: servers
                 .iter()
-                .map(|server| Target {
+                .map(|server| SampledServer {
                     number: server.number,
                     site: Arc::clone(&server.site),
                     process: server.process.clone(),
                 })
                 .collect(),
-            site: watched.site,
+            site: monitored.site,
             disks,
             counters: servers
                 .into_iter()
                 .map(|server| server.database?.counters())
                 .collect(),
-            // Without one the servers' own counters are absent.
+            // Without a reactor, the servers' own counters are absent.
             reactor: Reactor::new().ok(),
         }
     }
 
-    /// Samples everything: first the host, which takes no time, then the servers, which may.
-    /// `late` is the time since the sample was due.
-    pub(super) fn sample(&mut self, late: Duration) -> Sample {
-        let mut sample = Sample {
+    /// Takes a snapshot that was due `late` ago. The servers come last, because they may take time
+    /// to answer.
+    pub(super) fn sample(&mut self, late: Duration) -> Snapshot {
+        let mut snapshot = Snapshot {
             at: Instant::now(),
             late,
             own_cpu: Duration::ZERO,
             host: self.site.sample(&self.disks),
             generator: process::read(self.site.files(), "self"),
-            servers: self.servers.iter().map(Target::sample).collect(),
+            servers: self.servers.iter().map(SampledServer::sample).collect(),
         };
-        for (server, answer) in sample.servers.iter_mut().zip(self.ask()) {
-            server.counters = answer;
+        for (server, counters) in snapshot.servers.iter_mut().zip(self.read_counters()) {
+            server.counters = counters;
         }
-        sample.own_cpu = own_cpu();
-        sample
+        snapshot.own_cpu = own_cpu();
+        snapshot
     }
 
-    fn ask(&mut self) -> Vec<Option<Reading>> {
-        let asked = self
+    fn read_counters(&mut self) -> Vec<Option<Reading>> {
+        let read = self
             .reactor
             .as_ref()
             .map(|reactor| reactor.block_on(ask_all(&mut self.counters)));
-        asked.and_then(Result::ok).unwrap_or_default()
+        read.and_then(Result::ok).unwrap_or_default()
     }
 }
 
-impl Drop for Watcher {
+impl Drop for Sampler {
     fn drop(&mut self) {
         if let Some(reactor) = &self.reactor {
-            // Nobody is left to tell.
+            // An error has no consequence any more.
             let _ = reactor.block_on(leave_all(&mut self.counters));
         }
     }

@@ -13,7 +13,7 @@ use crate::Database;
 use crate::failure::{Cause, Failure};
 
 /// The results of a trial's loads.
-pub(crate) struct Driven {
+pub(crate) struct LoadResults {
     pub(crate) gather: Gather,
     /// Wall-clock time at the zero of the loads' clock.
     pub(crate) started_at: String,
@@ -33,7 +33,7 @@ impl TrialMonitor<'_> {
     ///
     /// # Errors
     /// When they could not begin, or the user stopped them before anything was measured.
-    pub(crate) fn conclude(mut self) -> Result<Driven, Failure> {
+    pub(crate) fn conclude(mut self) -> Result<LoadResults, Failure> {
         let has_begun = self.barrier.begun().is_some();
         let (outcome, failure) = match self.ended_by.take() {
             Some((_, failure)) if !has_begun => return Err(failure),
@@ -57,10 +57,13 @@ impl TrialMonitor<'_> {
             Monitoring::Over(metrics) => metrics,
             Monitoring::Waiting | Monitoring::Running(_) => Metrics::new(),
         };
-        Ok(Driven {
+        Ok(LoadResults {
             instances: self.instances(&outcome),
             unfinished: self.unfinished(),
-            ended: self.early.ended().filter(|_| outcome == Outcome::Completed),
+            ended: self
+                .early_stop
+                .ended()
+                .filter(|_| outcome == Outcome::Completed),
             gather: self.gather,
             started_at: self.started_at,
             events: self.events,
@@ -119,7 +122,7 @@ impl TrialMonitor<'_> {
         Input {
             number: trial.planned.number,
             label: trial.planned.label.clone(),
-            point: Vec::new(),
+            point: plan::Point::default(),
             repeat: trial.planned.repeat,
             started_at: None,
             setup: trial.setup_of(database),

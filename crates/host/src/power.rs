@@ -1,4 +1,4 @@
-//! What the CPUs and their machine do to save power.
+//! Power saving: idle states of CPUs, power settings, batteries.
 
 use std::path::{Path, PathBuf};
 
@@ -12,26 +12,26 @@ const SUPPLIES: &str = "/sys/class/power_supply";
 pub struct IdleState {
     /// For example `C6`.
     pub name: String,
-    /// Time to leave it, in microseconds.
+    /// Exit latency, in microseconds.
     pub exit_us: u64,
-    /// Whether the kernel may not use it.
+    /// Whether it is disabled.
     pub is_disabled: bool,
-    /// The file that says `exit_us`, of the first CPU with this state.
+    /// The file with the exit latency, of the first CPU with this state.
     pub file: String,
 }
 
 /// A setting that trades speed for power.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PowerSetting {
-    /// The file, of the first CPU with this value.
+    /// The file of the first CPU with this value.
     pub file: String,
-    /// A name, or the number that the driver gives it.
+    /// A name, or the number that the driver uses for it.
     pub value: String,
-    /// The files to write to change it everywhere; may be a pattern.
-    pub everywhere: String,
+    /// The files of all CPUs, as a shell pattern.
+    pub all_files: String,
 }
 
-/// The states of all CPUs without duplicates: one may be disabled on some of them only.
+/// The idle states of all CPUs, without duplicates. A state may be disabled on some CPUs only.
 pub(crate) fn idle_states(files: &dyn Files, cpus: &[PathBuf]) -> Vec<IdleState> {
     let mut states: Vec<IdleState> = Vec::new();
     let dirs = cpus
@@ -63,19 +63,19 @@ pub(crate) fn power_settings(files: &dyn Files, cpus: &[PathBuf]) -> Vec<PowerSe
     let of_cpus = of_cpus.map(|(file, value)| PowerSetting {
         file: file.display().to_string(),
         value,
-        everywhere: format!("{CPUS}/cpu*/{PREFERENCE}"),
+        all_files: format!("{CPUS}/cpu*/{PREFERENCE}"),
     });
     let of_machine = line(files, PROFILE).map(|value| PowerSetting {
         file: PROFILE.to_owned(),
         value,
-        everywhere: PROFILE.to_owned(),
+        all_files: PROFILE.to_owned(),
     });
     of_cpus.chain(of_machine).collect()
 }
 
-/// Whether every power supply except batteries is off, if the machine has both kinds. The
-/// battery of a mouse does not count, and a machine without battery may have an unused port
-/// for a charger.
+/// Whether all power supplies except batteries are offline; `None` unless the machine has both
+/// kinds. Batteries of devices such as mice do not count. A machine without a battery may have an
+/// unused charging port.
 pub(crate) fn on_battery(files: &dyn Files) -> Option<bool> {
     let supplies = entries(files, SUPPLIES);
     let is = |supply: &Path, file: &str, wanted: &str| {
@@ -97,7 +97,7 @@ pub(crate) fn on_battery(files: &dyn Files) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
     fn cpus() -> Vec<PathBuf> {
         ["cpu0", "cpu1"]
@@ -105,8 +105,8 @@ mod tests {
             .to_vec()
     }
 
-    /// Writes what two CPUs say in a file.
-    fn write(machine: &Machine, file: &str, values: [&str; 2]) {
+    /// Writes a file of each of two CPUs.
+    fn write(machine: &TestMachine, file: &str, values: [&str; 2]) {
         for (cpu, value) in cpus().iter().zip(values) {
             machine.write(cpu.join(file).to_str().unwrap(), value);
         }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_value_is_reported_with_the_cpu_that_has_it() {
-        let machine = Machine::with(&[]);
+        let machine = TestMachine::with(&[]);
         let file = "cpufreq/energy_performance_preference";
         write(&machine, file, ["performance\n", "power\n"]);
         let settings = power_settings(&machine.files, &cpus());
@@ -126,7 +126,7 @@ mod tests {
     fn only_the_machines_own_battery_counts() {
         type Supply<'a> = (&'a str, &'a [(&'a str, &'a str)]);
         let on = |supplies: &[Supply<'_>]| {
-            let machine = Machine::with(&[]);
+            let machine = TestMachine::with(&[]);
             for (supply, files) in supplies {
                 for (file, value) in *files {
                     machine.write(&format!("{SUPPLIES}/{supply}/{file}"), value);
@@ -153,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_disabled_on_one_cpu_counts_for_the_others() {
-        let machine = Machine::with(&[]);
+    fn a_state_that_is_disabled_on_one_cpu_is_reported_for_the_others() {
+        let machine = TestMachine::with(&[]);
         write(&machine, "cpuidle/state2/name", ["C6\n", "C6\n"]);
         write(&machine, "cpuidle/state2/latency", ["133\n", "133\n"]);
         write(&machine, "cpuidle/state2/disable", ["1\n", "0\n"]);

@@ -6,13 +6,13 @@ use workload::label::Label;
 use workload::session::{Param, Reply, Session, SessionError};
 
 use crate::clock::Clock;
-use crate::shared::Shared;
+use crate::context::LoadContext;
 
 /// A session whose statements are timed.
 #[derive(Debug)]
-pub(crate) struct Timed<S, K> {
+pub(crate) struct TimedSession<S, K> {
     session: S,
-    shared: Rc<Shared<K>>,
+    context: Rc<LoadContext<K>>,
     /// When the last reply was read, unless the user has waited for something else since.
     /// The next statement starts then, too, so one reading of the clock serves both.
     read_ns: Option<u64>,
@@ -44,11 +44,11 @@ impl Arrival {
     }
 }
 
-impl<S: Session, K: Clock> Timed<S, K> {
-    pub(crate) fn new(session: S, shared: &Rc<Shared<K>>) -> Self {
+impl<S: Session, K: Clock> TimedSession<S, K> {
+    pub(crate) fn new(session: S, context: &Rc<LoadContext<K>>) -> Self {
         Self {
             session,
-            shared: Rc::clone(shared),
+            context: Rc::clone(context),
             read_ns: None,
             arrived_ns: None,
         }
@@ -57,7 +57,7 @@ impl<S: Session, K: Clock> Timed<S, K> {
     /// The current time; directly after a reply, the time at which that was read.
     #[inline]
     pub(crate) fn now_ns(&self) -> u64 {
-        self.read_ns.unwrap_or_else(|| self.shared.clock.now_ns())
+        self.read_ns.unwrap_or_else(|| self.context.clock.now_ns())
     }
 
     /// The end of a transaction: the arrival of its last reply, or now if it had none.
@@ -85,7 +85,7 @@ impl<S: Session, K: Clock> Timed<S, K> {
 
     #[inline]
     fn replied(&mut self, label: Label, sent_ns: u64, is_done: bool) {
-        let clock = &self.shared.clock;
+        let clock = &self.context.clock;
         let read_ns = clock.now_ns();
         let monotonic_ns = self.session.reply_arrived_ns();
         let stamp_ns = monotonic_ns.map(|at_ns| clock.convert_ns(at_ns));
@@ -96,7 +96,7 @@ impl<S: Session, K: Clock> Timed<S, K> {
         };
         self.read_ns = Some(read_ns);
         self.arrived_ns = Some(arrived_ns);
-        let recorder = &self.shared.recorder;
+        let recorder = &self.context.recorder;
         if is_done {
             recorder.statement(label, arrived_ns - sent_ns, delay_ns);
         }
@@ -106,13 +106,13 @@ impl<S: Session, K: Clock> Timed<S, K> {
     }
 }
 
-impl<S: Session, K: Clock> Session for Timed<S, K> {
+impl<S: Session, K: Clock> Session for TimedSession<S, K> {
     async fn execute(
         &mut self,
         statement: u32,
         params: &[Param<'_>],
     ) -> Result<Reply, SessionError> {
-        let label = self.shared.catalog.statements[statement as usize].label;
+        let label = self.context.catalog.statements[statement as usize].label;
         let sent_ns = self.sent_ns();
         let reply = self.session.execute(statement, params).await;
         self.replied(label, sent_ns, reply.is_ok());

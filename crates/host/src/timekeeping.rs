@@ -1,4 +1,4 @@
-//! The clocks, and the service that sets them.
+//! The clock source, and the service that synchronizes the clock.
 
 use crate::chrony::{self, Chrony};
 use crate::files::{Files, entries, line};
@@ -6,7 +6,7 @@ use crate::files::{Files, entries, line};
 const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
 pub(crate) const CHRONY: &str = "chronyd";
 
-/// Time services, as the kernel names their processes (cut at 15 characters).
+/// Time services by process name, which the kernel truncates to 15 characters.
 const SERVICES: [&str; 6] = [
     CHRONY,
     "ntpd",
@@ -16,20 +16,20 @@ const SERVICES: [&str; 6] = [
     "ptp4l",
 ];
 
-/// The clocks of a machine.
+/// The timekeeping of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Clock {
-    /// What the kernel reads the time from, for example `tsc`.
+pub struct Timekeeping {
+    /// The current clock source, for example `tsc`.
     pub source: Option<String>,
-    /// What it could read the time from, separated by blanks.
+    /// The available clock sources, separated by spaces.
     pub available: Option<String>,
-    /// The process that sets the clock, for example `chronyd`.
+    /// The process that synchronizes the clock, for example `chronyd`.
     pub service: Option<String>,
-    /// The configuration of chrony, if chrony runs and its file is in a usual place.
+    /// The configuration of chrony, if chrony runs and the file is at a standard path.
     pub chrony: Option<Chrony>,
 }
 
-impl Clock {
+impl Timekeeping {
     pub(crate) fn read(files: &dyn Files) -> Self {
         let service = service(files);
         let is_chrony = service.as_deref() == Some(CHRONY);

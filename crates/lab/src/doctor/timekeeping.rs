@@ -1,12 +1,12 @@
-//! The clocks: what time is read from, and what sets it.
+//! Timekeeping: the clock source, and the service that synchronizes the clock.
 
-use host::{Chrony, Clock};
+use host::{Chrony, Timekeeping};
 use measure::finding::Level::{Note, Severe};
 
 use super::check::{About, Check, Observed, Remedy};
 use super::machine::Machine;
 
-/// Read from memory, without a system call; the best first.
+/// Clock sources that are read without a system call, the best first.
 const FAST: [&str; 5] = [
     "tsc",
     "kvm-clock",
@@ -15,13 +15,13 @@ const FAST: [&str; 5] = [
     "timebase",
 ];
 
-/// Time services that step the clock while they run, and when. Sources: ntpd(8), ntp.toml(5)
-/// of ntpd-rs, systemd-timesyncd(8) with `NTP_MAX_ADJUST` of its source. Others step it only
-/// at their start (ntpd(8) of OpenNTPD, ptp4l(8)), or as configured (chrony.conf(5)).
+/// Time services that step the clock while they run, and the condition for it. Sources: ntpd(8),
+/// ntp.toml(5) of ntpd-rs, systemd-timesyncd(8) with `NTP_MAX_ADJUST` in its source code. Others
+/// step it only when they start (ntpd(8) of OpenNTPD, ptp4l(8)), or as configured (chrony.conf(5)).
 const STEPS: [(&str, &str); 3] = [
     (
         "ntpd",
-        "more than 0.128 s off for some minutes, unless it was started with -x or is OpenNTPD",
+        "more than 0.128 s off for several minutes, unless it was started with -x or is OpenNTPD",
     ),
     (
         "ntp-daemon",
@@ -35,29 +35,29 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
         about: About {
             id: "clock-source",
             worst: Severe,
-            why: "Server and generator read the time several times per statement, and with a slow clock source each reading is a system call.",
+            why: "Server and load generator read the time several times per statement, and with a slow clock source, each reading is a system call.",
             source: "kernel docs, timers/timekeeping; Sun and VMware paper (timer interrupts)",
             remedy: Remedy::Words(
                 "echo SOURCE > /sys/devices/system/clocksource/clocksource0/current_clocksource",
             ),
         },
-        judge: |machine| source(&machine.facts.clock),
+        judge: |machine| source(&machine.facts.timekeeping),
     },
     Check {
         about: About {
             id: "time-sync",
             worst: Note,
-            why: "dyno measures with a clock that is never stepped, but the logs of several machines can be compared only if their clocks are set and do not jump.",
-            source: "AnandTech article (times on the client, for clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
+            why: "dyno measures with a clock that is never stepped, but logs of several machines can be compared only if their clocks are synchronized and never stepped.",
+            source: "AnandTech article (times measured on the client, because clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
             remedy: Remedy::Words(
                 "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock only in its first three updates",
             ),
         },
-        judge: |machine| sync(&machine.facts.clock),
+        judge: |machine| sync(&machine.facts.timekeeping),
     },
 ];
 
-fn source(clock: &Clock) -> Observed {
+fn source(clock: &Timekeeping) -> Observed {
     const FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let Some(source) = &clock.source else {
         return Observed::unknown(format!("{FILE}: not available"));
@@ -72,15 +72,15 @@ fn source(clock: &Clock) -> Observed {
             Observed::severe(format!("{FILE}: {source}; available: {available}")).with("SOURCE", fast)
         }
         None => Observed::severe(format!("{FILE}: {source}; no faster one is available")).with_remedy(
-            "measure on another machine, or compare only with machines that have the same clock source; to see why: dmesg | grep -i -e tsc -e clocksource",
+            "measure on another machine, or compare only machines with the same clock source; for the kernel's reason: dmesg | grep -i -e tsc -e clocksource",
         ),
     }
 }
 
-fn sync(clock: &Clock) -> Observed {
+fn sync(clock: &Timekeeping) -> Observed {
     let Some(service) = clock.service.as_deref() else {
         return Observed::note(
-            "/proc: none of chronyd, ntpd, ntpd-rs, systemd-timesyncd, ptp4l runs",
+            "/proc: neither chronyd, ntpd, ntpd-rs, systemd-timesyncd nor ptp4l is running",
         );
     };
     if service == "chronyd" {
@@ -88,41 +88,41 @@ fn sync(clock: &Clock) -> Observed {
     }
     match STEPS.iter().find(|(name, _)| *name == service) {
         Some((_, when)) => Observed::note(format!(
-            "/proc: {service} runs, which steps the clock whenever it is {when}"
+            "/proc: {service} is running, which steps the clock whenever it is {when}"
         )),
         None => Observed::passed(format!(
-            "/proc: {service} runs, which by default steps the clock only at its start"
+            "/proc: {service} is running, which by default steps the clock only when it starts"
         )),
     }
 }
 
-/// A negative number of updates means that it may step for as long as it runs.
+/// With a negative number of updates, chrony may step the clock at any time.
 fn sync_of_chrony(chrony: Option<&Chrony>) -> Observed {
     let Some(chrony) = chrony else {
         return Observed::unknown(
-            "/proc: chronyd runs, but its chrony.conf is not in a usual place",
+            "/proc: chronyd is running, but its chrony.conf is not at a standard path",
         );
     };
     if let Some(unread) = &chrony.unread {
         return Observed::unknown(format!(
-            "/proc: chronyd runs, but {unread} could not be read: run as root"
+            "/proc: chronyd is running, but {unread} could not be read: run dyno as root"
         ));
     }
     let Some((makestep, file)) = &chrony.makestep else {
         return Observed::passed(format!(
-            "/proc: chronyd runs; {}: no makestep, so it never steps",
+            "/proc: chronyd is running and never steps the clock; {}: no makestep",
             chrony.file
         ));
     };
     let updates = makestep.split_whitespace().nth(2);
     match updates.is_some_and(|updates| updates.starts_with('-')) {
         true => Observed::note(format!(
-            "/proc: chronyd runs, and may step the clock at any time: {file}: {makestep}"
+            "/proc: chronyd is running and may step the clock at any time; {file}: {makestep}"
         ))
         .with_remedy(format!(
-            "makestep 1 3 in {file}; let the clock settle before a measurement"
+            "set makestep 1 3 in {file}, and let the clock settle before a measurement"
         )),
-        false => Observed::passed(format!("/proc: chronyd runs; {file}: {makestep}")),
+        false => Observed::passed(format!("/proc: chronyd is running; {file}: {makestep}")),
     }
 }
 
@@ -138,10 +138,10 @@ mod tests {
     #[test]
     fn clock_sources_that_need_a_system_call_are_slow() {
         let with = |name: Option<&str>| {
-            let clock = Clock {
+            let clock = Timekeeping {
                 source: name.map(str::to_owned),
                 available: Some("tsc hpet".into()),
-                ..Clock::default()
+                ..Timekeeping::default()
             };
             source(&clock)
         };
@@ -156,8 +156,8 @@ mod tests {
     fn only_an_available_source_is_suggested() {
         let remedy = |available: &str| {
             let mut machine = Machine::default();
-            machine.facts.clock.source = Some("hpet".into());
-            machine.facts.clock.available = Some(available.into());
+            machine.facts.timekeeping.source = Some("hpet".into());
+            machine.facts.timekeeping.available = Some(available.into());
             let found = run(&CHECKS[..1], &machine, "host", on_host);
             found[0].remedy.clone().unwrap()
         };
@@ -171,16 +171,16 @@ mod tests {
     }
 
     fn with(service: &str, chrony: Option<Chrony>) -> Observed {
-        sync(&Clock {
+        sync(&Timekeeping {
             service: Some(service.to_owned()),
             chrony,
-            ..Clock::default()
+            ..Timekeeping::default()
         })
     }
 
     #[test]
     fn services_that_step_the_clock_are_noted() {
-        assert_eq!(sync(&Clock::default()).level(), Note);
+        assert_eq!(sync(&Timekeeping::default()).level(), Note);
         for (service, level) in [
             ("systemd-timesyn", Note),
             ("ntpd", Note),
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn chrony_steps_as_configured() {
-        let told = |makestep: Option<&str>| {
+        let configured = |makestep: Option<&str>| {
             let file = "/etc/chrony.conf".to_owned();
             let makestep = makestep.map(|line| (line.to_owned(), file.clone()));
             let chrony = Chrony {
@@ -206,9 +206,9 @@ mod tests {
             };
             with(CHRONY, Some(chrony)).level()
         };
-        assert_eq!(told(None), Passed);
-        assert_eq!(told(Some("makestep 1 3")), Passed);
-        assert_eq!(told(Some("makestep 1 -1")), Note);
+        assert_eq!(configured(None), Passed);
+        assert_eq!(configured(Some("makestep 1 3")), Passed);
+        assert_eq!(configured(Some("makestep 1 -1")), Note);
         assert_eq!(with(CHRONY, None).level(), Unknown);
         let closed = Chrony {
             unread: Some("/etc/chrony.conf".into()),

@@ -7,11 +7,11 @@ use crate::spec::LoadSpec;
 
 /// When the server last replied.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ReplyProgress {
     last_ns: u64,
 }
 
-impl Progress {
+impl ReplyProgress {
     pub(crate) fn new(now_ns: u64) -> Self {
         Self { last_ns: now_ns }
     }

@@ -1,4 +1,4 @@
-//! A directory: its file system, and the disks below it.
+//! The storage below a directory: its file system, its disks, and the devices between them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,89 +8,89 @@ use crate::device::{self, BLOCK_DEVICES};
 use crate::files::{Files, line, name, number, selected};
 use crate::mounts;
 
-/// The kernel counts in sectors of this size whatever the disk's are.
+/// The kernel counts in sectors of this size, whatever the disk's sector size is.
 const SECTOR_BYTES: u64 = 512;
 
-/// A directory, and what is below it. Of one that does not exist yet, where it would be.
+/// The storage below a directory. If the directory does not exist yet, below its nearest
+/// existing ancestor.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Place {
-    /// What results keep of it: the file system, and the disks below all volumes.
+pub struct Storage {
+    /// The part that results store: the file system, and the disks below all stacked devices.
     pub described: result::Place,
-    /// What an unprivileged user may still write, in bytes.
+    /// Free space for unprivileged users, in bytes.
     pub free_bytes: Option<u64>,
-    /// Of the file system, in bytes.
+    /// Size of the file system, in bytes.
     pub total_bytes: Option<u64>,
-    /// Names of all block devices below it, disks as well as volumes.
+    /// Names of all block devices below it: disks, then stacked devices.
     pub devices: Vec<String>,
     /// The request queues of its disks.
-    pub queues: Vec<Queue>,
-    /// The volumes below it.
-    pub volumes: Vec<Volume>,
+    pub queues: Vec<RequestQueue>,
+    /// The stacked devices below it.
+    pub stacked: Vec<StackedDevice>,
 }
 
-/// How many requests a disk takes at a time.
+/// The request queue of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Queue {
-    /// The file that says so.
+pub struct RequestQueue {
+    /// The file that sets the depth.
     pub file: String,
-    /// Requests at a time.
+    /// Maximum number of outstanding requests.
     pub depth: u64,
-    /// The most that it can be set to, where that is known.
+    /// The highest value that the kernel accepts for the depth, if known.
     pub max: Option<u64>,
 }
 
-/// A device that the kernel makes of others.
+/// A block device that the kernel builds from others: software RAID (md), LVM, LUKS.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Volume {
+pub struct StackedDevice {
     /// The kernel's name, for example `md0`.
     pub name: String,
-    /// What it is, for example `raid10 of sda, sdb`.
+    /// Its RAID level and its parts, for example `raid10 of sda, sdb`.
     pub level: String,
-    /// Disks that are missing.
+    /// Number of missing disks.
     pub degraded: u64,
-    /// What it is doing, for example `resync`.
+    /// The running maintenance operation, for example `resync`.
     pub action: Option<String>,
 }
 
-impl Place {
-    /// Looks at a directory, or at the nearest one above it that exists.
+impl Storage {
+    /// Reads the storage below a directory.
     #[must_use]
     pub fn read(files: &dyn Files, path: &Path) -> Self {
         let real = existing(files, path);
         let real = real.as_deref();
         let mounts = mounts::all(files);
-        let mount = real.and_then(|real| mounts::holding(&mounts, real));
+        let mount = real.and_then(|real| mounts::containing(&mounts, real));
         let space = real.and_then(|real| files.space(real).ok());
-        let devices = real.map(|real| device::holding(files, real));
-        let mut place = Self::on(files, &devices.unwrap_or_default());
-        place.free_bytes = space.map(|space| space.free_bytes);
-        place.total_bytes = space.map(|space| space.total_bytes);
-        place.described = result::Place {
+        let devices = real.map(|real| device::below_dir(files, real));
+        let mut storage = Self::of_devices(files, &devices.unwrap_or_default());
+        storage.free_bytes = space.map(|space| space.free_bytes);
+        storage.total_bytes = space.map(|space| space.total_bytes);
+        storage.described = result::Place {
             path: path.display().to_string(),
             mount_point: mount.map(|mount| mount.point.display().to_string()),
             file_system: mount.map(|mount| mount.file_system.clone()),
             source: mount.map(|mount| mount.source.clone()),
             options: mount.map(|mount| mount.options.clone()),
-            ..place.described
+            ..storage.described
         };
-        place
+        storage
     }
 
-    /// Looks at devices only.
-    fn on(files: &dyn Files, devices: &[String]) -> Self {
-        let layers = device::layers(files, devices);
-        let disks = layers.disks.iter();
+    fn of_devices(files: &dyn Files, devices: &[String]) -> Self {
+        let stack = device::stack(files, devices);
+        let disks = stack.disks.iter();
         Self {
             queues: disks
                 .clone()
                 .filter_map(|disk| queue(files, disk))
                 .collect(),
-            volumes: layers
-                .volumes
+            stacked: stack
+                .stacked
                 .iter()
-                .map(|name| volume(files, name))
+                .map(|name| stacked_device(files, name))
                 .collect(),
-            devices: disks.clone().chain(&layers.volumes).cloned().collect(),
+            devices: disks.clone().chain(&stack.stacked).cloned().collect(),
             described: result::Place {
                 disks: disks.map(|name| disk(files, name)).collect(),
                 ..result::Place::default()
@@ -99,7 +99,7 @@ impl Place {
         }
     }
 
-    /// Whether the disks below it rotate, if all of them know and agree.
+    /// Whether all its disks rotate; `None` if one does not report it, or if they differ.
     #[must_use]
     pub fn is_rotational(&self) -> Option<bool> {
         let mut known = self.described.disks.iter().map(|disk| disk.rotational);
@@ -108,6 +108,7 @@ impl Place {
     }
 }
 
+/// The path, or its nearest existing ancestor, without symbolic links.
 fn existing(files: &dyn Files, path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     path.ancestors().find_map(|path| files.resolve(path).ok())
@@ -117,10 +118,9 @@ fn dir_of(device: &str) -> PathBuf {
     Path::new(BLOCK_DEVICES).join(device)
 }
 
-/// A volume has no scheduler, model or speed of its own: its disks have.
 fn disk(files: &dyn Files, name: &str) -> Disk {
     let file = |file: &str| dir_of(name).join(file);
-    // A virtual disk says that it rotates when it does not know.
+    // Virtual disks report that they rotate, whatever is below them.
     let is_virtual = name.starts_with("vd") || name.starts_with("xvd");
     Disk {
         name: name.to_owned(),
@@ -134,8 +134,8 @@ fn disk(files: &dyn Files, name: &str) -> Disk {
     }
 }
 
-/// What the driver of a disk says, else what the kernel queues.
-fn queue(files: &dyn Files, disk: &str) -> Option<Queue> {
+/// The queue of the disk's driver if it has one, else the kernel's.
+fn queue(files: &dyn Files, disk: &str) -> Option<RequestQueue> {
     let disk = dir_of(disk);
     let own = disk.join("device/queue_depth");
     let (file, depth, max) = match number(files, &own) {
@@ -146,15 +146,15 @@ fn queue(files: &dyn Files, disk: &str) -> Option<Queue> {
             (file, depth, unscheduled_queue(files, &disk, depth))
         }
     };
-    Some(Queue {
+    Some(RequestQueue {
         file: file.display().to_string(),
         depth,
         max,
     })
 }
 
-/// Without a scheduler, which could hold more, the kernel refuses more requests than the
-/// device has tags: `mq/0/nr_tags`, and the present depth where that is not known.
+/// Without an I/O scheduler, the kernel rejects a depth above the device's number of tags:
+/// `mq/0/nr_tags`, or the current depth if that is unknown.
 fn unscheduled_queue(files: &dyn Files, disk: &Path, depth: u64) -> Option<u64> {
     let scheduler = line(files, disk.join("queue/scheduler")).map(selected);
     let tags = || number(files, disk.join("mq/0/nr_tags"));
@@ -170,13 +170,13 @@ fn controller_queue(files: &dyn Files, disk: &Path) -> Option<u64> {
     })
 }
 
-fn volume(files: &dyn Files, device: &str) -> Volume {
+fn stacked_device(files: &dyn Files, device: &str) -> StackedDevice {
     let dir = dir_of(device);
     let parts = device::parts(files, device);
     let parts: Vec<&str> = parts.iter().filter_map(|part| name(part)).collect();
     let level = line(files, dir.join("md/level"));
     let level = level.as_deref().unwrap_or("volume");
-    Volume {
+    StackedDevice {
         name: device.to_owned(),
         level: format!("{level} of {}", parts.join(", ")),
         degraded: number(files, dir.join("md/degraded")).unwrap_or(0),
@@ -188,18 +188,18 @@ fn volume(files: &dyn Files, device: &str) -> Volume {
 mod tests {
     use super::*;
     use crate::files::LOCAL;
-    use crate::files::made::Machine;
+    use crate::files::testing::TestMachine;
 
-    fn on(machine: &Machine, device: &str) -> Place {
-        Place::on(&machine.files, &[device.to_owned()])
+    fn on(machine: &TestMachine, device: &str) -> Storage {
+        Storage::of_devices(&machine.files, &[device.to_owned()])
     }
 
     #[test]
-    fn a_volume_is_described_by_its_disk() {
-        let machine = Machine::with(&[]);
+    fn a_stacked_device_is_described_by_its_disk() {
+        let machine = TestMachine::with(&[]);
         machine.device("dm-1", &[("queue/scheduler", "[none]")]);
         machine.device("sda/sda2", &[("partition", "2")]);
-        machine.volume("dm-1", &["sda/sda2"]);
+        machine.stacked_device("dm-1", &["sda/sda2"]);
         machine.device(
             "sda",
             &[
@@ -210,7 +210,7 @@ mod tests {
                 ("device/model", "ST4000NM\n"),
             ],
         );
-        let place = on(&machine, "dm-1");
+        let storage = on(&machine, "dm-1");
         let disk = Disk {
             name: "sda".into(),
             model: Some("ST4000NM".into()),
@@ -218,24 +218,24 @@ mod tests {
             rotational: Some(true),
             ..Disk::default()
         };
-        assert_eq!(place.described.disks, [disk]);
-        assert_eq!(place.is_rotational(), Some(true));
-        assert_eq!(place.devices, ["sda", "dm-1"]);
-        assert_eq!(place.volumes[0].level, "volume of sda2");
-        let queue = &place.queues[0];
+        assert_eq!(storage.described.disks, [disk]);
+        assert_eq!(storage.is_rotational(), Some(true));
+        assert_eq!(storage.devices, ["sda", "dm-1"]);
+        assert_eq!(storage.stacked[0].level, "volume of sda2");
+        let queue = &storage.queues[0];
         assert_eq!(queue.file, "/sys/block/sda/device/queue_depth");
         assert_eq!((queue.depth, queue.max), (1, None));
     }
 
     #[test]
-    fn an_array_below_a_volume_is_found() {
-        let machine = Machine::with(&[]);
+    fn an_array_below_another_device_is_found() {
+        let machine = TestMachine::with(&[]);
         machine.device("md0", &[("md/level", "raid1\n"), ("md/degraded", "1\n")]);
-        machine.volume("md0", &["sda", "sdb"]);
-        machine.volume("dm-0", &["md0"]);
-        let place = on(&machine, "dm-0");
-        assert_eq!(place.devices, ["sda", "sdb", "dm-0", "md0"]);
-        let array = &place.volumes[1];
+        machine.stacked_device("md0", &["sda", "sdb"]);
+        machine.stacked_device("dm-0", &["md0"]);
+        let storage = on(&machine, "dm-0");
+        assert_eq!(storage.devices, ["sda", "sdb", "dm-0", "md0"]);
+        let array = &storage.stacked[1];
         assert_eq!(
             (array.level.as_str(), array.degraded),
             ("raid1 of sda, sdb", 1)
@@ -243,8 +243,8 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_a_queue() {
-        let machine = Machine::with(&[]);
+    fn maximum_depth_of_a_queue() {
+        let machine = TestMachine::with(&[]);
         let max = |disk: &str, scheduler: &str, tags: Option<&str>| {
             let files = [
                 ("queue/nr_requests", "16\n"),
@@ -262,7 +262,7 @@ mod tests {
             Some(64)
         );
         assert_eq!(max("nvme2n1", "none\n", None), Some(16));
-        // A controller limits its disks.
+        // The controller limits the queues of its disks.
         let host = "/sys/devices/host0";
         machine.write(&format!("{host}/scsi_host/host0/can_queue"), "32\n");
         machine.write(&format!("{host}/target0/0/queue_depth"), "1\n");
@@ -272,11 +272,11 @@ mod tests {
     }
 
     #[test]
-    fn a_place_without_a_disk_and_one_that_does_not_exist_yet() {
-        let proc = Place::read(&LOCAL, Path::new("/proc")).described;
+    fn a_directory_without_a_disk_and_one_that_does_not_exist() {
+        let proc = Storage::read(&LOCAL, Path::new("/proc")).described;
         assert_eq!(proc.file_system.as_deref(), Some("proc"));
         assert_eq!(proc.disks, []);
-        let none = Place::read(&LOCAL, Path::new("/there/is/none"));
+        let none = Storage::read(&LOCAL, Path::new("/there/is/none"));
         assert_eq!(none.described.path, "/there/is/none");
         assert_eq!(none.described.mount_point.as_deref(), Some("/"));
         assert!(none.free_bytes > Some(0) && none.total_bytes >= none.free_bytes);

@@ -12,7 +12,7 @@ use crate::trial::Trial;
 
 /// When a trial may end before its time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum EarlyEnd {
+pub(crate) enum StopRule {
     /// When the mean throughput is precise enough.
     Sure(Until),
     /// When arrivals clearly exceed completions.
@@ -27,8 +27,8 @@ const GROWING: usize = 3;
 
 /// Follows the seconds of a trial.
 #[derive(Debug)]
-pub(crate) struct Early {
-    rule: Option<EarlyEnd>,
+pub(crate) struct EarlyStop {
+    rule: Option<StopRule>,
     at_most_s: f64,
     users: u64,
     warmup: Vec<Part>,
@@ -37,13 +37,13 @@ pub(crate) struct Early {
     ended: Option<Ended>,
 }
 
-impl Early {
+impl EarlyStop {
     pub(crate) fn new(trial: &Trial) -> Self {
         let load = &trial.planned.load;
-        let overloaded = |longest| EarlyEnd::Overloaded { longest };
+        let overloaded = |longest| StopRule::Overloaded { longest };
         let rule = trial.longest_wait.map(overloaded);
         Self {
-            rule: rule.or_else(|| Until::of(load).map(EarlyEnd::Sure)),
+            rule: rule.or_else(|| Until::of(load).map(StopRule::Sure)),
             at_most_s: load.longest().map_or(f64::INFINITY, |t| t.as_secs_f64()),
             users: u64::from(load.threads) * u64::from(trial.planned.topology.instances),
             warmup: Vec::new(),
@@ -72,8 +72,8 @@ impl Early {
                 }
                 if self.ended.is_none() {
                     self.ended = match rule {
-                        EarlyEnd::Sure(until) => self.sure(&until),
-                        EarlyEnd::Overloaded { longest } => self.overloaded(longest),
+                        StopRule::Sure(until) => self.sure(&until),
+                        StopRule::Overloaded { longest } => self.overloaded(longest),
                     };
                 }
             }
@@ -124,8 +124,8 @@ mod tests {
 
     use super::*;
 
-    fn early(rule: EarlyEnd) -> Early {
-        Early {
+    fn early(rule: StopRule) -> EarlyStop {
+        EarlyStop {
             rule: Some(rule),
             at_most_s: 60.0,
             users: 4,
@@ -152,7 +152,7 @@ mod tests {
     }
 
     /// After how many seconds the trial may end.
-    fn ends(mut early: Early, seconds: impl IntoIterator<Item = Second>) -> Option<usize> {
+    fn ends(mut early: EarlyStop, seconds: impl IntoIterator<Item = Second>) -> Option<usize> {
         let mut seconds = seconds.into_iter();
         seconds
             .position(|second| early.observe(&second))
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_trial_goes_on_until_it_is_sure_and_its_least_time_is_over() {
-        let sure = |ci, least_s| EarlyEnd::Sure(Until { ci, least_s });
+        let sure = |ci, least_s| StopRule::Sure(Until { ci, least_s });
         let calm = |n: u64| second(1000 + (31 * n * n + 7 * n) % 11, None);
         let soon = ends(early(sure(0.02, 1.0)), (0..90).map(calm)).unwrap();
         assert!((FIRST_LOOK..30).contains(&soon), "{soon}");
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_warm_up_is_no_measurement_but_shows_what_is_not_steady() {
-        let sure = EarlyEnd::Sure(Until {
+        let sure = StopRule::Sure(Until {
             ci: 0.5,
             least_s: 1.0,
         });
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_backlog_that_only_grows_ends_a_trial() {
-        let rule = EarlyEnd::Overloaded {
+        let rule = StopRule::Overloaded {
             longest: Duration::from_millis(50),
         };
         let growing = (0..10).map(|n| second(1000, Some(100 * n)));

@@ -1,3 +1,0 @@
-//! Reads the settings of servers.
-
-pub(super) mod server;

@@ -1,0 +1,101 @@
+//! What trials require of the host and of servers.
+
+use engine::checks::Demand;
+
+use crate::files;
+use crate::needs;
+use crate::trial::{Target, Trial};
+
+/// What trials require. Each number is the maximum over the trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Requirements {
+    /// What the load requires of each server.
+    pub(super) server: Demand,
+    /// Files that dyno has open for all loads together.
+    pub(super) load_files: u64,
+    /// Servers that dyno starts at once.
+    pub(super) private_servers: u64,
+    /// Buffer pools of the servers that dyno starts at once, in bytes.
+    pub(super) pool_bytes: u64,
+    /// CPU quota of each server, in thousandths of a CPU; 0 without a quota.
+    pub(super) cpu_thousandths: u64,
+    /// Disk space for the data of one trial, in bytes.
+    pub(super) disk_bytes: u64,
+}
+
+impl Requirements {
+    /// What one trial requires.
+    pub(super) fn of(trial: &Trial) -> Self {
+        let planned = &trial.planned;
+        let servers = u64::from(planned.topology.nodes().max(1));
+        let server = server_demand(trial);
+        let required = Self {
+            server,
+            load_files: files::of_loads(trial),
+            ..Self::default()
+        };
+        let disk_bytes = server.data_bytes.saturating_mul(servers);
+        match &trial.target {
+            Target::Private(spec) => Self {
+                private_servers: servers,
+                cpu_thousandths: planned.topology.node.site.cpus().map_or(0, thousandths),
+                pool_bytes: servers.saturating_mul(pool_bytes(spec)),
+                disk_bytes,
+                ..required
+            },
+            Target::Given(_) | Target::Temporary(_) if trial.is_in_process() => Self {
+                disk_bytes,
+                ..required
+            },
+            Target::Given(_) | Target::Temporary(_) => required,
+        }
+    }
+
+    /// The larger of each number.
+    pub(super) fn max(self, other: Self) -> Self {
+        let (server, others) = (self.server, other.server);
+        Self {
+            server: Demand {
+                users: server.users.max(others.users),
+                tables: server.tables.max(others.tables),
+                open_tables: server.open_tables.max(others.open_tables),
+                prepared: server.prepared.max(others.prepared),
+                data_bytes: server.data_bytes.max(others.data_bytes),
+            },
+            load_files: self.load_files.max(other.load_files),
+            private_servers: self.private_servers.max(other.private_servers),
+            pool_bytes: self.pool_bytes.max(other.pool_bytes),
+            cpu_thousandths: self.cpu_thousandths.max(other.cpu_thousandths),
+            disk_bytes: self.disk_bytes.max(other.disk_bytes),
+        }
+    }
+}
+
+fn server_demand(trial: &Trial) -> Demand {
+    let load = &trial.planned.load;
+    let users = u64::from(load.threads);
+    let tables = u64::from(trial.workload.tables(&trial.options, load.threads));
+    let statements = match load.protocol {
+        plan::Protocol::Prepared => trial.workload.statement_count(&trial.options),
+        plan::Protocol::Text => 0,
+    };
+    let rows = tables.saturating_mul(trial.planned.data.rows);
+    Demand {
+        users,
+        tables,
+        open_tables: users.saturating_mul(tables),
+        prepared: users.saturating_mul(statements),
+        data_bytes: rows.saturating_mul(needs::ROW_BYTES),
+    }
+}
+
+/// The buffer pool of one server of a study.
+fn pool_bytes(spec: &plan::EngineSpec) -> u64 {
+    let needs = |engine: &dyn engine::Server| engine.needs(&crate::spec::config(spec), 0, 0);
+    crate::spec::engine_of(spec).map_or(0, |engine| needs(engine).pool_bytes)
+}
+
+/// The range of `server.cpus` excludes an overflow.
+fn thousandths(cpus: &plan::Spanned<f64>) -> u64 {
+    (cpus.value * 1000.0).round() as u64
+}

@@ -1,0 +1,242 @@
+//! The facts about servers: read from a running server, derived for a planned one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use engine::ServerReport;
+use engine::checks::Facts as ServerFacts;
+use engine::{Installed, Server};
+use host::{Files, Memory, Storage};
+use plan::EngineSpec;
+
+use super::Subject;
+use super::requirements::Requirements;
+use super::storage::data_directory;
+use crate::Database;
+use crate::server_process::{self, is_own};
+use crate::trial::{Target, Trial};
+
+/// A server that trials are going to start, with the first of these trials.
+struct PlannedServer<'a> {
+    spec: &'a EngineSpec,
+    trial: &'a Trial,
+    required: Requirements,
+}
+
+/// The named servers and those of the trials, without duplicates.
+pub(super) fn all(subject: &Subject<'_>) -> Vec<ServerFacts> {
+    let mut given: BTreeMap<String, (&Database, Option<Requirements>)> = BTreeMap::new();
+    for database in subject.servers {
+        given.insert(database.shown(), (database, None));
+    }
+    let mut planned: Vec<PlannedServer<'_>> = Vec::new();
+    for trial in subject.trials {
+        let required = Requirements::of(trial);
+        match &trial.target {
+            // Without monitors, dyno sends nothing to the server except the load.
+            Target::Given(_) if !trial.planned.monitors => {}
+            Target::Given(database) => {
+                let (_, known) = given.entry(database.shown()).or_insert((database, None));
+                *known = Some(known.map_or(required, |known| known.max(required)));
+            }
+            Target::Private(spec) => add_planned(&mut planned, spec, trial, required),
+            Target::Temporary(_) => {}
+        }
+    }
+    let running = given
+        .into_values()
+        .filter_map(|(database, required)| running(subject.files, database, required));
+    running
+        .chain(planned_servers(subject.files, &planned))
+        .collect()
+}
+
+fn add_planned<'a>(
+    planned: &mut Vec<PlannedServer<'a>>,
+    spec: &'a EngineSpec,
+    trial: &'a Trial,
+    required: Requirements,
+) {
+    let node = &trial.planned.topology.node;
+    let is_same = |known: &&mut PlannedServer<'_>| {
+        known.spec == spec && known.trial.planned.topology.node == *node
+    };
+    match planned.iter_mut().find(is_same) {
+        Some(known) => known.required = known.required.max(required),
+        None => planned.push(PlannedServer {
+            spec,
+            trial,
+            required,
+        }),
+    }
+}
+
+/// A running server. Its checks report what could not be read.
+fn running(
+    files: &dyn Files,
+    database: &Database,
+    required: Option<Requirements>,
+) -> Option<ServerFacts> {
+    let (said, settings) = match database.ask()? {
+        Ok(said) => (said.clone(), Ok(said.settings)),
+        Err(why) => (ServerReport::default(), Err(why)),
+    };
+    let elsewhere = elsewhere(files, database, said.host_name.as_deref());
+    let is_here = elsewhere.is_none() && settings.is_ok();
+    let data_dir = said.data_dir.filter(|_| is_here);
+    Some(ServerFacts {
+        name: database.shown(),
+        engine: database.engine().server()?,
+        version: database.version().to_owned(),
+        settings,
+        chosen: BTreeSet::new(),
+        varied: BTreeSet::new(),
+        planned: false,
+        turning_disk: data_dir
+            .as_deref()
+            .and_then(|dir| is_rotational(files, dir)),
+        data_dir,
+        elsewhere,
+        memory_bytes: is_here.then(|| memory_bytes(files)).flatten(),
+        servers: 1,
+        data_bytes: said.data_bytes,
+        demand: required.map(|required| required.server),
+    })
+}
+
+/// Why a server is not known to run on this host. If it does not report the name of its host, this
+/// is determined by its process.
+fn elsewhere(files: &dyn Files, database: &Database, host_name: Option<&str>) -> Option<String> {
+    let addresses = database.addresses();
+    match host_name {
+        Some(name) if is_here(&addresses, name) => None,
+        Some(name) => Some(format!("it runs on {name}")),
+        None => server_process::find(files, &**database).err(),
+    }
+}
+
+/// Whether a server has an address and the name of this host. Neither is enough: a container has a
+/// host name of its own, and a clone of this machine has the same.
+fn is_here(addresses: &[SocketAddr], host_name: &str) -> bool {
+    let name = rustix::system::uname();
+    host_name.as_bytes() == name.nodename().to_bytes()
+        && addresses.iter().all(|address| is_own(address.ip()))
+}
+
+fn memory_bytes(files: &dyn Files) -> Option<u64> {
+    Memory::read(files).total_bytes
+}
+
+fn is_rotational(files: &dyn Files, dir: &Path) -> Option<bool> {
+    Storage::read(files, dir).is_rotational()
+}
+
+fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<ServerFacts> {
+    let mut programs: Vec<(&EngineSpec, Result<Installed, String>)> = Vec::new();
+    let varied = varied(planned);
+    let mut servers = Vec::new();
+    for server in planned {
+        let (spec, trial) = (server.spec, server.trial);
+        let has_same_programs = |known: &EngineSpec| {
+            (&known.engine.value, &known.basedir, &known.version)
+                == (&spec.engine.value, &spec.basedir, &spec.version)
+        };
+        let installed = match programs.iter().find(|(known, _)| has_same_programs(known)) {
+            Some((_, installed)) => installed.clone(),
+            None => {
+                let installed = crate::spec::installed(spec).map_err(|failure| failure.message);
+                programs.push((spec, installed.clone()));
+                installed
+            }
+        };
+        let name = match planned.len() {
+            1 => spec.engine.value.clone(),
+            _ => format!("{} of {}", spec.engine.value, trial.planned.label),
+        };
+        let Ok(engine) = crate::spec::engine_of(spec) else {
+            continue;
+        };
+        let directory = data_directory(trial);
+        servers.push(ServerFacts {
+            varied: varied.clone(),
+            ..planned_server(files, name, engine, server, &installed, directory)
+        });
+    }
+    servers
+}
+
+/// A planned server. Its settings are those of the study, then dyno's, then the defaults of its
+/// version.
+fn planned_server(
+    files: &dyn Files,
+    name: String,
+    engine: &'static dyn Server,
+    server: &PlannedServer<'_>,
+    installed: &Result<Installed, String>,
+    directory: Option<PathBuf>,
+) -> ServerFacts {
+    let (config, required) = (crate::spec::config(server.spec), server.required);
+    let version = installed.as_ref().map_or("", |found| &found.version);
+    let users = u32::try_from(required.server.users).unwrap_or(u32::MAX);
+    let chosen = engine.chosen_settings(&config).into_iter();
+    ServerFacts {
+        name,
+        engine,
+        version: version.to_owned(),
+        settings: match installed {
+            Ok(_) => Ok(engine.planned_settings(version, users, &config)),
+            Err(why) => Err(why.clone()),
+        },
+        chosen: chosen.map(|(name, _)| name).collect(),
+        varied: BTreeSet::new(),
+        planned: true,
+        data_dir: None,
+        elsewhere: None,
+        memory_bytes: memory_bytes(files),
+        servers: required.private_servers,
+        data_bytes: None,
+        turning_disk: directory.and_then(|dir| is_rotational(files, &dir)),
+        demand: Some(required.server),
+    }
+}
+
+/// Settings whose values differ among the planned servers, because of a sweep or of variants.
+fn varied(planned: &[PlannedServer<'_>]) -> BTreeSet<String> {
+    let of = |server: &PlannedServer<'_>| -> BTreeMap<String, String> {
+        let engine = crate::spec::engine_of(server.spec).ok();
+        let chosen = engine.map(|engine| engine.chosen_settings(&crate::spec::config(server.spec)));
+        chosen.into_iter().flatten().collect()
+    };
+    let all: Vec<BTreeMap<String, String>> = planned.iter().map(of).collect();
+    let names = all.iter().flat_map(|settings| settings.keys());
+    let differs = |name: &&String| {
+        let mut values = all.iter().map(|settings| settings.get(*name));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    };
+    names.filter(differs).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_host_name_at_a_foreign_address_is_another_host() {
+        let name = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        let here = |address: &str, name: &str| {
+            let addresses: Vec<SocketAddr> = address.parse().into_iter().collect();
+            is_here(&addresses, name)
+        };
+        assert!(here("127.0.0.1:3306", &name));
+        // A Unix socket.
+        assert!(here("", &name));
+        // An address reserved for documentation (RFC 5737).
+        assert!(!here("192.0.2.1:3306", &name));
+        assert!(!here("127.0.0.1:3306", "elsewhere"));
+    }
+}

@@ -1,0 +1,98 @@
+//! A snapshot of host and servers, and the metrics between two snapshots.
+
+use std::time::{Duration, Instant};
+
+use engine::counters::{self, Reading};
+use host::process::{self, ProcessChange, ProcessStat};
+use host::throttling::{self, Throttling, ThrottlingChange};
+
+use super::values::Values;
+
+/// The counters at an instant. Those that could not be read are absent.
+#[derive(Debug, Clone)]
+pub(super) struct Snapshot {
+    pub(super) at: Instant,
+    /// The time since it was due.
+    pub(super) late: Duration,
+    /// CPU time of the monitors' thread so far.
+    pub(super) own_cpu: Duration,
+    pub(super) host: host::Sample,
+    /// The process of dyno.
+    pub(super) generator: Option<ProcessStat>,
+    pub(super) servers: Vec<ServerSnapshot>,
+}
+
+/// The counters of a server.
+#[derive(Debug, Clone)]
+pub(super) struct ServerSnapshot {
+    pub(super) number: u32,
+    pub(super) process: Option<ProcessStat>,
+    pub(super) throttling: Option<Throttling>,
+    /// The server's own counters.
+    pub(super) counters: Option<Reading>,
+}
+
+/// The metrics of the interval between two snapshots.
+pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
+    let seconds = after.at.duration_since(before.at).as_secs_f64();
+    let mut values = Values::default();
+    if seconds <= 0.0 {
+        return values;
+    }
+    let monitors = after.own_cpu.saturating_sub(before.own_cpu);
+    values.put(
+        "monitor.cpu_ms",
+        Some(monitors.as_secs_f64() * 1000.0 / seconds),
+    );
+    values.put("monitor.late_ms", Some(after.late.as_secs_f64() * 1000.0));
+    host::sample::derive(&before.host, &after.host, seconds, &mut values);
+    let generator = before.generator.as_ref().zip(after.generator.as_ref());
+    if let Some(change) = generator.and_then(|(b, a)| process::derive(b, a, seconds)) {
+        change.put("generator", &mut values);
+    }
+    servers(before, after, seconds, &mut values);
+    values
+}
+
+/// The metrics of each server, `server[1].…`, and of all servers together, `server.…`.
+fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Values) {
+    let mut processes: Option<ProcessChange> = None;
+    let mut throttling: Option<ThrottlingChange> = None;
+    let mut counters: Option<counters::Step> = None;
+    for (before, after) in before.servers.iter().zip(&after.servers) {
+        let owner = format!("server[{}]", after.number);
+        let both = before.process.as_ref().zip(after.process.as_ref());
+        if let Some(change) = both.and_then(|(b, a)| process::derive(b, a, seconds)) {
+            change.put(&owner, values);
+            processes.get_or_insert_default().add(&change);
+        }
+        let both = before.throttling.as_ref().zip(after.throttling.as_ref());
+        if let Some(change) = both.and_then(|(b, a)| throttling::derive(b, a)) {
+            change.put(&owner, values);
+            throttling.get_or_insert_default().add(&change);
+        }
+        let both = before.counters.as_ref().zip(after.counters.as_ref());
+        if let Some(change) = both.and_then(|(b, a)| counters::derive(b, a)) {
+            put(&change, &owner, values);
+            match &mut counters {
+                Some(all) => all.add(&change),
+                None => counters = Some(change),
+            }
+        }
+    }
+    if let Some(processes) = processes {
+        processes.put("server", values);
+    }
+    if let Some(throttling) = throttling {
+        throttling.put("server", values);
+    }
+    if let Some(counters) = counters {
+        put(&counters, "server", values);
+    }
+}
+
+fn put(counters: &counters::Step, owner: &str, values: &mut Values) {
+    for (name, value) in counters.metrics() {
+        values.put(format!("{owner}.{name}"), value);
+    }
+}
