@@ -346,7 +346,10 @@ fn no_trial_goes_on_with_what_a_dead_server_left() {
     rustix::process::kill_process(pid, Signal::KILL).unwrap();
     let words = ["server 1", "was killed by signal 9"];
     let done = dyno.wait().fails(SERVER, &words);
-    let done = done.fails(SERVER, &["note: trial 3 begins with a copy of the data"]);
+    let done = done.fails(
+        SERVER,
+        &["note: trial 3 starts with a new copy of the data"],
+    );
     only_the_second_failed(&done, &words);
     let trials = done.result().trials.into_iter();
     let resets = trials.map(|trial| trial.reset.unwrap());
