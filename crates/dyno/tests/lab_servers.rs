@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use common::{Cache, Finished, Program, wait_until};
-use measure::event::Happening;
+use measure::event::NodeEventKind;
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
 use rustix::process::Signal;
@@ -320,7 +320,7 @@ fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
     let [death] = trial.events.as_slice() else {
         panic!("{:?}", trial.events)
     };
-    assert_eq!((death.node, death.what), (2, Happening::Died));
+    assert_eq!((death.node, death.what), (2, NodeEventKind::Died));
     assert!(
         death.at_s > 0.0 && death.reason.contains("signal 9"),
         "{death:?}"
