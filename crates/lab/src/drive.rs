@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
 use client::StatementProtocol;
-use engine::Sending;
+use engine::StatementSettings;
 use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
@@ -119,7 +119,7 @@ impl<'a> Load<'a> {
             });
         };
         let planned = &self.trial.planned.load;
-        let sending = Sending {
+        let sending = StatementSettings {
             protocol: match planned.protocol {
                 Protocol::Prepared => StatementProtocol::Prepared,
                 Protocol::Text => StatementProtocol::Text,

@@ -157,7 +157,7 @@ fn summarize(trial: &Trial, rig: &Rig, driven: LoadResults) -> FinishedTrial {
 
 /// The summary of a trial whose load did not start.
 pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
-    measure::gather::Gather::new(&[]).finish(Input {
+    measure::summarize::Summarizer::new(&[]).finish(Input {
         number: trial.planned.number,
         repeat: trial.planned.repeat,
         started_at: None,
