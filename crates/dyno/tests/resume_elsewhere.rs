@@ -73,7 +73,7 @@ fn put(path: &Path, pointer: &str, value: &str) {
 #[test]
 fn another_host_disk_or_server_is_refused_by_its_name() {
     let refused = |cut: &Cut, difference: &str| {
-        let texts = ["cannot be continued here", difference, "--out"];
+        let texts = ["cannot resume the run here", difference, "--out"];
         cut.resumed().run().fails(2, &texts);
         assert!(cut.trial(1).join("trial.json").exists());
     };

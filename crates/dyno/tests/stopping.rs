@@ -237,7 +237,7 @@ fn ctrl_c_twice_leaves_at_once() {
     running.signal(Signal::INT);
     let done = running
         .wait()
-        .fails(4, &["stopped at once; partial results are in out"]);
+        .fails(4, &["stopped immediately; partial results are in out"]);
     assert!(!done.series().is_empty());
     let took = second.elapsed();
     assert!(took < GRACE - Duration::from_secs(1), "{took:?}");
@@ -252,7 +252,7 @@ fn ctrl_c_twice_leaves_also_where_nobody_answers() {
     running.signal(Signal::INT);
     std::thread::sleep(Duration::from_secs(1));
     running.signal(Signal::INT);
-    running.wait().fails(4, &["stopped at once"]);
+    running.wait().fails(4, &["stopped immediately"]);
 }
 
 #[test]
