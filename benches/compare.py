@@ -1,4 +1,4 @@
-"""Measures how long a comparison of two results takes; called by compare.sh, which says what."""
+"""Measures how long a comparison of two results takes. Called by compare.sh, which documents the options."""
 
 import argparse
 import datetime
@@ -16,7 +16,7 @@ TURNS = 10
 
 
 def results(lab):
-    """Two results of a hundred trials: four numbers of users, 25 repeats of each."""
+    """Two results of a hundred trials: four numbers of users, with 25 repeats each."""
     seconds = 2 if lab.is_quick else 5
     for pool in ("32M", "128M"):
         lab.hundred(f'title = "Pool of {pool}"\n{SERVER.replace("128M", pool)}[data]\ntables = 4\nrows = 25_000\n[load]\n'
@@ -25,7 +25,7 @@ def results(lab):
 
 
 def taken(lab, words):
-    """Seconds of each turn, from the start of the process to its end."""
+    """The duration of each run of the process, in seconds."""
     times = []
     for turn in range(TURNS):
         began = time.monotonic()
@@ -52,8 +52,8 @@ def main():
                         f"{verdict(statistics.median(times), 1)} |")
             say(rows[-1])
     lines = ["## How long a comparison takes", "",
-             f"Two results of four points and 25 repeats each, made of real trials; {TURNS} times, median (lowest–highest), "
-             "from the start of the process to its end.", "",
+             f"Two results of four points with 25 repeats each, copied from real trials; duration of the process, "
+             f"median (lowest–highest) of {TURNS} runs.", "",
              "| what | measured | goal |", "|---|---|---|", *rows, "",
              f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs."]
     if out == "-":

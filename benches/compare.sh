@@ -1,12 +1,12 @@
 #!/bin/bash
-# Measure how long dyno takes to compare two results of 100 trials, and write the figures to benches/RESULTS.md.
+# Measure how long dyno takes to compare two results of 100 trials, and write the results to benches/RESULTS.md.
 #
 #   benches/compare.sh [--quick] [--out FILE]
 #
-#   --quick     shorter trials, to standard output: proves that this works, and no more
-#   --out FILE  write there instead of benches/RESULTS.md ("-": standard output)
+#   --quick     shorter trials, to standard output: a check that the script works
+#   --out FILE  write to FILE instead of benches/RESULTS.md ("-": standard output)
 #
-# Servers are private ones that dyno starts; data goes to a cache of its own that is removed. About 2 minutes.
+# dyno starts private servers, with a cache of its own that is removed afterward. Takes about 2 minutes.
 set -euo pipefail
 # shellcheck source=benches/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -1,4 +1,4 @@
-"""Measures what the laboratory costs; called by lab.sh, which says what."""
+"""Measures the overhead of the laboratory. Called by lab.sh, which documents the options."""
 
 import argparse
 import datetime
@@ -20,13 +20,13 @@ SERVER = '[server]\nengine = "mariadb"\nconfig = { innodb_buffer_pool_size = "12
 
 
 class Lab:
-    """Runs studies below a directory that is removed."""
+    """Runs studies in a temporary directory."""
 
     def __init__(self, place, is_quick):
         self.place = place
         self.is_quick = is_quick
         self.count = 0
-        # Servers run as another user, who must get there.
+        # Servers run as another user, who must be able to enter it.
         place.chmod(0o755)
         self.env = {**os.environ, "DYNO_CACHE_DIR": str(place / "cache")}
 
@@ -39,7 +39,7 @@ class Lab:
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def run(self, text):
-        """The trials of a study."""
+        """Runs a study; returns its trials."""
         process = self.start(text)
         _, errors = process.communicate()
         if process.returncode:
@@ -51,13 +51,13 @@ class Lab:
         trials = self.run(
             f'title = "Overhead"\n{SERVER}[data]\ntables = 4\nrows = 25_000\n[load]\nthreads = 16\nwarmup = "3s"\n'
             f'time = "{seconds}s"\nrepeats = {pairs}\norder = "random"\n[sweep]\n"monitors.enabled" = [true, false]\n')
-        tps = {(t["repeat"], dict(t["point"])["monitors.enabled"]): t["transactions"]["per_s"]["value"] for t in trials}
-        ratios = [tps[repeat, "true"] / tps[repeat, "false"] for repeat in range(1, pairs + 1)]
+        tps = {(t["repeat"], t["point"]["monitors.enabled"]): t["transactions"]["per_s"]["value"] for t in trials}
+        ratios = [tps[repeat, True] / tps[repeat, False] for repeat in range(1, pairs + 1)]
         cost = [t["metrics"]["monitor.cpu_ms"]["mean"] for t in trials if "monitor.cpu_ms" in t["metrics"]]
         median = statistics.median(ratios)
         return [f"| throughput with monitors on / off, {pairs} interleaved pairs of {seconds} s | {spread(ratios, 3)} | "
                 f"{verdict(median, 0.98, at_least=True)} |",
-                f"| CPU of the monitors themselves, ms in each second | {spread(cost, 2)} | |"]
+                f"| CPU time of the monitors, ms per second | {spread(cost, 2)} | |"]
 
     def begin(self):
         """From the start of the process to the first transaction."""
@@ -69,11 +69,11 @@ class Lab:
             began = time.time()
             process = self.start(text)
             process.communicate()
-            # The one transaction ends the load, and its second is written at once.
+            # The first transaction ends the load, and its second is written at once.
             series = next(self.out.glob("trials/*/series.jsonl"))
             first = json.loads(series.read_text().splitlines()[0])
             taken.append(series.stat().st_mtime - began - first["seconds"])
-        return [f"| from `dyno run` to the first transaction, template there, s | {spread(taken, 2)} | "
+        return [f"| from `dyno run` to the first transaction, with an existing template, s | {spread(taken, 2)} | "
                 f"{verdict(statistics.median(taken), 1)} |"]
 
     def reset(self):
@@ -82,9 +82,9 @@ class Lab:
             f'title = "Reset"\n{SERVER}[data]\ntables = 4\nrows = {rows}\n[load]\nwarmup = "0s"\ntime = "1s"\nrepeats = 4\n')
         taken = [t["reset"]["took_s"] for t in trials[1:]]
         gigabytes = trials[0]["reset"]["bytes"] / 1e9
-        return [f"| a fresh copy of {gigabytes:.2f} GB for a trial, s | {spread(taken, 2)} | "
+        return [f"| copying {gigabytes:.2f} GB for a trial, s | {spread(taken, 2)} | "
                 f"{verdict(statistics.median(taken), 2)} |",
-                f"| the same by loading it, s | {trials[0]['reset']['build_s']:.1f} | |"]
+                f"| loading the same data, s | {trials[0]['reset']['build_s']:.1f} | |"]
 
     def eight(self):
         seconds = 3 if self.is_quick else 20
@@ -93,11 +93,11 @@ class Lab:
             f'time = "{seconds}s"\n[topology]\ninstances = 8\n')
         counts = [instance["transactions"]["count"] for instance in trial["instances"]]
         assert trial["outcome"]["how"] == "completed" and sum(counts) == trial["transactions"]["count"] and min(counts) > 0
-        return [f"| eight servers at once with pools of 128 MB, tps of all | {trial['transactions']['per_s']['value']:.0f} "
-                f"({min(counts) / seconds:.0f}–{max(counts) / seconds:.0f} each) | all driven, nothing lost |"]
+        return [f"| eight servers at once with buffer pools of 128 MB, total tps | {trial['transactions']['per_s']['value']:.0f} "
+                f"({min(counts) / seconds:.0f}–{max(counts) / seconds:.0f} each) | all driven, no transaction lost |"]
 
     def hundred(self, text):
-        """The trials of a study again and again, each time as another repeat, until there are a hundred."""
+        """Runs a study, and copies its trials as further repeats until there are a hundred."""
         self.run(text)
         result = json.loads((self.out / "result.json").read_text())
         points = result["trials"]
@@ -116,7 +116,7 @@ class Lab:
         (self.out / "result.json").write_text(json.dumps(result))
 
     def report(self):
-        """A real trial of 60 s, a hundred times."""
+        """The report of a trial of 60 s, copied a hundred times."""
         seconds = 3 if self.is_quick else 60
         self.hundred(f'title = "Report"\n{SERVER}[data]\ntables = 4\nrows = 25_000\n[load]\nthreads = 8\nwarmup = "0s"\n'
                      f'time = "{seconds}s"\n[sweep]\n"topology.instances" = [2]\n')
@@ -127,7 +127,7 @@ class Lab:
             taken.append(time.monotonic() - began)
         megabytes = (self.out / "report.html").stat().st_size / 1e6
         return [f"| the report of 100 trials of {seconds} s, s | {spread(taken, 2)} | {verdict(statistics.median(taken), 2)} |",
-                f"| its size, MB | {megabytes:.1f} | {verdict(megabytes, 10)} |"]
+                f"| size of this report, MB | {megabytes:.1f} | {verdict(megabytes, 10)} |"]
 
 
 def main():
@@ -143,7 +143,7 @@ def main():
             say(part.__name__)
             rows += part()
             say(rows[-1])
-    lines = ["## What the laboratory costs", "", "Private MariaDB servers on the same host; median (lowest–highest).", "",
+    lines = ["## The overhead of the laboratory", "", "Private MariaDB servers on the same host; median (lowest–highest).", "",
              "| what | measured | goal |", "|---|---|---|", *rows, "",
              f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs shared by all servers and dyno."]
     if out == "-":

@@ -1,18 +1,18 @@
 #!/bin/bash
-# Measure what the laboratory itself costs, and write the figures to benches/RESULTS.md.
+# Measure the overhead of the laboratory, and write the results to benches/RESULTS.md.
 #
 #   benches/lab.sh [--quick] [--out FILE]
 #
-#   overhead    throughput with all monitors on over throughput without, in 10 interleaved pairs
-#   start       from `dyno run` to the first transaction, with a template that is there
-#   reset       a fresh copy of 1 GB of data for a trial
-#   eight       eight MariaDB servers at once
-#   report      the report of 100 trials
+#   overhead    throughput with all monitors relative to throughput without, in 10 interleaved pairs
+#   start       time from `dyno run` to the first transaction, with an existing template
+#   reset       time to copy 1 GB of data for a trial
+#   eight       eight MariaDB servers at the same time
+#   report      time and size of the report of 100 trials
 #
-#   --quick     short and small, to standard output: proves that this works, and no more
-#   --out FILE  write there instead of benches/RESULTS.md ("-": standard output)
+#   --quick     short and small runs, to standard output: a check that the script works
+#   --out FILE  write to FILE instead of benches/RESULTS.md ("-": standard output)
 #
-# Servers are private ones that dyno starts; data goes to a cache of its own that is removed. About 10 minutes.
+# dyno starts private servers, with a cache of its own that is removed afterward. Takes about 10 minutes.
 set -euo pipefail
 # shellcheck source=benches/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

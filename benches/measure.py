@@ -1,8 +1,8 @@
-"""Measures dyno beside sysbench; called by run.sh, which says how.
+"""Compares dyno with sysbench. Called by run.sh, which documents the options.
 
-How: the client's CPU time is what the kernel says of its process (/proc/PID/stat) at two instants of a load that
-runs already; statements are what the server says it executed (Com_stmt_execute) between the same two instants. So
-every program is measured by the same two clocks, and none of them by its own word.
+The client's CPU time is the difference between two readings of /proc/PID/stat while the load is running. The number of
+statements is the difference between two readings of the server's counter (Com_stmt_execute) at the same instants. All
+programs are therefore measured in the same way, and none reports on itself.
 """
 
 import argparse
@@ -28,13 +28,13 @@ RIVALS = os.environ["RIVALS"]
 TABLES = 4
 USERS = 64
 NAMES = {"oltp_read_write": "read-write", "oltp_read_only": "read-only", "oltp_point_select": "point select"}
-# What a default run is compared with sysbench at: workload, users, and the least ratio of statements/s.
+# Workloads and users of the comparison with default options, and the lowest ratio of statements/s that meets the goal.
 RATES = [("oltp_read_write", 64, 1.15), ("oltp_read_only", 16, 1.0), ("oltp_read_only", 64, 1.0),
          ("oltp_point_select", 16, 1.0), ("oltp_point_select", 64, 1.0)]
 
 
 def peak_mb(pid):
-    """The most memory that a process has had resident, or None when it has ended."""
+    """The peak resident memory of a process, or None if it has ended."""
     with contextlib.suppress(OSError):
         found = re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{pid}/status").read_text())
         return found and int(found[1]) / 1000
@@ -42,7 +42,7 @@ def peak_mb(pid):
 
 
 class Run:
-    """One client program under way."""
+    """A running client program."""
 
     def __init__(self, place, name, command):
         self.name = name
@@ -55,12 +55,12 @@ class Run:
         self.started = time.monotonic()
 
     def wait_until(self, at_s):
-        """Waits until the run is so many seconds old; it must not end before."""
+        """Waits until the run is at_s seconds old; fails if it ends before."""
         if self.watch(self.started + at_s):
-            fail(f"{self.name} ended too early:\n{self.tail()}")
+            fail(f"{self.name} ended early:\n{self.tail()}")
 
     def watch(self, deadline):
-        """Looks at its memory until the deadline; true when it ended before."""
+        """Samples its memory until the deadline; returns True if it ends before."""
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 return True
@@ -69,7 +69,7 @@ class Run:
         return False
 
     def end(self, limit_s):
-        """Waits for its own end."""
+        """Waits until the program ends by itself."""
         if not self.watch(time.monotonic() + limit_s):
             self.process.kill()
             fail(f"{self.name} did not end within {limit_s} s:\n{self.tail()}")
@@ -107,7 +107,7 @@ class Bench:
         return [DYNO, "bench", self.server.url(database), "--tls-mode", "disable", "--tables", TABLES, "--rows", rows, *more]
 
     def dyno_run(self, workload, users, seconds, database="sbtest"):
-        # What is kept of a run is not looked at here, but writing it is part of the work.
+        # The result is not used here, but writing it is part of the work.
         self.results += 1
         return self.dyno(["--workload", workload, "--threads", users, "--time", f"{seconds}s", "--warmup", "0s",
                           "--prepare", "never", "--out", self.place / f"results-{self.results}"], self.rows, database)
@@ -127,7 +127,7 @@ class Bench:
         return command
 
     def default_workers(self, users):
-        """How many worker threads dyno takes where nobody names a number."""
+        """The number of worker threads that dyno uses by default."""
         run = self.run_to_end("dyno", [*self.dyno_run("oltp_point_select", users, 1), "--json"])
         result, _ = json.JSONDecoder().raw_decode(run.tail_from("{\n"))
         return result["trials"][0]["setup"]["workers"]
@@ -138,7 +138,7 @@ class Bench:
         return run
 
     def window(self, name, command, warmup_s, window_s):
-        """CPU time and statements of a window behind the warm-up."""
+        """CPU time and statements of a window after the warm-up."""
         run = Run(self.place, name, command)
         run.wait_until(warmup_s)
         begin = self.sample(run)
@@ -153,16 +153,16 @@ class Bench:
         user, system = cpu_s(run.process.pid)
         return user, system, self.server.cpu_s(), busy_s(), self.server.statements(), time.monotonic()
 
-    # The five parts. Each gives its Markdown.
+    # The five parts. Each returns its Markdown.
 
     def cpu(self):
         self.load_once()
-        # sysbench's interpreter compiles for about 15 s before it is at its best; so nobody is read before.
+        # sysbench's just-in-time compiler needs about 15 s to warm up, so no program is measured before that.
         warmup_s, window_s = (2, 3) if self.quick else (15, 10)
         programs = {
             "dyno": (self.dyno_run, warmup_s),
             "sysbench": (self.sysbench_run, warmup_s),
-            # These have no interpreter and no report; a few seconds bring them to their pace.
+            # These have nothing to compile, so a few seconds of warm-up suffice.
             "floor": (self.rival_run("floor", self.default_workers(USERS)), min(warmup_s, 3)),
             "tokio": (self.rival_run("tokio_user"), min(warmup_s, 3)),
         }
@@ -180,7 +180,7 @@ class Bench:
         return cpu_text(rounds, warmup_s, window_s)
 
     def rates(self):
-        # Each program has a database of its own: one that is stopped in a transaction holds locks.
+        # Each program has its own database, because one that is stopped within a transaction holds locks.
         for name in ("dyno", "sysbench"):
             self.server.ask(f"CREATE DATABASE {name}")
             self.run_to_end("dyno", self.dyno(["--prepare", "only"], self.rows, name))
@@ -196,10 +196,10 @@ class Bench:
         return rates_text(rows)
 
     def alternate(self, commands, rounds):
-        """Windows of programs that run at the same time, of which all but one are stopped.
+        """Alternating windows of programs, of which all but one are stopped at any time.
 
-        This host's pace changes by a factor of two within a minute, so programs that run one after the other cannot be
-        compared; those of neighboring windows can."""
+        The speed of this host changes by a factor of two within a minute, so programs that run one after the other
+        cannot be compared, but neighboring windows can."""
         warmup_s, settle_s, window_s = (2, 0.2, 1) if self.quick else (15, 0.5, 2)
         runs = {}
         try:
@@ -218,7 +218,7 @@ class Bench:
                 run.process.wait()
 
     def awake(self, run, settle_s, window_s):
-        """One window of a program that is stopped before and after it."""
+        """One window of a program that is otherwise stopped."""
         run.process.send_signal(signal.SIGCONT)
         time.sleep(settle_s)
         begin = self.sample(run)
@@ -243,14 +243,14 @@ class Bench:
             dyno, sysbench = (statistics.median(peaks[name]) for name in ("dyno", "sysbench"))
             goal = "dyno ≤ 18 MB" if workload == "oltp_read_write" else ""
             lines.append(f"| {NAMES[workload]} | {dyno:.1f} MB | {sysbench:.0f} MB | {dyno / sysbench:.3f} | {goal} |")
-        return [f"Peak resident memory (VmHWM) of a whole run of {seconds} s at {users:,} users, report included.", "",
+        return [f"Peak resident memory (VmHWM) of a run of {seconds} s with {users:,} users, including the report.", "",
                 *lines]
 
     def connections(self):
         self.load_once()
         users, seconds = (500, 5) if self.quick else (10_000, 30)
         run = self.run_to_end("dyno", [*self.dyno_run("oltp_point_select", users, seconds), "--json"])
-        # Result on standard output, progress on standard error, both in the log.
+        # The log contains both standard output (the result) and standard error (progress).
         result, _ = json.JSONDecoder().raw_decode(run.tail_from("{\n"))
         trial = result["trials"][0]
         errors = sum(error["count"] for error in trial["errors"])
@@ -258,7 +258,7 @@ class Bench:
         p99 = trial["response_ms"]["p99"]
         say(f"connections: {run.peak_mb:.1f} MB, {errors} errors, {rate:.0f}/s")
         self.keep("connections", result)
-        return [f"{users:,} connections from one dyno process with one worker thread, point selects for {seconds} s.",
+        return [f"{users:,} connections from one dyno process, point selects for {seconds} s.",
                 "", "| connections | errors | statements/s | p99 | peak memory | goal |", "|---|---|---|---|---|---|",
                 f"| {users:,} | {errors} | {rate:,.0f} | {p99:.0f} ms | {run.peak_mb:.1f} MB | no error, ≤ 100 MB |"]
 
@@ -292,7 +292,7 @@ class Bench:
     def ask_fresh_database(self):
         self.server.ask("DROP DATABASE sbtest")
         self.server.ask("CREATE DATABASE sbtest")
-        # Whatever the server still writes belongs to the run before.
+        # Let the server finish the writes of the previous run.
         time.sleep(1 if self.quick else 5)
 
     def keep(self, name, figures):
@@ -302,10 +302,10 @@ class Bench:
 
 
 def figures(begin, end):
-    """What a program did between two samples."""
+    """The activity of a program between two samples."""
     user, system, server, busy, statements, length_s = (after - before for before, after in zip(begin, end))
     if not statements:
-        fail("a program sent nothing in its window")
+        fail("a program executed no statement in its window")
     each_us = 1e6 / statements
     return {
         "user": user * each_us,
@@ -319,13 +319,13 @@ def figures(begin, end):
 
 def cpu_text(rounds, warmup_s, window_s):
     lines = [f"{USERS} users on {TABLES} tables; {len(next(iter(rounds.values())))} interleaved rounds; each program "
-             f"is read for {window_s} s, dyno and sysbench from second {warmup_s} of their run. "
-             "Median (lowest–highest); CPU in µs for each statement. CPUs taken by other processes of the "
-             "host disturb what is measured; above 0.1 the figures are worth little."]
+             f"is measured for {window_s} s, dyno and sysbench after a warm-up of {warmup_s} s. "
+             "Median (lowest–highest); CPU in µs per statement. Other processes of the host distort the results; "
+             "above 0.1 CPUs, they are unreliable."]
     for workload, rows in rounds.items():
         of = lambda name, what: [row[name][what] for row in rows]
         lines += ["", f"### {NAMES[workload]}", "",
-                  "| program | user | system | user + system | statements/s | the server's CPU | other processes, CPUs |",
+                  "| program | user | system | user + system | statements/s | server CPU | other processes, CPUs |",
                   "|---|---|---|---|---|---|---|"]
         for name in rows[0]:
             cells = [spread(of(name, what), 2) for what in ("user", "system", "total")]
@@ -343,7 +343,7 @@ def cpu_text(rounds, warmup_s, window_s):
         lines += ["", "| ratio, round by round | median (lowest–highest) | goal |", "|---|---|---|"]
         for title, other, what, goal, at_least in compared:
             ratios = [row["dyno"][what] / row[other][what] for row in rows if row[other][what]]
-            shown = spread(ratios, 2) if ratios else "too short to tell"
+            shown = spread(ratios, 2) if ratios else "too short"
             goal = verdict(statistics.median(ratios), goal, at_least) if goal and ratios else ""
             lines.append(f"| {title} | {shown} | {goal} |")
     return lines
@@ -351,9 +351,9 @@ def cpu_text(rounds, warmup_s, window_s):
 
 def rates_text(rows):
     count = len(next(iter(rows.values())))
-    lines = [f"Default options on both sides but for users and tables ({TABLES}). Both programs are up, each with a database "
-             f"of its own, and one at a time runs while the other is stopped (SIGSTOP), for 2 s in turn; {count} pairs of "
-             "windows. Median (lowest–highest).", "",
+    lines = [f"Default options, except for users and tables ({TABLES}). Both programs run, each on its own database, and are "
+             f"stopped (SIGSTOP) in turn for 2 s while the other is measured; {count} pairs of windows. "
+             "Median (lowest–highest).", "",
              "| workload | users | dyno, statements/s | sysbench, statements/s | dyno / sysbench | client CPU, dyno / sysbench "
              "| goal for statements/s |", "|---|---|---|---|---|---|---|"]
     for (workload, users, goal), pairs in rows.items():
@@ -365,7 +365,7 @@ def rates_text(rows):
 
 
 def load_text(taken, rows, goal):
-    lines = [f"{TABLES} x {rows:,} rows into fresh tables over 2 connections, index on k included; "
+    lines = [f"{TABLES} x {rows:,} rows into new tables over 2 connections, including the index on k; "
              f"{len(taken['dyno'])} interleaved pairs. Median (lowest–highest).", "",
              "| program | seconds | rows/s | client CPU s (user + system) |", "|---|---|---|---|"]
     for name, runs in taken.items():
@@ -382,7 +382,7 @@ def load_text(taken, rows, goal):
 
 
 TITLES = {
-    "cpu": "Client CPU for each statement",
+    "cpu": "Client CPU per statement",
     "rates": "Throughput with default options",
     "memory": "Peak memory",
     "connections": "Many connections",
@@ -391,7 +391,7 @@ TITLES = {
 
 
 def conditions(server_version):
-    """What was measured where, in one line."""
+    """Date, host, and versions, in one line."""
     model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
     output = lambda *command: subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     return (f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {model[1] if model else 'unknown CPU'}, "
@@ -402,11 +402,11 @@ def conditions(server_version):
 
 def arguments():
     parser = argparse.ArgumentParser(prog="benches/run.sh", description="See benches/run.sh --help.")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="cpu, rates, memory, connections, load; none means all")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="cpu, rates, memory, connections, or load; default: all")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--pairs", type=int)
     parser.add_argument("--out")
-    parser.add_argument("--raw", metavar="DIR", help="keep every single figure there, as JSON")
+    parser.add_argument("--raw", metavar="DIR", help="write all individual measurements to DIR, as JSON")
     args = parser.parse_args()
     if unknown := [part for part in args.parts if part not in TITLES]:
         parser.error(f"unknown part {unknown[0]!r}; there are {', '.join(TITLES)}")
@@ -419,7 +419,7 @@ def arguments():
 
 
 def raise_file_limit(needed=13_000):
-    """Client and server each need a file for every connection, and the server some for its tables."""
+    """Client and server each need a file per connection, and the server some more for its tables."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         fail(f"10,000 connections need {needed} open files, but the limit is {hard}: raise it first (ulimit -Hn {needed})")
@@ -440,7 +440,7 @@ def main():
                 if args.out == "-":
                     print("\n".join(lines) + "\n", flush=True)
                     continue
-                # Written after each part: what was measured is not lost when a later part fails.
+                # Written after each part, so that nothing is lost if a later part fails.
                 path = pathlib.Path(args.out)
                 text = path.read_text() if path.exists() else ""
                 path.write_text(put(text, part, lines))

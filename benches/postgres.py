@@ -1,4 +1,4 @@
-"""Measures dyno on PostgreSQL beside sysbench and pgbench; called by postgres.sh, which says how."""
+"""Compares dyno on PostgreSQL with sysbench and pgbench. Called by postgres.sh, which documents the options."""
 
 import argparse
 import datetime
@@ -14,11 +14,11 @@ from measure import NAMES, TABLES, USERS, Bench
 from results import put, say, spread, verdict
 from server import Postgres
 
-# Users' workloads, and the most CPU for each statement over sysbench's.
+# Workloads, and the highest ratio of client CPU per statement to sysbench's that meets the goal.
 CASES = {"oltp_read_write": 0.60, "oltp_point_select": 0.65}
 PGBENCH_GOAL = 0.90
 LOAD_GOAL = 0.50
-# sysbench's data has some 100 MB; so has pgbench's.
+# About 100 MB, like sysbench's data.
 PGBENCH_SCALE = 4
 
 
@@ -33,8 +33,8 @@ class PostgresBench(Bench):
         return self.pgbench(["-n", "-S", "-M", "prepared", "-c", USERS, "-T", seconds])
 
     def statements(self):
-        """CPU and rate of each program, in neighboring windows."""
-        # Each program has a database of its own: one that is stopped in a transaction holds locks.
+        """CPU and rate of each program, in alternating windows."""
+        # Each program has its own database, because one that is stopped within a transaction holds locks.
         for name in ("dyno", "sysbench", "pgbench"):
             self.server.ask(f"CREATE DATABASE {name}")
         for name in ("dyno", "sysbench"):
@@ -52,7 +52,7 @@ class PostgresBench(Bench):
         return statements_text(rows)
 
     def sysbench_run(self, workload, users, seconds, database="sbtest"):
-        # sysbench of Debian has no --db-ps-mode of use for its pgsql driver: it always prepares.
+        # --db-ps-mode has no effect on the pgsql driver of Debian's sysbench, which always prepares statements.
         more = [f"--time={seconds}", "--rand-type=special", "run"]
         return self.sysbench(workload, users, self.rows, more, database)
 
@@ -62,12 +62,12 @@ class PostgresBench(Bench):
 
 def statements_text(rows):
     count = len(next(iter(rows.values())))
-    lines = [f"{USERS} users on {TABLES} tables, default options on all sides (pgbench: `-S -M prepared` on its own table). All "
-             f"programs are up, each with a database of its own, and one at a time runs while the others are stopped "
-             f"(SIGSTOP), for 2 s in turn; {count} rounds. Median (lowest–highest); CPU in µs for each statement. "
-             "Statements are counted by pg_stat_statements."]
+    lines = [f"{USERS} users on {TABLES} tables, default options (pgbench: `-S -M prepared` on its own table). All programs "
+             f"run, each on its own database; in turn, one is measured for 2 s while the others are stopped (SIGSTOP); "
+             f"{count} rounds. Median (lowest–highest); CPU in µs per statement. Statements are counted by "
+             "pg_stat_statements."]
     for workload, rounds in rows.items():
-        lines += ["", f"### {NAMES[workload]}", "", "| program | user | system | user + system | statements/s | the server's CPU |",
+        lines += ["", f"### {NAMES[workload]}", "", "| program | user | system | user + system | statements/s | server CPU |",
                   "|---|---|---|---|---|---|"]
         for name in rounds[0]:
             of = lambda what: [row[name][what] for row in rounds]
@@ -101,7 +101,7 @@ def arguments():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--pairs", type=int)
     parser.add_argument("--out")
-    parser.add_argument("--raw", metavar="DIR", help="keep every single figure there, as JSON")
+    parser.add_argument("--raw", metavar="DIR", help="write all individual measurements to DIR, as JSON")
     return parser.parse_args()
 
 

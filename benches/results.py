@@ -1,4 +1,4 @@
-"""How figures get into benches/RESULTS.md."""
+"""Formats results, and writes them to benches/RESULTS.md."""
 
 import re
 import statistics
@@ -21,7 +21,7 @@ def verdict(value, limit, at_least=False):
 
 
 def put(text, name, lines, script="run.sh"):
-    """Puts a part in place of what the last run wrote."""
+    """Replaces a part that an earlier run wrote, or appends it."""
     begin, end = f"<!-- {name}: written by {script} -->", f"<!-- {name}: end -->"
     part = "\n".join([begin, *lines, end])
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)

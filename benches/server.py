@@ -1,4 +1,4 @@
-"""Private servers to measure on, and the CPU time that they and others take."""
+"""Private servers for benchmarks, and the CPU time of processes."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ def fail(text):
 
 
 class Server:
-    """A private MariaDB that cannot outlive this script."""
+    """A private MariaDB that dies with this script."""
 
     def __init__(self, place):
         self.place = place
@@ -32,7 +32,7 @@ class Server:
         self.socket = place / "server.sock"
         as_user = []
         if os.geteuid() == 0:
-            # A server does not run as root; the data belongs to the account that the package made.
+            # The server does not run as root, but as the account that its package creates.
             account = pwd.getpwnam("mysql")
             place.chmod(0o755)
             data.mkdir()
@@ -51,7 +51,7 @@ class Server:
                 [*under, "mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={self.socket}",
                  f"--pid-file={place}/server.pid", f"--port={self.port}", "--bind-address=127.0.0.1",
                  "--skip-name-resolve", "--innodb-buffer-pool-size=2G", "--innodb-log-file-size=1G",
-                 # The disk is not what is measured here.
+                 # The disk is not part of these measurements.
                  "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin",
                  "--max-connections=12000", "--max-prepared-stmt-count=4000000", "--back-log=4096",
                  "--open-files-limit=13000", "--table-open-cache=1000", "--local-infile=ON"],
@@ -77,7 +77,7 @@ class Server:
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
     def ask(self, sql):
-        """Runs a statement over the script's one connection; gives its rows."""
+        """Runs a statement on the script's connection; returns its rows."""
         self.asking.stdin.write(f"{sql};\nSELECT '--end--';\n")
         rows = []
         while (line := self.asking.stdout.readline()) != "--end--\n":
@@ -99,7 +99,7 @@ class Server:
         return sum(cpu_s(self.process.pid))
 
     def sysbench(self, database):
-        """Where sysbench finds it."""
+        """The options with which sysbench connects to it."""
         return ["--db-driver=mysql", "--mysql-host=127.0.0.1", f"--mysql-port={self.port}", f"--mysql-user={ACCOUNT}",
                 f"--mysql-db={database}"]
 
@@ -122,7 +122,7 @@ class Server:
 
 
 class Postgres:
-    """A private PostgreSQL that cannot outlive this script."""
+    """A private PostgreSQL that dies with this script."""
 
     def __init__(self, place):
         self.place = place
@@ -143,9 +143,9 @@ class Postgres:
         settings = {
             "listen_addresses": "127.0.0.1", "unix_socket_directories": place, "max_connections": 1100,
             "shared_buffers": "2GB", "max_wal_size": "4GB",
-            # The disk is not what is measured here.
+            # The disk is not part of these measurements.
             "synchronous_commit": "off",
-            # Statements are counted at once; the statistics views follow after up to a second.
+            # It counts statements at once; the statistics views may lag by a second.
             "shared_preload_libraries": "pg_stat_statements",
         }
         with self.log.open("w") as log:
@@ -179,11 +179,11 @@ class Postgres:
         return str(max(versions, key=lambda path: float(path.parts[-3])))
 
     def client(self):
-        """Where libpq's programs find it."""
+        """The options with which PostgreSQL's programs connect to it."""
         return ["-h", "127.0.0.1", "-p", str(self.port), "-U", ACCOUNT]
 
     def ask(self, sql):
-        """Runs a statement over the script's one connection; gives its rows."""
+        """Runs a statement on the script's connection; returns its rows."""
         self.asking.stdin.write(f"{sql};\nSELECT '--end--';\n")
         rows = []
         while (line := self.asking.stdout.readline()) != "--end--\n":
@@ -202,7 +202,7 @@ class Postgres:
         return int(subprocess.run(count, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
     def cpu_s(self):
-        """CPU seconds of the running processes so far: each connection has one."""
+        """CPU seconds of its running processes so far; each connection has a process."""
         pid = self.process.pid
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         total = 0.0
@@ -212,7 +212,7 @@ class Postgres:
         return total
 
     def sysbench(self, database):
-        """Where sysbench finds it."""
+        """The options with which sysbench connects to it."""
         return ["--db-driver=pgsql", "--pgsql-host=127.0.0.1", f"--pgsql-port={self.port}", f"--pgsql-user={ACCOUNT}",
                 f"--pgsql-db={database}"]
 
@@ -242,7 +242,7 @@ def cpu_s(pid):
 
 
 def busy_s():
-    """CPU seconds that all processes of this host (and its neighbours: steal) have taken so far."""
+    """CPU seconds that all processes of this host, and other virtual machines (steal), have used so far."""
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(
         int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9])
     return (user + nice + system + irq + softirq + steal) * TICK_S

@@ -1,4 +1,4 @@
-"""Measures what a busy generator adds to reported times; called by stamp.sh, which says how."""
+"""Measures what a busy generator adds to response times. Called by stamp.sh, which documents the options."""
 
 import argparse
 import contextlib
@@ -23,7 +23,7 @@ KERNEL, PROGRAM = "kernel", "program"
 
 @contextlib.contextmanager
 def on_cpu(cpu):
-    """What is started meanwhile runs on this CPU only."""
+    """Programs started in this context run only on this CPU."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})
     try:
@@ -50,7 +50,7 @@ def proxy_of(server):
 
 @contextlib.contextmanager
 def hog():
-    """A program that wants its CPU all the time."""
+    """A program that keeps its CPU busy."""
     process = started(["sh", "-c", "while :; do :; done"])
     try:
         yield
@@ -65,7 +65,7 @@ class Bench:
         self.results = 0
 
     def truth(self):
-        """What the proxy says of the connection of the last load: each that closes has a line."""
+        """p99 in the proxy's report on the last load; it prints a line whenever a connection closes."""
         while True:
             requests, _, p99_us = self.told.readline().split()
             if int(requests) > 50 * self.seconds:
@@ -85,8 +85,9 @@ class Bench:
         out = self.dyno("--prepare", "never", "--threads", "1", "--workers", "1", "--warmup", "1s",
                         "--time", f"{self.seconds}s", "--reply-time", reply_time)
         trial = json.loads((out / "result.json").read_text())["trials"][0]
-        if trial["setup"]["load"]["reply_time"] != reply_time:
-            fail(f"replies were timed by the {trial['setup']['reply_time']}, not by the {reply_time}")
+        timed_by = trial["setup"]["load"]["reply_time"]
+        if timed_by != reply_time:
+            fail(f"replies were timed by the {timed_by}, not by the {reply_time}")
         delay = trial["generator"]["delay_ms"]
         return {"p50": trial["response_ms"]["p50"], "p99": trial["response_ms"]["p99"],
                 "truth": self.truth(), "delay": delay and delay["p99"]}
@@ -100,22 +101,22 @@ def rounds(bench, count):
                 for reply_time in (KERNEL, PROGRAM):
                     got = bench.measured(reply_time)
                     found.setdefault((beside, reply_time), []).append(got)
-                    say(f"round {number + 1}, {beside}, {reply_time}: p99 {got['p99']:.3f} ms, in truth {got['truth']:.3f} ms")
+                    say(f"round {number + 1}, {beside}, {reply_time}: p99 {got['p99']:.3f} ms, reference {got['truth']:.3f} ms")
     return found
 
 
 def lines(found, version):
-    text = ["## What a busy generator adds to reported times", "",
-            f"Point selects of one user on a server that takes {HOLD_US / 1000:.0f} ms for each, with a CPU to itself; "
-            "dyno on another, alone and beside a program that never sleeps. Median (lowest–highest) of "
-            f"{len(found['alone', KERNEL])} rounds, ms. The truth is what the server's side measured meanwhile: from a "
-            "request's arrival, as the kernel stamped it, to the sending of its reply.", "",
-            "| replies timed by | beside dyno | response time p50 | response time p99 | its truth | generator's delay p99 |",
+    text = ["## What a busy generator adds to response times", "",
+            f"Point selects of one user on a server that takes {HOLD_US / 1000:.0f} ms for each and has its own CPU. dyno runs "
+            "on another CPU, alone and together with a program that keeps it busy. Median (lowest–highest) of "
+            f"{len(found['alone', KERNEL])} rounds, ms. The reference is measured by a proxy in front of the server: from "
+            "a request's arrival, as the kernel stamped it, until its reply is sent.", "",
+            "| replies timed by | on dyno's CPU | response time p50 | response time p99 | reference p99 | generator's delay p99 |",
             "|---|---|---|---|---|---|"]
     for (beside, reply_time), got in found.items():
         def column(name):
             return spread([one[name] for one in got], 3) if got[0][name] is not None else ""
-        what = {"alone": "nothing", "hog": "a program that never sleeps"}[beside]
+        what = {"alone": "nothing else", "hog": "a busy program"}[beside]
         text.append(f"| the {reply_time} | {what} | {column('p50')} | {column('p99')} | {column('truth')} | "
                     f"{column('delay')} |")
 
@@ -126,7 +127,7 @@ def lines(found, version):
         ratio = statistics.median(ratios)
         return f"0.90–1.10 {'met' if 0.9 <= ratio <= 1.1 else '**missed**'}"
     kernel, program = off(KERNEL), off(PROGRAM)
-    text += ["", "| p99 beside the other program over the true one, round by round | median (lowest–highest) | goal |",
+    text += ["", "| p99 with the busy program / reference p99, round by round | median (lowest–highest) | goal |",
              "|---|---|---|",
              f"| timed by the kernel | {spread(kernel, 2)} | {within(kernel)} |",
              f"| timed by the program | {spread(program, 2)} | "

@@ -1,19 +1,20 @@
 #!/bin/bash
-# Measure how far reported times hold when the load generator has to wait for its CPU, and write the figures to
+# Measure how accurate response times are when the load generator must wait for a CPU, and write the results to
 # benches/RESULTS.md.
 #
 #   benches/stamp.sh [--quick] [--rounds N] [--out FILE]
 #
-# A server of known service time (MariaDB behind a proxy that holds each request for 1 ms) has one CPU to itself; dyno
-# drives it with one user from another CPU, alone and beside a program that never sleeps. Each round measures p99 with
-# both settings of --reply-time; what the proxy measures of the same requests is the truth. (What dyno reports alone
-# is not: beside the program, whatever else the host does falls on the server's CPU, and the server is slower.)
+# A server with a known service time (MariaDB behind a proxy that delays each request by 1 ms) has a CPU of its own. dyno
+# drives it with one user from another CPU, first alone, then with a program that keeps this CPU busy. Each round
+# measures p99 with both values of --reply-time. The reference is what the proxy measures for the same requests. (What
+# dyno measures alone is not a reference: with the CPU busy, the host's other work moves to the server's CPU and slows
+# the server.)
 #
-#   --quick     one short round, to standard output: proves that this works, and no more
+#   --quick     one short round, to standard output: a check that the script works
 #   --rounds N  rounds (default: 5)
-#   --out FILE  write there instead of benches/RESULTS.md ("-": standard output)
+#   --out FILE  write to FILE instead of benches/RESULTS.md ("-": standard output)
 #
-# Needs two CPUs. About 5 minutes.
+# Needs two CPUs. Takes about 5 minutes.
 set -euo pipefail
 # shellcheck source=benches/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

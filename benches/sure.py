@@ -1,4 +1,4 @@
-"""Finds out how far dyno's comparison can be trusted; called by sure.sh, which says how."""
+"""Measures the error rates of dyno's comparisons. Called by sure.sh, which documents the options."""
 
 import argparse
 import collections
@@ -35,18 +35,18 @@ class Experiment:
     warmup_s: int
     time_s: int
     studies: int
-    # By how much each variant's throughput is lowered; None is no proxy at all.
+    # By how much each variant's throughput is reduced; None: no proxy.
     shares: dict
-    # What a network would add to each request.
+    # The simulated round-trip time of a network.
     network_us: int = 0
 
 
-# A round trip within a data centre. Of a transaction it is most of the time, and always the same, as that of a
-# virtual machine is not.
+# A round trip within a data center. It makes up most of a transaction's time and is constant, unlike the speed of a
+# virtual machine.
 NETWORK_US = 500
 EXPERIMENTS = {
     "aa": Experiment("A/A", "oltp_read_write", 1, 4, 24, {"a": None, "b": None}),
-    # Without writes nothing is flushed or purged now and then, so a trial is more like the next.
+    # Without writes, there is no flushing or purging, so trials vary less.
     "slow": Experiment("Slowdown", "oltp_read_only", 2, 20, 15, {"a": 0, "b": SHARE}),
     "far-aa": Experiment("A/A behind a network", "oltp_read_write", 1, 4, 24, {"a": 0, "b": 0}, NETWORK_US),
     "far-slow": Experiment("Slowdown behind a network", "oltp_read_only", 2, 20, 15, {"a": 0, "b": SHARE}, NETWORK_US),
@@ -54,7 +54,7 @@ EXPERIMENTS = {
 
 
 class Proxy:
-    """A hop before the server that takes a share of the throughput."""
+    """A proxy that reduces the throughput by a share."""
 
     def __init__(self, server, share, network_us):
         self.process = subprocess.Popen(
@@ -73,7 +73,7 @@ class Proxy:
 
 
 class Host:
-    """CPU time of everything, and of what belongs to the experiment."""
+    """CPU time of the host that does not belong to the experiment."""
 
     def __init__(self, server, proxies):
         self.pids = [server.process.pid, *(proxy.process.pid for proxy in proxies)]
@@ -85,19 +85,19 @@ class Host:
         return time.monotonic(), busy_s() - ours
 
     def others(self):
-        """CPUs that others have taken on average."""
+        """CPUs that other processes have used, on average."""
         (began, before), (now, after) = self.began, self.read()
         return max(0.0, (after - before) / (now - began))
 
 
 class Bench:
-    """One server, and the studies of one experiment on it, each with its own outcome."""
+    """One server, and the studies of one experiment on it."""
 
     def __init__(self, place, stack, experiment, quick):
         self.place = place
         self.experiment = experiment
         self.time_s = 2 if quick else experiment.time_s
-        # A server runs as another user, who must get there.
+        # The server runs as another user, who must be able to enter it.
         place.chmod(0o755)
         (place / "server").mkdir()
         self.server = Server(place / "server")
@@ -107,11 +107,11 @@ class Bench:
             if share is not None:
                 self.proxies[variant] = Proxy(self.server, share, experiment.network_us)
                 stack.callback(self.proxies[variant].stop)
-        # What is loaded once is found by every trial of every study.
+        # Loaded once for all trials of all studies.
         self.dyno("bench", self.server.url(), "--prepare", "only", "--tables", 4, "--rows", 25_000)
 
     def dyno(self, *arguments):
-        """Its standard output."""
+        """Runs dyno; returns its standard output."""
         run = subprocess.run(["setpriv", "--pdeathsig", "KILL", "--", WORK / "dyno", *map(str, arguments)],
                              env={**os.environ, "DYNO_CACHE_DIR": str(self.place / "cache")}, cwd=self.place,
                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -123,14 +123,14 @@ class Bench:
         variants = "".join(
             f'[[variant]]\nname = "{name}"\nserver.url = "{self.proxies.get(name, self.server).url()}"\n'
             for name in self.experiment.shares)
-        # Each study has its own order.
+        # Each study has its own order of trials.
         return (f'title = "{self.experiment.name} {number}"\n[data]\ntables = 4\nrows = 25_000\n'
                 f'[load]\nworkload = "{self.experiment.workload}"\nthreads = 1\n'
                 f'warmup = "{self.experiment.warmup_s}s"\ntime = "{self.time_s}s"\n'
                 f'repeats = {REPEATS}\norder = "random"\norder_seed = {number}\n{variants}')
 
     def study(self, number):
-        """Runs a study and compares its variants; what came of it."""
+        """Runs a study and compares its variants; returns the outcome."""
         path = self.place / f"study-{number}.toml"
         path.write_text(self.text(number))
         out = self.place / f"out-{number}"
@@ -141,7 +141,7 @@ class Bench:
             fail(f"study {number} did not complete all of its trials")
         tps = collections.defaultdict(list)
         for trial in trials:
-            tps[dict(trial["point"])["variant"]].append(trial["transactions"]["per_s"]["value"])
+            tps[trial["point"]["variant"]].append(trial["transactions"]["per_s"]["value"])
         (point,) = json.loads(self.dyno("compare", out, "--base", "a", "--new", "b", "--json"))["points"]
         return {
             "number": number,
@@ -157,7 +157,7 @@ class Bench:
 
 
 def outcomes(path):
-    """What is kept; a last line that was cut off by a kill is no outcome."""
+    """The stored outcomes, without a last line that was cut short by a kill."""
     lines = path.read_text().splitlines() if path.exists() else []
     found = []
     for line in lines:
@@ -167,29 +167,29 @@ def outcomes(path):
 
 
 def decision(outcome, column="tps"):
-    """What is said of a number, if it is compared at all."""
+    """The verdict on a number, if it was compared."""
     found = outcome["numbers"][column]
     return found and found["decision"]["decision"]
 
 
 def change(outcome):
-    """The change in throughput, in per cent."""
+    """The change in throughput, in percent."""
     return outcome["numbers"]["tps"]["change_pct"]["value"]
 
 
 def interval(outcome):
-    """Its 95 % interval: throughput is tested first, alone."""
+    """Its 95 % confidence interval; throughput is tested first, alone."""
     found = outcome["numbers"]["tps"]["change_pct"]["interval"]
     return found["low"], found["high"]
 
 
 def run(experiment, path, count, quick):
-    """Goes on until there are so many studies."""
+    """Runs studies until `count` outcomes are stored."""
     done = len(outcomes(path))
-    say(f"{experiment.name}: {done} of {count} studies are there")
+    say(f"{experiment.name}: {done} of {count} studies are stored")
     if done >= count:
         return
-    # One CPU for all: how long it takes to wake another one of a virtual machine is another thing each time.
+    # One CPU for everything, because the time to wake another CPU of a virtual machine varies.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="dyno-sure-", dir="/var/tmp") as place, contextlib.ExitStack() as stack:
@@ -205,7 +205,7 @@ def run(experiment, path, count, quick):
 
 
 def wilson(count, of):
-    """The 95 % interval of a share (Wilson, Journal of the American Statistical Association 22, 1927)."""
+    """The 95 % confidence interval of a share (Wilson, Journal of the American Statistical Association 22, 1927)."""
     share, square = count / of, Z * Z / of
     middle = (share + square / 2) / (1 + square)
     half = Z * math.sqrt(share * (1 - share) / of + square / of / 4) / (1 + square)
@@ -213,7 +213,7 @@ def wilson(count, of):
 
 
 def row(what, found, is_so, goal=""):
-    """How many of the studies it holds for."""
+    """A row with the share of studies for which is_so is true."""
     count = sum(map(is_so, found))
     share = count / len(found)
     low, high = wilson(count, len(found))
@@ -223,14 +223,14 @@ def row(what, found, is_so, goal=""):
 
 
 def is_called(*columns):
-    """Whether any of these numbers (none named: any at all) is called different."""
+    """Whether any of these numbers (default: any number) has a verdict of a difference."""
     def is_so(outcome):
         return any(decision(outcome, column) in ("faster", "slower") for column in columns or outcome["numbers"])
     return is_so
 
 
 def holds(value):
-    """Whether the interval of the change in throughput holds this value."""
+    """Whether the interval of the change in throughput contains this value."""
     def is_so(outcome):
         low, high = interval(outcome)
         return low <= value <= high
@@ -244,22 +244,22 @@ def shares(kept):
         if not found:
             continue
         if SHARE not in experiment.shares.values():
-            yield row(f"{what}: any number is called different", found, is_called(), "≤")
-            yield row(f"{what}: throughput is called different", found, is_called("tps"), "≤")
-            yield row(f"{what}: throughput is called equivalent", found,
+            yield row(f"{what}: a difference in any number is reported", found, is_called(), "≤")
+            yield row(f"{what}: a difference in throughput is reported", found, is_called("tps"), "≤")
+            yield row(f"{what}: throughput is reported as equivalent", found,
                       lambda outcome: decision(outcome) == "equivalent")
-            yield row(f"{what}: the interval of the change in throughput holds 0", found, holds(0.0))
+            yield row(f"{what}: the interval of the change in throughput contains 0", found, holds(0.0))
         else:
-            yield row(f"{what}: throughput is called slower", found,
+            yield row(f"{what}: throughput is reported as slower", found,
                       lambda outcome: decision(outcome) == "slower", "≥")
             yield row(f"{what}: throughput is undecided", found,
                       lambda outcome: decision(outcome) == "undecided")
-            yield row(f"{what}: the interval of the change in throughput holds -{100 * SHARE:.0f} %", found,
+            yield row(f"{what}: the interval of the change in throughput contains -{100 * SHARE:.0f} %", found,
                       holds(-100 * SHARE))
 
 
 def spreads(kept):
-    """What the studies of each experiment were like."""
+    """A row for each experiment, with the spread of its studies."""
     for name, found in kept.items():
         if not found:
             continue
@@ -277,26 +277,26 @@ def spreads(kept):
 def report(kept):
     last = max(sum(kept.values(), []), key=lambda outcome: outcome["ended"])
     return [
-        "## How far a comparison can be trusted", "",
-        f"Studies of two variants on one private MariaDB, {REPEATS} repeats in balanced blocks, one virtual user, "
-        "and what `dyno compare` says of them: of throughput first, then of p95 and p99 of the response time "
-        "together (Holm), no difference below 2 % called any. Server, proxy and dyno share one CPU: how "
-        "long it takes to wake another CPU of a virtual machine is another thing each time, which hides more.", "",
+        "## Error rates of comparisons", "",
+        f"Studies of two variants on one private MariaDB, with {REPEATS} repeats in balanced blocks and one virtual user, "
+        "judged by `dyno compare`: throughput first, then p95 and p99 of the response time together (Holm). Differences "
+        "below 2 % are not reported. Server, proxy, and dyno share one CPU, because the time to wake another CPU of a "
+        "virtual machine varies, which would hide more.", "",
         "- *A/A*: both variants are the same server at the same address.",
-        f"- *Slowdown*: both go through the same proxy, which takes {100 * SHARE:.0f} % of the second's throughput. It "
-        "delays each request in proportion to the time since the one before, so that the share stays what it is when "
-        "the host's pace changes.",
-        f"- *Behind a network*: both go through the proxy, which holds each request back by {NETWORK_US} µs as well: a "
-        "round trip within a data centre. The pace of this virtual machine changes from minute to minute by more than "
-        "the slowdown; of a transaction over a network it is the smaller part.", "",
-        "| what | studies | share (its 95 % interval) | goal |", "|---|---|---|---|", *shares(kept), "",
-        "| experiment | workload | trials of a study | change in throughput, mean of all studies ± standard error, % "
-        "| half of its 95 % interval in a study, % | tps of the first variant | other processes, CPUs |",
+        f"- *Slowdown*: each goes through a proxy, which reduces the throughput of the second one by {100 * SHARE:.0f} %. It "
+        "delays each request in proportion to the time since the previous one, so that the reduction does not depend on "
+        "the speed of the host.",
+        f"- *Behind a network*: the proxies also delay each request by {NETWORK_US} µs, a round trip within a data center. "
+        "The speed of this virtual machine changes from minute to minute by more than the slowdown, but is only a small "
+        "part of a transaction over a network.", "",
+        "| outcome | studies | share (95 % confidence interval) | goal |", "|---|---|---|---|", *shares(kept), "",
+        "| experiment | workload | trials per study | change in throughput, mean of all studies ± standard error, % "
+        "| half of its 95 % interval within a study, % | tps of the first variant | other processes, CPUs |",
         "|---|---|---|---|---|---|---|", *spreads(kept), "",
-        "Median (lowest–highest) of the studies where a range is given. Other processes disturb what is measured: they "
-        "make intervals wider, and must not make false alarms.", "",
-        "In 24 A/A studies behind a network before these, two called p99 different: of 336 transactions in a trial "
-        "three are slower than that. Since then a percentile is compared only where ten are.", "",
+        "Ranges are median (lowest–highest) of the studies. Other processes widen the intervals, but must not cause false "
+        "alarms.", "",
+        "In 24 earlier A/A studies behind a network, two reported a difference in p99, which only 3 of 336 transactions "
+        "in a trial exceeded. Since then, a percentile is compared only if ten transactions exceed it.", "",
         f"{last['ended'][:10]}; one of {os.cpu_count()} CPUs; {last['dyno']}, "
         f"MariaDB {last['server'].split('-')[0]}.",
     ]
@@ -310,13 +310,13 @@ def arguments():
     parser.add_argument("--out")
     args = parser.parse_args()
     if args.studies is not None and (args.what == "report" or args.studies < 1):
-        parser.error("a number of studies, at least 1, belongs to an experiment")
+        parser.error("a number of studies (at least 1) is only valid for an experiment")
     return args
 
 
 def main():
     args = arguments()
-    # Whoever ends this script also ends what it started.
+    # When this script is ended, so are its processes.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
@@ -329,7 +329,7 @@ def main():
         if args.quick:
             shutil.rmtree(WORK)
     if not any(kept.values()):
-        fail(f"no study is kept in {WORK}: run some first")
+        fail(f"no outcomes are stored in {WORK}: run an experiment first")
     lines = report(kept)
     out = args.out or (str(HERE / "RESULTS.md") if args.what == "report" else "-")
     if out == "-":

@@ -1,21 +1,23 @@
 #!/bin/bash
-# Find out how far dyno's comparison can be trusted, and write the figures to benches/RESULTS.md.
+# Measure the error rates of dyno's comparisons, and write the results to benches/RESULTS.md.
 #
-#   benches/sure.sh aa [N]      N studies (24) of a server against itself: how often is a difference called?
-#   benches/sure.sh slow [N]    N studies (15) of a server against itself made 5 % slower: how often is it found?
+#   benches/sure.sh aa [N]      N studies (default: 24) that compare a server with itself: how often is a difference
+#                               reported?
+#   benches/sure.sh slow [N]    N studies (default: 15) that compare a server with itself, made 5 % slower: how often is
+#                               the difference found?
 #   benches/sure.sh far-aa [N], far-slow [N]
-#                               the same behind a network's round trip, which is always as long
-#   benches/sure.sh report      write what is kept to benches/RESULTS.md
+#                               the same, over a simulated network with a constant round-trip time
+#   benches/sure.sh report      write the stored outcomes to benches/RESULTS.md
 #
-#   --quick       two studies with short trials, thrown away: proves that this works, and no more
-#   --out FILE    write there instead ("-": standard output, as the experiments do)
+#   --quick       two studies with short trials, whose outcomes are discarded: a check that the script works
+#   --out FILE    write to FILE instead ("-": standard output, the default of the experiments)
 #
-# A study of the first takes a minute, one of the second four. Each is kept as it ends, so what was interrupted goes
-# on, up to N in all, with the same build: both lie in $DYNO_SURE_DIR (default: sure/ below the build's directory).
-# Remove that directory to begin anew.
+# A study takes one minute (aa) or four (slow). Each outcome is stored when its study ends, so an interrupted experiment
+# continues, up to N studies in total, with the same build. Both are in $DYNO_SURE_DIR (default: sure/ in the target
+# directory). Remove that directory to start over.
 #
-# Starts a private MariaDB on a free port of 127.0.0.1, and proxies before it, and ends them. All of it runs on the
-# last CPU; it is best that nothing else does.
+# Starts a private MariaDB on a free port of 127.0.0.1 and proxies in front of it, and stops them afterward. Everything
+# runs on the last CPU, which should be idle otherwise.
 set -euo pipefail
 # shellcheck source=benches/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

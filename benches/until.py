@@ -1,4 +1,4 @@
-"""Measures what ending trials when they are sure saves; called by until.sh, which says how."""
+"""Measures what ending trials at a target precision saves. Called by until.sh, which documents the options."""
 
 import argparse
 import datetime
@@ -15,12 +15,12 @@ from results import put, say
 HERE = pathlib.Path(__file__).resolve().parent
 STUDY = HERE.parent / "studies" / "quickstart.toml"
 DYNO = os.environ["DYNO"]
-# The first look of the rule (crates/measure/src/until.rs).
+# The first check of the rule (crates/measure/src/until.rs).
 FIRST_LOOK_S = 20
 
 
 def rerun(place, number, args):
-    """Transactions of each second of each point: {point: (seconds of warm-up, [per second])}."""
+    """Transactions in each second of each point: {point: (seconds of warm-up, [transactions per second])}."""
     out = place / f"run-{number}"
     settings = [f"load.time={args.length}s", f"load.warmup={args.warmup}s", f"sweep.load.threads={args.threads}"]
     words = [word for setting in settings for word in ("--set", setting)]
@@ -33,16 +33,16 @@ def rerun(place, number, args):
     for path in sorted((out / "trials").iterdir()):
         trial = json.loads((path / "trial.json").read_text())
         seconds = [json.loads(line) for line in (path / "series.jsonl").read_text().splitlines()]
-        # A last second that was cut short is left out.
+        # Partial seconds are left out.
         whole = [second for second in seconds if second["seconds"] > 0.9]
         warmup = sum(second["phase"] == "warmup" for second in whole)
         kept = [second["tps"] for second in whole if second["phase"] in ("warmup", "measure")]
-        found[", ".join("=".join(pair) for pair in trial["point"])] = (warmup, kept)
+        found[", ".join(f"{axis}={value}" for axis, value in trial["point"].items())] = (warmup, kept)
     return found
 
 
 def ends(runs, ci):
-    """For each run the length at which the rule ends it and half of the interval then, or None."""
+    """For each run, the length at which the rule ends it and half of the interval at that time, or None."""
     text = "".join(f"{warmup} {' '.join(map(str, seconds))}\n" for warmup, seconds in runs)
     command = ["cargo", "run", "--quiet", "--locked", "-p", "measure", "--example", "until", "--", str(ci / 100)]
     lines = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=True, cwd=HERE.parent)
@@ -59,7 +59,7 @@ def root_mean_square(values):
 
 
 class Point:
-    """All reruns of one point, and what they say together."""
+    """All reruns of one point, and their overall mean."""
 
     def __init__(self, runs, ci):
         self.runs = [seconds[warmup:] for warmup, seconds in runs]
@@ -70,25 +70,25 @@ class Point:
         return end[0] if end else len(run)
 
     def errors(self):
-        """Of the mean at the end of each run, as a share of the reference."""
+        """The error of each run's mean at its end, relative to the reference."""
         lengths = [self.length(run, end) for run, end in zip(self.runs, self.ended)]
         return [mean(run[:length]) / self.reference - 1 for run, length in zip(self.runs, lengths)]
 
     def errors_at(self, length):
-        """The same if all had this length."""
+        """The errors if all runs had this length."""
         return [mean(run[:length]) / self.reference - 1 for run in self.runs]
 
     def lengths(self):
         return [self.length(run, end) for run, end in zip(self.runs, self.ended)]
 
     def held(self):
-        """Of the runs that were sure: whether the interval holds the reference."""
+        """For each run that reached the target precision: whether its interval contains the reference."""
         return [abs(mean(run[:end[0]]) - self.reference) <= end[1]
                 for run, end in zip(self.runs, self.ended) if end]
 
 
 def fixed_length(points, error):
-    """The shortest length from which on no fixed length has a larger error; None if even the longest has."""
+    """The shortest length beyond which no fixed length has a larger error; None if even the longest does."""
     longest = min(len(run) for point in points for run in point.runs)
     enough = None
     for length in range(longest, 4, -1):
@@ -135,13 +135,12 @@ def main():
     points = {name: Point([run[name] for run in reruns], args.ci) for name in reruns[0]}
     rows = [row(name, [point]) for name, point in points.items()]
     rows.append(row("all", list(points.values())))
-    lines = ["## What ending when sure saves", "",
-             f"`studies/quickstart.toml` with `load.threads` {args.threads}, {args.reruns} times, each trial {args.length} s "
-             f"long; the rule of `load.until` with ±{args.ci:g} % is replayed on the recorded seconds, and a trial that it does "
-             "not end counts with its whole length. Error: root mean square of what the mean at the end is off the mean of "
-             "all reruns together. Fixed length: the shortest from which on trials that all have the same length have no "
-             "larger error.", "",
-             "| point | sure | length, s: mean (range) | error, % | interval holds | fixed length, s | fixed / until sure |",
+    lines = ["## What ending at a target precision saves", "",
+             f"`studies/quickstart.toml` with `load.threads` {args.threads}, {args.reruns} times, with trials of {args.length} s. "
+             f"The rule of `load.until` with ±{args.ci:g} % is replayed on the recorded seconds; a trial that it does not end "
+             "counts with its full length. Error: root mean square of the deviation of the mean at the end from the mean of "
+             "all reruns. Fixed length: the shortest length beyond which trials of equal length have no larger error.", "",
+             "| point | reached | length, s: mean (range) | error, % | interval contains the mean | fixed length, s | fixed / until |",
              "|---|---|---|---|---|---|---|", *rows, "",
              f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; {os.cpu_count()} CPUs."]
     if out == "-":

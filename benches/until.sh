@@ -1,21 +1,21 @@
 #!/bin/bash
-# Measure how much time it saves to end each trial when its throughput is sure, and write the figures to
+# Measure how much time it saves to end each trial at a target precision, and write the results to
 # benches/RESULTS.md.
 #
 #   benches/until.sh [--quick] [--ci PERCENT] [--reruns N] [--length SECONDS] [--threads LIST] [--out FILE]
 #
 #   Runs studies/quickstart.toml several times with trials of a fixed length, and replays the rule of load.until on
-#   the seconds that were recorded. What counts is the realised error: how far the mean of a trial is off the mean of
-#   all reruns together. The fixed length that is compared with has the same realised error.
+#   the recorded seconds. The realized error is the deviation of a trial's mean from the mean of all reruns. The result
+#   is compared with the fixed length that has the same realized error.
 #
-#   --ci        how sure each trial has to be, in percent (10)
-#   --reruns    how often the study is run (10)
-#   --length    of each trial, in seconds, and so the longest that the rule may take (40)
-#   --threads   the points of the study ("[1, 8]")
-#   --quick     short and wide, to standard output: proves that this works, and no more
-#   --out FILE  write there instead of benches/RESULTS.md ("-": standard output)
+#   --ci        target precision of each trial, in percent (default: 10)
+#   --reruns    how often the study runs (default: 10)
+#   --length    length of each trial in seconds, which is also the longest that the rule may take (default: 40)
+#   --threads   the points of the study (default: "[1, 8]")
+#   --quick     few and short runs, to standard output: a check that the script works
+#   --out FILE  write to FILE instead of benches/RESULTS.md ("-": standard output)
 #
-# SQLite only: no server is started. Some fifteen minutes with the defaults, on a host where nothing else runs.
+# Uses SQLite, so no server is started. Takes about fifteen minutes with the defaults, on a host that should be idle.
 set -euo pipefail
 # shellcheck source=benches/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

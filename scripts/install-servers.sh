@@ -1,22 +1,22 @@
 #!/bin/bash
-# Install what dyno's tests and studies measure. Safe to call again: what is there already is left alone.
+# Install the servers that dyno's tests and studies measure. Anything already installed is left alone.
 #
-#   scripts/install-servers.sh [all | mariadb | mysql | postgres | sysbench]...     (no word means: all = the three servers)
+#   scripts/install-servers.sh [all | mariadb | mysql | postgres | sysbench]...     (default: all, the three servers)
 #
-#   mariadb   Debian's mariadb-server package. No system service is started by it.
-#   mysql     MySQL 9.7, which only Debian sid has, unpacked with all its libraries in a directory of its own;
-#             nothing on the system changes and root is not needed.
-#   postgres  Debian's postgresql package (PostgreSQL 15 on Debian 12). Run as root, it creates no cluster and starts no
+#   mariadb   Debian's package mariadb-server. Run as root, it starts no service.
+#   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
+#             does not change, and root is not needed.
+#   postgres  Debian's package postgresql (PostgreSQL 15 on Debian 12). Run as root, it creates no cluster and starts no
 #             service. The programs are in /usr/lib/postgresql/VERSION/bin.
-#   sysbench  Debian's sysbench package, the tool dyno is compared with.
+#   sysbench  Debian's package sysbench, the tool that dyno is compared with.
 #
-# Where MySQL goes: $DYNO_SERVERS/mysql-9.7 if DYNO_SERVERS is set; otherwise /opt/dyno/servers/mysql-9.7 for root
-# (root's home is closed to the unprivileged user a server runs as), $HOME/.cache/dyno/servers/mysql-9.7 for others.
-# Its programs are PREFIX/bin/{mysqld,mysql,…}; PREFIX/.complete is written last and holds the version.
+# MySQL's directory is $DYNO_SERVERS/mysql-9.7 if DYNO_SERVERS is set. Otherwise it is /opt/dyno/servers/mysql-9.7 for
+# root (the unprivileged user that servers run as cannot enter root's home), and $HOME/.cache/dyno/servers/mysql-9.7 for
+# other users. Its programs are in bin; .complete is written last and contains the version.
 set -euo pipefail
 shopt -s nullglob
 
-# Where Debian keeps the server program of each major version.
+# The server program of each major version, as Debian installs it.
 POSTGRES='/usr/lib/postgresql/*/bin/postgres'
 
 say() { echo "install-servers: $*"; }
@@ -35,52 +35,52 @@ servers_dir() {
     fi
 }
 
-# What must be undone however this script ends; added to as it goes.
+# Files to remove when this script ends, for whatever reason.
 undo=()
 trap 'for path in "${undo[@]}"; do rm -rf "$path"; done' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# newest PATTERN: the last path that the pattern matches, if any.
+# newest PATTERN: prints the last path that matches the pattern, if any.
 newest() {
     local found=($1)
     echo "${found[-1]-}"
 }
 
-# apt_install NAME PATTERN: the package NAME from the system's own archive, unless a program matches the pattern.
+# apt_install NAME PATTERN: installs the package NAME from the system's archive, unless a program matches the pattern.
 apt_install() {
     local package=$1 program start=$SECONDS root=()
     program=$(newest "$2")
     if [ -x "$program" ]; then
-        say "$package is there: $program"
+        say "$package is installed: $program"
         return
     fi
-    command -v apt-get >/dev/null || die "$package is missing and this system has no apt-get: install $package by hand"
+    command -v apt-get >/dev/null || die "$package is missing, and this system has no apt-get: install $package yourself"
     if [ "$(id -u)" != 0 ]; then
-        command -v sudo >/dev/null || die "$package is missing: run this as root"
+        command -v sudo >/dev/null || die "$package is missing: run this script as root"
         root=(sudo)
     fi
-    # dpkg asks this program before it starts a service; ours says no, and goes away afterwards.
+    # dpkg runs this program before it starts a service. Ours forbids that, and is removed afterward.
     local guard=/usr/sbin/policy-rc.d
     if [ ! -e "$guard" ] && [ "$(id -u)" = 0 ]; then
         undo+=("$guard")
         printf '#!/bin/sh\nexit 101\n' >"$guard"
         chmod 755 "$guard"
     fi
-    say "$package: installing by apt (about a minute)"
+    say "$package: installing with apt (about a minute)"
     local apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o Acquire::Retries=3 -o Dpkg::Use-Pty=0)
     "${apt[@]}" update || die "$package: apt-get update failed"
     "${apt[@]}" install -y --no-install-recommends "$package" >/dev/null </dev/null || die "$package: apt-get install failed"
     program=$(newest "$2")
-    [ -x "$program" ] || die "$package: installed, but there is no $2"
+    [ -x "$program" ] || die "$package: installed, but $2 does not exist"
     say "$package: installed in $((SECONDS - start)) s: $("$program" --version)"
 }
 
-# install_postgres: Debian's PostgreSQL, without the cluster `main` that its package creates by default.
+# install_postgres: installs Debian's PostgreSQL without the cluster `main` that its package creates by default.
 install_postgres() {
     local drop_in=/etc/postgresql-common/createcluster.d/dyno.conf
-    # The package reads these files before it creates a cluster. Removed afterwards: what is installed later is
-    # not for this script to decide.
+    # The package reads these files before it creates a cluster. The file is removed afterward, so that it does not
+    # affect packages that are installed later.
     if [ -z "$(newest "$POSTGRES")" ] && [ "$(id -u)" = 0 ]; then
         undo+=("$drop_in")
         mkdir -p "${drop_in%/*}"
@@ -89,27 +89,28 @@ install_postgres() {
     apt_install postgresql "$POSTGRES"
 }
 
-# The Debian archive this system already uses.
+# debian_archive: prints the URL of the Debian archive that this system uses.
 debian_archive() {
     apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(SUITE) $(REPO_URI)' 'Created-By: Packages' |
         awk '$1 == "Debian" && $2 == "main" && $3 !~ /security/ { print $4; exit }'
 }
 
-# unpack_mysql WORK TREE: MySQL and the closure of its libraries, libc included, from Debian sid into TREE.
+# unpack_mysql WORK TREE: unpacks MySQL and all its libraries, including libc, from Debian sid into TREE.
 unpack_mysql() {
     local work=$1 tree=$2 archive deb keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-    [ -r "$keyring" ] || die "mysql: no $keyring: install debian-archive-keyring"
+    [ -r "$keyring" ] || die "mysql: $keyring is missing: install debian-archive-keyring"
     archive=$(debian_archive)
     if [ -z "$archive" ] && [ "$(id -u)" = 0 ]; then
         apt-get -qq update || die "mysql: apt-get update failed"
         archive=$(debian_archive)
     fi
-    [ -n "$archive" ] || die "mysql: apt names no Debian archive (is this Debian? has 'apt-get update' been run?)"
+    [ -n "$archive" ] || die "mysql: apt has no Debian archive (is this Debian? has 'apt-get update' been run?)"
 
     mkdir -p "$work"/lists/partial "$work"/cache/archives/partial "$tree"
     echo "deb [signed-by=$keyring] $archive sid main" >"$work/sources.list"
-    : >"$work/status" # nothing is installed, says this: so apt resolves the whole closure
-    # Hooks of the system's own apt configuration are about the system's own directories.
+    # With an empty status file, apt considers nothing installed, and fetches all dependencies.
+    : >"$work/status"
+    # The hooks of the system's apt configuration apply to the system's directories.
     printf '#clear %s;\n' APT::Update::Post-Invoke APT::Update::Post-Invoke-Success DPkg::Post-Invoke >"$work/apt.conf"
     local apt=(
         apt-get -qq -c "$work/apt.conf"
@@ -121,19 +122,20 @@ unpack_mysql() {
         -o APT::Update::Error-Mode=any
         -o Acquire::Languages=none -o Acquire::Retries=3 -o Debug::NoLocking=1
     )
-    "${apt[@]}" update || die "mysql: the package list of Debian sid could not be fetched"
+    "${apt[@]}" update || die "mysql: cannot fetch the package list of Debian sid"
     "${apt[@]}" install --download-only -y mysql-server-core mysql-client-core </dev/null ||
-        die "mysql: the packages could not be fetched"
+        die "mysql: cannot fetch the packages"
     local debs=("$work"/cache/archives/*.deb)
     say "mysql: ${#debs[@]} packages, $(du -ch "${debs[@]}" | awk 'END { print $1 }'); unpacking"
     for deb in "${debs[@]}"; do
         case ${deb##*/} in perl* | libperl*) continue ;; esac
-        dpkg-deb -x "$deb" "$tree" || die "mysql: ${deb##*/} could not be unpacked"
+        dpkg-deb -x "$deb" "$tree" || die "mysql: cannot unpack ${deb##*/}"
     done
     rm -rf "$tree"/usr/share/{doc,man,locale}
 }
 
-# write_wrappers TREE PREFIX: programs in TREE/bin that run MySQL's with the libraries it came with, once TREE is PREFIX.
+# write_wrappers TREE PREFIX: writes scripts in TREE/bin that run MySQL's programs with its own libraries, once TREE has
+# been moved to PREFIX.
 write_wrappers() {
     local tree=$1 prefix=$2 loaders libs name path
     loaders=("$tree"/usr/lib/*-linux-gnu*/ld-linux*.so.*)
@@ -144,7 +146,7 @@ write_wrappers() {
     for name in mysqld mysql mysqladmin mysqldump mysqlbinlog; do
         path=
         for dir in usr/sbin usr/bin; do [ -x "$tree/$dir/$name" ] && path=$prefix/$dir/$name; done
-        [ -n "$path" ] || die "mysql: no program $name in the packages"
+        [ -n "$path" ] || die "mysql: the packages do not contain $name"
         printf '#!/bin/sh\nexec "%s" --argv0 "%s" --library-path "%s:%s/mysql:%s/usr/lib/mysql/private" "%s" "$@"\n' \
             "$loader" "$path" "$libs" "$libs" "$prefix" "$path" >"$tree/bin/$name"
         chmod 755 "$tree/bin/$name"
@@ -154,21 +156,21 @@ write_wrappers() {
 install_mysql() {
     local parent prefix start=$SECONDS work tree version
     parent=$(servers_dir)
-    mkdir -p "$parent" || die "mysql: cannot make $parent"
+    mkdir -p "$parent" || die "mysql: cannot create $parent"
     parent=$(cd "$parent" && pwd -P) prefix=$parent/mysql-9.7
-    # Two calls at once (two test runs): the second waits, then finds the work done.
+    # If two test runs call this at once, the second one waits and then has nothing to do.
     exec 9>"$parent/.lock"
     flock 9
     if [ -e "$prefix/.complete" ]; then
-        say "mysql is there: $prefix ($(cat "$prefix/.complete"))"
+        say "mysql is installed: $prefix ($(cat "$prefix/.complete"))"
         return
     fi
-    command -v apt-get >/dev/null || die "mysql: needs Debian's apt-get"
-    say "mysql: fetching from Debian sid into $prefix (65 MB to fetch, 350 MB on disk, 10 s to a minute)"
+    command -v apt-get >/dev/null || die "mysql: this needs Debian's apt-get"
+    say "mysql: downloading 65 MB from Debian sid to $prefix (350 MB on disk, 10 s to a minute)"
     work=$(mktemp -d) tree=$prefix.partial
     undo+=("$work" "$tree")
     rm -rf "$tree" "$prefix"
-    umask 022 # the user a server runs as must be able to read it
+    umask 022 # the user that servers run as must be able to read it
     unpack_mysql "$work" "$tree"
     write_wrappers "$tree" "$prefix"
     chmod 755 "$tree"
@@ -176,7 +178,7 @@ install_mysql() {
     version=$("$prefix/bin/mysqld" --no-defaults --version) || die "mysql: $prefix/bin/mysqld does not run"
     "$prefix/bin/mysql" --no-defaults --version >/dev/null || die "mysql: $prefix/bin/mysql does not run"
     version=$(sed 's/.*Ver \([^ ]*\).*/\1/' <<<"$version")
-    case $version in 9.7.*) ;; *) say "mysql: note: Debian sid has moved on to MySQL $version" ;; esac
+    case $version in 9.7.*) ;; *) say "mysql: note: Debian sid now has MySQL $version" ;; esac
     echo "$version" >"$prefix/.complete"
     say "mysql: MySQL $version installed in $((SECONDS - start)) s: $prefix"
 }
@@ -194,6 +196,6 @@ for what in "$@"; do
             install_postgres
             ;;
         -h | --help) sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0" ;;
-        *) die "unknown word '$what'; known: all, mariadb, mysql, postgres, sysbench" ;;
+        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, sysbench" ;;
     esac
 done

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Make the pictures of the README from a real run: docs/images/terminal.svg and docs/images/report.png.
+# Create the pictures of the README from a real run: docs/images/terminal.svg and docs/images/report.png.
 #
 #   scripts/pictures.sh [STUDY]     (default: studies/quickstart.toml)
 #
-# Builds dyno, runs the study, and takes a picture of the report in the browser of the tests. Takes about a minute;
-# the machine should be quiet. Needs pngquant. DYNO names a dyno that is already built.
+# Builds dyno, runs the study, and takes a screenshot of its report in the browser that the tests use. This takes about a
+# minute, on a machine that should be idle, and needs pngquant. Set DYNO to use a program that is already built.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

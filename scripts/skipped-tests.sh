@@ -1,10 +1,10 @@
 #!/bin/bash
-# List the tests that were skipped. Called by ./test.
+# List the tests that were skipped. ./test calls this.
 #
 #   scripts/skipped-tests.sh [--ci] RECORD
 #
-# RECORD has a line for each: its name, a colon, and why it could not run. With --ci, a test that .ci/allowed-skips
-# does not name is an error (exit code 1). DYNO_ALLOWED_SKIPS names another list.
+# RECORD is a file with one line for each: its name, a colon, and why it could not run. With --ci, a test that is not in
+# .ci/allowed-skips is an error (exit code 1). DYNO_ALLOWED_SKIPS names another list.
 set -euo pipefail
 
 ci=false
@@ -12,7 +12,7 @@ if [ "${1:-}" = --ci ]; then
     ci=true
     shift
 fi
-record=${1:?skipped-tests: which record?}
+record=${1:?skipped-tests: missing argument RECORD}
 list=${DYNO_ALLOWED_SKIPS:-$(dirname "${BASH_SOURCE[0]}")/../.ci/allowed-skips}
 allowed=$(sed 's/#.*//; s/[[:space:]]*$//' "$list")
 

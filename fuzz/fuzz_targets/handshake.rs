@@ -1,5 +1,5 @@
-//! A server's side of the handshake: parsed or refused, and always answered in
-//! the protocol's own form.
+//! The MySQL handshake with an arbitrary server: its messages are parsed or rejected, and every
+//! answer is valid in the protocol.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,12 +1,12 @@
-//! A reader must read the same reply however the stream is cut.
+//! A reader must read the same reply, however the stream is split.
 
 use std::fmt::Debug;
 
 use wire::ProtocolError;
 
-/// Feeds `stream` to two readers, at once and in pieces of `size` bytes, and compares.
-/// `is_after` recognizes the errors of bytes after the reply, which are seen only together
-/// with its end.
+/// Feeds `stream` to two readers, once as a whole and once in pieces of `size` bytes, and
+/// compares the results. `is_after` recognizes errors in bytes after the reply: only the reader
+/// of the whole stream sees these.
 pub fn compare<R, F>(
     stream: &[u8],
     size: u8,
@@ -24,7 +24,7 @@ pub fn compare<R, F>(
         .unwrap_or(Ok(None));
     let is_same = match (&at_once, &in_pieces) {
         (Err(error), Ok(Some(_))) => is_after(error),
-        // The next byte differs.
+        // The unexpected byte may differ, but not its place.
         (
             Err(ProtocolError::Unexpected { place, .. }),
             Err(ProtocolError::Unexpected { place: other, .. }),

@@ -1,4 +1,5 @@
-//! A PostgreSQL server's side of the login, its results and its certificate: parsed or refused.
+//! The PostgreSQL login with an arbitrary server, text results, and certificates: parsed or
+//! rejected.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -30,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn answer(challenge: &[u8]) {
-    // Iterations take their time, and are somebody else's code.
+    // Skips challenges with many iterations: they are slow, and the code is a library's.
     let text = String::from_utf8_lossy(challenge);
     let demanded = text
         .rsplit_once("i=")

@@ -7,11 +7,11 @@ use libfuzzer_sys::fuzz_target;
 use wire::postgres::reply::ReplyReader;
 
 fuzz_target!(|data: &[u8]| {
-    // How to read comes first: what is expected, and the size of the pieces.
+    // The first bytes select the expected reply and the size of the pieces.
     let [how, size, stream @ ..] = data else {
         return;
     };
-    // Any error may be that of a message after the reply.
+    // Any error may belong to a message after the reply.
     pieces::compare(
         stream,
         *size,

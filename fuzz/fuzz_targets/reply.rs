@@ -9,7 +9,7 @@ use wire::mysql::capability;
 use wire::mysql::reply::ReplyReader;
 
 fuzz_target!(|data: &[u8]| {
-    // How to read comes first: what is expected, and the size of the pieces.
+    // The first bytes select the expected reply and the size of the pieces.
     let [how, size, stream @ ..] = data else {
         return;
     };

@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
             match result.message(&message) {
                 Ok(None) => {}
                 Ok(Some(TextReply::Rows(rows))) => {
-                    // A row costs at least its header.
+                    // Each row has at least a header.
                     assert!(rows.len() <= stream.len() / 4);
                     return;
                 }

@@ -62,7 +62,7 @@ impl Load {
     }
 }
 
-/// A connection that blocks, for all that comes before the load.
+/// A blocking connection, for everything before the load.
 pub struct Conn {
     pub stream: TcpStream,
     pub capabilities: u64,
@@ -70,8 +70,8 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// Connects, logs in without a password, and prepares every statement; gives
-    /// their numbers too.
+    /// Connects, logs in without a password, and prepares every statement; also returns their
+    /// numbers.
     pub fn open(load: &Load) -> Result<(Self, Vec<u32>), Failure> {
         let mut stream = TcpStream::connect(&load.address)?;
         stream.set_nodelay(true)?;
@@ -112,7 +112,7 @@ impl Conn {
         Ok((conn, numbers))
     }
 
-    /// Sends a command and gives what the server said, also where it refused.
+    /// Sends a command and returns the server's reply, which may be an error.
     pub fn command(&mut self, packet: &[u8]) -> Result<Reply, Failure> {
         self.reader.expect_result();
         self.exchange(packet)
@@ -156,7 +156,7 @@ pub fn put_execute(out: &mut Vec<u8>, number: u32, with_types: bool, params: &[P
     command::execute(out, number, with_types, values);
 }
 
-/// Puts the calling thread under SCHED_BATCH, like dyno's workers.
+/// Sets the calling thread's scheduling class to SCHED_BATCH, as for dyno's workers.
 pub fn schedule_as_batch() {
     // SAFETY: sched_param is plain data for which zeroes are valid; the pointer
     // to it is valid for the length of the call.
@@ -166,8 +166,8 @@ pub fn schedule_as_batch() {
     }
 }
 
-/// Prints what a run did. The two CPU times are the whole process's, logins
-/// included; whoever wants a window of the load reads the process from outside.
+/// Prints the result of a run. The CPU times are those of the whole process, including logins;
+/// to measure a window of the load, read them from outside.
 pub fn report(statements: u64, errors: u64, detail: &str) {
     // SAFETY: getrusage only writes the struct, for which zeroes are valid.
     let usage = unsafe {

@@ -19,7 +19,7 @@ use common::{assert_has, closed, open, run, told};
 use wire::ProtocolError;
 
 /// Long enough for a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// For a peer that says nothing, whatever the machine's speed.
 const SHORT: Duration = Duration::from_millis(200);
 

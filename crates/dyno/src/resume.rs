@@ -138,7 +138,7 @@ fn is_complete(trial: &Trial, stored: &RunResult) -> bool {
 
 /// Whether a search has complete steps: each continues with the data of the previous one.
 fn is_begun(trial: &Trial, stored: &RunResult) -> bool {
-    let is_step = |step: &TrialSummary| step.point.starts_with(&trial.planned.point);
+    let is_step = |step: &TrialSummary| step.point.contains(&trial.planned.point);
     trial.planned.load.find_max.is_some() && stored.trials.iter().any(is_step)
 }
 
@@ -205,7 +205,7 @@ fn other_engines(complete: &[TrialSummary], trials: &[Trial]) -> Result<Vec<Stri
         // A step of a search has the point of its search and a rate.
         let planned = trials
             .iter()
-            .find(|trial| then.point.starts_with(&trial.planned.point));
+            .find(|trial| then.point.contains(&trial.planned.point));
         if let Some(trial) = planned {
             let now = engine(&trial.target, &mut known)?;
             other.extend(difference("server", &then.setup.engine, &now));

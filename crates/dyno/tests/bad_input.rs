@@ -9,23 +9,14 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::net::TcpListener;
 
-use common::{Program, Proxy, database, mariadb, wait_until};
+use common::{Program, Proxy, assert_no_file_has, database, mariadb, pretend};
 use testkit::{MariaDb, MySql};
 
 const SHORT: &str = "--tables 1 --rows 100 --threads 2 --warmup 0s --events 20";
 const USAGE: i32 = 2;
 const SERVER: i32 = 3;
-
-/// A server of the test's own: `talk` has each connection.
-fn pretend(talk: impl Fn(TcpStream) + Send + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || listener.incoming().flatten().for_each(talk));
-    format!("mysql://root@127.0.0.1:{port}/sbtest")
-}
 
 #[test]
 fn a_server_that_is_not_there() {
@@ -108,26 +99,26 @@ fn tls_that_cannot_be_had_or_believed() {
 
 #[test]
 fn an_http_server_at_that_port() {
-    let greets = pretend(|mut stream| {
+    let greets = pretend("mysql", |mut stream| {
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n<html></html>");
-        std::thread::sleep(Duration::from_millis(200));
+        // Until the client leaves.
+        let _ = stream.read_to_end(&mut Vec::new());
     });
     Program::bench(&greets)
         .run()
         .fails(SERVER, &["not MySQL", "check host and port"]);
     // This one waits for a request that never comes.
-    let waits = pretend(|mut stream| {
+    let waits = pretend("mysql", |mut stream| {
         let _ = stream.read(&mut [0; 100]);
     });
-    let ended = Program::bench(&waits)
+    Program::bench(&waits)
         .run()
         .fails(SERVER, &["did not complete the login", "listens there"]);
-    assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
 }
 
 #[test]
 fn a_server_that_closes_in_the_middle() {
-    let at_once = pretend(drop);
+    let at_once = pretend("mysql", drop);
     Program::bench(&at_once)
         .run()
         .fails(SERVER, &["connection was lost", "server's log"]);
@@ -143,8 +134,7 @@ fn a_server_that_closes_in_the_middle() {
         let proxy = Proxy::cutting(server.port(), bytes);
         let url = format!("mysql://root@127.0.0.1:{}/closes", proxy.port());
         let ended = Program::bench(&url).args(SHORT).run();
-        let ended = ended.fails(SERVER, &["help: "]);
-        assert!(ended.took < Duration::from_secs(30), "{}", ended.shown());
+        ended.fails(SERVER, &["help: "]);
     }
 }
 
@@ -275,7 +265,7 @@ fn a_password_stays_where_it_is() {
     assert!(!arguments.contains("s3cret"), "{arguments}");
     let done = running.wait().succeeds();
     assert!(!done.stderr.contains("s3cret") && !done.stdout.contains("s3cret"));
-    assert_no_file_has(&done.out(), "s3cret");
+    assert_no_file_has(&done.out(), &["s3cret"]);
     // A study's URL, and one that fails.
     let study = format!(
         "title = \"t\"\n[server]\nurl = \"{url}\"\n[data]\ntables = 1\nrows = 100\n\
@@ -283,14 +273,14 @@ fn a_password_stays_where_it_is() {
     );
     let done = Program::study(&study).run().succeeds();
     assert!(!done.stderr.contains("s3cret") && !done.stdout.contains("s3cret"));
-    assert_no_file_has(&done.out(), "s3cret");
+    assert_no_file_has(&done.out(), &["s3cret"]);
     let words = format!("server.url={url}");
     let done = Program::study(&study.replace("keeper", "other"))
         .args("--set")
         .arg(&words)
         .run()
         .succeeds();
-    assert_no_file_has(&done.out(), "s3cret");
+    assert_no_file_has(&done.out(), &["s3cret"]);
     // The other ways to give it.
     let url = plain.replace("root@", "keeper@");
     Program::bench(&url)
@@ -383,33 +373,16 @@ fn the_recorded_command_has_no_secret() {
     );
 }
 
-fn assert_no_file_has(dir: &std::path::Path, secret: &str) {
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            assert_no_file_has(&path, secret);
-        } else {
-            let bytes = std::fs::read(&path).unwrap();
-            let text = String::from_utf8_lossy(&bytes);
-            assert!(!text.contains(secret), "{}", path.display());
-        }
-    }
-}
-
 #[test]
-fn a_password_in_the_url_leaves_the_process_list_before_the_server_answers() {
-    let url = pretend(|mut stream| {
-        let _ = stream.read(&mut [0; 100]);
-    });
-    let running = Program::bench(&url.replace("root@", "root:hush-hush@")).start();
-    let path = format!("/proc/{}/cmdline", running.pid());
-    let limit = Instant::now() + Duration::from_secs(9);
-    wait_until("a command line without the password", || {
-        let shown = std::fs::read(&path).unwrap_or_default();
-        let shown = String::from_utf8_lossy(&shown).into_owned();
-        shown.contains("root@127.0.0.1") && !shown.contains("hush-hush")
-    });
-    assert!(Instant::now() < limit, "only when the server was given up");
+fn a_password_in_the_url_leaves_the_process_list_before_dyno_connects() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let running = Program::bench(&format!("mysql://root:hush-hush@127.0.0.1:{port}/x")).start();
+    let (_silent, _) = listener.accept().unwrap();
+    let shown = std::fs::read(format!("/proc/{}/cmdline", running.pid())).unwrap();
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(shown.contains("root@127.0.0.1"), "{shown}");
+    assert!(!shown.contains("hush-hush"), "{shown}");
 }
 
 #[test]

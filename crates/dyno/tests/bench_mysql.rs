@@ -8,8 +8,6 @@
 
 mod common;
 
-use std::time::Duration;
-
 use common::{Program, Proxy, Status, database, mariadb, mysql};
 use measure::instance::ServerProcess;
 use measure::result::RunResult;
@@ -277,7 +275,7 @@ fn a_server_of_this_host_is_seen_by_port_and_by_socket() {
 fn a_server_behind_a_proxy_is_unseen_and_says_why() {
     let server = mariadb();
     let _ = database(&server, "hidden");
-    let proxy = Proxy::start(server.port(), Duration::ZERO);
+    let proxy = Proxy::start(server.port());
     let url = format!("mysql://root@127.0.0.1:{}/hidden", proxy.port());
     let done = Program::bench(&url)
         .args(SMALL)

@@ -11,12 +11,10 @@ mod common;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::time::Duration;
 
-use common::{Finished, Program, Proxy, postgres, wait_until};
+use common::{Finished, Program, Proxy, assert_no_file_has, postgres, pretend, wait_until};
 use measure::setup::Outcome;
 use testkit::{Postgres, PostgresServer};
 use workload::name::WorkloadName;
@@ -34,14 +32,6 @@ fn database(server: &PostgresServer, name: &str) -> String {
 
 fn bench(url: &str, words: &str) -> Finished {
     Program::bench(url).args(SHORT).args(words).run()
-}
-
-/// A server of the test's own: `talk` has each connection.
-fn pretend(talk: impl Fn(TcpStream) + Send + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || listener.incoming().flatten().for_each(talk));
-    format!("postgres://root@127.0.0.1:{port}/sbtest")
 }
 
 #[test]
@@ -92,23 +82,10 @@ fn an_address_may_leave_out_what_libpq_finds_elsewhere() {
     program.env("PGSERVICEFILE", "services").run().succeeds();
 }
 
-fn assert_no_file_has(dir: &Path, secret: &str) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            assert_no_file_has(&path, secret);
-        } else {
-            let bytes = fs::read(&path).unwrap();
-            let text = String::from_utf8_lossy(&bytes);
-            assert!(!text.contains(secret), "{}", path.display());
-        }
-    }
-}
-
 fn assert_secret(done: &Finished) {
     let shown = format!("{}{}", done.stderr, done.stdout);
     assert!(!shown.contains("s3cret"), "{}", done.shown());
-    assert_no_file_has(&done.out(), "s3cret");
+    assert_no_file_has(&done.out(), &["s3cret"]);
 }
 
 #[test]
@@ -231,31 +208,28 @@ fn tls_that_cannot_be_had_or_believed() {
 
 #[test]
 fn another_protocol_at_that_port() {
-    let http = pretend(|mut stream| {
+    let http = pretend("postgres", |mut stream| {
         let _ = stream.read(&mut [0; 100]);
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n<html></html>");
-        std::thread::sleep(Duration::from_millis(200));
+        // Until the client leaves.
+        let _ = stream.read_to_end(&mut Vec::new());
     });
     bench(&http, "").fails(SERVER, &["not PostgreSQL", "check host and port"]);
-    let mysql = pretend(|mut stream| {
+    let mysql = pretend("postgres", |mut stream| {
         let _ = stream.write_all(b"\x4a\0\0\0\x0a8.0.36\0\x01\0\0\0abcdefgh\0");
-        let _ = stream.read(&mut [0; 100]);
-        std::thread::sleep(Duration::from_millis(200));
+        let _ = stream.read_to_end(&mut Vec::new());
     });
     bench(&mysql, "").fails(SERVER, &["not PostgreSQL", "check host and port"]);
-    let silent = pretend(
-        |mut stream| {
-            while stream.read(&mut [0; 100]).is_ok_and(|count| count > 0) {}
-        },
-    );
-    let ended = bench(&silent, "").fails(SERVER, &["did not complete", "listens there"]);
-    assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
+    let silent = pretend("postgres", |mut stream| {
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    bench(&silent, "").fails(SERVER, &["did not complete", "listens there"]);
 }
 
 #[test]
 fn a_version_that_dyno_does_not_support() {
     for version in ["12.22", "19beta1"] {
-        let url = pretend(move |mut stream| {
+        let url = pretend("postgres", move |mut stream| {
             // A request for TLS, then the startup message.
             let _ = stream.read(&mut [0; 8]);
             let _ = stream.write_all(b"N");
@@ -274,7 +248,7 @@ fn a_version_that_dyno_does_not_support() {
 
 #[test]
 fn a_server_that_closes_in_the_middle() {
-    let at_once = pretend(drop);
+    let at_once = pretend("postgres", drop);
     bench(&at_once, "").fails(SERVER, &["connection was lost", "server's log"]);
     let server = postgres();
     let url = database(&server, "closes");
@@ -283,8 +257,7 @@ fn a_server_that_closes_in_the_middle() {
     for bytes in [1, 2, 30, 300, 420, 500, 700] {
         let proxy = Proxy::cutting(server.port(), bytes);
         let url = format!("postgres://root@127.0.0.1:{}/closes", proxy.port());
-        let ended = bench(&url, "").fails(SERVER, &["help: "]);
-        assert!(ended.took < Duration::from_secs(30), "{}", ended.shown());
+        bench(&url, "").fails(SERVER, &["help: "]);
     }
 }
 

@@ -9,7 +9,6 @@
 
 mod common;
 
-use std::io::Write;
 use std::path::Path;
 
 use common::{Program, SmallDisk, wait_until};
@@ -34,13 +33,23 @@ fn a_report_that_finds_no_room_costs_no_result() {
     assert_eq!(result.trials[0].transactions.count, 50);
 }
 
+/// Whether the first trial of a result has a second.
+fn has_seconds(out: &Path) -> bool {
+    let trials = store::trial_dirs(out).unwrap_or_default();
+    let series = trials.first().map(|trial| trial.join("series.jsonl"));
+    let file = series.and_then(|path| std::fs::metadata(path).ok());
+    file.is_some_and(|file| file.len() > 0)
+}
+
 #[test]
 fn results_that_find_no_room_are_told_while_the_load_runs() {
-    // Room for the study and the environment, not for the seconds.
-    let Some(disk) = SmallDisk::new("24k") else {
+    let Some(disk) = SmallDisk::new("8m") else {
         return;
     };
-    let done = bench(disk.path()).args("--time 3s").run();
+    let dyno = bench(disk.path()).args("--time 6s").start();
+    wait_until("the first second", || has_seconds(disk.path()));
+    disk.fill_except(0);
+    let done = dyno.wait();
     let done = done.fails(4, &["warning: cannot write", "No space left", "--out"]);
     // The summary needs no disk.
     assert!(done.stdout.contains("oltp_read_write"), "{}", done.shown());
@@ -60,20 +69,10 @@ fn a_trial_whose_seconds_were_lost_is_not_whole_though_room_came_free() {
         program.args("run study.toml --out").os_arg(&out)
     };
     let mut dyno = program().start();
-    let series = || Some(store::trial_dirs(&out).ok()?.first()?.join("series.jsonl"));
-    let has_seconds = || {
-        let written = series().and_then(|path| std::fs::metadata(path).ok());
-        written.is_some_and(|file| file.len() > 0)
-    };
-    wait_until("the first second", has_seconds);
-    let filler = disk.path().join("filler");
-    let mut file = std::fs::File::create(&filler).unwrap();
-    for size in [1 << 16, 1] {
-        while file.write_all(&vec![1; size]).is_ok() {}
-    }
+    wait_until("the first second", || has_seconds(&out));
+    disk.fill_except(0);
     dyno.says("warning: cannot write");
-    drop(file);
-    std::fs::remove_file(filler).unwrap();
+    disk.remount("size=8m");
     let done = dyno.wait().fails(4, &["No space left"]);
     let text = "its results could not be stored completely";
     assert!(done.stderr.contains(text), "{}", done.shown());

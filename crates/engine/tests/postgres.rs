@@ -11,7 +11,7 @@ mod common;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use client::postgres::{Connection, Target};
 use client::reactor::Reactor;
@@ -23,7 +23,8 @@ use workload::options::Options;
 use workload::rows::Checksum;
 
 use common::{
-    ROWS, assert_a_hanging_server_ends_the_load, expected, load, options, prepare, wanted,
+    PATIENCE, ROWS, assert_a_hanging_server_ends_the_load, expected, has_rows, holding, load,
+    options, prepare, wanted,
 };
 
 /// The database `name` of a server, which the tests share.
@@ -214,23 +215,22 @@ const INDEXING: &str =
 fn an_interrupted_load_is_never_taken_for_data_and_left_by_the_server_too() {
     let server = Postgres::start(&[]);
     let url = server.url("sbtest");
-    // More than any machine loads before the first rows are reported.
     let options = Options {
         tables: 1,
-        ..options(200_000)
+        ..options(ROWS)
     };
+    let proxy = holding(server.port());
     let interrupted = AtomicBool::new(false);
     let mut reader = None;
     let listener = Listener {
         tell: &mut |news| {
-            if matches!(news, Progress::Loading { rows: 1.., .. }) {
+            if reader.is_none() && has_rows(&news) {
                 // The index waits for whoever has read the table.
-                reader.get_or_insert_with(|| {
-                    let (reactor, mut connection) = open(&url);
-                    let read = "BEGIN; SELECT id FROM sbtest1 LIMIT 1";
-                    reactor.block_on(connection.run(read)).unwrap().unwrap();
-                    (reactor, connection)
-                });
+                let (reactor, mut connection) = open(&url);
+                let read = "BEGIN; SELECT id FROM sbtest1 LIMIT 1";
+                reactor.block_on(connection.run(read)).unwrap().unwrap();
+                reader = Some((reactor, connection));
+                proxy.release();
             }
             if !sql(&url, INDEXING).is_empty() {
                 interrupted.store(true, Ordering::Relaxed);
@@ -238,12 +238,13 @@ fn an_interrupted_load_is_never_taken_for_data_and_left_by_the_server_too() {
         },
         interrupted: &interrupted,
     };
-    let stopped = prepare(&url, &wanted(&options, Mode::Missing, 1), listener);
+    let held = format!("postgres://root@127.0.0.1:{}/sbtest", proxy.port());
+    let stopped = prepare(&held, &wanted(&options, Mode::Missing, 1), listener);
     assert!(
         matches!(stopped, Err(PrepareError::Interrupted)),
         "{stopped:?}"
     );
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + PATIENCE;
     while !sql(&url, INDEXING).is_empty() {
         assert!(Instant::now() < deadline, "the index is still being built");
     }
@@ -274,7 +275,7 @@ fn two_dynos_prepare_one_database_one_after_the_other() {
         let threads = [waits.clone(), waits].map(|waits| scope.spawn(|| prepare(waits)));
         // Both wait before either looks at a table.
         for _ in 0..2 {
-            let news = waiting.recv_timeout(Duration::from_secs(60)).unwrap();
+            let news = waiting.recv_timeout(PATIENCE).unwrap();
             assert!(matches!(&news, Progress::Note(note) if note.contains("waiting for it")));
         }
         reactor.block_on(holder.close()).unwrap();

@@ -31,7 +31,7 @@ use private::{
 /// The user and the group `nobody`.
 const NOBODY: u32 = 65534;
 /// Long enough for a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How to reach a server.
 #[derive(Debug, Clone, Copy)]

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use testkit::{MariaDb, MySql, Postgres, PostgresServer, Server};
 
 /// Longer than any machine takes; no test waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn database(server: &Server) -> Arc<dyn Database> {
     let url = server.url("sbtest");

@@ -16,7 +16,7 @@ use workload::session::Reply;
 
 const SERVICE: Duration = Duration::from_millis(2);
 /// What a busy machine may add.
-const SLACK: Duration = Duration::from_secs(20);
+const SLACK: Duration = Duration::from_secs(120);
 
 #[test]
 fn the_main_thread_is_notified_of_the_last_transaction() {
@@ -26,15 +26,18 @@ fn the_main_thread_is_notified_of_the_last_transaction() {
         time: None,
         ..spec()
     };
-    // Polling every 20 ms cannot be this quick; a busy machine may be slow.
-    let quick = (0..20).any(|_| {
+    // Polling every 20 ms can never be this quick; a busy machine is not always.
+    let deadline = Instant::now() + SLACK;
+    let is_quick = || {
         let (outcome, seconds) = measured(&spec, &Scripted::taking(SERVICE));
         assert_eq!(outcome.end, End::Completed);
         assert_eq!(total(&seconds).response.count(), 3);
         let measured_ns: u64 = seconds.iter().map(|second| second.length_ns()).sum();
         Duration::from_nanos(measured_ns) < 3 * SERVICE + Duration::from_millis(8)
-    });
-    assert!(quick);
+    };
+    while !is_quick() {
+        assert!(Instant::now() < deadline, "no notification");
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@
 mod disk;
 mod engine;
 mod postgres;
+mod proxy;
 mod server;
 mod skip;
 mod tls;
@@ -29,6 +30,7 @@ mod tls;
 pub use disk::SmallDisk;
 pub use engine::Engine;
 pub use postgres::{Postgres, PostgresBuilder, PostgresServer};
+pub use proxy::Proxy;
 pub use server::{Builder, Server};
 pub use skip::skip;
 

@@ -1,9 +1,9 @@
-//! The least that a client on sockets can do: a few threads, each with an epoll, one recv and
-//! one send per statement. It sends the bytes that dyno would send, from a ring that was built
-//! in advance, and reads a reply only to see that it has ended.
+//! The minimum work of a client on sockets: a few threads, each with an epoll, and one recv and
+//! one send per statement. It sends the same bytes as dyno, from a ring that was built in
+//! advance, and reads a reply only to find its end.
 //!
-//! It omits what dyno adds: drawing values, building packets, parsing replies, two readings of
-//! the clock and a histogram for each statement, and the futures that all this is written as.
+//! It omits what dyno adds: random values, building packets, parsing replies, two clock readings
+//! and a histogram update per statement, and futures.
 
 use std::future::Future;
 use std::net::TcpStream;
@@ -19,19 +19,19 @@ use workload::catalog::Label;
 use workload::session::{FailureKind, Param, Reply, Session, SessionError};
 use workload::virtual_user::{VirtualUser, Workload};
 
-/// Transactions in the ring: enough that the users, who start at different places, do not
-/// follow each other's rows.
+/// Transactions in the ring: enough that users, who start at different positions, use
+/// different rows.
 const RING_TRANSACTIONS: usize = 4096;
 const EVENTS_AT_ONCE: usize = 1024;
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Where the statement's number is in an execution: after the header and the command.
+/// Offset of the statement's number in an execution: after the header and the command.
 const NUMBER: std::ops::Range<usize> = 5..9;
 
 /// The packets of many transactions, one after the other.
 #[derive(Default)]
 struct Ring {
     bytes: Vec<u8>,
-    /// Where each packet starts, and the last ends.
+    /// Where each packet starts, and where the last one ends.
     starts: Vec<u32>,
     /// For each packet, whether a transaction starts with it.
     is_first: Vec<bool>,
@@ -50,7 +50,7 @@ impl Ring {
         &self.bytes[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 
-    /// How much higher a connection numbers the statements than the ring does: MariaDB reuses
+    /// Offset of a connection's statement numbers from those of the ring: MariaDB reuses
     /// connection objects and continues their counters.
     fn offset(&self, numbers: &[u32]) -> Result<u32, Failure> {
         let offset = numbers[0].wrapping_sub(self.numbers[0]);
@@ -190,7 +190,7 @@ struct FloorUser {
     stream: TcpStream,
     /// Added to the ring's statement numbers.
     offset: u32,
-    /// The packet that waits for its reply.
+    /// The packet whose reply is pending.
     place: usize,
     /// The beginning of a reply that arrives in pieces.
     pieces: Vec<u8>,
@@ -274,7 +274,7 @@ fn main() -> Result<(), Failure> {
                 0
             }
         };
-        // What this changes is rolled back.
+        // Its changes are rolled back.
         let types = types(&load, &numbers)?;
         let mut text = Vec::new();
         wire::mysql::command::query(&mut text, "BEGIN");
@@ -353,7 +353,7 @@ fn drive(users: &mut [FloorUser], ring: &Ring, stop: &AtomicBool) -> Result<(u64
             match user.receive(&mut buffer)? {
                 End::Open => continue,
                 End::Done => user.place = ring.next(user.place),
-                // A deadlock has rolled the transaction back; it goes on with the next.
+                // A deadlock rolled back the transaction; continue with the next one.
                 End::Refused => {
                     errors += 1;
                     user.place = ring.next_transaction(user.place);

@@ -1,16 +1,14 @@
-//! A hop before a server that takes a given share of its users' throughput: what a
-//! comparison has to find.
+//! A proxy that reduces throughput by a given share, which a comparison must detect.
 //!
-//! Each request is delayed in proportion to the time since the one before it on the same
-//! connection, so throughput falls by the share however fast the host is just then. A
-//! delay in microseconds would be more or less than what was asked for with every change
-//! of the host's pace. It can be a network as well, whose round trip is always the same. It
-//! spins: timers are too coarse for microseconds.
+//! It delays each request in proportion to the time since the previous one on the same
+//! connection, so the share does not depend on the speed of the host, as a delay in
+//! microseconds would. It can also simulate a network with a constant round-trip time. It
+//! spins, because timers are too coarse for microseconds.
 //!
-//! It listens on a free port of 127.0.0.1, prints the port, and ends when its standard
-//! input does. When a connection closes it prints how many replies it passed on and the
-//! median and p99, in microseconds, of the time from a request's arrival, as the kernel
-//! stamped it, to the sending of its reply: what a client should have measured.
+//! It listens on a free port of 127.0.0.1, prints the port, and exits at the end of its
+//! standard input. When a connection closes, it prints the number of replies, and the median
+//! and p99, in microseconds, of the time from a request's arrival, as the kernel stamped it,
+//! until its reply is sent: what a client should have measured.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -23,21 +21,21 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 type Failure = Box<dyn std::error::Error>;
 
 const USAGE: &str = "usage: slow_proxy HOST:PORT SHARE NETWORK_US
-  SHARE       by which throughput falls, from 0 (pass on only) to 0.5
-  NETWORK_US  a round trip that each request takes besides, from 0 to 5000 µs";
+  SHARE       reduction of throughput, from 0 (forward only) to 0.5
+  NETWORK_US  additional round-trip time of each request, from 0 to 5000 µs";
 const BUFFER_BYTES: usize = 64 * 1024;
-/// The longest round trip.
+/// Longest simulated round trip.
 const FARTHEST_US: u64 = 5000;
-/// No request is slowed down by more: a connection that slept must not keep a CPU busy.
+/// Longest delay of a request: a connection that was idle must not keep a CPU busy.
 const LONGEST: Duration = Duration::from_millis(1);
 
-/// When requests of one connection are passed on.
+/// When requests of one connection are forwarded.
 struct Pace {
-    /// Of a round trip.
+    /// Simulated round-trip time.
     network: Duration,
-    /// Delay for each second that passes without one.
+    /// Delay per second since the previous request.
     rate: f64,
-    /// When the last request was passed on.
+    /// When the last request was forwarded.
     last: Option<Instant>,
 }
 
@@ -56,13 +54,13 @@ impl Pace {
     }
 }
 
-/// The wall clock, which is the one that the kernel stamps packets with.
+/// The wall clock, with which the kernel stamps packets.
 fn wall_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// Asks the kernel to stamp what arrives.
+/// Makes the kernel stamp arriving packets.
 fn ask_for_stamps(socket: &TcpStream) -> Result<(), Failure> {
     let on: libc::c_int = 1;
     // SAFETY: the option's value is an integer that outlives the call.
@@ -81,7 +79,7 @@ fn ask_for_stamps(socket: &TcpStream) -> Result<(), Failure> {
     }
 }
 
-/// Reads what has arrived and when it did; nothing when the other side has closed.
+/// Reads the bytes that have arrived, and when they did; none if the peer has closed.
 fn read_stamped(socket: &TcpStream, buffer: &mut [u8]) -> Option<(usize, u64)> {
     let mut part = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
@@ -113,7 +111,7 @@ fn read_stamped(socket: &TcpStream, buffer: &mut [u8]) -> Option<(usize, u64)> {
     }
 }
 
-/// Passes on requests, each delayed, and notes when the last one arrived.
+/// Forwards requests with their delay, and records when the last one arrived.
 fn pass_requests(
     client: &TcpStream,
     mut server: TcpStream,
@@ -131,7 +129,7 @@ fn pass_requests(
     close(client, &server);
 }
 
-/// Passes on replies and gives how long each took, in nanoseconds.
+/// Forwards replies, and returns how long each took, in nanoseconds.
 fn pass_replies(mut server: TcpStream, mut client: TcpStream, arrived_ns: &AtomicU64) -> Vec<u64> {
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut taken_ns = Vec::new();
@@ -149,13 +147,13 @@ fn pass_replies(mut server: TcpStream, mut client: TcpStream, arrived_ns: &Atomi
     taken_ns
 }
 
-/// Ends the other direction, too. A socket that is closed already needs no more.
+/// Ends the other direction, too. If the socket is already closed, there is nothing to do.
 fn close(from: &TcpStream, to: &TcpStream) {
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// Prints how long a connection's replies took.
+/// Prints the statistics of a connection.
 fn say(mut taken_ns: Vec<u64>) {
     taken_ns.sort_unstable();
     let at = |share: f64| {
@@ -193,7 +191,7 @@ fn main() -> Result<(), Failure> {
     if !(0.0..=0.5).contains(&share) || network_us > FARTHEST_US {
         return Err(USAGE.into());
     }
-    // What took (1 - share) takes 1, so throughput falls by the share.
+    // What took (1 - share) then takes 1, so throughput falls by the share.
     let rate = share / (1.0 - share);
     let network = Duration::from_micros(network_us);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;

@@ -1,6 +1,6 @@
-//! dyno's virtual users on tokio: the same workload, codecs and histograms, the
-//! same looks at the clock, SCHED_BATCH and one receive buffer, but tokio's
-//! single-threaded runtime in place of dyno's own event loop.
+//! dyno's virtual users on tokio: the same workload, codecs, histograms, clock readings,
+//! scheduling class, and receive buffer, but tokio's single-threaded runtime instead of
+//! dyno's event loop.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -22,11 +22,11 @@ use workload::virtual_user::{VirtualUser, Workload};
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// What all users share.
+/// State shared by all users.
 struct Common {
     origin: Instant,
     until_ns: u64,
-    /// Locked as in dyno, where another thread takes it once a second.
+    /// Behind a lock, as in dyno, where another thread takes it once per second.
     slice: Mutex<Slice>,
     buffer: RefCell<Vec<u8>>,
     catalog: Arc<Catalog>,
@@ -67,8 +67,8 @@ impl TokioSession {
         self.stream.write_all(&self.out).await.map_err(lost)?;
         loop {
             let (stream, reader, common) = (&mut self.stream, &mut self.reader, &self.common);
-            // A whole buffer is offered, so that a short read tells tokio that the
-            // socket is empty, and the shared one, so that idle users have none.
+            // The whole buffer is passed, so that a short read tells tokio that the socket is
+            // empty; it is shared, so that idle users need none.
             let fed = std::future::poll_fn(|context| {
                 let mut buffer = common.buffer.borrow_mut();
                 let mut into = ReadBuf::new(&mut buffer);

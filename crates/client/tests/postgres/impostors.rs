@@ -17,7 +17,7 @@ use super::logins::openssl;
 use super::{assert_told, run, target, tls};
 
 /// Long enough for a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// For a peer that says nothing, whatever the machine's speed.
 const SHORT: Duration = Duration::from_millis(200);
 const PASSWORD: &str = "hush-hush";

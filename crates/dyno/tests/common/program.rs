@@ -69,11 +69,20 @@ impl Program {
         Self::of(command, dir)
     }
 
+    /// Nothing that it does depends on the user's locale or servers.
     fn of(mut command: Command, dir: TempDir) -> Self {
+        let is_own = |name: &str| {
+            ["PG", "MYSQL_"].iter().any(|start| name.starts_with(start)) || name == "NO_COLOR"
+        };
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        for name in names.filter(|name| is_own(name)) {
+            command.env_remove(name);
+        }
         command
             .current_dir(dir.path())
             .env_remove("DYNO_PASSWORD")
-            .env("DYNO_CACHE_DIR", cache());
+            .env("DYNO_CACHE_DIR", cache())
+            .env("LC_ALL", "C.UTF-8");
         Self { command, dir }
     }
 
@@ -252,6 +261,11 @@ impl Running {
             heard
         });
         self
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Sends it a signal.

@@ -73,7 +73,7 @@ pub(crate) fn wanted(options: &Options) -> Wanted<'_> {
         users: 1,
         mode: Mode::Missing,
         connections: 2,
-        stall_limit: Duration::from_secs(60),
+        stall_limit: Duration::from_secs(300),
     }
 }
 
@@ -110,6 +110,7 @@ pub(crate) fn start_on(
             config,
             port,
             connections: 10,
+            membership: None,
             site: Arc::new(ThisHost::default()),
             keep,
             interrupted: &NEVER,
@@ -218,7 +219,7 @@ pub(crate) fn is_running(pid: u32) -> bool {
 
 /// Waits for something that must come.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(300);
     while !is_so() {
         assert!(Instant::now() < deadline, "{what} did not come");
         std::thread::sleep(Duration::from_millis(5));
