@@ -25,15 +25,10 @@ const MIN_VALUES: usize = 2_000;
 /// --json is given.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-<<<<<<< HEAD
-    let store::Kept {
+    let store::IntactResult {
         result, damaged, ..
-    } = store::read_kept(&args.result)?;
+    } = store::read_intact(&args.result)?;
     stored_result::warn_of_damaged(&damaged, &screen);
-=======
-    let kept = store::read_intact(&args.result)?;
-    stored_result::warn_of_damaged(&kept.damaged, &screen);
->>>>>>> main
     let dir = ResultDir::open(&args.result)?;
     let AnswerArgs { out, json } = &args.answer;
     if !json && out.is_none() {

@@ -74,15 +74,9 @@ fn open(
             None => newest(&study.text)?,
         };
         same_study(&store::read_study(&dir)?, study, &dir)?;
-<<<<<<< HEAD
-        let mut stored = store::read_kept(&dir)?.result;
+        let mut stored = store::read_intact(&dir)?.result;
         let is_complete = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
         stored.trials.retain(is_complete);
-=======
-        let mut kept = store::read_intact(&dir)?.result;
-        let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
-        kept.trials.retain(is_whole);
->>>>>>> main
         let here = environment(&places);
         let changes = resume::check(&stored, &here, trials)?;
         return Results::resume(&dir, study.design(), here, changes, screen);

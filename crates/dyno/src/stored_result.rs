@@ -21,15 +21,9 @@ pub(crate) struct StoredResult {
 impl StoredResult {
     /// Reads the complete trials of a result and warns about damaged files.
     pub(crate) fn read(path: &Path, screen: &Screen) -> Result<Self, Failure> {
-<<<<<<< HEAD
-        let stored = store::read_kept(path)?;
+        let stored = store::read_intact(path)?;
         warn_of_damaged(&stored.damaged, screen);
         if stored.result.trials.is_empty() {
-=======
-        let kept = store::read_intact(path)?;
-        warn_of_damaged(&kept.damaged, screen);
-        if kept.result.trials.is_empty() {
->>>>>>> main
             let message = format!("{} has no complete trial", path.display());
             return Err(Failure::new(Exit::Usage, message)
                 .remedy(Some("run the rest of its study: dyno run STUDY --resume")));
