@@ -1,10 +1,12 @@
 //! MariaDB and MySQL: one engine in most respects. How they differ is data, a [`Flavor`] each.
 
+mod binary_log;
 mod checks;
 mod counters;
 mod database;
 mod feed;
 mod flavor;
+mod group_replication;
 mod load;
 mod log;
 mod option_file;
