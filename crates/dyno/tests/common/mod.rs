@@ -16,6 +16,7 @@
 )]
 
 mod cache;
+mod cut;
 mod made;
 mod pretend;
 mod program;
@@ -26,6 +27,7 @@ mod tables;
 mod terminal;
 
 pub use cache::{Cache, Process, entries, port_in};
+pub use cut::{cut_off, has_second, kill_server, trial_dir};
 pub use made::keep;
 pub use pretend::{assert_no_file_has, pretend};
 pub use program::{Finished, Program, Running, cache};
