@@ -51,8 +51,8 @@ class Lab:
         trials = self.run(
             f'title = "Overhead"\n{SERVER}[data]\ntables = 4\nrows = 25_000\n[load]\nthreads = 16\nwarmup = "3s"\n'
             f'time = "{seconds}s"\nrepeats = {pairs}\norder = "random"\n[sweep]\n"monitors.enabled" = [true, false]\n')
-        tps = {(t["repeat"], dict(t["point"])["monitors.enabled"]): t["transactions"]["per_s"]["value"] for t in trials}
-        ratios = [tps[repeat, "true"] / tps[repeat, "false"] for repeat in range(1, pairs + 1)]
+        tps = {(t["repeat"], t["point"]["monitors.enabled"]): t["transactions"]["per_s"]["value"] for t in trials}
+        ratios = [tps[repeat, True] / tps[repeat, False] for repeat in range(1, pairs + 1)]
         cost = [t["metrics"]["monitor.cpu_ms"]["mean"] for t in trials if "monitor.cpu_ms" in t["metrics"]]
         median = statistics.median(ratios)
         return [f"| throughput with monitors on / off, {pairs} interleaved pairs of {seconds} s | {spread(ratios, 3)} | "

@@ -136,7 +136,7 @@ fn is_over(trial: &Trial, kept: &RunResult) -> bool {
 
 /// Whether a search has complete steps: each continues with the data of the previous one.
 fn is_begun(trial: &Trial, kept: &RunResult) -> bool {
-    let is_step = |whole: &TrialSummary| whole.point.starts_with(&trial.planned.point);
+    let is_step = |whole: &TrialSummary| whole.point.contains(&trial.planned.point);
     trial.planned.load.find_max.is_some() && kept.trials.iter().any(is_step)
 }
 
@@ -203,7 +203,7 @@ fn other_engines(whole: &[TrialSummary], trials: &[Trial]) -> Result<Vec<String>
         // A step of a search has the point of its search, and a rate.
         let planned = trials
             .iter()
-            .find(|trial| then.point.starts_with(&trial.planned.point));
+            .find(|trial| then.point.contains(&trial.planned.point));
         if let Some(trial) = planned {
             let now = engine(&trial.target, &mut known)?;
             other.extend(told("server", &then.setup.engine, &now));

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use lab::Trial;
 use measure::result::RunResult;
-use measure::summary::TrialSummary;
 use measure::threshold::{self, Baseline, Judgement, Threshold};
 use measure::work::other_work;
 
@@ -119,10 +118,7 @@ impl Thresholds {
 /// Why a trial cannot be compared with a baseline; its engine is not known yet.
 fn incomparable(trial: &Trial, base: &RunResult) -> Option<String> {
     let plan::Trial { point, label, .. } = &trial.planned;
-    let same = |known: &&TrialSummary| {
-        known.point.len() == point.len() && known.point.iter().all(|pair| point.contains(pair))
-    };
-    let Some(known) = base.trials.iter().find(same) else {
+    let Some(known) = base.trials.iter().find(|known| known.point == *point) else {
         return Some(format!("the baseline has no point {label}"));
     };
     let other = other_work(&trial.planned_setup(), &known.setup)?;

@@ -14,6 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{Finished, Program, keep};
+use measure::summary::SCHEMA_VERSION;
 use results::made::{Made, made};
 use results::search::{FOUND, searched};
 use serde_json::Value;
@@ -121,12 +122,14 @@ fn another_schema_version_is_refused_with_both_numbers() {
     edit(&folder.trial(2), |json| {
         json.insert("schema_version".into(), 7.into());
     });
-    folder.is_read(&["trial.json has schema version 7; this dyno reads version 2"]);
+    folder.is_read(&[&format!(
+        "trial.json has schema version 7; this dyno reads version {SCHEMA_VERSION}"
+    )]);
     edit(&folder.bad().join("result.json"), |json| {
         json.insert("schema_version".into(), 1.into());
     });
     folder.is_refused(&[
-        "result.json has schema version 1; this dyno reads version 2",
+        &format!("result.json has schema version 1; this dyno reads version {SCHEMA_VERSION}"),
         "run its study again",
     ]);
 }

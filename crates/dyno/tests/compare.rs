@@ -14,6 +14,7 @@ use std::path::Path;
 
 use common::{Finished, Program, keep};
 use measure::result::RunResult;
+use plan::Point;
 use results::made::{Made, made};
 use tempfile::TempDir;
 
@@ -44,8 +45,8 @@ fn platform(side: usize, repeats: u32) -> RunResult {
     let mut result = made("What does virtualisation cost?", &trials);
     let threads = PAPER.iter().map(|(threads, ..)| *threads).cycle();
     for (trial, threads) in result.trials.iter_mut().zip(threads) {
-        trial.point = vec![("load.threads".into(), threads.into())];
         trial.setup.load.threads = threads.parse().unwrap();
+        trial.point = Point::from([("load.threads", trial.setup.load.threads)]);
     }
     result.design.axes = vec!["load.threads".into()];
     result
@@ -137,7 +138,10 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
 
     for trial in &mut other.trials {
         trial.setup.data.tables = 4;
-        trial.point[0].1.push('0');
+        trial.point.insert(
+            "load.threads".into(),
+            (trial.setup.load.threads * 10).into(),
+        );
     }
     keep(&path.join("apart"), &other, STUDY);
     fails(
@@ -183,7 +187,7 @@ fn variants_of_one_result_are_chosen_by_name() {
     let mut result = made("Pools", &trials);
     let names = ["small", "tiny", "large"].iter().cycle();
     for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.point = vec![("variant".into(), (*name).into())];
+        trial.point = Point::from([("variant", *name)]);
         let size = if *name == "large" { "4G" } else { "1G" };
         trial.instances = vec![instance(trial, size)];
     }

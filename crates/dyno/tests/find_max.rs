@@ -15,6 +15,7 @@ use common::{Cache, Finished, Program, csv, cut_off, kill_server};
 use measure::find_max::{Doubt, FoundMax, SearchEnd, StepVerdict};
 use measure::result::RunResult;
 use measure::setup::Outcome;
+use plan::{Point, Value};
 use rustix::process::Signal;
 
 /// A search that is over soon.
@@ -35,8 +36,8 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
     for step in &search.steps {
         let mut trials = result.trials.iter();
         let trial = trials.find(|trial| trial.number == step.trial).unwrap();
-        let pace = ("load.rate".to_owned(), step.rate_per_s.to_string());
-        assert_eq!(trial.point.last(), Some(&pace));
+        let rate = Value::Number(step.rate_per_s);
+        assert_eq!(trial.point.get("load.rate"), Some(&rate));
         assert!(trial.setup.load.rate.is_some());
         let times = trial.response_ms.map(|times| times.p99);
         assert_eq!(step.value_ms, times);
@@ -159,8 +160,8 @@ fn a_study_searches_at_each_of_its_points() {
     let done = Program::study(&study).run().succeeds();
     let result = assert_reported(&done, &done.out());
     let points: Vec<_> = result.searches.iter().map(|found| &found.point).collect();
-    let wanted = |threads: &str| vec![("load.threads".to_owned(), threads.to_owned())];
-    assert_eq!(points, [&wanted("1"), &wanted("2")]);
+    let wanted = |threads: u32| Point::from([("load.threads", threads)]);
+    assert_eq!(points, [&wanted(1), &wanted(2)]);
     assert!(
         done.stdout
             .contains("None of 2 searches found a rate that keeps its limit."),

@@ -10,6 +10,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Program, database, mariadb, mysql};
+use plan::Point;
 
 const USAGE: i32 = 2;
 const SERVER: i32 = 3;
@@ -137,10 +138,7 @@ fn several_numbers_of_threads_run_one_after_the_other() {
         .collect();
     assert_eq!(users, [1, 3]);
     assert_eq!(result.design.axes, ["load.threads"]);
-    assert_eq!(
-        result.trials[1].point,
-        [("load.threads".to_owned(), "3".to_owned())]
-    );
+    assert_eq!(result.trials[1].point, Point::from([("load.threads", 3)]));
     assert_eq!(result.thresholds.len(), 2);
     assert!(
         result

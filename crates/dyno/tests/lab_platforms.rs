@@ -61,14 +61,17 @@ fn run(name: &str, words: &str, cache: &Cache) -> Finished {
 }
 
 fn variant(trial: &TrialSummary) -> &str {
-    &trial.point[0].1
+    trial.point["variant"].as_text().unwrap()
 }
 
 /// Each round of repeats has every point once.
 #[track_caller]
 fn assert_blocks(trials: &[TrialSummary], points: usize) {
     for (round, block) in (1..).zip(trials.chunks(points)) {
-        let labels: BTreeSet<_> = block.iter().map(|trial| &trial.point).collect();
+        let labels: BTreeSet<_> = block
+            .iter()
+            .map(|trial| format!("{:?}", trial.point))
+            .collect();
         assert_eq!(labels.len(), points, "{labels:?}");
         assert!(block.iter().all(|trial| trial.repeat == round));
     }

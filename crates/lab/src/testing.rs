@@ -27,7 +27,7 @@ pub(crate) fn input() -> Input {
     Input {
         number: 1,
         label: "test".to_owned(),
-        point: Vec::new(),
+        point: plan::Point::default(),
         repeat: 1,
         started_at: None,
         setup: trial().planned_setup(),
@@ -104,6 +104,7 @@ pub(crate) fn node(keep: &Path) -> Node {
         config: &[],
         port: None,
         connections: 10,
+        membership: None,
         site: Arc::new(ThisHost::default()),
         keep,
         interrupted: &never,

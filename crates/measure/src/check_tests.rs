@@ -24,7 +24,7 @@ fn input() -> Input {
         repeat: 1,
         started_at: None,
         label: "threads=4".into(),
-        point: vec![("threads".into(), "4".into())],
+        point: plan::Point::from([("load.threads", 4)]),
         setup: Setup {
             engine: "Engine 10.11.14".into(),
             server: "engine://sbtest@localhost/sbtest".into(),

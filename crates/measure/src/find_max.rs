@@ -16,7 +16,7 @@ pub const LONG: u32 = 3;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundMax {
     /// The point of the study, without the rate.
-    pub point: Vec<(String, String)>,
+    pub point: plan::Point,
     /// How often this point had been in the study then, this time included, from 1.
     pub repeat: u32,
     /// What is limited, for example `response_ms.p99`.
@@ -276,7 +276,7 @@ mod tests {
 
     fn found() -> FoundMax {
         FoundMax {
-            point: Vec::new(),
+            point: plan::Point::default(),
             repeat: 1,
             column: "response_ms.p99".into(),
             limit_ms: 20.0,

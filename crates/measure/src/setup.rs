@@ -170,8 +170,8 @@ pub struct Input {
     pub number: u32,
     /// Short name of the trial, for example `threads=16`.
     pub label: String,
-    /// The variant and the keys that the study sweeps, with this trial's values.
-    pub point: Vec<(String, String)>,
+    /// Its value on each axis of the study.
+    pub point: plan::Point,
     /// How often this point had been in the study then, this time included, from 1.
     pub repeat: u32,
     /// Wall-clock time at the zero of the trial's clock.

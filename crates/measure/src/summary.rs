@@ -21,7 +21,7 @@ use crate::verdict::Verdict;
 use crate::warning::Warning;
 
 /// Version of the stored form; raised when a field changes its meaning.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// The summary of one trial. Totals cover the measure phase only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,8 +33,8 @@ pub struct TrialSummary {
     pub number: u32,
     /// Short name, for example `threads=16`.
     pub label: String,
-    /// The variant and the keys that the study sweeps, with this trial's values.
-    pub point: Vec<(String, String)>,
+    /// Its value on each axis of the study.
+    pub point: plan::Point,
     /// How often this point had been in the study then, this time included, from 1.
     #[serde(default)]
     pub repeat: u32,
@@ -332,7 +332,7 @@ mod tests {
     fn an_interrupted_trial_stands_in_only_where_no_whole_one_is() {
         let trial = |threads: &str, outcome| {
             let mut trial = crate::check::tests::trial();
-            trial.point = vec![("threads".to_owned(), threads.to_owned())];
+            trial.point.insert("threads".to_owned(), threads.into());
             trial.outcome = outcome;
             trial
         };

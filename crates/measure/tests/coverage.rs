@@ -186,7 +186,7 @@ fn input() -> Input {
         repeat: 1,
         started_at: None,
         label: String::new(),
-        point: Vec::new(),
+        point: plan::Point::default(),
         setup: Setup::new(&planned("[load]\nwarmup = '0s'")),
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),

@@ -38,7 +38,7 @@ macro_rules! choice {
 
         impl $crate::value::FromValue for $name {
             fn from_value(value: &$crate::value::Value) -> Option<Self> {
-                match $crate::value::text(value)? {
+                match value.as_text()? {
                     $($word => Some(Self::$variant),)+
                     _ => None,
                 }

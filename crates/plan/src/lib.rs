@@ -12,6 +12,7 @@ mod event;
 pub mod key;
 mod load;
 mod percent;
+mod point;
 mod range;
 mod redact;
 mod server;
@@ -29,11 +30,12 @@ pub use load::{
     Transaction, Until,
 };
 pub use percent::{format_percent, parse_percent};
+pub use point::Point;
 pub use range::{alternatives, grouped, range_words};
 pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use span::{Origin, Span, Spanned};
 pub use suggest::{nearest, shown};
-pub use topology::{Node, Site, Topology, Volume};
+pub use topology::{Cluster, Node, Site, Topology, Volume};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Data, Load, ServerSpec, Spanned, Topology, Transaction};
+use crate::{Data, Load, Point, ServerSpec, Spanned, Topology, Transaction};
 
 /// An ordered list of trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,8 +100,8 @@ pub struct Trial {
     pub topology: Topology,
     /// Whether host and servers are watched.
     pub monitors: bool,
-    /// Its value on each axis: (dotted name, value as text), in the order of [`Plan::axes`].
-    pub point: Vec<(String, String)>,
+    /// Its value on each axis of [`Plan::axes`].
+    pub point: Point,
 }
 
 impl Plan {

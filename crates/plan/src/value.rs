@@ -25,7 +25,7 @@ pub enum Value {
     Duration(Duration),
 }
 
-/// One canonical form: two values are equal if they read the same. An address is shown
+/// The form in which a study would have it, apart from quotes. An address is shown
 /// without its password.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,17 +54,45 @@ impl Serialize for Value {
     }
 }
 
+/// A text.
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+/// A whole number.
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+impl Value {
+    /// The number, if it is one.
+    #[must_use]
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(n) => Some(*n as f64),
+            Self::Number(n) => Some(*n),
+            Self::Text(_) | Self::Url(_) | Self::Boolean(_) | Self::Duration(_) => None,
+        }
+    }
+
+    /// The text, if it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
 /// Converts a value to the type of the field that it is for.
 pub trait FromValue: Sized {
     /// `None` if the value is of another kind.
     fn from_value(value: &Value) -> Option<Self>;
-}
-
-pub(crate) fn text(value: &Value) -> Option<&str> {
-    match value {
-        Value::Text(text) => Some(text),
-        _ => None,
-    }
 }
 
 macro_rules! from_value {

@@ -9,6 +9,7 @@ use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
+use plan::Value;
 
 use crate::cell::Cell;
 use crate::findings::ended;
@@ -82,7 +83,7 @@ fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&
     csv.count(trial.number);
     csv.text(&trial.label);
     for key in axes {
-        csv.text(keys::given(&trial.point, key).unwrap_or_default());
+        csv.value(keys::value(trial, key));
     }
     csv.count(trial.repeat);
     csv.text(trial.started_at.as_deref().unwrap_or_default());
@@ -198,6 +199,11 @@ impl Csv {
             true => self.field(&format!("'{text}")),
             false => self.field(text),
         }
+    }
+
+    /// A value of an axis.
+    pub(crate) fn value(&mut self, value: Option<&Value>) {
+        self.text(&value.map_or(String::new(), Value::to_string));
     }
 
     pub(crate) fn number(&mut self, number: Option<f64>) {

@@ -2,17 +2,17 @@
 
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
+use plan::{Point, Value};
 
 use crate::number::ABSENT;
 
-/// The key that names alternative settings of a study.
-pub(crate) const VARIANT: &str = "variant";
+pub(crate) use plan::key::VARIANT;
 
 /// The keys in which trials differ: those that were planned, then any other.
 pub(crate) fn axes(result: &RunResult) -> Vec<&str> {
     let planned = result.design.axes.iter().map(String::as_str);
     let mut keys: Vec<&str> = planned.collect();
-    for (key, _) in result.trials.iter().flat_map(|trial| &trial.point) {
+    for key in result.trials.iter().flat_map(|trial| trial.point.keys()) {
         if !keys.contains(&key.as_str()) {
             keys.push(key);
         }
@@ -30,30 +30,35 @@ pub(crate) fn short<'a>(key: &'a str, axes: &[&str]) -> &'a str {
     if alike.count() > 1 { key } else { name }
 }
 
-/// A trial's value of a key.
-pub(crate) fn value<'a>(trial: &'a TrialSummary, key: &str) -> &'a str {
-    given(&trial.point, key).unwrap_or(ABSENT)
+/// A trial's value of a key; `None` if its study does not vary the key.
+pub(crate) fn value<'a>(trial: &'a TrialSummary, key: &str) -> Option<&'a Value> {
+    trial.point.get(key)
 }
 
-/// A point's value of a key; `None` if the point does not have the key.
-pub(crate) fn given<'a>(point: &'a [(String, String)], key: &str) -> Option<&'a str> {
-    let mut pairs = point.iter();
-    pairs.find_map(|(name, value)| (name == key).then_some(value.as_str()))
+/// A value as tables show it.
+pub(crate) fn shown(value: Option<&Value>) -> String {
+    value.map_or(ABSENT.to_owned(), Value::to_string)
+}
+
+/// The variant of a trial.
+pub(crate) fn variant(trial: &TrialSummary) -> Option<&str> {
+    value(trial, VARIANT)?.as_text()
 }
 
 /// All values of a key: by size if each is a number, a size or a duration, else as
 /// they first appear.
-pub(crate) fn values<'a>(trials: &[&'a TrialSummary], key: &str) -> Vec<&'a str> {
-    let mut values: Vec<&str> = Vec::new();
+pub(crate) fn values<'a>(trials: &[&'a TrialSummary], key: &str) -> Vec<Option<&'a Value>> {
+    let mut values = Vec::new();
     for trial in trials {
         let value = value(trial, key);
         if !values.contains(&value) {
             values.push(value);
         }
     }
-    if values.iter().all(|value| quantity(value).is_some()) {
+    let size = |value: &Option<&Value>| value.and_then(quantity);
+    if values.iter().all(|value| size(value).is_some()) {
         values.sort_by(|a, b| {
-            let size = |value| quantity(value).unwrap_or(f64::NAN);
+            let size = |value| size(value).unwrap_or(f64::NAN);
             size(a).total_cmp(&size(b))
         });
     }
@@ -82,7 +87,7 @@ pub(crate) fn main<'a>(
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
     /// In the order of the keys.
-    pub(crate) values: Vec<&'a str>,
+    pub(crate) values: Vec<Option<&'a Value>>,
     pub(crate) trials: Vec<&'a TrialSummary>,
 }
 
@@ -108,13 +113,32 @@ pub(crate) fn groups<'a>(trials: &[&'a TrialSummary], keys: &[&str]) -> Vec<Grou
 }
 
 /// Values as people say them: `instances=4, ext4`; a variant's name says enough.
-pub(crate) fn name(keys: &[&str], values: &[&str], axes: &[&str]) -> String {
+pub(crate) fn name(keys: &[&str], values: &[Option<&Value>], axes: &[&str]) -> String {
     let pairs = keys.iter().zip(values);
     let parts = pairs.map(|(key, value)| match *key {
-        VARIANT => (*value).to_owned(),
-        key => format!("{}={value}", short(key, axes)),
+        VARIANT => shown(*value),
+        key => format!("{}={}", short(key, axes), shown(*value)),
     });
     parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The same of the values that a point has.
+pub(crate) fn name_of(point: &Point, axes: &[&str]) -> String {
+    let known = axes
+        .iter()
+        .copied()
+        .filter(|axis| point.contains_key(*axis));
+    let known: Vec<&str> = known.collect();
+    let values: Vec<_> = known.iter().map(|axis| point.get(*axis)).collect();
+    name(&known, &values, axes)
+}
+
+/// A point in a form that has an order.
+pub(crate) fn ordered(point: &Point) -> Vec<(&str, String)> {
+    let pairs = point.iter();
+    pairs
+        .map(|(axis, value)| (axis.as_str(), value.to_string()))
+        .collect()
 }
 
 /// What a trial is called among the others.
@@ -140,7 +164,7 @@ pub(crate) fn repeats_name(trial: &TrialSummary, count: usize, result: &RunResul
 /// Empty where there is only one point.
 fn point_name(trial: &TrialSummary, result: &RunResult) -> String {
     let axes = axes(result);
-    let values: Vec<&str> = axes.iter().map(|key| value(trial, key)).collect();
+    let values: Vec<_> = axes.iter().map(|key| value(trial, key)).collect();
     match axes.is_empty() {
         true => trial.label.clone(),
         false => name(&axes, &values, &axes),
@@ -152,8 +176,17 @@ pub(crate) fn repeated(result: &RunResult) -> bool {
     result.design.repeats > 1 || result.trials.iter().any(|trial| trial.repeat > 1)
 }
 
+/// By what values are in order: a number, a duration in seconds, or a setting such as `128M`.
+fn quantity(value: &Value) -> Option<f64> {
+    match value {
+        Value::Duration(duration) => Some(duration.as_secs_f64()),
+        Value::Text(text) => size(text),
+        value => value.as_number(),
+    }
+}
+
 /// A number with or without a unit of time or size, in that unit's base.
-fn quantity(text: &str) -> Option<f64> {
+fn size(text: &str) -> Option<f64> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '_')));
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
@@ -182,12 +215,12 @@ mod tests {
     #[test]
     fn sizes_and_times_are_in_order_of_size() {
         let order = ["128M", "512 MiB", "1G", "1.5GB", "2T"];
-        let sizes: Vec<f64> = order.iter().map(|text| quantity(text).unwrap()).collect();
+        let sizes: Vec<f64> = order.iter().map(|text| size(text).unwrap()).collect();
         assert!(sizes.is_sorted(), "{sizes:?}");
-        assert!(quantity("500ms") < quantity("2s") && quantity("90s") < quantity("2m"));
-        assert_eq!(quantity("25_000"), Some(25_000.0));
+        assert!(size("500ms") < size("2s") && size("90s") < size("2m"));
+        assert_eq!(size("25_000"), Some(25_000.0));
         for text in ["", "on", "O_DIRECT", "1x", "-", "1.2.3"] {
-            assert_eq!(quantity(text), None, "{text}");
+            assert_eq!(size(text), None, "{text}");
         }
     }
 

@@ -26,8 +26,8 @@ pub fn unlike(one: &RunResult, other: &RunResult) -> Vec<String> {
 /// Everything that a key is in some trials.
 type Values<'a> = BTreeSet<&'a str>;
 
-/// A trial's point, its keys in alphabetical order.
-type Point<'a> = BTreeSet<&'a (String, String)>;
+/// A trial's point in order of its keys, with each value as it is shown.
+type Point<'a> = Vec<(&'a str, String)>;
 
 /// The work of a result's trials.
 struct Side<'a> {
@@ -42,7 +42,7 @@ impl<'a> Side<'a> {
         Self {
             axes: keys::axes(result),
             trials: trials
-                .map(|trial| (trial.point.iter().collect(), work::values(&trial.setup)))
+                .map(|trial| (keys::ordered(&trial.point), work::values(&trial.setup)))
                 .collect(),
         }
     }

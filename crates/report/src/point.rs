@@ -72,7 +72,7 @@ pub(crate) fn having<'a>(
     let has = |trial: &TrialSummary| {
         wanted.iter().all(|(key, value)| {
             let varied = axes.iter().find(|axis| is_meant(axis, key, axes));
-            varied.is_none_or(|axis| keys::value(trial, axis) == value)
+            varied.is_none_or(|axis| keys::shown(keys::value(trial, axis)) == *value)
         })
     };
     trials.iter().copied().filter(|trial| has(trial)).collect()

@@ -109,7 +109,7 @@ fn points(result: &RunResult) -> Grid {
         let first = point.trials.first();
         let values = axes
             .iter()
-            .filter_map(|key| Some(keys::value(first?, key).to_owned()));
+            .filter_map(|key| Some(keys::shown(keys::value(first?, key))));
         let mut row: Vec<String> = values.collect();
         row.extend(measured(point));
         row.extend(verdicts.then(|| bound(point)));

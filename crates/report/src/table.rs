@@ -62,7 +62,7 @@ fn of_design(table: &Table, trials: &[&TrialSummary], axes: &[&str]) -> Vec<Pape
             let pairs = others.iter().zip(&group.values);
             let fixed = pairs.map(|(key, value)| {
                 let name = keys::short(key, axes);
-                (name.to_owned(), (*value).to_owned())
+                (name.to_owned(), keys::shown(*value))
             });
             one_table(table, fixed.collect(), &group.trials, axes)
         })
@@ -82,7 +82,7 @@ fn one_table(
     };
     let groups = keys::groups(trials, across);
     let rows = keys::values(trials, row).into_iter().map(|value| PaperRow {
-        value: value.to_owned(),
+        value: keys::shown(value),
         cells: groups
             .iter()
             .map(|group| {
@@ -100,7 +100,10 @@ fn one_table(
         fixed,
         row_key: row.to_owned(),
         row_name: keys::short(row, axes).to_owned(),
-        groups: groups.iter().map(|group| group.values.concat()).collect(),
+        groups: groups
+            .iter()
+            .map(|group| keys::name(across, &group.values, axes))
+            .collect(),
         columns: table
             .columns
             .iter()

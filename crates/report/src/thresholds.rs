@@ -68,14 +68,9 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
 /// The point of a judgement, as people say it.
 pub(crate) fn point(judgement: &Judgement, result: &RunResult) -> String {
     let axes = keys::axes(result);
-    let (names, values): (Vec<&str>, Vec<&str>) = judgement
-        .point
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .unzip();
-    match names.is_empty() {
+    match judgement.point.is_empty() {
         true => ONLY_POINT.to_owned(),
-        false => keys::name(&names, &values, &axes),
+        false => keys::name_of(&judgement.point, &axes),
     }
 }
 

@@ -9,11 +9,12 @@
 mod common;
 
 use common::made::{Made, made};
-use common::{golden, outline};
+use common::{golden, outline, typed};
 use measure::finding::{Finding, Level};
 use measure::result::{RunResult, Table};
 use measure::setup::Outcome;
 use measure::warning::Warning;
+use plan::Point;
 use report::Answer;
 use report::compare::{Meant, Side, SideBySide};
 use report::text::Layout;
@@ -47,7 +48,7 @@ fn platform(side: usize, repeats: u32) -> RunResult {
         .collect();
     let mut result = made("What does virtualisation cost?", &made_trials);
     for (trial, (threads, ..)) in result.trials.iter_mut().zip(&trials) {
-        trial.point = vec![("load.threads".into(), (**threads).into())];
+        trial.point = Point::from([("load.threads", typed(threads))]);
         trial.setup.load.threads = threads.parse().unwrap();
     }
     result.design.axes = vec!["load.threads".into()];
@@ -73,7 +74,7 @@ fn study(repeats: u32) -> RunResult {
     let half = both.trials.len() / 2;
     for (place, trial) in both.trials.iter_mut().enumerate() {
         let name = if place < half { "HW" } else { "VM" };
-        trial.point.insert(0, ("variant".into(), name.into()));
+        trial.point.insert("variant".into(), name.into());
         // The sides take turns at who is first.
         trial.number = ((trial.number * 2 + u32::from(place >= half)) ^ (trial.repeat % 2)) - 1;
         if place >= half {
@@ -261,7 +262,7 @@ fn at_a_rate_the_mean_response_time_is_tested_first() {
 fn an_average_over_points_is_no_surer_than_their_blocks() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        if trial.point[0].1 == "VM" {
+        if trial.point["variant"] == "VM".into() {
             let luck = [0.97, 1.03, 1.0, 0.99, 1.01][trial.repeat as usize - 1];
             trial.transactions.per_s.as_mut().unwrap().value *= luck;
         }
@@ -283,7 +284,7 @@ fn one_order_in_every_block_is_told() {
     let mut study = study(3);
     assert!(!unwrapped(&variants(&study)).contains("in every block"));
     for trial in &mut study.trials {
-        trial.number = trial.repeat * 2 + u32::from(trial.point[0].1 == "HW");
+        trial.number = trial.repeat * 2 + u32::from(trial.point["variant"] == "HW".into());
     }
     let words = unwrapped(&variants(&study));
     assert!(words.contains("VM ran before HW in every block"), "{words}");
@@ -370,13 +371,13 @@ fn a_percentile_of_few_transactions_is_not_compared() {
 fn the_same_twice_is_equivalent() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        trial.point[0].1 = "HW".into();
+        trial.point.insert("variant".into(), "HW".into());
     }
     let half = study.trials.len() / 2;
     let same: Vec<_> = study.trials[..half].to_vec();
     for (trial, same) in study.trials[half..].iter_mut().zip(same) {
         *trial = same;
-        trial.point[0].1 = "VM".into();
+        trial.point.insert("variant".into(), "VM".into());
     }
     let both = variants(&study);
     let words = unwrapped(&both);
@@ -492,7 +493,7 @@ fn variants_of_one_study_are_compared_in_pairs() {
         columns: vec!["tps".into()],
     }];
     for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.point = vec![("variant".into(), name.into())];
+        trial.point = Point::from([("variant", name)]);
     }
     let report = report::Report {
         result: &result,
@@ -536,7 +537,7 @@ fn more_variants_are_held_against_the_first() {
     let mut result = made("File systems", &trials);
     result.design.axes = vec!["variant".into()];
     for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.point = vec![("variant".into(), name.into())];
+        trial.point = Point::from([("variant", name)]);
     }
     let text = outline(&result);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -549,7 +550,9 @@ fn more_variants_are_held_against_the_first() {
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }
-    result.trials.retain(|trial| trial.point[0].1 == "ext4");
+    result
+        .trials
+        .retain(|trial| trial.point["variant"] == "ext4".into());
     assert!(!outline(&result).contains("against ext4"));
 }
 

@@ -7,10 +7,11 @@
 
 mod common;
 
-use common::golden;
 use common::made::{Made, made};
+use common::{golden, typed};
 use measure::result::RunResult;
 use measure::setup::Outcome;
+use plan::Point;
 use report::Answer;
 use report::rank::{Entrant, RankError, Ranking};
 use report::text::Layout;
@@ -32,7 +33,7 @@ fn device(title: &str, points: &[(&str, f64, f64)]) -> RunResult {
     let servers = points.iter().map(|(servers, ..)| *servers).cycle();
     for (trial, servers) in result.trials.iter_mut().zip(servers) {
         trial.setup.topology.instances = servers.parse().unwrap();
-        trial.point = vec![("topology.instances".into(), servers.into())];
+        trial.point = Point::from([("topology.instances", typed(servers))]);
     }
     result.design.axes = vec!["topology.instances".into()];
     result
@@ -170,7 +171,7 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
     );
     result.design.axes = vec!["load.threads".into()];
     for (trial, threads) in result.trials.iter_mut().zip(["8", "16", "32"]) {
-        trial.point = vec![("load.threads".into(), threads.into())];
+        trial.point = Point::from([("load.threads", typed(threads))]);
     }
     let all = [("", "threads", result)];
     let best = rank(&all, &[]).unwrap();
@@ -294,7 +295,7 @@ fn points_of_different_work_are_no_rivals() {
         let mut result = made(title, &[trial(1000.0), trial(900.0)]);
         result.design.axes = vec!["data.rows".into()];
         for (trial, rows) in result.trials.iter_mut().zip(rows) {
-            trial.point = vec![("data.rows".into(), rows.into())];
+            trial.point = Point::from([("data.rows", typed(rows))]);
             trial.setup.data.rows = rows.parse().unwrap();
         }
         result

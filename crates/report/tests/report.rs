@@ -18,6 +18,7 @@ use measure::setup::Outcome;
 use measure::slice::Phase;
 use measure::threshold::{Baseline, Judged, Threshold, judge};
 use measure::warning::Warning;
+use plan::Point;
 use report::{Answer, Report};
 
 #[test]
@@ -143,7 +144,7 @@ fn a_paired_ratio_is_told_with_its_interval() {
     let (mut result, _) = common::study(&[8, 8, 8, 8]);
     for (at, trial) in result.trials.iter_mut().enumerate() {
         let variant = ["base", "new"][at % 2].to_owned();
-        trial.point = vec![("variant".to_owned(), variant)];
+        trial.point = Point::from([("variant", variant.as_str())]);
         trial.repeat = 1 + at as u32 / 2;
         let tps = [100.0, 99.0, 200.0, 201.0][at];
         trial.transactions.per_s.as_mut().unwrap().value = tps;
@@ -166,7 +167,7 @@ fn hostile_words_stay_in_their_xml() {
     let mut result = judged();
     let bad = "]]></testcase><x a='\"&\u{1}";
     result.title = bad.into();
-    result.thresholds[0].point = vec![(bad.into(), bad.into())];
+    result.thresholds[0].point = Point::from([(bad, bad)]);
     result.thresholds[3].judged = Judged::NoBaseline { reason: bad.into() };
     let xml = report::junit::xml(&result).unwrap();
     assert_eq!(xml.matches("</testcase>").count(), 6, "{xml}");
@@ -272,7 +273,7 @@ fn hostile_words_are_inert() {
     result.environment.command = bad.into();
     let trial = &mut result.trials[0];
     trial.label = bad.into();
-    trial.point = vec![(bad.into(), bad.into())];
+    trial.point = Point::from([(bad, bad)]);
     trial.errors[0].example = bad.into();
     trial.setup.engine = bad.into();
     trial.by_statement[0].name = bad.into();

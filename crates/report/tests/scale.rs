@@ -144,7 +144,7 @@ fn each_variant_scales_in_its_own_way() {
         .map(|trial| (trial, "plain"))
         .chain(other.trials.iter_mut().map(|trial| (trial, "tuned")))
     {
-        trial.point.insert(0, ("variant".into(), variant.into()));
+        trial.point.insert("variant".into(), variant.into());
     }
     result.trials.append(&mut other.trials);
     result.design.axes = vec!["variant".into(), "load.threads".into()];

@@ -8,10 +8,11 @@
 
 mod common;
 
-use common::golden;
 use common::made::{Made, made};
+use common::{golden, typed};
 use measure::result::RunResult;
 use measure::setup::Outcome;
+use plan::Point;
 use report::Answer;
 use report::size::{Question, SizeError, Sizing};
 use report::text::Layout;
@@ -45,7 +46,7 @@ fn server(points: &[(u32, f64, f64)], repeats: u32) -> RunResult {
     let numbers = points.iter().map(|(instances, ..)| *instances).cycle();
     for (trial, instances) in result.trials.iter_mut().zip(numbers) {
         trial.setup.topology.instances = instances;
-        trial.point = vec![("topology.instances".into(), instances.to_string())];
+        trial.point = Point::from([("topology.instances", instances)]);
     }
     result.design.axes = vec!["topology.instances".into()];
     result
@@ -226,7 +227,7 @@ fn hostile_words_stay_words_in_a_plan() {
     result.trials.extend(more);
     for (trial, value) in result.trials.iter_mut().zip(0_u32..) {
         let value = if value < 8 { bad } else { "2" };
-        trial.point.push(("load.threads".into(), value.into()));
+        trial.point.insert("load.threads".into(), typed(value));
     }
     let sizing = Sizing::of(&result, &question(Some(0.9))).unwrap();
     let html = sizing.html().unwrap();

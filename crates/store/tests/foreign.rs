@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use measure::summary::SCHEMA_VERSION;
 use store::{StoreError, names};
 
 /// A directory with this `result.json`.
@@ -26,7 +27,7 @@ fn refused(json: &str) -> String {
 
 fn with_design(design: &str) -> String {
     format!(
-        r#"{{"schema_version":2,"title":"x","environment":{{}},"trials":[],"design":{design}}}"#
+        r#"{{"schema_version":{SCHEMA_VERSION},"title":"x","environment":{{}},"trials":[],"design":{design}}}"#
     )
 }
 
@@ -66,8 +67,9 @@ fn counts_out_of_range_are_refused() {
 fn deep_nesting_is_refused_or_skipped() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let deep = format!("{}1{}", open.repeat(200_000), close.repeat(200_000));
-        let outcome =
-            format!(r#"{{"schema_version":2,"trials":[{{"outcome":{{"reason":{deep}}}}}]}}"#);
+        let outcome = format!(
+            r#"{{"schema_version":{SCHEMA_VERSION},"trials":[{{"outcome":{{"reason":{deep}}}}}]}}"#
+        );
         let text = refused(&outcome);
         assert!(text.contains("recursion limit"), "{text}");
         // What no version of dyno knows is not looked into.

@@ -57,7 +57,7 @@ fn input() -> Input {
         repeat: 1,
         started_at: None,
         label: "threads=1".into(),
-        point: vec![("threads".into(), "1".into())],
+        point: plan::Point::from([("load.threads", 1)]),
         setup: Setup {
             engine: "SQLite 3".into(),
             server: "sqlite:test.db".into(),

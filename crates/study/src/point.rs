@@ -121,8 +121,7 @@ impl<'a> Point<'a> {
         let all: BTreeMap<_, _> = in_base
             .chain(swept)
             .filter_map(|(name, typed)| {
-                let value = String::from_value(&typed.value)?;
-                let span = typed.span;
+                let (value, span) = (typed.value.to_string(), typed.span);
                 Some((name.setting()?, Spanned { value, span }))
             })
             .collect();
@@ -138,10 +137,10 @@ impl<'a> Point<'a> {
     }
 
     /// The value on each axis.
-    pub(crate) fn values(&self) -> Vec<(String, String)> {
-        let variant = self.variant().map(|v| (VARIANT.to_owned(), v.to_owned()));
+    pub(crate) fn values(&self) -> plan::Point {
+        let variant = self.variant().map(|v| (VARIANT.to_owned(), v.into()));
         let swept = self.swept.iter();
-        let swept = swept.map(|(axis, v)| (axis.name.full().to_owned(), v.to_string()));
+        let swept = swept.map(|(axis, v)| (axis.name.full().to_owned(), v.value.clone()));
         variant.into_iter().chain(swept).collect()
     }
 

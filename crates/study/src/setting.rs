@@ -3,7 +3,7 @@
 use toml::de::DeValue;
 
 use crate::error::Fault;
-use plan::shown;
+use plan::{Value, shown};
 
 /// Maximum number of different settings in a study.
 pub(crate) const MAX_SETTINGS: usize = 100;
@@ -31,16 +31,19 @@ pub(crate) fn name(typed: &str) -> Result<String, Fault> {
 }
 
 /// The value of a setting for the server's option file, before quoting.
-pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<String, Fault> {
+pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, Fault> {
     let text = match typed {
-        DeValue::String(text) => text.to_string(),
-        DeValue::Boolean(true) => "ON".to_owned(),
-        DeValue::Boolean(false) => "OFF".to_owned(),
-        DeValue::Integer(n) => i128::from_str_radix(n.as_str(), n.radix())
-            .map_err(|_| too_long(name))?
-            .to_string(),
+        DeValue::String(text) => text,
+        DeValue::Boolean(true) => "ON",
+        DeValue::Boolean(false) => "OFF",
+        DeValue::Integer(n) => {
+            let number = i128::from_str_radix(n.as_str(), n.radix());
+            let number = number.map_err(|_| too_long(name))?;
+            let negative = |_| Value::Text(number.to_string());
+            return Ok(number.try_into().map_or_else(negative, Value::Integer));
+        }
         DeValue::Float(n) => match n.as_str().parse::<f64>() {
-            Ok(number) if number.is_finite() => number.to_string(),
+            Ok(number) if number.is_finite() => return Ok(Value::Number(number)),
             _ => return Err(no_value(name, &format!("`{}`", shown(n.as_str())))),
         },
         other => return Err(no_value(name, crate::read::type_words(other))),
@@ -55,7 +58,7 @@ pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<String, Fault> {
             "write the value on one line: it is a line of the server's option file",
         ));
     }
-    Ok(text)
+    Ok(text.into())
 }
 
 fn too_long(name: &str) -> Fault {

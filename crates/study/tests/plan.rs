@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, engine, labels, plan};
-use plan::{Arrivals, Data, Order, Pace, Protocol, Reset, ServerSpec, Transaction};
+use plan::{Arrivals, Data, Order, Pace, Point, Protocol, Reset, ServerSpec, Transaction};
 
 const QUICKSTART: &str = include_str!("../../../studies/quickstart.toml");
 
@@ -20,7 +20,7 @@ fn quickstart() {
     assert_eq!(plan.duration_estimate(), Duration::from_secs(48));
     let last = &plan.trials[3];
     assert_eq!((last.number, last.load.threads), (4, 8));
-    assert_eq!(last.point, [("load.threads".to_owned(), "8".to_owned())]);
+    assert_eq!(last.point, Point::from([("load.threads", 8)]));
     assert_eq!(engine(last).engine.value, "sqlite");
     assert_eq!(
         (last.data.tables, last.data.rows, last.data.seed),

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{SMALLEST, config, engine, fails, labels, plan, study};
-use plan::ServerSpec;
+use plan::{Point, ServerSpec, Value};
 use study::Study;
 
 const VARIANTS: &str = r#"
@@ -63,10 +63,10 @@ fn variants_are_the_slowest_axis_and_their_values_win() {
     assert_eq!(small.variant.as_deref(), Some("small pool"));
     assert_eq!(
         small.point,
-        [
-            ("variant".to_owned(), "small pool".to_owned()),
-            ("load.threads".to_owned(), "1".to_owned()),
-        ]
+        Point::from([
+            ("variant", Value::from("small pool")),
+            ("load.threads", Value::Integer(1)),
+        ])
     );
     assert!(matches!(&mine.server, ServerSpec::Url(url, _) if url.expose() == "mysql://h/d"));
 }

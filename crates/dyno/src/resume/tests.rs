@@ -88,7 +88,7 @@ fn a_search_that_ended_needs_no_data_any_more() {
     let mut kept = kept(&searches[..1]);
     kept.trials[0]
         .point
-        .push(("load.rate".to_owned(), "closed loop".to_owned()));
+        .insert("load.rate".to_owned(), "closed loop".into());
     assert!(is_data_lost(&kept, &searches));
     let stopped = SearchEnd::Stopped {
         reason: "interrupted".to_owned(),

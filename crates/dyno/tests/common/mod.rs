@@ -33,7 +33,7 @@ pub use pretend::{assert_no_file_has, pretend};
 pub use program::{Finished, Program, Running, cache};
 pub use servers::{LAZY_DISK, database, mariadb, mysql, postgres, server_checksum};
 pub use status::{Delta, Status};
-pub use sysbench::{SysbenchRun, sysbench, sysbench_pgsql};
+pub use sysbench::{COMPARED, SysbenchRun, sysbench, sysbench_pgsql};
 pub use tables::{Table, csv, is_rounded, tables};
 pub use terminal::Terminal;
 pub use testkit::{Proxy, SmallDisk};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use plan::Point;
+use plan::key::VARIANT;
 use serde::{Deserialize, Serialize};
 
 use super::paired::{Paired, paired};
@@ -13,14 +15,11 @@ use crate::setup::Setup;
 use crate::summary::{TrialSummary, counted};
 use crate::work::other_work;
 
-/// The key that names alternative settings of a study.
-const VARIANT: &str = "variant";
-
 /// Whether a threshold was kept at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The point: its keys with their values; empty in a study of one.
-    pub point: Vec<(String, String)>,
+    /// The point; empty in a study of one.
+    pub point: Point,
     /// The column.
     pub column: String,
     /// The condition, for example `>= 0.95 * baseline`.
@@ -140,32 +139,24 @@ pub enum Baseline<'a> {
 
 impl<'a> Baseline<'a> {
     /// Trials of the point that stands for `point`.
-    fn trials(
-        self,
-        trials: &'a [TrialSummary],
-        point: &[(String, String)],
-    ) -> Vec<&'a TrialSummary> {
+    fn trials(self, trials: &'a [TrialSummary], point: &Point) -> Vec<&'a TrialSummary> {
         match self {
             Self::None => Vec::new(),
             Self::Result(result) => at(&result.trials, point),
             Self::Variant(variant) => {
-                let mut point = point.to_vec();
-                for (key, value) in &mut point {
-                    if key == VARIANT {
-                        variant.clone_into(value);
-                    }
-                }
+                let mut point = point.clone();
+                point
+                    .entry(VARIANT.to_owned())
+                    .and_modify(|value| *value = variant.into());
                 at(trials, &point)
             }
         }
     }
 
     /// Whether a point is the baseline itself, which is compared with nothing.
-    fn is_at(self, point: &[(String, String)]) -> bool {
+    fn is_at(self, point: &Point) -> bool {
         match self {
-            Self::Variant(variant) => point
-                .iter()
-                .any(|(key, value)| key == VARIANT && value == variant),
+            Self::Variant(variant) => point.get(VARIANT) == Some(&variant.into()),
             Self::None | Self::Result(_) => false,
         }
     }
@@ -192,21 +183,21 @@ pub fn judge(
 
 /// The points of some trials, as they first appear.
 #[must_use]
-pub fn points(trials: &[TrialSummary]) -> Vec<&[(String, String)]> {
-    let mut points: Vec<&[(String, String)]> = Vec::new();
+pub fn points(trials: &[TrialSummary]) -> Vec<&Point> {
+    let mut points: Vec<&Point> = Vec::new();
     for trial in trials {
-        if !points.contains(&trial.point.as_slice()) {
+        if !points.contains(&&trial.point) {
             points.push(&trial.point);
         }
     }
     points
 }
 
-fn at<'a>(trials: &'a [TrialSummary], point: &[(String, String)]) -> Vec<&'a TrialSummary> {
-    let same = |trial: &&TrialSummary| {
-        trial.point.len() == point.len() && trial.point.iter().all(|pair| point.contains(pair))
-    };
-    trials.iter().filter(same).collect()
+fn at<'a>(trials: &'a [TrialSummary], point: &Point) -> Vec<&'a TrialSummary> {
+    trials
+        .iter()
+        .filter(|trial| trial.point == *point)
+        .collect()
 }
 
 /// The limit of a number.
@@ -219,7 +210,7 @@ struct Against {
 
 fn judge_at(
     threshold: &Threshold,
-    point: &[(String, String)],
+    point: &Point,
     trials: &[TrialSummary],
     baseline: Baseline<'_>,
 ) -> Judgement {
@@ -269,7 +260,7 @@ fn judge_at(
     };
     let against = against.ok();
     Judgement {
-        point: point.to_vec(),
+        point: point.clone(),
         column: threshold.column.clone(),
         condition: threshold.condition(),
         limit: against.as_ref().map(|against| against.limit),

@@ -8,10 +8,7 @@ fn read(text: &str) -> Threshold {
 /// A trial at a point with so many transactions per second.
 fn trial(point: &[(&str, &str)], tps: f64) -> TrialSummary {
     let mut trial = crate::check::tests::trial();
-    let pairs = point.iter();
-    trial.point = pairs
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-        .collect();
+    trial.point = point.iter().copied().collect();
     if let Some(per_s) = &mut trial.transactions.per_s {
         per_s.value = tps;
     }
@@ -225,9 +222,11 @@ fn what_both_variants_of_a_block_share_does_not_blur_the_verdict() {
     }
     // The same trials as two results that did not take turns tell nothing.
     let variant = |name: &str| {
-        let trials = trials.iter().filter(|trial| trial.point[0].1 == name);
+        let trials = trials
+            .iter()
+            .filter(|trial| trial.point[VARIANT] == name.into());
         let alone = trials.map(|trial| TrialSummary {
-            point: Vec::new(),
+            point: Point::default(),
             ..trial.clone()
         });
         alone.collect::<Vec<_>>()
@@ -303,14 +302,6 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
 }
 
 #[test]
-fn judgements_of_older_results_are_read() {
-    let old = r#"{"point": [], "column": "tps", "condition": "> 5", "limit": 5.0,
-        "value": 6.0, "trials": 1, "judged": {"is": "kept"}}"#;
-    let judgement: Judgement = serde_json::from_str(old).unwrap();
-    assert_eq!((judgement.half_width, judgement.doubts), (None, vec![]));
-}
-
-#[test]
 fn a_variant_is_the_baseline_of_the_others() {
     let trials = [
         trial(&[("variant", "a"), ("threads", "1")], 100.0),
@@ -322,7 +313,13 @@ fn a_variant_is_the_baseline_of_the_others() {
     let judgements = judge(&thresholds, &trials, Baseline::Variant("a"));
     let shown: Vec<_> = judgements
         .iter()
-        .map(|j| (j.point[0].1.as_str(), j.column.as_str(), j.is_missed()))
+        .map(|j| {
+            (
+                j.point[VARIANT].as_text().unwrap(),
+                j.column.as_str(),
+                j.is_missed(),
+            )
+        })
         .collect();
     // The variant itself is only judged by what is not relative to it.
     assert_eq!(

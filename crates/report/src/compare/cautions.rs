@@ -74,15 +74,16 @@ fn one_order(base: &Side<'_>, new: &Side<'_>) -> Option<String> {
 }
 
 /// A repeat of a point, without its variant.
-type Place<'a> = (u32, Vec<&'a (String, String)>);
+type Place<'a> = (u32, Vec<(&'a str, String)>);
 
 /// The places of a variant's trials in the study's order.
 fn numbers<'a>(side: &Side<'a>) -> BTreeMap<Place<'a>, u32> {
     let trials = side.result.trials.iter();
-    let own = trials.filter(|trial| Some(keys::value(trial, VARIANT)) == side.variant);
+    let own = trials.filter(|trial| keys::variant(trial) == side.variant);
     let numbers = own.map(|trial| {
-        let others = trial.point.iter().filter(|(key, _)| key != VARIANT);
-        ((trial.repeat, others.collect()), trial.number)
+        let mut point = keys::ordered(&trial.point);
+        point.retain(|(key, _)| *key != VARIANT);
+        ((trial.repeat, point), trial.number)
     });
     numbers.collect()
 }

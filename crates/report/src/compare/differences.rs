@@ -60,7 +60,7 @@ pub(super) fn all(
     let of_side = |side: &Side<'_>| -> Vec<&TrialSummary> {
         let trials = trials.iter().copied();
         trials
-            .filter(|trial| keys::value(trial, VARIANT) == side.name)
+            .filter(|trial| keys::variant(trial) == Some(side.name))
             .collect()
     };
     let sides = [of_side(base), of_side(new)];

@@ -25,7 +25,7 @@ pub(super) fn merge(base: &Side<'_>, new: &Side<'_>) -> RunResult {
         let trials = side.result.trials.iter();
         let wanted = trials.filter(|trial| {
             let variant = side.variant;
-            variant.is_none_or(|variant| keys::value(trial, VARIANT) == variant)
+            variant.is_none() || keys::variant(trial) == variant
         });
         wanted.map(|trial| of_side(trial, side))
     });
@@ -54,17 +54,9 @@ fn head(result: &RunResult) -> RunResult {
 
 fn of_side(trial: &TrialSummary, side: &Side<'_>) -> TrialSummary {
     let mut trial = trial.clone();
-    match side.variant {
-        Some(_) => trial.point.retain(|(key, _)| key != VARIANT),
-        None => {
-            let mut pairs = trial.point.iter_mut();
-            if let Some((key, _)) = pairs.find(|(key, _)| key == VARIANT) {
-                *key = SETTING.to_owned();
-            }
-        }
+    let own = trial.point.insert(VARIANT.to_owned(), side.name.into());
+    if let (None, Some(setting)) = (side.variant, own) {
+        trial.point.insert(SETTING.to_owned(), setting);
     }
-    trial
-        .point
-        .insert(0, (VARIANT.to_owned(), side.name.to_owned()));
     trial
 }

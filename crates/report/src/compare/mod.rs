@@ -16,6 +16,7 @@ use measure::result::RunResult;
 use serde::Serialize;
 
 use crate::keys;
+use crate::list::distinct;
 use crate::sheet::Section;
 use differences::Difference;
 use points::{Average, Matched};
@@ -150,7 +151,7 @@ pub(crate) fn answer(result: &RunResult) -> Option<Section> {
 pub fn variants(result: &RunResult) -> Vec<&str> {
     let trials: Vec<_> = result.trials.iter().collect();
     match keys::axes(result).contains(&keys::VARIANT) {
-        true => keys::values(&trials, keys::VARIANT),
+        true => distinct(trials.iter().filter_map(|trial| keys::variant(trial))),
         false => Vec::new(),
     }
 }

@@ -4,7 +4,8 @@ use measure::compare::{Change, Comparison, Gated, Measured, average, decide};
 use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
-use serde::Serialize;
+use plan::Value;
+use serde::{Serialize, Serializer};
 
 use crate::cell::Cell;
 use crate::contest::{self, NUMBERS, Turn};
@@ -14,12 +15,20 @@ use crate::keys::{self, VARIANT};
 #[derive(Debug, Serialize)]
 pub(crate) struct Matched {
     /// Its values of all keys, those of the table's columns first.
-    pub(crate) point: Vec<(String, String)>,
+    #[serde(serialize_with = "as_object")]
+    pub(crate) point: Vec<(String, Option<Value>)>,
     /// As people say it; empty in a study of one point.
     pub(crate) name: String,
     /// Whether transactions arrive at a rate, so that the mean response time is tested first.
     pub(crate) open_loop: bool,
     pub(crate) numbers: Vec<Number>,
+}
+
+fn as_object<S: Serializer>(
+    point: &[(String, Option<Value>)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(point.iter().map(|(key, value)| (key, value)))
 }
 
 /// One number of both sides.
@@ -116,14 +125,14 @@ pub(super) fn matched(
         let side = |name: &str| -> Vec<&TrialSummary> {
             let trials = group.trials.iter().copied();
             trials
-                .filter(|trial| keys::value(trial, VARIANT) == name)
+                .filter(|trial| keys::variant(trial) == Some(name))
                 .collect()
         };
         let (base, new) = (side(base), side(new));
         let pairs = keys_in_order.iter().zip(&group.values);
         Matched {
             point: pairs
-                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .map(|(key, value)| ((*key).to_owned(), value.cloned()))
                 .collect(),
             name: keys::name(&keys_in_order, &group.values, &axes),
             open_loop: contest::is_open_loop(&group.trials),

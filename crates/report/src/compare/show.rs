@@ -59,7 +59,7 @@ impl Answer for SideBySide {
         for point in &self.points {
             for number in &point.numbers {
                 for (_, value) in &point.point {
-                    csv.text(value);
+                    csv.value(value.as_ref());
                 }
                 line(&mut csv, number);
             }

@@ -1,10 +1,12 @@
 //! Both sides and the change between them, a column for each point.
 
 use measure::compare::Change;
+use plan::Value;
 
 use super::SideBySide;
 use super::points::{Matched, Number};
 use crate::grid::{Grid, heads};
+use crate::keys;
 use crate::number;
 
 /// Most points side by side; more make another table.
@@ -17,7 +19,7 @@ const SHOWN: [(&str, &str, &str); 2] = [
 ];
 
 /// The keys of a point that are not the table's columns, with their values.
-type Rest<'a> = &'a [(String, String)];
+type Rest<'a> = &'a [(String, Option<Value>)];
 
 /// A table for each combination of the keys that are not its columns.
 pub(super) fn grids(both: &SideBySide) -> Vec<Grid> {
@@ -41,7 +43,7 @@ fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
     let key = key.map_or("", |(key, _)| key.rsplit('.').next().unwrap_or(key));
     let mut titles = vec![key.to_owned()];
     titles.extend(points.iter().map(|point| match point.point.first() {
-        Some((_, value)) => value.clone(),
+        Some((_, value)) => keys::shown(value.as_ref()),
         None => "all".to_owned(),
     }));
     let mut rows = Vec::new();
@@ -78,7 +80,9 @@ fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
 }
 
 fn caption(both: &SideBySide, key: &str, rest: Rest<'_>) -> String {
-    let rest = rest.iter().map(|(key, value)| format!(", {key} = {value}"));
+    let rest = rest
+        .iter()
+        .map(|(key, value)| format!(", {key} = {}", keys::shown(value.as_ref())));
     let by = match key {
         "" => String::new(),
         key => format!("By {key}{}. ", rest.collect::<String>()),

@@ -45,7 +45,7 @@ pub(super) fn curves_of_two(result: &RunResult, variants: [&str; 2]) -> Vec<Curv
         let sides = variants.into_iter().enumerate();
         sides.filter_map(move |(side, variant)| {
             let trials = group.trials.iter().copied();
-            let trials = trials.filter(|trial| keys::value(trial, keys::VARIANT) == variant);
+            let trials = trials.filter(|trial| keys::variant(trial) == Some(variant));
             curve(&trials.collect::<Vec<_>>(), Some((point, side)), result)
         })
     });

@@ -2,6 +2,7 @@
 
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
+use plan::Value;
 use serde::Serialize;
 
 use crate::cell::Cell;
@@ -54,16 +55,16 @@ pub(crate) fn sweep(result: &RunResult) -> Option<Sweep> {
     });
     Some(Sweep {
         key: keys::short(key, &axes).to_owned(),
-        numeric: x.iter().all(|x| x.parse().is_ok_and(f64::is_finite)),
+        numeric: x.iter().all(|x| x.and_then(Value::as_number).is_some()),
         lines: lines.collect(),
-        x: x.into_iter().map(str::to_owned).collect(),
+        x: x.into_iter().map(keys::shown).collect(),
         cpu: trials
             .iter()
             .any(|trial| trial.metrics.contains_key("cpu.user")),
     })
 }
 
-fn line(name: String, trials: &[&TrialSummary], key: &str, x: &[&str]) -> Line {
+fn line(name: String, trials: &[&TrialSummary], key: &str, x: &[Option<&Value>]) -> Line {
     let points: Vec<Vec<&TrialSummary>> = x
         .iter()
         .map(|x| {

@@ -50,14 +50,18 @@ pub(super) fn entries(
     let left_out = findings::left_out(result).into_iter();
     cautions.extend(left_out.map(|words| format!("{}: {words}", entrant.name)));
     let axes = keys::axes(result);
+    let variant: &[&str] = match axes.contains(&keys::VARIANT) {
+        true => &[keys::VARIANT],
+        false => &[],
+    };
     let all: Vec<&TrialSummary> = result.trials.iter().collect();
     let trials = point::having(&all, &axes, point);
     let mut entries = Vec::new();
     for (instances, such) in point::by_instances(&trials) {
-        for group in keys::groups(&such, variant(&axes)) {
+        for group in keys::groups(&such, variant) {
             let varied = point::varied(&group.trials, &axes);
             let points = point::points(&group.trials, &varied, &axes);
-            let description = match group.values.concat() {
+            let description = match keys::name(variant, &group.values, &axes) {
                 variant if variant.is_empty() => result.title.clone(),
                 variant => variant,
             };
@@ -81,13 +85,6 @@ pub(super) fn entries(
         ));
     }
     entries
-}
-
-fn variant(axes: &[&str]) -> &'static [&'static str] {
-    match axes.contains(&keys::VARIANT) {
-        true => &[keys::VARIANT],
-        false => &[],
-    }
 }
 
 fn entry(entrant: &Entrant<'_>, instances: u32, description: String, best: &Point<'_>) -> Entry {

@@ -75,7 +75,7 @@ impl Scale {
 
 impl Ladder {
     fn of(name: String, trials: &[&TrialSummary], key: &str) -> Self {
-        let size = |trial: &TrialSummary| keys::value(trial, key).parse::<f64>().ok();
+        let size = |trial: &TrialSummary| keys::value(trial, key)?.as_number();
         let counted = counted(trials);
         let points = counted.iter().filter_map(|trial| {
             let per_s = trial.transactions.per_s?;

@@ -10,7 +10,8 @@ use crate::keys;
 #[must_use]
 pub fn csv(result: &RunResult) -> Option<String> {
     let first = result.searches.first()?;
-    let keys: Vec<&str> = first.point.iter().map(|(key, _)| key.as_str()).collect();
+    let mut keys = keys::axes(result);
+    keys.retain(|key| first.point.contains_key(*key));
     let mut csv = Csv::default();
     keys.iter().for_each(|name| csv.text(name));
     csv.names("repeat column limit_ms capacity_per_s trial rate_per_s achieved_per_s");
@@ -19,7 +20,7 @@ pub fn csv(result: &RunResult) -> Option<String> {
     for search in &result.searches {
         for step in &search.steps {
             for key in &keys {
-                csv.text(keys::given(&search.point, key).unwrap_or_default());
+                csv.value(search.point.get(*key));
             }
             csv.count(search.repeat);
             csv.text(&search.column);

@@ -59,12 +59,7 @@ pub(crate) fn best_trial(result: &RunResult) -> Option<usize> {
 
 /// What a search stands for: `rows=1000, repeat 2`; nothing where there is one.
 pub(crate) fn name(search: &FoundMax, result: &RunResult) -> String {
-    let axes = keys::axes(result);
-    let pairs = search.point.iter();
-    let (keys, values): (Vec<&str>, Vec<&str>) = pairs
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .unzip();
-    let name = keys::name(&keys, &values, &axes);
+    let name = keys::name_of(&search.point, &keys::axes(result));
     match (name.is_empty(), repeated(result)) {
         (_, false) => name,
         (true, true) => format!("repeat {}", search.repeat),

@@ -11,6 +11,7 @@ use measure::interval::Estimate;
 use measure::result::{Design, RunResult};
 use measure::scale::{NoLaw, Observation, Scaling, scaling};
 use measure::size::{Capacity, Need, NoPlan, efficiency, plan};
+use plan::Point;
 use serde::Serialize;
 
 use crate::doubts::doubts;
@@ -156,10 +157,7 @@ fn law(rows: &[Row]) -> Result<Scaling, SizeError> {
 fn measured(result: &RunResult, rows: &[Row]) -> RunResult {
     let mut trials: Vec<_> = rows.iter().flat_map(|row| row.trials.clone()).collect();
     for trial in &mut trials {
-        trial.point = vec![(
-            INSTANCES.to_owned(),
-            trial.setup.topology.instances.to_string(),
-        )];
+        trial.point = Point::from([(INSTANCES, trial.setup.topology.instances)]);
     }
     RunResult {
         schema_version: result.schema_version,

@@ -31,7 +31,7 @@ pub(super) fn grid(result: &RunResult) -> Grid {
 
     let rows = result.trials.iter().enumerate().map(|(place, trial)| {
         let mut row = vec![number_of(trial, place)];
-        row.extend(axes.iter().map(|key| keys::value(trial, key).to_owned()));
+        row.extend(axes.iter().map(|key| keys::shown(keys::value(trial, key))));
         row.extend(repeated.then(|| trial.repeat.to_string()));
         row.extend(numbers(trial));
         row.extend(steady.then(|| describe::steady_in_short(trial)));

@@ -4,7 +4,7 @@ use measure::interval::Estimate;
 use measure::result::{Design, RunResult};
 use measure::summary::TrialSummary;
 
-use super::study;
+use super::{study, typed};
 
 /// One trial to be.
 pub(crate) struct Made<'a> {
@@ -42,12 +42,10 @@ fn trial(base: &TrialSummary, made: &Made<'_>, number: u32) -> TrialSummary {
     let mut trial = base.clone();
     let pairs = made.point.iter();
     trial.point = pairs
-        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .clone()
+        .map(|(key, value)| (*key, typed(value)))
         .collect();
-    let labels = trial
-        .point
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"));
+    let labels = pairs.map(|(key, value)| format!("{key}={value}"));
     trial.label = labels.collect::<Vec<_>>().join(", ");
     (trial.number, trial.repeat) = (number, made.repeat);
     for (key, value) in made.point {

@@ -13,6 +13,7 @@ use measure::series::SeriesPoint;
 use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use measure::summary::TrialSummary;
+use plan::{Point, Value};
 use report::text::Layout;
 
 /// Holds a text against the one that is kept; `UPDATE_GOLDEN=1` keeps it.
@@ -28,6 +29,12 @@ pub(crate) fn golden(name: &str, text: &str) {
 /// All that a terminal shows of a result.
 pub(crate) fn outline(result: &RunResult) -> String {
     report::study::outline(result).text(Layout::DEFAULT)
+}
+
+/// A value as a study reads it.
+pub(crate) fn typed(text: &str) -> Value {
+    let number = || text.parse().map_or(text.into(), Value::Number);
+    text.parse().map_or_else(|_| number(), Value::Integer)
 }
 
 fn kinds() -> Vec<StatementKind> {
@@ -113,7 +120,7 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
         repeat: 1,
         started_at: Some("2024-01-17T09:30:05.250+00:00".into()),
         label: format!("threads={threads}"),
-        point: vec![("threads".into(), threads.to_string())],
+        point: Point::from([("threads", threads)]),
         setup: Setup {
             engine: "MariaDB 10.11.14".into(),
             server: "mysql://sbtest@127.0.0.1:3306/sbtest".into(),

@@ -8,6 +8,7 @@ use measure::series::SeriesPoint;
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 use measure::verdict::{Bottleneck, Verdict};
+use plan::Point;
 
 use super::{study, wander};
 
@@ -144,7 +145,7 @@ fn trial(
     trial.number = number;
     trial.repeat = repeat;
     trial.label = format!("instances={instances}");
-    trial.point = vec![("topology.instances".into(), instances.to_string())];
+    trial.point = Point::from([("topology.instances", instances)]);
     trial.setup.topology.instances = instances;
     trial.setup.load.threads = 16;
     trial.setup.server = "mysql://root@127.0.0.1:3501/sbtest".into();
@@ -358,10 +359,8 @@ pub(crate) fn with_variants() -> Left {
             let mut trial = trial.clone();
             trial.number = all.result.trials.len() as u32 + 1;
             trial.setup.load.threads = threads;
-            trial.point.insert(0, ("variant".into(), variant.into()));
-            trial
-                .point
-                .insert(1, ("load.threads".into(), threads.to_string()));
+            trial.point.insert("variant".into(), variant.into());
+            trial.point.insert("load.threads".into(), threads.into());
             scale_rate(&mut trial.transactions, slower);
             all.result.trials.push(trial);
         }

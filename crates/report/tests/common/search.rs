@@ -1,9 +1,11 @@
 //! A study with searches for the highest rate, made without a server.
 
 use measure::find_max::{FoundMax, SearchEnd, SearchStep, StepVerdict};
+use plan::Point;
 
 use super::made::{Made, made};
 use super::scale_up::Left;
+use super::typed;
 
 /// Rates, 99th percentiles, and what was judged; the last step is a longer one.
 pub(crate) const STEPS: [(f64, f64, StepVerdict); 7] = [
@@ -37,7 +39,7 @@ pub(crate) fn searched(ends: &[(&str, SearchEnd)]) -> Left {
     let mut result = made("How much may arrive?", &trials);
     let each = STEPS.len() as u32 + 1;
     let searches = (0..).zip(ends).map(|(place, (rows, end))| FoundMax {
-        point: vec![("data.rows".into(), (*rows).into())],
+        point: Point::from([("data.rows", typed(rows))]),
         repeat: 1,
         column: "response_ms.p99".into(),
         limit_ms: 20.0,
