@@ -13,7 +13,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use common::{Cache, Finished, Program, has_second, kill_server, trial_dir, wait_until};
-use measure::event::Happening;
+use measure::event::NodeEventKind;
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
 
@@ -300,7 +300,7 @@ fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
     let [death] = trial.events.as_slice() else {
         panic!("{:?}", trial.events)
     };
-    assert_eq!((death.node, death.what), (2, Happening::Died));
+    assert_eq!((death.node, death.what), (2, NodeEventKind::Died));
     assert!(
         death.at_s > 0.0 && death.reason.contains("signal 9"),
         "{death:?}"
@@ -322,7 +322,10 @@ fn no_trial_goes_on_with_what_a_dead_server_left() {
     kill_server(&place, 1);
     let words = ["server 1", "was killed by signal 9"];
     let done = dyno.wait().fails(SERVER, &words);
-    let done = done.fails(SERVER, &["note: trial 3 begins with a copy of the data"]);
+    let done = done.fails(
+        SERVER,
+        &["note: trial 3 starts with a new copy of the data"],
+    );
     only_the_second_failed(&done, &words);
     let trials = done.result().trials.into_iter();
     let resets = trials.map(|trial| trial.reset.unwrap());
