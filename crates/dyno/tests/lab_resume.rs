@@ -140,7 +140,7 @@ fn ctrl_c_keeps_whole_trials_and_the_rest_can_be_run_later() {
     let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let stopped = cut_off(STUDY, &out, &cache, |dyno| dyno.signal(Signal::INT));
-    stopped.fails(4, &["stopped", "is kept"]);
+    stopped.fails(4, &["stopped", "are kept"]);
     cache.assert_nothing_left();
     let kept = store::read_result(&out).unwrap().trials;
     assert_eq!(kept[0].outcome, Outcome::Completed);
@@ -171,7 +171,7 @@ fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
         series.is_some_and(|series| series.is_ok_and(|series| !series.is_empty()))
     });
     dyno.signal(Signal::INT);
-    dyno.wait().fails(4, &["stopped", "in the warm-up"]);
+    dyno.wait().fails(4, &["stopped", "during the warm-up"]);
     let numbers = |out| {
         let trials = store::read_result(out).unwrap().trials.into_iter();
         trials.map(|trial| trial.number).collect::<Vec<_>>()

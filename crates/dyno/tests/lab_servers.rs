@@ -133,11 +133,17 @@ fn a_setting_that_the_server_refuses_stops_the_run_before_its_first_trial() {
             "invalid value for parameter \"wal_level\": \"NONSENSE\"",
             "server.config",
         ),
+        (
+            "[sweep]\n\"server.config.wal_level\" = [\"replica\", \"minimal\"]\n",
+            "study.toml:11:41",
+            "(max_wal_senders > 0) requires wal_level",
+            "server.config",
+        ),
     ];
     for (engine, cases) in [
-        ("mariadb", cases),
-        ("mysql", cases),
-        ("postgres", of_postgres),
+        ("mariadb", &cases[..]),
+        ("mysql", &cases),
+        ("postgres", &of_postgres),
     ] {
         let place = Cache::new();
         for (rest, at, words, help) in cases {

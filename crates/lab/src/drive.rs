@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
 use client::StatementProtocol;
-use engine::Sending;
+use engine::StatementSettings;
 use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
@@ -119,7 +119,7 @@ impl<'a> Load<'a> {
             });
         };
         let planned = &self.trial.planned.load;
-        let sending = Sending {
+        let sending = StatementSettings {
             protocol: match planned.protocol {
                 Protocol::Prepared => StatementProtocol::Prepared,
                 Protocol::Text => StatementProtocol::Text,
@@ -184,7 +184,7 @@ mod tests {
     use crate::testing::{Silent, trial};
 
     #[test]
-    fn loads_end_when_nobody_listens_any_more() {
+    fn loads_end_when_their_monitor_panics() {
         let dir = tempfile::tempdir().unwrap();
         let database = crate::testing::database(dir.path());
         let (trial, never) = (trial(), AtomicBool::new(false));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_panics_has_ended() {
+    fn a_panic_of_a_load_becomes_its_error() {
         let ended = catching_panics(|| panic!("out of {}", "luck"));
         let words = ended.unwrap_err().to_string();
         assert_eq!(words, "a thread of the load panicked: out of luck");

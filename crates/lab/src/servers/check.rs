@@ -36,6 +36,7 @@ pub(crate) fn check(
     let engine = installed.engine;
     engine.check_settings(config)?;
     let data = DataDir::new(home, "check", &plan::Volume::default())?;
+    make_validation_files(&data, installed, home)?;
     data.hand_over()?;
     let validator = Validator {
         installed,
@@ -59,6 +60,24 @@ pub(crate) fn check(
         words: rejected.words,
         near,
     })
+}
+
+fn make_validation_files(
+    data: &DataDir,
+    installed: &Installed,
+    home: &Home,
+) -> Result<(), LabError> {
+    let files = installed.engine.validation_files(&installed.version);
+    if !files.is_empty() {
+        data.make_own("data")?;
+    }
+    for (name, text) in files {
+        if let Some((directory, _)) = name.split_once('/') {
+            data.make_own(&format!("data/{directory}"))?;
+        }
+        write_for_server(&data.data().join(name), &text, home.account())?;
+    }
+    Ok(())
 }
 
 struct Validator<'a> {

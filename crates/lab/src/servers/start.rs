@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::{Installed, Knock, Login, Paths};
+use engine::{Installed, Login, LoginAttempt, Paths};
 
 use crate::account::Account;
 use crate::error::LabError;
@@ -242,10 +242,10 @@ impl Launcher {
             if let Some(how) = running.ended() {
                 return Err(self.why_it_ended(how, &log(), paths.port));
             }
-            match self.installed.engine.knock(&login)? {
-                Knock::Ready { public_key } => return Ok(public_key),
-                Knock::NotYet => {}
-                Knock::Refused(error) => {
+            match self.installed.engine.try_login(&login)? {
+                LoginAttempt::Ready { public_key } => return Ok(public_key),
+                LoginAttempt::NotYet => {}
+                LoginAttempt::Refused(error) => {
                     return Err(match running.ended_soon() {
                         Some(how) => self.why_it_ended(how, &log(), paths.port),
                         None => error.into(),
