@@ -2,8 +2,11 @@
 
 use client::mysql::Connection;
 
+use super::binary_log;
 use super::checks::defaults::{Defaults, OF_MARIADB, OF_MYSQL};
+use super::group_replication::GroupReplication;
 use super::programs::Initializer;
+use crate::replication::Replication;
 use crate::server::Server;
 
 /// One of the two.
@@ -39,6 +42,8 @@ pub(crate) struct Flavor {
     pub(super) tablespaces: &'static str,
     /// A data directory without tables beyond [`super::server::EMPTY_BYTES`].
     pub(super) more_empty_bytes: u64,
+    /// The ways in which its servers replicate.
+    pub(super) replication: &'static [&'static dyn Replication],
     /// Memory of a server besides its buffer pool, and of each connection.
     pub(super) memory_bytes: [u64; 2],
 }
@@ -81,6 +86,7 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
     history_query: None,
     tablespaces: "INNODB_SYS_TABLESPACES",
     more_empty_bytes: 0,
+    replication: &binary_log::MARIADB,
     memory_bytes: [120 << 20, 300 << 10],
 };
 
@@ -113,6 +119,11 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     tablespaces: "INNODB_TABLESPACES",
     // Its tables of users and two undo logs are files of their own.
     more_empty_bytes: 60 << 20,
+    replication: &[
+        binary_log::MYSQL_ASYNCHRONOUS,
+        binary_log::MYSQL_SEMI_SYNCHRONOUS,
+        &GroupReplication,
+    ],
     memory_bytes: [500 << 20, 700 << 10],
 };
 
