@@ -335,7 +335,8 @@ impl Observer for Results {
         };
         self.screen.trial_ended(&summary);
         // A repeated trial takes its original place.
-        let before = |trial: &TrialSummary| trial.number < summary.number;
+        let before =
+            |trial: &TrialSummary| trial.setup.planned.number < summary.setup.planned.number;
         let place = self.result.trials.partition_point(before);
         self.result.trials.insert(place, summary);
         let written = finished.and_then(|()| self.dir.write_result(&self.result));

@@ -77,11 +77,12 @@ pub(crate) fn check(
 fn refuse_other_order(whole: &[TrialSummary], trials: &[Trial]) -> Result<(), Failure> {
     let planned = |trial: &TrialSummary| {
         let mut planned = trials.iter().map(|trial| &trial.planned);
-        planned.find(|other| other.number == trial.number)
+        planned.find(|other| other.number == trial.setup.planned.number)
     };
     let other = whole.iter().find_map(|trial| {
         let planned = planned(trial).filter(|planned| planned.load.find_max.is_none())?;
-        let is_same = planned.point == trial.point && planned.repeat == trial.repeat;
+        let is_same = planned.point == trial.setup.planned.point
+            && planned.repeat == trial.setup.planned.repeat;
         (!is_same).then_some((trial, planned))
     });
     let Some((trial, planned)) = other else {
@@ -90,7 +91,7 @@ fn refuse_other_order(whole: &[TrialSummary], trials: &[Trial]) -> Result<(), Fa
     let message = format!(
         "trial {} of this result is `{}`, but this version of dyno plans `{}` in its place: the \
          order of trials has changed",
-        trial.number, trial.label, planned.label
+        trial.setup.planned.number, trial.setup.planned.label, planned.label
     );
     let remedy = "resume with the version that started it, or start over: give --out a new directory, \
                   without --resume";
@@ -126,7 +127,7 @@ fn is_over(trial: &Trial, kept: &RunResult) -> bool {
     let planned = &trial.planned;
     if planned.load.find_max.is_none() {
         let mut whole = kept.trials.iter();
-        return whole.any(|whole| whole.number == planned.number);
+        return whole.any(|whole| whole.setup.planned.number == planned.number);
     }
     let is_stopped = |found: &FoundMax| matches!(found.end, SearchEnd::Stopped { .. });
     let is_its = |found: &FoundMax| found.point == planned.point && found.repeat == planned.repeat;
@@ -136,7 +137,7 @@ fn is_over(trial: &Trial, kept: &RunResult) -> bool {
 
 /// Whether a search has complete steps: each continues with the data of the previous one.
 fn is_begun(trial: &Trial, kept: &RunResult) -> bool {
-    let is_step = |whole: &TrialSummary| whole.point.contains(&trial.planned.point);
+    let is_step = |whole: &TrialSummary| whole.setup.planned.point.contains(&trial.planned.point);
     trial.planned.load.find_max.is_some() && kept.trials.iter().any(is_step)
 }
 
@@ -203,7 +204,7 @@ fn other_engines(whole: &[TrialSummary], trials: &[Trial]) -> Result<Vec<String>
         // A step of a search has the point of its search, and a rate.
         let planned = trials
             .iter()
-            .find(|trial| then.point.contains(&trial.planned.point));
+            .find(|trial| then.setup.planned.point.contains(&trial.planned.point));
         if let Some(trial) = planned {
             let now = engine(&trial.target, &mut known)?;
             other.extend(told("server", &then.setup.engine, &now));

@@ -122,7 +122,11 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
 }
 
 fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
-    let whole: Vec<u32> = results.trials().iter().map(|trial| trial.number).collect();
+    let whole: Vec<u32> = results
+        .trials()
+        .iter()
+        .map(|trial| trial.setup.planned.number)
+        .collect();
     trials.retain(|trial| !whole.contains(&trial.planned.number));
 }
 

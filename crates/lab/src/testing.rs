@@ -25,10 +25,6 @@ use crate::trial::{Target, Trial};
 /// Of a trial of which nothing is known but its seconds.
 pub(crate) fn input() -> Input {
     Input {
-        number: 1,
-        label: "test".to_owned(),
-        point: plan::Point::default(),
-        repeat: 1,
         started_at: None,
         setup: trial().planned_setup(),
         unfinished: Unfinished::default(),

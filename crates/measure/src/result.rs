@@ -19,21 +19,17 @@ pub struct RunResult {
     /// How it goes about it.
     pub description: Option<String>,
     /// What was planned.
-    #[serde(default)]
     pub design: Design,
     /// Where it ran.
     pub environment: Environment,
     /// What host and servers were found to be like before the first load; what passed
     /// is left out.
-    #[serde(default)]
     pub findings: Vec<Finding>,
     /// What it found, in the order of the trials.
     pub trials: Vec<TrialSummary>,
     /// What searches for the highest rate found; empty without any.
-    #[serde(default)]
     pub searches: Vec<FoundMax>,
     /// Whether each threshold was kept at each point; empty without thresholds.
-    #[serde(default)]
     pub thresholds: Vec<Judgement>,
 }
 
@@ -51,7 +47,6 @@ pub struct Design {
     /// The tables that the report is to show, in the paper's shape.
     pub tables: Vec<Table>,
     /// The paper whose sign convention comparisons show besides: lost throughput is above 0.
-    #[serde(default)]
     pub delta_as_in: Option<String>,
 }
 

@@ -5,24 +5,19 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use plan::{Data, Load, Topology, Transaction};
+use plan::ReplyTime;
 
 use crate::ended::Ended;
 use crate::instance::{InstanceSummary, Reset};
 use crate::metric::Metrics;
 
-/// What a trial was driven with. Its fields have the names of the sections of a study; `work.rs`
-/// says what of it two trials must have in common to be comparable.
+/// What a trial was driven with: the plan of it, and what it found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// What each server held.
-    pub data: Data,
-    /// What virtual users did.
-    pub load: Load,
-    /// What one transaction of theirs held.
-    pub transaction: Transaction,
-    /// What it ran on.
-    pub topology: Topology,
+    /// The trial as the study planned it.
+    pub planned: plan::Trial,
+    /// When a reply counted as received: not as planned where the kernel stamped none.
+    pub reply_time: ReplyTime,
     /// The engine and its version; empty before a server was reached.
     pub engine: String,
     /// The server's URL, without its password.
@@ -44,10 +39,8 @@ impl Setup {
     #[must_use]
     pub fn new(planned: &plan::Trial) -> Self {
         Self {
-            data: planned.data.clone(),
-            load: planned.load.clone(),
-            transaction: planned.transaction.clone(),
-            topology: planned.topology.clone(),
+            planned: planned.clone(),
+            reply_time: planned.load.reply_time,
             engine: String::new(),
             server: String::new(),
             tls: None,
@@ -56,18 +49,6 @@ impl Setup {
             directory: None,
             in_process: false,
         }
-    }
-
-    /// The highest key that transactions choose.
-    #[must_use]
-    pub fn key_range(&self) -> u64 {
-        self.load.key_range.unwrap_or(self.data.rows)
-    }
-
-    /// Virtual users of all servers together.
-    #[must_use]
-    pub fn users(&self) -> u64 {
-        u64::from(self.load.threads) * u64::from(self.topology.instances.max(1))
     }
 }
 
@@ -166,14 +147,6 @@ pub fn server_lost(at: Duration) -> String {
 /// What a summary is told besides the seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
-    /// The trial's place in the study's plan, from 1.
-    pub number: u32,
-    /// Short name of the trial, for example `threads=16`.
-    pub label: String,
-    /// Its value on each axis of the study.
-    pub point: plan::Point,
-    /// How often this point had been in the study then, this time included, from 1.
-    pub repeat: u32,
     /// Wall-clock time at the zero of the trial's clock.
     pub started_at: Option<String>,
     /// What was driven, with what.

@@ -28,20 +28,8 @@ pub const SCHEMA_VERSION: u32 = 3;
 pub struct TrialSummary {
     /// [`SCHEMA_VERSION`] when it was written.
     pub schema_version: u32,
-    /// Its place in the study's plan, from 1.
-    #[serde(default)]
-    pub number: u32,
-    /// Short name, for example `threads=16`.
-    pub label: String,
-    /// Its value on each axis of the study.
-    pub point: plan::Point,
-    /// How often this point had been in the study then, this time included, from 1.
-    #[serde(default)]
-    pub repeat: u32,
     /// Wall-clock time at the zero of the trial's clock, from which its series count
-    /// (`t_s`): RFC 3339 in UTC with its offset. `None` if its load never began, and in
-    /// results that are older than this field.
-    #[serde(default)]
+    /// (`t_s`): RFC 3339 in UTC with its offset. `None` if its load never began.
     pub started_at: Option<String>,
     /// What was driven, with what.
     pub setup: Setup,
@@ -76,27 +64,19 @@ pub struct TrialSummary {
     /// What was still running at the end.
     pub unfinished: Unfinished,
     /// Each server's part; the numbers above are of all servers together.
-    #[serde(default)]
     pub instances: Vec<InstanceSummary>,
-    /// When it reached steady state; `None` if it was too short to tell, and in results that
-    /// are older than this field.
-    #[serde(default)]
+    /// When it reached steady state; `None` if it was too short to tell.
     pub steady: Option<Steady>,
     /// Whether users, throughput and response time are consistent; `None` if that cannot be
-    /// checked, and in results that are older than this field.
-    #[serde(default)]
+    /// checked.
     pub little: Option<Little>,
     /// What the monitors saw over the measure phase.
-    #[serde(default)]
     pub metrics: Metrics,
     /// What it was bound by; `None` when the monitors were off.
-    #[serde(default)]
     pub verdict: Option<Verdict>,
     /// How the servers got their data.
-    #[serde(default)]
     pub reset: Option<Reset>,
     /// Why it ended before its time, where it was meant to.
-    #[serde(default)]
     pub ended: Option<Ended>,
     /// What happened to nodes, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -150,7 +130,8 @@ pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
     let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
     let replaced = |trial: &TrialSummary| {
         let mut others = trials.iter();
-        others.any(|other| is_whole(other) && other.point == trial.point)
+        others
+            .any(|other| is_whole(other) && other.setup.planned.point == trial.setup.planned.point)
     };
     let all = trials.iter().copied();
     all.filter(|trial| is_whole(trial) || (trial.counts() && !replaced(trial)))
@@ -200,10 +181,8 @@ pub struct LatencySummary {
     pub max: f64,
     /// Where the 95th percentile lies with 95 % confidence; `None` when too little was
     /// measured to say.
-    #[serde(default)]
     pub p95_range: Option<Range>,
     /// Where the 99th percentile lies.
-    #[serde(default)]
     pub p99_range: Option<Range>,
 }
 
@@ -251,7 +230,6 @@ pub struct StatementSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorSummary {
     /// The engine's own error number, else the SQLSTATE; `network` if the connection failed.
-    #[serde(deserialize_with = "text_or_number")]
     pub code: String,
     /// How often.
     pub count: u64,
@@ -259,21 +237,6 @@ pub struct ErrorSummary {
     pub action: String,
     /// The first one's message, in the server's words.
     pub example: String,
-}
-
-/// Reads a code that older results have as a number, with 0 for `network`.
-fn text_or_number<'de, D: serde::Deserializer<'de>>(code: D) -> Result<String, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Code {
-        Text(String),
-        Number(u32),
-    }
-    Ok(match Code::deserialize(code)? {
-        Code::Text(text) => text,
-        Code::Number(0) => "network".to_owned(),
-        Code::Number(number) => number.to_string(),
-    })
 }
 
 impl ErrorSummary {
@@ -307,11 +270,9 @@ pub struct Generator {
     pub lateness_max_ms: Option<f64>,
     /// How late it read replies: from their arrival, as the kernel stamped it, until
     /// they were read. `None` where nothing was stamped.
-    #[serde(default)]
     pub delay_ms: Option<LatencySummary>,
     /// Replies whose stamp could not be true, because a clock was set; they count as
     /// arrived when they were read.
-    #[serde(default)]
     pub refused_stamps: u64,
     /// Most arrivals that were due and not started; open loop only.
     pub backlog_peak: Option<u64>,
@@ -332,7 +293,11 @@ mod tests {
     fn an_interrupted_trial_stands_in_only_where_no_whole_one_is() {
         let trial = |threads: &str, outcome| {
             let mut trial = crate::check::tests::trial();
-            trial.point.insert("threads".to_owned(), threads.into());
+            trial
+                .setup
+                .planned
+                .point
+                .insert("threads".to_owned(), threads.into());
             trial.outcome = outcome;
             trial
         };

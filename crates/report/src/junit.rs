@@ -48,7 +48,8 @@ fn case(text: &mut String, judgement: &Judgement, result: &RunResult) {
         "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
         escaped(&thresholds::point(judgement, result)),
         escaped(&judgement.threshold()),
-        measured_s(&result.trials, |trial| trial.point == judgement.point)
+        measured_s(&result.trials, |trial| trial.setup.planned.point
+            == judgement.point)
     );
     let Some(why) = thresholds::reason(judgement) else {
         text.push_str("/>\n");

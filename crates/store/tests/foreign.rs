@@ -27,7 +27,7 @@ fn refused(json: &str) -> String {
 
 fn with_design(design: &str) -> String {
     format!(
-        r#"{{"schema_version":{SCHEMA_VERSION},"title":"x","environment":{{}},"trials":[],"design":{design}}}"#
+        r#"{{"schema_version":{SCHEMA_VERSION},"title":"x","environment":{{}},"findings":[],"trials":[],"searches":[],"thresholds":[],"design":{design}}}"#
     )
 }
 

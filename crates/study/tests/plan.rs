@@ -49,7 +49,7 @@ fn the_smallest_study_has_defaults() {
         (trial.topology.instances, trial.repeat, trial.monitors),
         (1, 1, true)
     );
-    assert_eq!((&trial.variant, engine(trial).reset), (&None, Reset::Copy));
+    assert_eq!((trial.variant(), engine(trial).reset), (None, Reset::Copy));
     let order = Order {
         random: false,
         seed: 1,

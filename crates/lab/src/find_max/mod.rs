@@ -189,10 +189,14 @@ impl SearchRun<'_> {
     /// take another way from here on.
     fn known(&self, trial: &Trial) -> Option<&TrialSummary> {
         let planned = &trial.planned;
-        let taken = |known: &TrialSummary| self.ran.iter().any(|ran| ran.number == known.number);
+        let taken = |known: &TrialSummary| {
+            self.ran
+                .iter()
+                .any(|ran| ran.setup.planned.number == known.setup.planned.number)
+        };
         self.known.iter().find(|known| {
-            known.point == planned.point
-                && known.setup.load.time == planned.load.time
+            known.setup.planned.point == planned.point
+                && known.setup.planned.load.time == planned.load.time
                 && !taken(known)
         })
     }
@@ -219,7 +223,10 @@ impl SearchRun<'_> {
 
     /// The first number that no trial has.
     fn free_number(&self) -> u32 {
-        let taken = |number: &u32| self.there().any(|trial| trial.number == *number);
+        let taken = |number: &u32| {
+            self.there()
+                .any(|trial| trial.setup.planned.number == *number)
+        };
         (1..).find(|number| !taken(number)).unwrap_or(u32::MAX)
     }
 
@@ -237,8 +244,10 @@ impl SearchRun<'_> {
     /// An open loop with so many arrivals in a second, over all servers.
     fn step(&self, rate: f64, long: bool) -> Trial {
         let (number, point) = (self.free_number(), self.point(Value::Number(rate)));
-        let repeats = self.there().filter(|trial| trial.point == point);
-        let latest = repeats.map(|trial| trial.repeat).max();
+        let repeats = self
+            .there()
+            .filter(|trial| trial.setup.planned.point == point);
+        let latest = repeats.map(|trial| trial.setup.planned.repeat).max();
         let mut trial = self.trial.clone();
         trial.longest_wait = Some(self.wanted.limit);
         // A second step at a rate meets other arrivals.
@@ -288,7 +297,7 @@ fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> Se
         Some(_) => StepVerdict::Held,
     };
     SearchStep {
-        trial: summary.number,
+        trial: summary.setup.planned.number,
         rate_per_s: rate,
         achieved_per_s: number("tps"),
         mean_ms: number("response_ms.mean"),
