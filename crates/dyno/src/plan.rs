@@ -262,7 +262,7 @@ fn of_servers(
     needs::of(&Inputs {
         engine,
         config: &lab::config(spec),
-        instances: trial.planned.topology.instances,
+        instances: trial.planned.topology.nodes(),
         connections: trial.planned.load.threads,
         rows: u64::from(trial.options.tables) * trial.options.rows,
         load: trial.load_time(),

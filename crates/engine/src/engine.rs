@@ -86,6 +86,7 @@ pub fn catalog() -> &'static [EngineTraits] {
             name: engine.name(),
             schemes: engine.schemes(),
             is_process: engine.in_process().is_none(),
+            clusters: engine.server().map_or(&[], clusters),
             reserved_setting: match engine.server() {
                 Some(server) => server.reserved_setting(),
                 None => |_| None,
@@ -97,6 +98,12 @@ pub fn catalog() -> &'static [EngineTraits] {
         engines.filter(can_start).map(traits).collect()
     });
     &CATALOG
+}
+
+/// The ways in which servers replicate; they live as long as the catalog.
+fn clusters(server: &dyn Server) -> &'static [&'static str] {
+    let names = server.replication().iter().map(|kind| kind.name());
+    names.collect::<Vec<_>>().leak()
 }
 
 /// The engine that a study calls `name`.

@@ -17,6 +17,7 @@ mod network;
 pub mod postgres;
 mod program;
 mod remote;
+pub mod replication;
 mod server;
 mod settings;
 mod sqlite;

@@ -16,6 +16,7 @@ use crate::database::Database;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::program::Installed;
+use crate::replication::Replication;
 use crate::settings::Settings;
 
 /// An engine whose servers the laboratory starts. It says what to write and what to run; the
@@ -210,6 +211,11 @@ pub trait Server: Engine {
         defaults.chain([own]).chain(chosen).collect()
     }
 
+    /// The ways in which its servers replicate.
+    fn replication(&self) -> &'static [&'static dyn Replication] {
+        &[]
+    }
+
     /// How to change a setting of a server that runs; `live`: without a restart.
     fn set_command(&self, name: &str, value: &str, live: bool) -> String;
 }
@@ -217,6 +223,15 @@ pub trait Server: Engine {
 impl fmt::Display for dyn Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.title())
+    }
+}
+
+impl dyn Server {
+    /// The way of this name in which its servers replicate.
+    #[must_use]
+    pub fn replicates_as(&self, kind: &str) -> Option<&'static dyn Replication> {
+        let mut kinds = self.replication().iter().copied();
+        kinds.find(|known| known.name() == kind)
     }
 }
 

@@ -11,12 +11,12 @@ use plan::EngineSpec;
 
 use crate::cluster::Cluster;
 use crate::error::LabError;
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::home::Home;
 use crate::instance::Instance;
 use crate::observer::Observer;
 use crate::rig::reset;
-use crate::servers::{self, DataDir, Node};
+use crate::servers::{self, DataDir, Membership, Node};
 use crate::settle::settle;
 use crate::site::{self, Site};
 use crate::spec::{placed, port};
@@ -41,7 +41,7 @@ impl Building<'_> {
             let site = site::set_up(home, &topology.node.site);
             site.map_err(|error| self.placed(error))
         };
-        (0..topology.instances).map(set_up).collect()
+        (0..topology.nodes()).map(set_up).collect()
     }
 
     /// Loads the data of each server anew.
@@ -128,45 +128,81 @@ impl Building<'_> {
         Ok(Some(began.elapsed().as_secs_f64()))
     }
 
-    /// Starts a node on each site with its data. A step that fails takes down what the steps before
-    /// it set up, in reverse order.
+    /// Starts a node on each site with its data, and has the nodes of each instance form a cluster.
+    /// A step that fails takes down what the steps before it set up, in reverse order.
     pub(crate) fn instances(
         &mut self,
         sites: Vec<Arc<dyn Site>>,
         data: Vec<DataDir>,
     ) -> Result<Vec<Instance>, Failure> {
-        let nodes = self.nodes(sites, data)?;
-        let clusters = nodes.into_iter().map(Cluster::single);
-        let instances = clusters.map(|cluster| Ok(Instance::on(cluster)?));
-        instances.collect()
+        self.observer.stage("starting the servers");
+        let topology = &self.trial.planned.topology;
+        let (instances, members) = (topology.instances, topology.members());
+        let mut places = (1..).zip(sites.into_iter().zip(data));
+        let mut formed = Vec::new();
+        for instance in 0..instances {
+            let first = instance * members + 1;
+            let mut nodes = Vec::new();
+            for membership in self.memberships(first)? {
+                let Some((number, (site, data))) = places.next() else {
+                    break;
+                };
+                let node = self.node(number, site, data, membership)?;
+                node.join().map_err(|error| self.placed(error))?;
+                nodes.push(node);
+            }
+            let mut nodes = nodes.into_iter();
+            let cluster = nodes
+                .next()
+                .map(|primary| Cluster::of(primary, nodes, self.interrupted));
+            let cluster = cluster.transpose().map_err(|error| self.placed(error))?;
+            formed.extend(cluster.map(Instance::on).transpose()?);
+        }
+        Ok(formed)
     }
 
-    fn nodes(
+    /// What makes the servers from this number on members of one cluster; nothing for an instance
+    /// that is a single server.
+    fn memberships(&self, first: u32) -> Result<Vec<Option<Membership>>, Failure> {
+        let Some(cluster) = &self.trial.planned.topology.cluster else {
+            return Ok(vec![None]);
+        };
+        let replication = self.installed.engine.replicates_as(&cluster.kind);
+        let replication = replication.ok_or_else(|| {
+            let engine = self.installed.engine.name();
+            let message = format!("{engine} cannot form the cluster {}", cluster.kind.value);
+            Failure::new(Cause::Usage, message).at(cluster.kind.span)
+        })?;
+        let ports = (first..first + cluster.members).map(|number| port(self.spec, number));
+        let ports: Vec<_> = ports.collect();
+        let members = Membership::of_cluster(replication, &ports)?;
+        Ok(members.into_iter().map(Some).collect())
+    }
+
+    fn node(
         &mut self,
-        sites: Vec<Arc<dyn Site>>,
-        data: Vec<DataDir>,
-    ) -> Result<Vec<Node>, Failure> {
-        self.observer.stage("starting the servers");
-        let mut nodes = Vec::new();
-        for (number, (site, data)) in (1..).zip(sites.into_iter().zip(data)) {
-            let keep = self.observer.server_dir(number)?;
-            let spec = servers::NodeSpec {
-                number,
-                data,
-                config: &self.config,
-                port: port(self.spec, number),
-                connections: self.trial.planned.load.threads,
-                site,
-                keep: &keep,
-                interrupted: self.interrupted,
-            };
-            let node = servers::start(&self.installed, spec);
-            let node = node.map_err(|error| self.placed(error))?;
-            for note in node.notes() {
-                self.observer.note(note);
-            }
-            nodes.push(node);
+        number: u32,
+        site: Arc<dyn Site>,
+        data: DataDir,
+        membership: Option<Membership>,
+    ) -> Result<Node, Failure> {
+        let keep = self.observer.server_dir(number)?;
+        let spec = servers::NodeSpec {
+            number,
+            data,
+            config: &self.config,
+            port: port(self.spec, number),
+            connections: self.trial.planned.load.threads,
+            site,
+            membership,
+            keep: &keep,
+            interrupted: self.interrupted,
+        };
+        let node = servers::start(&self.installed, spec);
+        let node = node.map_err(|error| self.placed(error))?;
+        for note in node.notes() {
+            self.observer.note(note);
         }
-        Ok(nodes)
+        Ok(node)
     }
 }

@@ -1,10 +1,14 @@
 //! Nodes that serve one data set.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use crate::error::LabError;
 use crate::servers::Node;
 
+/// How long members may take to replicate once all of them run.
+const FORM_LIMIT: Duration = Duration::from_secs(60);
 /// How long all users may take to notice that a node accepts connections again. They try at least
 /// every 5 s.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -13,14 +17,32 @@ const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// something happens to it.
 #[derive(Debug)]
 pub(crate) struct Cluster {
+    /// Come first, and so end first.
+    replicas: Vec<Mutex<Node>>,
     primary: Mutex<Node>,
 }
 
 impl Cluster {
-    pub(crate) fn single(node: Node) -> Self {
-        Self {
-            primary: Mutex::new(node),
-        }
+    /// The cluster of nodes that have joined it, once all of them replicate.
+    ///
+    /// # Errors
+    /// The first node that does not replicate within 60 s or ends, with its log's last lines; the
+    /// user's wish to stop.
+    pub(crate) fn of(
+        primary: Node,
+        replicas: impl IntoIterator<Item = Node>,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, LabError> {
+        let formed = replicas.into_iter().map(|mut replica| {
+            replica.wait_until_it_replicates(FORM_LIMIT, interrupted)?;
+            Ok(Mutex::new(replica))
+        });
+        let replicas = formed.collect::<Result<_, LabError>>()?;
+        primary.complete_cluster()?;
+        Ok(Self {
+            replicas,
+            primary: Mutex::new(primary),
+        })
     }
 
     /// The node that takes writes.
@@ -28,23 +50,26 @@ impl Cluster {
         lock(&self.primary)
     }
 
+    /// The primary first.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Mutex<Node>> {
-        std::iter::once(&self.primary)
+        std::iter::once(&self.primary).chain(&self.replicas)
+    }
+
+    pub(crate) fn replicas(&self) -> &[Mutex<Node>] {
+        &self.replicas
     }
 
     pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        let primary = self.primary.into_inner();
-        std::iter::once(primary.unwrap_or_else(PoisonError::into_inner))
+        let nodes = std::iter::once(self.primary).chain(self.replicas);
+        nodes.map(|node| node.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether what the study did to the nodes explains that a load has been without a connection
-    /// since `lost_at`: none is up, or they restarted so recently that users may not be back yet.
+    /// Whether what the study did to the node that loads connect to explains that a load has been
+    /// without a connection since `lost_at`: it is down, or it restarted so recently that users may
+    /// not be back yet.
     pub(crate) fn explains_loss(&self, lost_at: Instant) -> bool {
-        let has_recovered = |node| {
-            let up_since = try_lock(node).and_then(|node| node.up_since());
-            up_since.is_some_and(|up| up <= lost_at || up.elapsed() > RECONNECT_LIMIT)
-        };
-        !self.nodes().any(has_recovered)
+        let up_since = try_lock(&self.primary).and_then(|node| node.up_since());
+        !up_since.is_some_and(|up| up <= lost_at || up.elapsed() > RECONNECT_LIMIT)
     }
 }
 
@@ -64,17 +89,16 @@ pub(crate) fn try_lock(node: &Mutex<Node>) -> Option<MutexGuard<'_, Node>> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
 
     #[test]
     fn a_restart_explains_a_loss_before_it_and_a_kill_any() {
         let keep = tempfile::tempdir().unwrap();
-        let cluster = Cluster::single(crate::testing::node(keep.path()));
+        let (node, never) = (crate::testing::node(keep.path()), AtomicBool::new(false));
+        let cluster = Cluster::of(node, [], &never).unwrap();
         let lost_at = Instant::now();
         assert!(!cluster.explains_loss(lost_at), "it was up all the time");
-        cluster.primary().restart(&AtomicBool::new(false)).unwrap();
+        cluster.primary().restart(&never).unwrap();
         assert!(cluster.explains_loss(lost_at));
         assert!(!cluster.explains_loss(Instant::now()));
         cluster.primary().kill();

@@ -37,10 +37,10 @@ pub(crate) fn drive(
     let databases: Vec<Database> = rig.databases().cloned().collect();
     std::thread::scope(|scope| {
         let end = EndTrial(&stop, &over);
-        for (place, database) in databases.iter().enumerate() {
+        for (index, database) in databases.iter().enumerate() {
             let load = Load {
                 trial,
-                place,
+                index,
                 database,
                 barrier: &barrier,
                 stop: &stop,
@@ -60,7 +60,7 @@ pub(crate) fn drive(
         // A panic of theirs is the scope's.
         events.into_iter().for_each(|thread| drop(thread.join()));
         monitor.receive_rest(&messages);
-        monitor.conclude()
+        monitor.into_results()
     })
 }
 
@@ -78,7 +78,7 @@ impl Drop for EndTrial<'_> {
 /// One server's load, on its way to a thread.
 struct Load<'a> {
     trial: &'a Trial,
-    place: usize,
+    index: usize,
     database: &'a Database,
     barrier: &'a Barrier,
     stop: &'a Stop,
@@ -91,7 +91,7 @@ impl<'a> Load<'a> {
         'a: 'scope,
     {
         let trial = self.trial;
-        let spec = trial.load(self.place, self.database);
+        let spec = trial.load(self.index, self.database);
         let workload = BuiltIn::new(
             trial.workload,
             &trial.options,
@@ -101,7 +101,7 @@ impl<'a> Load<'a> {
         )
         .map_err(|error| Failure::new(Cause::Usage, error))?;
         std::thread::Builder::new()
-            .name(format!("dyno-load-{}", self.place + 1))
+            .name(format!("dyno-load-{}", self.index + 1))
             .spawn_scoped(scope, move || {
                 let ended = to_its_end(|| self.run(&spec, &workload));
                 self.send(LoadMessage::Ended(ended));
@@ -113,7 +113,7 @@ impl<'a> Load<'a> {
     fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
         let mut tell = |event: LoadEvent<'_>| {
             self.send(match event {
-                LoadEvent::Connecting { open, .. } => LoadMessage::Connecting(open),
+                LoadEvent::Connecting { open } => LoadMessage::Connecting(open),
                 LoadEvent::Second(second) => LoadMessage::Second(Box::new(second.clone())),
                 LoadEvent::Draining { running } => LoadMessage::Draining(running),
             });
@@ -138,7 +138,7 @@ impl<'a> Load<'a> {
 
     fn send(&self, message: LoadMessage) {
         // The receiver is gone only when the trial is over.
-        let _ = self.sender.send(TrialMessage::Load(self.place, message));
+        let _ = self.sender.send(TrialMessage::Load(self.index, message));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Ends a trial early when more time would not change its result.
+//! Stops a trial early when more time would not change its result.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use measure::until::sure;
 
 use crate::trial::Trial;
 
-/// When a trial may end before its time.
+/// When a trial may stop before its time is over.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum StopRule {
-    /// When the mean throughput is precise enough.
-    Sure(Until),
-    /// When arrivals clearly exceed completions.
+    /// When the confidence interval of the mean throughput is narrow enough.
+    Precise(Until),
+    /// When arrivals exceed completions.
     Overloaded {
-        /// The longest acceptable wait.
-        longest: Duration,
+        /// The longest acceptable wait of an arrival.
+        max_wait: Duration,
     },
 }
 
-/// Seconds in a row in which a backlog must grow to be more than a stall.
-const GROWING: usize = 3;
+/// Number of consecutive seconds in which a backlog must grow; a shorter growth may be a stall.
+const GROWING_S: usize = 3;
 
 /// Follows the seconds of a trial.
 #[derive(Debug)]
 pub(crate) struct EarlyStop {
     rule: Option<StopRule>,
-    at_most_s: f64,
+    max_s: f64,
     users: u64,
     warmup: Vec<Part>,
     seconds: Vec<Part>,
@@ -40,11 +40,11 @@ pub(crate) struct EarlyStop {
 impl EarlyStop {
     pub(crate) fn new(trial: &Trial) -> Self {
         let load = &trial.planned.load;
-        let overloaded = |longest| StopRule::Overloaded { longest };
+        let overloaded = |max_wait| StopRule::Overloaded { max_wait };
         let rule = trial.longest_wait.map(overloaded);
         Self {
-            rule: rule.or_else(|| Until::of(load).map(StopRule::Sure)),
-            at_most_s: load.longest().map_or(f64::INFINITY, |t| t.as_secs_f64()),
+            rule: rule.or_else(|| Until::of(load).map(StopRule::Precise)),
+            max_s: load.longest().map_or(f64::INFINITY, |t| t.as_secs_f64()),
             users: u64::from(load.threads) * u64::from(trial.planned.topology.instances),
             warmup: Vec::new(),
             seconds: Vec::new(),
@@ -53,12 +53,12 @@ impl EarlyStop {
         }
     }
 
-    /// Why the trial ended early.
+    /// Why the trial stopped early, if it did.
     pub(crate) fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
-    /// Adds a second of all loads together; returns whether the trial may end.
+    /// Adds a merged second of all loads; returns whether the trial may stop.
     pub(crate) fn observe(&mut self, second: &Second) -> bool {
         let Some(rule) = self.rule else {
             return false;
@@ -72,8 +72,8 @@ impl EarlyStop {
                 }
                 if self.ended.is_none() {
                     self.ended = match rule {
-                        StopRule::Sure(until) => self.sure(&until),
-                        StopRule::Overloaded { longest } => self.overloaded(longest),
+                        StopRule::Precise(until) => self.precise(&until),
+                        StopRule::Overloaded { max_wait } => self.overloaded(max_wait),
                     };
                 }
             }
@@ -86,31 +86,31 @@ impl EarlyStop {
         self.seconds.iter().map(|second| second.weight).sum()
     }
 
-    /// Precision that is reached only in the last second is no reason to end early.
-    fn sure(&self, until: &Until) -> Option<Ended> {
+    /// Reaching the target precision in the last second is not an early stop.
+    fn precise(&self, until: &Until) -> Option<Ended> {
         let after_s = self.after_s();
         let reached = sure(until, &self.warmup, &self.seconds)?;
-        (after_s < self.at_most_s).then_some(Ended::Sure {
+        (after_s < self.max_s).then_some(Ended::Sure {
             after_s,
-            at_most_s: self.at_most_s,
+            at_most_s: self.max_s,
             reached,
         })
     }
 
-    /// A backlog that keeps growing, is not explained by the number of users, and delays every
-    /// transaction beyond the limit.
-    fn overloaded(&self, longest: Duration) -> Option<Ended> {
-        let last = self.backlogs.len().checked_sub(GROWING + 1)?;
-        let (backlogs, seconds) = (self.backlogs.get(last..)?, self.seconds.get(last + 1..)?);
+    /// Detects a backlog that keeps growing, exceeds the number of users, and makes arrivals wait
+    /// longer than `max_wait`.
+    fn overloaded(&self, max_wait: Duration) -> Option<Ended> {
+        let first = self.backlogs.len().checked_sub(GROWING_S + 1)?;
+        let (backlogs, seconds) = (self.backlogs.get(first..)?, self.seconds.get(first + 1..)?);
         let backlog = *backlogs.last()?;
-        let done: f64 = seconds.iter().map(|second| second.total).sum();
+        let completed: f64 = seconds.iter().map(|second| second.total).sum();
         let time_s: f64 = seconds.iter().map(|second| second.weight).sum();
-        let wait_s = backlog as f64 * time_s / done;
+        let wait_s = backlog as f64 * time_s / completed;
         let grows = backlogs.windows(2).all(|two| two[0] < two[1]);
-        (grows && backlog > self.users && wait_s > longest.as_secs_f64()).then(|| {
+        (grows && backlog > self.users && wait_s > max_wait.as_secs_f64()).then(|| {
             Ended::Overloaded {
                 after_s: self.after_s(),
-                at_most_s: self.at_most_s,
+                at_most_s: self.max_s,
                 backlog,
             }
         })
@@ -127,7 +127,7 @@ mod tests {
     fn early(rule: StopRule) -> EarlyStop {
         EarlyStop {
             rule: Some(rule),
-            at_most_s: 60.0,
+            max_s: 60.0,
             users: 4,
             warmup: Vec::new(),
             seconds: Vec::new(),
@@ -151,31 +151,31 @@ mod tests {
         }
     }
 
-    /// After how many seconds the trial may end.
-    fn ends(mut early: EarlyStop, seconds: impl IntoIterator<Item = Second>) -> Option<usize> {
+    /// The number of seconds after which the trial may stop.
+    fn stops(mut early: EarlyStop, seconds: impl IntoIterator<Item = Second>) -> Option<usize> {
         let mut seconds = seconds.into_iter();
         seconds
             .position(|second| early.observe(&second))
-            .map(|place| place + 1)
+            .map(|index| index + 1)
     }
 
     #[test]
-    fn a_trial_goes_on_until_it_is_sure_and_its_least_time_is_over() {
-        let sure = |ci, least_s| StopRule::Sure(Until { ci, least_s });
-        let calm = |n: u64| second(1000 + (31 * n * n + 7 * n) % 11, None);
-        let soon = ends(early(sure(0.02, 1.0)), (0..90).map(calm)).unwrap();
+    fn a_trial_runs_until_it_is_precise_and_its_minimum_time_is_over() {
+        let precise = |ci, least_s| StopRule::Precise(Until { ci, least_s });
+        let steady = |n: u64| second(1000 + (31 * n * n + 7 * n) % 11, None);
+        let soon = stops(early(precise(0.02, 1.0)), (0..90).map(steady)).unwrap();
         assert!((FIRST_LOOK..30).contains(&soon), "{soon}");
-        let later = ends(early(sure(0.02, 40.0)), (0..90).map(calm)).unwrap();
+        let later = stops(early(precise(0.02, 40.0)), (0..90).map(steady)).unwrap();
         assert!((40..50).contains(&later), "{later}");
-        let wild = |n: u64| second(if n % 7 < 3 { 200 } else { 1000 }, None);
-        assert_eq!(ends(early(sure(0.001, 1.0)), (0..90).map(wild)), None);
-        // It does not end before its time in its last second.
-        assert_eq!(ends(early(sure(0.02, 55.0)), (0..60).map(calm)), None);
+        let noisy = |n: u64| second(if n % 7 < 3 { 200 } else { 1000 }, None);
+        assert_eq!(stops(early(precise(0.001, 1.0)), (0..90).map(noisy)), None);
+        // Stopping in the last second would not be early.
+        assert_eq!(stops(early(precise(0.02, 55.0)), (0..60).map(steady)), None);
     }
 
     #[test]
-    fn the_warm_up_is_no_measurement_but_shows_what_is_not_steady() {
-        let sure = StopRule::Sure(Until {
+    fn the_warm_up_counts_for_steady_state_but_not_for_precision() {
+        let precise = StopRule::Precise(Until {
             ci: 0.5,
             least_s: 1.0,
         });
@@ -184,29 +184,30 @@ mod tests {
             ..second(1000 + (31 * n * n + 7 * n) % 11, None)
         };
         let warmup = (0..90).map(|n| of(Phase::Warmup, n));
-        assert_eq!(ends(early(sure), warmup), None);
-        let mut early = early(sure);
+        assert_eq!(stops(early(precise), warmup), None);
+        let mut early = early(precise);
         for n in 0..40 {
             assert!(!early.observe(&of(Phase::Warmup, n)));
         }
         let measured = (0..30).map(|n| of(Phase::Measure, n));
-        assert!(ends(early, measured).is_some_and(|second| second >= FIRST_LOOK));
+        assert!(stops(early, measured).is_some_and(|second| second >= FIRST_LOOK));
     }
 
     #[test]
-    fn a_backlog_that_only_grows_ends_a_trial() {
+    fn a_growing_backlog_stops_a_trial() {
         let rule = StopRule::Overloaded {
-            longest: Duration::from_millis(50),
+            max_wait: Duration::from_millis(50),
         };
         let growing = (0..10).map(|n| second(1000, Some(100 * n)));
-        assert_eq!(ends(early(rule), growing), Some(4));
-        // What four users hold, or 50 ms of work, is no backlog.
+        assert_eq!(stops(early(rule), growing), Some(4));
+        // No more arrivals than the four users can serve.
         let small = (0..10).map(|n| second(1000, Some(n / 3)));
-        assert_eq!(ends(early(rule), small), None);
+        assert_eq!(stops(early(rule), small), None);
+        // Less than 50 ms of work.
         let short = (0..10).map(|n| second(1000, Some(10 + n)));
-        assert_eq!(ends(early(rule), short), None);
-        // A stall that is over is none either.
+        assert_eq!(stops(early(rule), short), None);
+        // A stall that ended.
         let stall = [0, 0, 900, 1800, 900, 0, 0, 0].map(|n| second(1000, Some(n)));
-        assert_eq!(ends(early(rule), stall), None);
+        assert_eq!(stops(early(rule), stall), None);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard};
 use measure::instance::ServerProcess;
 
 use crate::Database;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, lock};
 use crate::error::LabError;
 use crate::monitors::MonitoredServer;
 use crate::server_process::FoundProcess;
@@ -75,31 +75,42 @@ impl Instance {
         }
     }
 
-    /// What the monitors sample of it.
-    pub(crate) fn monitored(&self, number: u32) -> MonitoredServer {
-        let database = &self.endpoint.database;
-        let (site, process, data_dir) = match self.node() {
-            Some(node) => (
-                Arc::clone(node.site()),
-                node.process().clone(),
-                Some(node.data_dir()),
-            ),
-            None => {
-                let found = self.endpoint.process.as_ref().and_then(|p| p.as_ref().ok());
-                let data_dir = found.and_then(|found| found.data_dir.clone());
-                (
-                    Arc::new(ThisHost::default()) as _,
-                    found.map(|found| found.pid).into(),
-                    data_dir.or_else(|| database.file().map(ToOwned::to_owned)),
-                )
-            }
+    /// What the monitors sample of it: every node, or the server that was found. `number` is the
+    /// instance's.
+    pub(crate) fn monitored(&self, number: u32) -> Vec<MonitoredServer> {
+        let database = Some(self.endpoint.database.clone());
+        let Some(cluster) = &self.cluster else {
+            return vec![self.other_server(number, database)];
         };
+        let replicas = cluster.replicas().iter().map(|node| {
+            let node = lock(node);
+            let database = node.open(DATABASE).ok();
+            monitored(&node, database)
+        });
+        let primary = monitored(&cluster.primary(), database);
+        std::iter::once(primary).chain(replicas).collect()
+    }
+
+    fn other_server(&self, number: u32, database: Option<Database>) -> MonitoredServer {
+        let found = self.endpoint.process.as_ref().and_then(|p| p.as_ref().ok());
+        let data_dir = found.and_then(|found| found.data_dir.clone());
+        let file = self.endpoint.database.file();
         MonitoredServer {
             number,
-            site,
-            process,
-            data_dir,
-            database: Some(database.clone()),
+            site: Arc::new(ThisHost::default()),
+            process: found.map(|found| found.pid).into(),
+            data_dir: data_dir.or_else(|| file.map(ToOwned::to_owned)),
+            database,
         }
+    }
+}
+
+fn monitored(node: &Node, database: Option<Database>) -> MonitoredServer {
+    MonitoredServer {
+        number: node.number(),
+        site: Arc::clone(node.site()),
+        process: node.process().clone(),
+        data_dir: Some(node.data_dir()),
+        database,
     }
 }

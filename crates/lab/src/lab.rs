@@ -211,7 +211,7 @@ impl Lab {
             site: node.site.clone(),
             data: DataFor {
                 recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
-                instances: trial.planned.topology.instances,
+                instances: trial.planned.topology.nodes(),
                 volume: node.volume.clone(),
             },
         };

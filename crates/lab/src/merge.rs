@@ -1,26 +1,27 @@
 //! Merges the seconds of several loads.
 //!
-//! Each load's seconds end a little earlier or later than those of the others. A merged second
-//! therefore begins and ends at the mean of its parts' instants: its length is the mean of their
-//! lengths, and its transactions divided by that length are the sum of the loads' rates. From the
-//! earliest start to the latest end it would be longer than any of its parts.
+//! The seconds of different loads end at slightly different instants. A merged second starts and
+//! ends at the mean of its parts' instants, so its length is the mean of their lengths, and its
+//! transactions divided by that length are the sum of the loads' rates. From the earliest start to
+//! the latest end, it would be longer than any of its parts.
 
 use std::collections::VecDeque;
 
 use measure::slice::{Busy, Phase, SHORTEST_SECOND_NS, Second};
 
-/// Collects the seconds of loads that began together, and merges them: a merged second
-/// is ready when every load that still runs has delivered its part.
+/// Merges the seconds of loads that started together. A merged second is complete when every
+/// running load has delivered its part.
 #[derive(Debug)]
 pub(crate) struct Merger {
-    loads: Vec<Waiting>,
+    loads: Vec<PendingSeconds>,
 }
 
+/// The seconds of one load that are not merged yet.
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingSeconds {
     seconds: VecDeque<Second>,
     has_ended: bool,
-    /// Its contribution to the next merged second so far.
+    /// Its part of the next merged second so far.
     part: Option<Second>,
     /// Phase and end of the last merged second.
     merged_until: Option<(Phase, u64)>,
@@ -30,32 +31,36 @@ struct Waiting {
 impl Merger {
     pub(crate) fn new(loads: usize) -> Self {
         Self {
-            loads: (0..loads).map(|_| Waiting::default()).collect(),
+            loads: (0..loads).map(|_| PendingSeconds::default()).collect(),
         }
     }
 
-    /// A load has delivered a second.
+    /// Adds a second of a load.
     pub(crate) fn add(&mut self, load: usize, second: Second) {
-        if let Some(waiting) = self.loads.get_mut(load) {
-            waiting.workers = waiting.workers.max(second.workers.len());
-            waiting.seconds.push_back(second);
+        if let Some(pending) = self.loads.get_mut(load) {
+            pending.workers = pending.workers.max(second.workers.len());
+            pending.seconds.push_back(second);
         }
     }
 
-    /// A load will deliver no more.
+    /// Marks the end of a load, after its last second.
     pub(crate) fn end(&mut self, load: usize) {
-        if let Some(waiting) = self.loads.get_mut(load) {
-            waiting.has_ended = true;
+        if let Some(pending) = self.loads.get_mut(load) {
+            pending.has_ended = true;
         }
     }
 
-    /// The next second of all loads together, once it is complete. A load that ended a phase before
-    /// the others contributes nothing to the rest of it. If a load was delayed and had one long
-    /// second, the others' seconds of that time are merged with it.
+    /// The next merged second, once it is complete. A load that ended a phase before the others
+    /// contributes nothing to the rest of that phase. If a load was delayed and had one long second,
+    /// several seconds of the others are merged with it.
     pub(crate) fn next(&mut self) -> Option<Second> {
         let phase = self.phase()?;
         loop {
-            let end_ns = self.loads.iter().filter_map(Waiting::part_end_ns).max();
+            let end_ns = self
+                .loads
+                .iter()
+                .filter_map(PendingSeconds::part_end_ns)
+                .max();
             let mut loads = self.loads.iter_mut();
             match loads.find(|load| load.is_behind(phase, end_ns.unwrap_or(0))) {
                 Some(load) => load.extend()?,
@@ -68,12 +73,12 @@ impl Merger {
     /// earlier one.
     fn phase(&self) -> Option<Phase> {
         let running = self.loads.iter().filter(|load| !load.is_over());
-        let phases: Option<Vec<Phase>> = running.map(Waiting::phase).collect();
+        let phases: Option<Vec<Phase>> = running.map(PendingSeconds::phase).collect();
         phases?.into_iter().min_by_key(order)
     }
 }
 
-impl Waiting {
+impl PendingSeconds {
     fn is_over(&self) -> bool {
         self.has_ended && self.phase().is_none()
     }
@@ -87,7 +92,7 @@ impl Waiting {
         self.part.as_ref().map(|part| part.end_ns)
     }
 
-    /// Whether a merged second that ends at `end_ns` lacks something of this load.
+    /// Whether this load's part of a merged second that ends at `end_ns` is incomplete.
     fn is_behind(&self, phase: Phase, end_ns: u64) -> bool {
         let may_have_more = match self.seconds.front() {
             Some(next) => next.phase == phase,
@@ -97,7 +102,7 @@ impl Waiting {
         may_have_more && part_end_ns.is_none_or(|part_end_ns| !is_together(part_end_ns, end_ns))
     }
 
-    /// Adds its next second to its part; `None` if that has not arrived yet.
+    /// Adds its next second to its part; `None` if that second has not arrived yet.
     fn extend(&mut self) -> Option<()> {
         let next = self.seconds.pop_front()?;
         self.part = Some(match self.part.take() {
@@ -107,7 +112,7 @@ impl Waiting {
         Some(())
     }
 
-    /// When it ended `phase`, if that was together with the others, who have a rest of it.
+    /// When it ended `phase`, if the others ended it at about the same time, apart from a remainder.
     fn ended_ns(&self, phase: Phase, end_ns: u64) -> Option<u64> {
         let (last, last_ns) = self.merged_until?;
         (last == phase && is_together(last_ns, end_ns)).then_some(last_ns)
@@ -147,7 +152,7 @@ fn joined(first: Second, next: Second) -> Second {
 }
 
 /// Merges the parts of all loads. The workers of a load without a part did nothing.
-fn merged(loads: &mut [Waiting], end_ns: u64) -> Option<Second> {
+fn merged(loads: &mut [PendingSeconds], end_ns: u64) -> Option<Second> {
     let phase = loads.iter().find_map(|load| load.part.as_ref())?.phase;
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
     let mut workers = Vec::new();
@@ -218,7 +223,7 @@ mod tests {
         merger.add(1, second(0, Phase::Measure, &[9_000_000]));
         let merged = merger.next().unwrap();
         assert_eq!(merged.slice.response.count(), 3);
-        // To three digits, as histograms keep it.
+        // Histograms have a precision of three digits.
         let longest = merged.slice.response.max_ns().unwrap();
         assert!((9_000_000..9_010_000).contains(&longest), "{longest}");
         assert_eq!(merged.backlog, Some(6));
@@ -227,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_ends_early_does_not_hold_up_the_others() {
+    fn a_load_that_ends_early_does_not_delay_the_others() {
         let mut merger = Merger::new(2);
         merger.add(0, second(0, Phase::Measure, &[1]));
         merger.add(0, second(1, Phase::Drain, &[]));
@@ -245,15 +250,15 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// A second of so many transactions between two instants.
+    /// A second between two instants with a number of transactions.
     fn cut(start_ns: u64, end_ns: u64, transactions: u64) -> Second {
         let mut second = second(0, Phase::Measure, &vec![1_000_000; transactions as usize]);
         (second.start_ns, second.end_ns) = (start_ns, end_ns);
         second
     }
 
-    /// All seconds of loads that cut at these instants, each load with so many transactions
-    /// in a second; and the throughput of each load.
+    /// The merged seconds of loads whose seconds end at these instants, where `per_s` is the rate of
+    /// each load; and the measured throughput of each load.
     fn loads(cuts: &[Vec<u64>], per_s: impl Fn(usize) -> f64) -> (Vec<Second>, Vec<f64>) {
         let mut merger = Merger::new(cuts.len());
         let mut rates = Vec::new();
@@ -276,7 +281,8 @@ mod tests {
         gather.finish(input).transactions.per_s.unwrap().value
     }
 
-    /// The total over the sum of the loads' throughput, and the merged seconds.
+    /// The throughput of the merged seconds divided by the sum of the loads' throughput; and the
+    /// merged seconds.
     fn total_over_sum(cuts: &[Vec<u64>], per_s: impl Fn(usize) -> f64) -> (f64, Vec<Second>) {
         let (seconds, rates) = loads(cuts, per_s);
         let mut gather = Gather::new(&[]);
@@ -288,7 +294,7 @@ mod tests {
         assert!((0.999..1.001).contains(&ratio), "{ratio}");
     }
 
-    /// Cuts of `seconds` seconds, each up to 12 ms late; all loads begin together.
+    /// The ends of `seconds` seconds, each up to 12 ms late; all loads start together.
     fn late(load: u64, seconds: u64) -> Vec<u64> {
         let late_ns = |i: u64| match i {
             0 => 0,
@@ -298,20 +304,20 @@ mod tests {
     }
 
     #[test]
-    fn the_total_is_the_sum_of_the_loads_for_skewed_cuts() {
+    fn the_total_is_the_sum_of_loads_whose_seconds_are_skewed() {
         for (count, seconds) in [(2, 10), (8, 10), (8, 60)] {
             let cuts: Vec<_> = (0..count).map(|load| late(load, seconds)).collect();
             let (ratio, merged) = total_over_sum(&cuts, |load| 400.0 + 90.0 * load as f64);
             is_one(ratio);
             assert_eq!(merged.len() as u64, seconds);
-            // One begins where the one before it ended.
+            // Each second starts at the end of the one before.
             let gaps = merged.windows(2).map(|two| two[1].start_ns - two[0].end_ns);
             assert!(gaps.into_iter().all(|gap| gap == 0));
         }
     }
 
     #[test]
-    fn a_load_that_was_held_up_stays_beside_the_others() {
+    fn a_delayed_load_stays_aligned_with_the_others() {
         let mut cuts: Vec<_> = (0..8).map(|load| late(load, 20)).collect();
         cuts[3].drain(6..9);
         let (ratio, merged) = total_over_sum(&cuts, |load| 400.0 + 90.0 * load as f64);
@@ -320,7 +326,7 @@ mod tests {
         let lengths: Vec<u64> = merged.iter().map(Second::length_ns).collect();
         assert!((lengths[5] as f64 / 1e9 - 4.0).abs() < 0.02, "{lengths:?}");
         assert!((merged[16].end_ns as f64 / 1e9 - 20.0).abs() < 0.02);
-        // Every merged second has the sum of all rates.
+        // The rate of every merged second is the sum of all rates.
         for second in &merged {
             let per_s = second.slice.response.count() as f64 / (second.length_ns() as f64 / 1e9);
             assert!((per_s / 5720.0 - 1.0).abs() < 0.01, "{per_s}");
@@ -328,8 +334,8 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_that_only_some_loads_have_counts_for_all() {
-        // Three of eight heard of the end after their cut, and have a few milliseconds more.
+    fn a_remainder_that_only_some_loads_have_counts_for_all() {
+        // Three of eight loads ended after their last full second, with a remainder of 9 ms.
         let mut cuts: Vec<_> = (0..8).map(|load| late(load, 10)).collect();
         for load in [1, 4, 6] {
             let end_ns = cuts[load][10];
@@ -343,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_keep_their_places_when_a_load_has_ended() {
+    fn workers_keep_their_positions_when_a_load_has_ended() {
         let mut merger = Merger::new(2);
         let busy = |running| Busy {
             running,

@@ -70,7 +70,9 @@ impl Rig {
         let instances = (1..).zip(&self.instances);
         Monitored {
             site: Arc::new(ThisHost::default()),
-            servers: instances.map(|(number, i)| i.monitored(number)).collect(),
+            servers: instances
+                .flat_map(|(number, i)| i.monitored(number))
+                .collect(),
         }
     }
 

@@ -100,6 +100,7 @@ pub(crate) fn node(keep: &Path) -> Node {
         config: &[],
         port: None,
         connections: 10,
+        membership: None,
         site: Arc::new(ThisHost::default()),
         keep,
         interrupted: &never,

@@ -86,6 +86,7 @@ fn start(config: &[(&str, &str)]) -> (Result<Node, LabError>, Receiver<Found>, P
         config: &private::config(config),
         port: None,
         connections: 1,
+        membership: None,
         site: Arc::new(site),
         keep: keep.path(),
         interrupted: &NEVER,

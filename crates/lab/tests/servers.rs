@@ -416,6 +416,7 @@ fn the_user_can_stop_a_start() {
             config: &[],
             port: None,
             connections: 1,
+            membership: None,
             site: Arc::new(ThisHost::default()),
             keep: keep.path(),
             interrupted: &std::sync::atomic::AtomicBool::new(true),

@@ -1,11 +1,10 @@
 //! The open loop: when transactions are due, whether a user is free or not.
 //!
-//! All workers of a load share one [`ArrivalQueue`], so the open loop is a single FIFO queue
-//! with as many servers as there are virtual users, however many threads drive them. A
-//! free user starts the oldest arrival that is due. If none is due, it sleeps until the
-//! next arrival that no other idle user wakes for, and then checks again: it holds a
-//! wake-up time, never an arrival. A worker that is late therefore delays nothing that
-//! a user of another worker could start.
+//! All workers of a load share one [`ArrivalQueue`], so the open loop is a single FIFO queue with
+//! one server per virtual user, however many threads run them. A free user starts the oldest
+//! arrival that is due. If none is due, it sleeps until the next arrival for which no other idle
+//! user will wake up, and then checks again: it holds a wake-up time, never an arrival. A late
+//! worker therefore delays no arrival that a user of another worker could start.
 //!
 //! Due arrivals are not stored, so overload needs no memory.
 
@@ -21,13 +20,13 @@ const NS_PER_S: f64 = 1e9;
 /// The arrivals of an open loop, on the load's clock.
 #[derive(Debug)]
 pub(crate) struct ArrivalQueue {
-    /// Arrivals that idle users wake up for, oldest first: at most one for each user.
-    ahead: VecDeque<u64>,
-    /// The arrivals after those.
+    /// Arrivals for which idle users will wake up, oldest first: at most one per user.
+    awaited: VecDeque<u64>,
+    /// The arrivals after the awaited ones.
     next: ArrivalSequence,
-    /// Counts the due arrivals: the same sequence, from its start.
+    /// The same sequence from its start, to count the arrivals that are due.
     due: ArrivalSequence,
-    taken: u64,
+    started: u64,
 }
 
 /// What a free user does next.
@@ -36,19 +35,22 @@ pub(crate) enum NextAction {
     /// Start the arrival that was due at `due_ns`.
     Start {
         due_ns: u64,
-        /// A user was idle when it came due: only the generator can have delayed it.
+        /// A user was idle when it was due, so only the load generator can have delayed it.
         was_awaited: bool,
     },
     /// No arrival is due: check again at this time.
     Sleep { until_ns: u64 },
 }
 
+/// The instants of arrivals, one after the other.
+
 #[derive(Debug, Clone)]
 struct ArrivalSequence {
     arrivals: Arrivals,
     gap_ns: f64,
     next_ns: f64,
-    passed: u64,
+    /// Number of arrivals so far.
+    count: u64,
     rng: Xoshiro256PlusPlus,
 }
 
@@ -59,38 +61,38 @@ impl ArrivalQueue {
             arrivals,
             gap_ns: NS_PER_S / per_s,
             next_ns: start_ns as f64,
-            passed: 0,
+            count: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
         };
         first.next_ns += match arrivals {
-            // Centered in its gap, so that a whole number of seconds has all its arrivals.
+            // Half a gap, so that a whole number of seconds has the expected number of arrivals.
             Arrivals::Constant => first.gap_ns / 2.0,
             Arrivals::Poisson => first.gap(),
         };
         Self {
-            ahead: VecDeque::new(),
+            awaited: VecDeque::new(),
             next: first.clone(),
             due: first,
-            taken: 0,
+            started: 0,
         }
     }
 
     /// What a user that is free at `now_ns` does next.
     pub(crate) fn take(&mut self, now_ns: u64) -> NextAction {
-        let oldest_ns = self.ahead.front().copied();
+        let oldest_ns = self.awaited.front().copied();
         let due_ns = oldest_ns.unwrap_or(self.next.next_ns as u64);
         if due_ns <= now_ns {
-            if self.ahead.pop_front().is_none() {
+            if self.awaited.pop_front().is_none() {
                 self.next.advance();
             }
-            self.taken += 1;
+            self.started += 1;
             return NextAction::Start {
                 due_ns,
                 was_awaited: oldest_ns.is_some(),
             };
         }
         let until_ns = self.next.advance() as u64;
-        self.ahead.push_back(until_ns);
+        self.awaited.push_back(until_ns);
         NextAction::Sleep { until_ns }
     }
 
@@ -99,22 +101,23 @@ impl ArrivalQueue {
         while self.due.next_ns as u64 <= now_ns {
             self.due.advance();
         }
-        self.due.passed.saturating_sub(self.taken)
+        self.due.count.saturating_sub(self.started)
     }
 }
 
 impl ArrivalSequence {
+    /// Returns the next arrival and moves on.
     fn advance(&mut self) -> f64 {
-        let at = self.next_ns;
+        let at_ns = self.next_ns;
         self.next_ns += self.gap();
-        self.passed += 1;
-        at
+        self.count += 1;
+        at_ns
     }
 
     fn gap(&mut self) -> f64 {
         match self.arrivals {
             Arrivals::Constant => self.gap_ns,
-            // Inversion; 1 - u is never 0.
+            // Inverse transform sampling; 1 - u is never 0.
             Arrivals::Poisson => -(1.0 - self.rng.random::<f64>()).ln() * self.gap_ns,
         }
     }
@@ -129,7 +132,7 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// The arrivals in their order, as an overloaded user takes them.
+    /// The arrivals in order, all of which are due.
     fn instants(queue: &mut ArrivalQueue, count: usize) -> Vec<u64> {
         let mut take = || match queue.take(u64::MAX) {
             NextAction::Start { due_ns, .. } => due_ns,
@@ -172,7 +175,7 @@ mod tests {
         for _ in 50..due {
             assert!(matches!(queue.take(now_ns), NextAction::Start { .. }));
         }
-        // Idle users that wait for arrivals to come are no backlog.
+        // Future arrivals are not part of the backlog.
         assert!(matches!(queue.take(now_ns), NextAction::Sleep { .. }));
         assert_eq!(queue.backlog(now_ns), 0);
     }
@@ -185,21 +188,21 @@ mod tests {
             due_ns,
             was_awaited,
         };
-        // Two idle users; the worker of the first one stalls.
+        // Two idle users; the first one's worker stalls.
         assert_eq!(queue.take(0), sleep(500_000));
         assert_eq!(queue.take(0), sleep(1_500_000));
-        // A user that becomes free takes what the first one has not started.
+        // A user that becomes free takes the first user's arrival.
         assert_eq!(queue.take(600_000), start(500_000, true));
-        // So does the second idle user, in the order of the arrivals.
+        // The second user takes the next arrival.
         assert_eq!(queue.take(1_500_000), start(1_500_000, true));
-        // The first one comes too late, and waits for the next.
+        // The first user is too late and waits for the one after that.
         assert_eq!(queue.take(2_000_000), sleep(2_500_000));
-        // Nobody is idle for the arrival after that one.
+        // No user was idle when the last one was due.
         assert_eq!(queue.take(3_600_000), start(2_500_000, true));
         assert_eq!(queue.take(3_600_000), start(3_500_000, false));
     }
 
-    /// When each arrival is due and starts; `late_ns` says how late a user's worker wakes it.
+    /// When each arrival is due and when it starts; `late_ns` is how late a user wakes up.
     fn starts(
         mut queue: ArrivalQueue,
         users: usize,
@@ -222,8 +225,8 @@ mod tests {
         started
     }
 
-    /// The same for the ideal queue: each arrival, in its order, takes the server that is
-    /// free first (the recursion of Kiefer and Wolfowitz).
+    /// The same for the ideal queue: each arrival in order takes the server that is free first (the
+    /// recursion of Kiefer and Wolfowitz).
     fn ideal(due_ns: &[u64], users: usize, service_ns: &[u64]) -> Vec<(u64, u64)> {
         let mut free: BinaryHeap<_> = (0..users).map(|_| Reverse(0)).collect();
         let arrivals = due_ns.iter().zip(service_ns);
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_stalls_does_not_delay_what_others_can_start() {
+    fn a_stalled_worker_does_not_delay_arrivals_that_others_can_start() {
         let (queue, service_ns) = busy(Arrivals::Poisson);
         let wait_p99_ns = |started: Vec<(u64, u64)>| {
             let waits = started.iter().map(|(due_ns, start_ns)| start_ns - due_ns);
@@ -271,8 +274,7 @@ mod tests {
         // Every user of the first of eight workers wakes up 5 ms late.
         let late = |user: usize, _| if user < 8 { 5_000_000 } else { 0 };
         let late = wait_p99_ns(starts(queue(), 64, &service_ns, late));
-        // The waits are those of a queue with the users that do wake up; a late user that
-        // held its arrival would add 5 ms.
+        // A late user that held its arrival would add 5 ms; here others start it.
         assert!(late < ideal + 2_000_000, "{late} {ideal}");
     }
 }

@@ -9,8 +9,8 @@ use crate::stop::Stop;
 /// How often a waiting load checks for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Where loads wait for each other: once the last has opened its connections, all start at
-/// the same instant, on one clock.
+/// Lets loads wait for each other. Once the last one has opened its connections, all start at the
+/// same instant, on one clock.
 #[derive(Debug)]
 pub struct Barrier {
     origin: Instant,
@@ -25,12 +25,12 @@ struct State {
     is_broken: bool,
 }
 
-/// The load cannot start: another one failed, or the user interrupted it.
+/// The load cannot start, because another one failed or the user interrupted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
 impl Barrier {
-    /// For this many loads.
+    /// A barrier for this many loads.
     #[must_use]
     pub fn new(loads: u32) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Barrier {
         }
     }
 
-    /// The origin of the clock that all its loads share.
+    /// The origin of the loads' common clock.
     #[must_use]
     pub fn origin(&self) -> Instant {
         self.origin
@@ -56,7 +56,7 @@ impl Barrier {
         lock(&self.state).begun
     }
 
-    /// Waits for all other loads; returns the instant at which all start.
+    /// Waits for all other loads; returns the instant at which they all start.
     pub(crate) fn wait(&self, stop: &Stop) -> Result<Instant, Broken> {
         let mut state = lock(&self.state);
         state.missing = state.missing.saturating_sub(1);
@@ -76,7 +76,7 @@ impl Barrier {
         }
     }
 
-    /// Releases the other loads: this one failed before the start.
+    /// Releases the other loads, because this one failed before the start.
     pub(crate) fn break_off(&self) {
         lock(&self.state).is_broken = true;
         self.changed.notify_all();
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_begin_at_the_same_instant() {
+    fn all_loads_start_at_the_same_instant() {
         let barrier = Barrier::new(3);
         let never = Stop::default();
         let begun: Vec<_> = std::thread::scope(|scope| {

@@ -1,6 +1,6 @@
-//! The clock of a load. Everything in the engine that reads the time or waits for it does so
-//! through [`Clock`], which tests implement with simulated time. The calls are statically
-//! dispatched: a statement pays for its clock readings and nothing else.
+//! The clock of a load. The load engine reads the time and sleeps only through [`Clock`], which
+//! tests implement with simulated time. The calls are statically dispatched, so they add nothing to
+//! the cost of reading the clock.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub(crate) trait Clock: Clone + 'static {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SystemClock {
     origin: Instant,
-    /// The same, on the monotonic clock.
+    /// The origin as a time of the monotonic clock.
     origin_ns: u64,
 }
 
@@ -58,7 +58,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A duration in nanoseconds; those beyond 584 years are cut to that.
+/// A duration in nanoseconds, saturating at 584 years.
 pub(crate) fn ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

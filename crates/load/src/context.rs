@@ -1,4 +1,4 @@
-//! State that the users of one worker share.
+//! The state that the users of one worker share.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use workload::session::SessionError;
 use crate::control::Control;
 use crate::record::Recorder;
 
-/// The part that needs no connection.
+/// The part that does not depend on the type of the connection.
 #[derive(Debug)]
 pub(crate) struct LoadContext<K> {
     pub(crate) clock: K,
@@ -23,7 +23,7 @@ pub(crate) struct LoadContext<K> {
     pub(crate) is_open_loop: bool,
 }
 
-/// A worker as its users see it.
+/// A worker, from the point of view of its users.
 #[derive(Debug)]
 pub(crate) struct Worker<C, K> {
     pub(crate) context: Rc<LoadContext<K>>,
@@ -33,7 +33,7 @@ pub(crate) struct Worker<C, K> {
     pub(crate) ignored_errors: Arc<[String]>,
     /// Pause after each transaction.
     pub(crate) think: Think,
-    /// For think times and the jitter of reconnects; the order in which users draw from it varies.
+    /// For think times and for jitter. The order in which users draw from it varies between runs.
     pub(crate) rng: RefCell<Xoshiro256PlusPlus>,
 }
 

@@ -1,4 +1,4 @@
-//! State that the main thread and the workers of a load share.
+//! The state that the main thread and the workers of a load share.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use workload::session::SessionError;
 
 use crate::arrivals::{ArrivalQueue, NextAction};
 
-/// The stages of a load, in their order.
+/// The stages of a load, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Stage {
@@ -19,7 +19,7 @@ pub(crate) enum Stage {
     Run,
     /// No new transaction starts.
     Stop,
-    /// Running transactions are cancelled.
+    /// Running transactions are canceled.
     Cancel,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Control {
     stage: AtomicU8,
     /// Transactions that may still start.
     tickets: AtomicI64,
-    /// The arrivals of an open loop, once it has begun.
+    /// The arrivals of an open loop, once it has started.
     arrivals: Mutex<Option<ArrivalQueue>>,
     connected: AtomicU32,
     ended: AtomicU32,
@@ -38,7 +38,7 @@ pub(crate) struct Control {
     failure: Mutex<Option<SessionError>>,
     /// Wakes every task of each worker.
     workers: Mutex<Vec<Waker>>,
-    /// Notifies the main thread of what it may be waiting for.
+    /// Wakes the main thread.
     notice: Mutex<()>,
     changed: Condvar,
 }
@@ -74,12 +74,12 @@ impl Control {
         }
     }
 
-    /// Adds a worker; `wake_all` wakes all its tasks.
+    /// Adds a worker, all of whose tasks are woken by `wake_all`.
     pub(crate) fn register(&self, wake_all: Waker) {
         lock(&self.workers).push(wake_all);
     }
 
-    /// Starts the open loop: from now on transactions start at these arrivals.
+    /// Starts the open loop: from now on, transactions start at these arrivals.
     pub(crate) fn open(&self, arrivals: ArrivalQueue) {
         *lock(&self.arrivals) = Some(arrivals);
     }
@@ -109,19 +109,20 @@ impl Control {
         self.tickets.fetch_sub(1, Ordering::Relaxed) > 0
     }
 
-    /// A user has no connection because of `error`; `is_new` on its first report.
+    /// Records that a user has no connection because of `error`; `is_new` on its first report.
     pub(crate) fn user_is_away(&self, is_new: bool, error: &SessionError) {
         let mut away = lock(&self.away);
         *away = (away.0 + u32::from(is_new), Some(error.clone()));
     }
 
-    /// Such a user has a working connection again.
+    /// Records that such a user has a working connection again.
     pub(crate) fn user_returned(&self) {
         let mut away = lock(&self.away);
         away.0 = away.0.saturating_sub(1);
     }
 
-    /// How many users have no connection, if any, and the last error of one of them.
+    /// The number of users without a connection, and the last error of one of them; `None` if all
+    /// users have one.
     pub(crate) fn users_away(&self) -> Option<(u32, SessionError)> {
         match &*lock(&self.away) {
             (users @ 1.., Some(error)) => Some((*users, error.clone())),
@@ -129,21 +130,21 @@ impl Control {
         }
     }
 
-    /// A user has opened its first connection.
+    /// Records that a user has opened its first connection.
     pub(crate) fn user_connected(&self) {
         if self.connected.fetch_add(1, Ordering::AcqRel) + 1 >= self.users {
             self.notify_main();
         }
     }
 
-    /// A user has ended.
+    /// Records that a user has ended.
     pub(crate) fn user_ended(&self) {
         if self.ended.fetch_add(1, Ordering::AcqRel) + 1 >= self.users {
             self.notify_main();
         }
     }
 
-    /// Users that have opened their first connection.
+    /// The number of users that have opened their first connection.
     pub(crate) fn connected(&self) -> u32 {
         self.connected.load(Ordering::Acquire)
     }
@@ -156,19 +157,19 @@ impl Control {
         self.ended.load(Ordering::Acquire) >= self.users
     }
 
-    /// Keeps the first error that ends the load.
+    /// Ends the load because of `error`, unless another error already did.
     pub(crate) fn fail(&self, error: SessionError) {
         lock(&self.failure).get_or_insert(error);
         self.notify_main();
     }
 
     fn notify_main(&self) {
-        // While the main thread holds the lock it is not waiting yet, and would miss it.
+        // Without the lock, the main thread could miss the notification just before it waits.
         drop(lock(&self.notice));
         self.changed.notify_all();
     }
 
-    /// Blocks the main thread until `happened`, for at most `limit`.
+    /// Blocks the main thread until `happened` returns true, for at most `limit`.
     pub(crate) fn wait(&self, limit: Duration, happened: impl Fn() -> bool) {
         let waited = self
             .changed
@@ -181,7 +182,7 @@ impl Control {
     }
 }
 
-/// Locks a mutex. Poison is ignored: no holder leaves the state half changed.
+/// Locks a mutex, even if it is poisoned: no holder leaves its state inconsistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,17 +1,17 @@
-//! Scheduling class and CPU times of worker threads.
+//! Scheduling policy and CPU times of worker threads.
 
 use std::time::Duration;
 
-/// Puts the calling thread under SCHED_BATCH (sched(7)): it does not preempt a server on the
-/// same host, which can then answer several users in one time slice. Needs no privilege;
-/// where it is refused, nothing changes.
+/// Sets the scheduling policy of the calling thread to SCHED_BATCH (sched(7)), so that it does not
+/// preempt a server on the same host, which can then answer several users in one time slice. Needs
+/// no privilege; has no effect if the kernel rejects it.
 #[expect(
     unsafe_code,
     reason = "no crate in use wraps sched_setscheduler; the call only reads the struct behind the pointer"
 )]
 pub(crate) fn schedule_as_batch() {
-    // SAFETY: sched_param is plain data for which all zeroes is valid, and the
-    // pointer to it is valid for the length of the call.
+    // SAFETY: sched_param is plain data for which all zeros are valid, and the pointer to it is
+    // valid during the call.
     unsafe {
         let parameters: libc::sched_param = std::mem::zeroed();
         libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters);
@@ -21,14 +21,13 @@ pub(crate) fn schedule_as_batch() {
 /// The CPU times of a thread so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CpuTime {
-    /// On a CPU.
+    /// Time on a CPU.
     pub(crate) running: Duration,
-    /// Ready, and waiting for a CPU.
+    /// Time runnable, waiting for a CPU.
     pub(crate) waiting: Duration,
 }
 
-/// Reads the times of thread `thread` of this process; `None` where the kernel does not
-/// keep them.
+/// Reads the CPU times of a thread of this process; `None` if the kernel does not report them.
 pub(crate) fn thread_time(thread: u32) -> Option<CpuTime> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
     parse(&text)

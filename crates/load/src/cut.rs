@@ -9,10 +9,10 @@ use measure::slice::{Busy, Phase, Second, Slice};
 use crate::cpu::{self, CpuTime};
 use crate::record::Recorder;
 
-/// Takes all workers' slices at the same instant, with their CPU times.
+/// Takes the slices and CPU times of all workers at the same instant.
 #[derive(Debug)]
 pub(crate) struct Cutter {
-    /// Exchanged with each recorder in turn for its full slice.
+    /// An empty slice that is exchanged with each recorder's slice in turn.
     spare: Slice,
     labels: usize,
     last_ns: u64,
@@ -40,7 +40,7 @@ impl Cutter {
         self.last_ns
     }
 
-    /// Takes what was recorded since the last cut.
+    /// Takes everything that was recorded since the last cut.
     pub(crate) fn cut(
         &mut self,
         recorders: &[Arc<Recorder>],
@@ -65,7 +65,7 @@ impl Cutter {
         }
     }
 
-    /// How each worker spent the last `length_ns`; empty where the kernel does not report it.
+    /// How each worker spent the last `length_ns`; empty if the kernel does not report it.
     fn busy(&mut self, recorders: &[Arc<Recorder>], length_ns: u64) -> Vec<Busy> {
         let times = cpu_times(recorders);
         let before = std::mem::replace(&mut self.cpu, times.clone());

@@ -1,8 +1,8 @@
 //! The load engine: virtual users as light tasks on a few worker threads.
 //!
-//! [`run`] opens all connections, warms up, measures second by second, and stops on
-//! transaction boundaries. It knows no study and no storage: its caller receives each
-//! second as it ends. Loads that share a [`Barrier`] start together, on one clock.
+//! [`run`] opens all connections, warms up, measures second by second, and stops on transaction
+//! boundaries. It is independent of studies and of storage: its caller receives each second as it
+//! ends. Loads that share a [`Barrier`] start together, on one clock.
 
 mod arrivals;
 mod barrier;

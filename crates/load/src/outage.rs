@@ -9,13 +9,13 @@ use workload::session::{FailureKind, SessionError};
 
 use crate::control::Control;
 
-/// The longest wait after the first failed attempt. It doubles with each further one.
+/// The maximum wait after the first failed attempt, which doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// The cap of that growth.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// The cap while the server is known to be restarting: recovery can be measured no more
-/// precisely than users try to reconnect.
-const LONGEST_WAIT_FOR_RESTART: Duration = Duration::from_millis(200);
+/// The limit of that growth.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+/// The limit while the server is known to be restarting. It bounds the precision with which recovery
+/// is measured.
+const MAX_WAIT_FOR_RESTART: Duration = Duration::from_millis(200);
 
 /// The failed attempts of a user since its last successful transaction.
 #[derive(Debug)]
@@ -50,15 +50,15 @@ impl Outage {
         let is_new = !std::mem::replace(&mut self.is_away, true);
         self.control.user_is_away(is_new, error);
         let longest = match error.kind {
-            FailureKind::Away => LONGEST_WAIT_FOR_RESTART,
-            FailureKind::Lost | FailureKind::Restart | FailureKind::Refused => LONGEST_WAIT,
+            FailureKind::Away => MAX_WAIT_FOR_RESTART,
+            FailureKind::Lost | FailureKind::Restart | FailureKind::Refused => MAX_WAIT,
         };
         let wait = FIRST_WAIT.saturating_mul(1 << failed_before.min(16));
-        // Jitter, so that users that lost the server together do not return together.
+        // Jitter keeps users that lost the server together from reconnecting together.
         wait.min(longest).mul_f64(rng.random_range(0.5..=1.0))
     }
 
-    /// A transaction has succeeded: the outage is over.
+    /// Ends the outage after a successful transaction.
     #[inline]
     pub(crate) fn end(&mut self) {
         if self.attempts > 0 {
@@ -101,8 +101,8 @@ mod tests {
             let longest = Duration::from_millis(longest_ms);
             assert!((longest / 2..=longest).contains(wait), "{wait:?}");
         }
-        assert!(all[7..].iter().all(|wait| *wait >= LONGEST_WAIT / 2));
-        // Random, but the same for the same seed.
+        assert!(all[7..].iter().all(|wait| *wait >= MAX_WAIT / 2));
+        // Reproducible with the same seed.
         assert_eq!(all, waits(&[FailureKind::Lost; 12], 1));
         assert_ne!(all, waits(&[FailureKind::Lost; 12], 2));
     }
@@ -116,7 +116,7 @@ mod tests {
                 .iter()
                 .all(|wait| *wait >= Duration::from_millis(100))
         );
-        // Also when it could not be reached at all for a while.
+        // Even after many attempts that could not reach it.
         let mut kinds = [FailureKind::Lost; 12];
         kinds[10] = FailureKind::Away;
         assert!(waits(&kinds, 1)[10] <= Duration::from_millis(200));
@@ -135,7 +135,7 @@ mod tests {
             statement: None,
         };
         outage.wait_after(&error, &mut rng);
-        assert_eq!(control.users_away(), None, "it may be back at once");
+        assert_eq!(control.users_away(), None, "the first attempt may succeed");
         outage.wait_after(&error, &mut rng);
         assert_eq!(control.users_away(), Some((1, error.clone())));
         outage.end();

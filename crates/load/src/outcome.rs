@@ -1,4 +1,4 @@
-//! What a load reports to its caller: events while it runs, then its outcome or its error.
+//! What a load reports to its caller: events while it runs, then its outcome or an error.
 
 use std::any::Any;
 
@@ -13,16 +13,14 @@ use crate::spec::End;
 pub enum LoadEvent<'a> {
     /// Connections are being opened.
     Connecting {
-        /// Open so far.
+        /// Connections open so far.
         open: u32,
-        /// Wanted.
-        users: u32,
     },
-    /// A second has ended, or the rest of one at the end of a phase.
+    /// A second has ended, or the remainder of one at the end of a phase.
     Second(&'a Second),
-    /// The load has ended and waits for running transactions.
+    /// The load has ended and is waiting for running transactions.
     Draining {
-        /// How many.
+        /// Number of running transactions.
         running: usize,
     },
 }
@@ -30,34 +28,34 @@ pub enum LoadEvent<'a> {
 /// How a load ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadOutcome {
-    /// Why.
+    /// Why it ended.
     pub end: End,
-    /// The transactions that were running then.
+    /// The transactions that were running at that time.
     pub unfinished: Unfinished,
 }
 
-/// Why a load did not start, or how its own threads failed.
+/// Why a load could not start, or how its threads failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A connection could not be opened.
     #[error("{0}")]
     Connect(SessionError),
-    /// The system refused a thread or an event queue, or the event queue failed.
+    /// The system could not create a thread or an event queue, or the event queue failed.
     #[error("a worker thread failed: {0}")]
     Worker(#[from] std::io::Error),
     /// A thread of the load panicked with this message.
     #[error("a thread of the load panicked: {0}")]
     Panicked(String),
     /// The user interrupted it before the first transaction.
-    #[error("interrupted before the load began")]
+    #[error("interrupted before the load started")]
     Interrupted,
-    /// Another load that was to start with this one could not.
-    #[error("another load could not begin")]
-    Alone,
+    /// Another load that was to start together with this one could not start.
+    #[error("another load could not start")]
+    OtherFailed,
 }
 
 impl LoadError {
-    /// The error for the payload of a panic.
+    /// The error for a panic with this payload.
     #[must_use]
     pub fn panicked(payload: &(dyn Any + Send)) -> Self {
         let message = match payload.downcast_ref::<&str>() {

@@ -1,4 +1,4 @@
-//! What a worker records.
+//! Records the measurements of a worker.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,17 +10,17 @@ use workload::virtual_user::Done;
 
 use crate::control::lock;
 
-/// One worker's measurements. Its own thread takes the lock, and once a second the main
-/// thread, to exchange the slice: all slices are cut at the same instant, even if a worker
-/// hangs in a call.
+/// The measurements of one worker. Its thread locks the slice to record, and the main thread once a
+/// second to exchange it, so that all slices are cut at the same instant, even if a worker hangs in
+/// a call.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     slice: Mutex<Slice>,
-    /// For each user the intended start of its running transaction, plus one.
+    /// The intended start of each user's running transaction plus one; 0 without a transaction.
     running: Box<[AtomicU64]>,
-    /// When the last transaction ended; 0 before the first one has.
+    /// When the last transaction ended; 0 before the first one ends.
     last_end_ns: AtomicU64,
-    /// The kernel's ID of the worker's thread; 0 before it runs.
+    /// The thread ID of the worker; 0 before it runs.
     pub(crate) thread: AtomicU32,
 }
 
@@ -34,21 +34,23 @@ impl Recorder {
         }
     }
 
-    /// Puts an empty slice in place of the one that was recorded.
+    /// Exchanges the recorded slice for an empty one.
     pub(crate) fn exchange(&self, spare: &mut Slice) {
         std::mem::swap(&mut *lock(&self.slice), spare);
     }
 
-    /// User `user` of this worker has started the transaction intended for `intended_ns`.
+    /// Records that user `user` of this worker has started a transaction whose intended start is
+    /// `intended_ns`.
     pub(crate) fn begin(&self, user: usize, intended_ns: u64) {
         self.running[user].store(intended_ns + 1, Ordering::Relaxed);
     }
 
+    /// Records that a user has no running transaction.
     pub(crate) fn idle(&self, user: usize) {
         self.running[user].store(0, Ordering::Relaxed);
     }
 
-    /// When the last transaction ended, on the load's clock; 0 before the first one has.
+    /// When the last transaction ended, on the load's clock; 0 before the first one ends.
     pub(crate) fn last_end_ns(&self) -> u64 {
         self.last_end_ns.load(Ordering::Relaxed)
     }
@@ -60,7 +62,7 @@ impl Recorder {
             .filter_map(|start| start.load(Ordering::Relaxed).checked_sub(1))
     }
 
-    /// A transaction has ended at `now_ns`.
+    /// Records a transaction that ended at `now_ns`.
     pub(crate) fn transaction(
         &self,
         now_ns: u64,
@@ -99,7 +101,7 @@ impl Recorder {
         entry.count += 1;
     }
 
-    /// A statement got its reply, which was read `delay_ns` after its arrival.
+    /// Records a statement whose reply was read `delay_ns` after its arrival.
     #[inline]
     pub(crate) fn statement(&self, label: Label, duration_ns: u64, delay_ns: Option<u64>) {
         let mut slice = lock(&self.slice);
@@ -109,7 +111,7 @@ impl Recorder {
         }
     }
 
-    /// A reply's time stamp could not be right.
+    /// Records a reply whose timestamp was implausible.
     pub(crate) fn refused_stamp(&self) {
         lock(&self.slice).refused_stamps += 1;
     }

@@ -26,24 +26,23 @@ use crate::worker::WorkerSetup;
 
 const MS_NS: u64 = 1_000_000;
 const SECOND_NS: u64 = 1_000 * MS_NS;
-/// How often the main thread checks for what nothing notifies it of: requests to stop, and
-/// workers that died.
+/// How often the main thread checks for requests to stop and for dead workers, which do not notify
+/// it.
 const POLL_INTERVAL_NS: u64 = 20 * MS_NS;
-/// By how much a cut may be late. After a longer stall of this thread, two seconds become one.
+/// How late a cut may be. After a longer stall of this thread, two seconds are merged.
 const LATE_CUT_NS: u64 = 100 * MS_NS;
-/// How long no transaction may have ended before the server counts as lost although not all
-/// users have lost it.
+/// After how long without a completed transaction the server counts as lost, even if not all users
+/// have lost it.
 const LOST_AFTER_NS: u64 = SECOND_NS;
-/// How long a cancelled worker may take to end before it is left behind: a call in process
-/// cannot be interrupted.
+/// How long to wait for a canceled worker before it is detached: an in-process call cannot be
+/// interrupted.
 const CANCEL_LIMIT_NS: u64 = SECOND_NS;
 
-/// Runs a load: connects, waits for the other loads of its `barrier`, warms up, measures,
-/// stops. `on_event` receives each second as it ends; `stop` may end the load early.
+/// Runs a load: connects, waits for the other loads of its `barrier`, warms up, measures, stops.
+/// `on_event` receives each second as it ends; `stop` may end the load early.
 ///
 /// # Errors
-/// When the load could not start, or a worker died. Everything else that ends a load is in
-/// its outcome.
+/// When the load could not start, or a worker died. Any other end is part of the outcome.
 pub fn run<C, W>(
     spec: &LoadSpec,
     connector: &Arc<C>,
@@ -67,7 +66,7 @@ where
     )
 }
 
-/// The same on any runtime.
+/// Runs a load on any runtime.
 pub(crate) fn run_on<C, W: Workload>(
     runtime: impl Spawn<C, W::User>,
     spec: &LoadSpec,
@@ -83,14 +82,14 @@ pub(crate) fn run_on<C, W: Workload>(
     connected.inspect_err(|_| load.runtime.cancel_start())?;
     let start_ns = load.start_together(stop)?;
     if spec.warmup.is_zero() {
-        // Before the first transaction: otherwise a few too many could start.
+        // Before the first transaction; otherwise, too many could start.
         load.limit_events();
         load.begin(start_ns);
     } else {
         load.begin(start_ns);
         load.phase(Phase::Warmup, Some(spec.warmup), stop, on_event);
         if load.is_over(stop) {
-            // A measurement from here on would last only a moment.
+            // There would be nothing to measure.
             return load.stop(stop, on_event);
         }
         load.limit_events();
@@ -105,9 +104,9 @@ struct Load<'a, R: Runtime> {
     spec: &'a LoadSpec,
     control: Arc<Control>,
     recorders: Vec<Arc<Recorder>>,
-    /// No statement got a reply for too long.
+    /// Whether the server sent no reply for the stall limit.
     is_stalled: bool,
-    /// Why a worker ended before its users did.
+    /// Why a worker died.
     worker_error: Option<LoadError>,
     cutter: Cutter,
     start_ns: u64,
@@ -169,7 +168,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         let (mut last_open, mut progress_ns) = (0, self.now_ns());
         loop {
             let open = self.control.connected();
-            on_event(LoadEvent::Connecting { open, users });
+            on_event(LoadEvent::Connecting { open });
             if open == users {
                 return Ok(());
             }
@@ -193,12 +192,12 @@ impl<'a, R: Runtime> Load<'a, R> {
         }
     }
 
-    /// Waits for the loads that start together with this one.
+    /// Waits for the loads that start together with this one; returns their common start.
     fn start_together(&mut self, stop: &Stop) -> Result<u64, LoadError> {
         let start = self.runtime.start_together(stop);
         start.map_err(|_| match stop.is_interrupted() {
             true => LoadError::Interrupted,
-            false => LoadError::Alone,
+            false => LoadError::OtherFailed,
         })
     }
 
@@ -206,14 +205,14 @@ impl<'a, R: Runtime> Load<'a, R> {
         self.runtime.clock().now_ns()
     }
 
-    /// Takes the workers that have ended, and keeps the first failure.
+    /// Joins the workers that have ended, and keeps the first error.
     fn check_workers(&mut self) {
         while let Some(ended) = self.runtime.take_ended() {
             self.worker_error = self.worker_error.take().or(ended.err());
         }
     }
 
-    /// Lets transactions start; the first arrivals count from `start_ns`.
+    /// Starts the transactions; arrivals are scheduled from `start_ns` on.
     fn begin(&mut self, start_ns: u64) {
         if let Pace::Open { per_s, arrivals } = self.spec.pace {
             let arrivals = ArrivalQueue::new(arrivals, per_s, start_ns, self.spec.seed);
@@ -247,12 +246,12 @@ impl<'a, R: Runtime> Load<'a, R> {
             let now_ns = self.now_ns();
             let over = end_ns.is_some_and(|end_ns| now_ns >= end_ns) || self.is_over(stop);
             let is_cut_due = (next_cut_ns..next_cut_ns + LATE_CUT_NS).contains(&now_ns);
-            // A phase of no length leaves no trace.
+            // A phase without a length has no seconds.
             if (over && end_ns != Some(begin_ns)) || is_cut_due {
                 let second = self.cut(phase);
                 on_event(LoadEvent::Second(&second));
                 progress.update(&second, now_ns);
-                // A load with a limit of time ends then, even if the server hangs.
+                // A load with a time limit ends then, even if the server hangs.
                 self.is_stalled = length.is_none() && self.has_stalled(&progress, now_ns);
             }
             if over {
@@ -271,14 +270,14 @@ impl<'a, R: Runtime> Load<'a, R> {
     fn is_over(&mut self, stop: &Stop) -> bool {
         self.check_workers();
         let has_failed = self.worker_error.is_some() || self.control.failure().is_some();
-        stop.is_asked() || has_failed || self.is_stalled || self.control.have_all_ended()
+        stop.is_requested() || has_failed || self.is_stalled || self.control.have_all_ended()
     }
 
-    /// Whether the server has stopped replying. Users without work are no sign of that.
+    /// Whether the server has stopped replying although transactions are running.
     fn has_stalled(&self, progress: &ReplyProgress, now_ns: u64) -> bool {
         let limit_ns = ns(self.spec.stall_limit);
-        let waits = |start_ns| now_ns.saturating_sub(start_ns) >= limit_ns;
-        progress.has_none_for(limit_ns, now_ns) && self.running().any(waits)
+        let is_waiting = |start_ns| now_ns.saturating_sub(start_ns) >= limit_ns;
+        progress.has_none_for(limit_ns, now_ns) && self.running().any(is_waiting)
     }
 
     fn cut(&mut self, phase: Phase) -> Second {
@@ -287,7 +286,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         self.cutter.cut(&self.recorders, phase, now_ns, backlog)
     }
 
-    /// Ends the load on transaction boundaries, and cancels what takes too long.
+    /// Ends the load on transaction boundaries, and cancels transactions that take too long.
     fn stop(
         mut self,
         stop: &Stop,
@@ -315,7 +314,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         Ok(LoadOutcome { end, unfinished })
     }
 
-    /// The transactions that are running at the load's end.
+    /// The transactions that are running at the end of the load.
     fn unfinished(&self, stopped_ns: u64) -> Unfinished {
         let oldest_ns = self.running().min();
         Unfinished {
@@ -339,7 +338,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         }
     }
 
-    /// Whether the server is lost at the end of the load.
+    /// The end of a load that has lost its server.
     fn lost(&self, now_ns: u64) -> Option<End> {
         let last_ends = self.recorders.iter().map(|recorder| recorder.last_end_ns());
         let at_ns = last_ends.max().unwrap_or(0).max(self.start_ns);
@@ -347,7 +346,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         let away = self.control.users_away();
         let error = match away {
             Some((users, error)) if users == self.spec.users => error,
-            // A server that rejects some users may be busy with the others.
+            // A server that rejects some users may be serving the others.
             Some((_, error)) if is_silent && is_unreachable(&error) => error,
             _ if self.is_stalled => stalled_error(self.spec),
             _ => return None,
@@ -362,7 +361,7 @@ impl<'a, R: Runtime> Load<'a, R> {
             .flat_map(|recorder| recorder.running())
     }
 
-    /// Cancels the workers' tasks, and waits a moment for the workers to end.
+    /// Cancels the workers' tasks, and waits for the workers to end within a limit.
     fn cancel(&mut self) {
         self.control.advance(Stage::Cancel);
         let deadline_ns = self.now_ns() + CANCEL_LIMIT_NS;
@@ -376,7 +375,7 @@ impl<'a, R: Runtime> Load<'a, R> {
     }
 }
 
-/// However a load ends, its workers end with it.
+/// Ends the workers, however the load ends.
 impl<R: Runtime> Drop for Load<'_, R> {
     fn drop(&mut self) {
         self.cancel();
@@ -391,8 +390,8 @@ fn users_of(spec: &LoadSpec, worker: u32) -> Range<u32> {
     first(worker)..first(worker + 1)
 }
 
-/// When the next second ends. A stall of this thread makes a second longer, and never one
-/// shorter.
+/// When the next second ends. A stall of this thread makes one second longer, but never the next
+/// one shorter.
 fn next_boundary_ns(begin_ns: u64, next_cut_ns: u64, now_ns: u64) -> u64 {
     if now_ns < next_cut_ns {
         return next_cut_ns;

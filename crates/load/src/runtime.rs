@@ -1,5 +1,5 @@
-//! What a load runs on: a clock, worker threads, and the main thread's waits. The engine is
-//! generic over it, so that tests can run a whole load on one thread in simulated time.
+//! The runtime of a load: a clock, worker threads, and the waits of the main thread. The load engine
+//! is generic over it, so that tests can run a whole load on one thread in simulated time.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -21,11 +21,10 @@ pub(crate) trait Runtime {
 
     fn clock(&self) -> &Self::Clock;
 
-    /// Blocks until `happened`, which `control` notifies of, but not beyond `until_ns`.
+    /// Blocks until `happened` returns true, which `control` notifies of, or until `until_ns`.
     fn wait(&mut self, control: &Control, until_ns: u64, happened: impl Fn() -> bool);
 
-    /// Waits for the loads that start together with this one, and returns their common
-    /// start.
+    /// Waits for the loads that start together with this one; returns their common start.
     ///
     /// # Errors
     /// When another load failed, or on an interrupt.
@@ -34,12 +33,12 @@ pub(crate) trait Runtime {
     /// Tells the other loads that this one cannot start.
     fn cancel_start(&mut self);
 
-    /// Takes a worker that has ended since the last call, and how it ended.
+    /// Joins a worker that has ended; returns how it ended.
     fn take_ended(&mut self) -> Option<Result<(), LoadError>>;
 
     fn has_workers(&self) -> bool;
 
-    /// Leaves the remaining workers to themselves.
+    /// Stops waiting for the remaining workers.
     fn detach_workers(&mut self);
 }
 
@@ -48,11 +47,11 @@ pub(crate) trait Spawn<C, U>: Runtime {
     /// Starts a worker.
     ///
     /// # Errors
-    /// When the system refuses a thread.
+    /// When the system cannot create a thread.
     fn spawn(&mut self, setup: WorkerSetup<C, U>) -> std::io::Result<()>;
 }
 
-/// A thread for each worker, on the system's clock.
+/// The real runtime: a thread per worker, and the system's clock.
 #[derive(Debug)]
 pub(crate) struct Threads<'a> {
     clock: SystemClock,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plan::{Pace, Think};
 
-/// How long a server may send no reply to a load without a time limit. Longer than servers'
-/// lock wait timeouts (50 s), after which they reply with an error.
+/// How long a server may send no reply to a load without a time limit. Longer than the lock wait
+/// timeouts of servers (50 s), after which they reply with an error.
 pub const STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// A load on one server.
@@ -13,47 +13,47 @@ pub const STALL_LIMIT: Duration = Duration::from_secs(60);
 pub struct LoadSpec {
     /// Virtual users, each with one connection.
     pub users: u32,
-    /// Worker threads that they share.
+    /// Number of worker threads.
     pub workers: u32,
-    /// Load before the measurement.
+    /// Length of the warm-up before the measurement.
     pub warmup: Duration,
-    /// Longest measurement; `None`: no limit.
+    /// Maximum length of the measurement; `None` for no limit.
     pub time: Option<Duration>,
-    /// Most transactions that start in the measurement; `None`: no limit.
+    /// Maximum number of transactions that start in the measurement; `None` for no limit.
     pub events: Option<u64>,
     /// When transactions start.
     pub pace: Pace,
     /// Pause of a virtual user after each transaction.
     pub think: Think,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers.
     pub ignored_errors: Vec<String>,
-    /// Run the workers under SCHED_BATCH, so that they do not preempt a server on the same
-    /// host for each reply.
+    /// Whether workers run under SCHED_BATCH, so that they do not preempt a server on the same host
+    /// for each reply.
     pub batch_scheduling: bool,
-    /// Most connections that are being opened at once.
+    /// Maximum number of connections that are opened at the same time.
     pub connect_limit: u32,
-    /// A load without a time limit ends when no statement got a reply for this long. Any load
-    /// ends when no further connection opened for this long before its start.
+    /// A load without a time limit ends when the server has sent no reply for this long. Any load
+    /// fails to start when no further connection has opened for this long.
     pub stall_limit: Duration,
-    /// How long running transactions may take after the load's end.
+    /// How long running transactions may take after the end of the load.
     pub grace: Duration,
 }
 
 /// Why a load ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
-    /// It reached its time or its number of transactions.
+    /// It reached its time limit or its number of transactions.
     Completed,
     /// It was interrupted.
     Interrupted,
-    /// The server could not be reached when its time was over, or sent no reply for
+    /// The server could not be reached at the end of the load, or sent no reply for
     /// [`LoadSpec::stall_limit`].
     ServerLost {
         /// When the last transaction ended, in nanoseconds on the load's clock.
         at_ns: u64,
-        /// Why users could not continue.
+        /// The error that kept users from continuing.
         error: workload::session::SessionError,
     },
     /// An error that is not in [`LoadSpec::ignored_errors`].

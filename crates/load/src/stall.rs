@@ -1,4 +1,4 @@
-//! A server that hangs or cannot be reached.
+//! Detects a server that has stopped replying or cannot be reached.
 
 use measure::slice::{ErrorCount, Second};
 use workload::session::{FailureKind, SessionError};
@@ -16,7 +16,7 @@ impl ReplyProgress {
         Self { last_ns: now_ns }
     }
 
-    /// Every reply is progress, including an error that the load ignores. A failed
+    /// Every reply is progress, including an error that the load ignores. A failed attempt to
     /// reconnect is not.
     pub(crate) fn update(&mut self, second: &Second, now_ns: u64) {
         let slice = &second.slice;
@@ -33,7 +33,7 @@ impl ReplyProgress {
     }
 }
 
-/// Whether an error means that the server cannot be reached, rather than being its answer.
+/// Whether an error means that the server cannot be reached, rather than being its reply.
 pub(crate) fn is_unreachable(error: &SessionError) -> bool {
     !error.is_from_server() || error.kind == FailureKind::Away
 }

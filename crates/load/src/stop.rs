@@ -5,22 +5,23 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const ENOUGH: u8 = 1;
 const INTERRUPT: u8 = 2;
 
-/// Asks the loads of a trial to end. Running transactions complete either way.
+/// Requests that the loads of a trial end. Running transactions complete in either case.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicU8);
 
 impl Stop {
-    /// Ends the loads as if their time were over: enough has been measured.
+    /// Ends the loads as if their time were over, because enough has been measured.
     pub fn enough(&self) {
         self.0.fetch_max(ENOUGH, Ordering::Relaxed);
     }
 
-    /// Ends the loads, whatever has been measured.
+    /// Interrupts the loads.
     pub fn interrupt(&self) {
         self.0.fetch_max(INTERRUPT, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_asked(&self) -> bool {
+    /// Whether the loads are to end for either reason.
+    pub(crate) fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= ENOUGH
     }
 
@@ -34,13 +35,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interrupt_is_more_than_enough() {
+    fn an_interrupt_overrides_enough() {
         let stop = Stop::default();
-        assert!(!stop.is_asked());
+        assert!(!stop.is_requested());
         stop.enough();
-        assert!(stop.is_asked() && !stop.is_interrupted());
+        assert!(stop.is_requested() && !stop.is_interrupted());
         stop.interrupt();
         stop.enough();
-        assert!(stop.is_asked() && stop.is_interrupted());
+        assert!(stop.is_requested() && stop.is_interrupted());
     }
 }

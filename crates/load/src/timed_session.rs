@@ -1,4 +1,4 @@
-//! A session that records the time of each statement.
+//! A session that records how long each statement takes.
 
 use std::rc::Rc;
 
@@ -13,8 +13,8 @@ use crate::context::LoadContext;
 pub(crate) struct TimedSession<S, K> {
     session: S,
     context: Rc<LoadContext<K>>,
-    /// When the last reply was read, unless the user has waited for something else since.
-    /// The next statement starts then, too, so one reading of the clock serves both.
+    /// When the last reply was read, unless the user has waited for something else since. It is also
+    /// the start of the next statement, which saves a clock reading.
     read_ns: Option<u64>,
     /// When the last reply of the running transaction arrived.
     arrived_ns: Option<u64>,
@@ -23,17 +23,17 @@ pub(crate) struct TimedSession<S, K> {
 /// When a reply arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arrival {
-    /// At the kernel's time stamp.
+    /// At the kernel's timestamp.
     Stamped(u64),
-    /// The kernel's time stamp cannot be right, because a clock was set: the time at which
-    /// the reply was read counts.
+    /// The kernel's timestamp is implausible because a clock was set, so the time at which the reply
+    /// was read counts.
     Refused,
-    /// There is no time stamp: the time at which the reply was read counts.
+    /// There is no timestamp, so the time at which the reply was read counts.
     Unstamped,
 }
 
 impl Arrival {
-    /// A reply cannot arrive before its statement is sent, nor after it is read.
+    /// Accepts a timestamp only between the sending of the statement and the reading of its reply.
     #[inline]
     fn of(stamp_ns: Option<u64>, sent_ns: u64, read_ns: u64) -> Self {
         match stamp_ns {
@@ -54,13 +54,13 @@ impl<S: Session, K: Clock> TimedSession<S, K> {
         }
     }
 
-    /// The current time; directly after a reply, the time at which that was read.
+    /// The current time; directly after a reply, the time at which the reply was read.
     #[inline]
     pub(crate) fn now_ns(&self) -> u64 {
         self.read_ns.unwrap_or_else(|| self.context.clock.now_ns())
     }
 
-    /// The end of a transaction: the arrival of its last reply, or now if it had none.
+    /// The end of a transaction: the arrival of its last reply, or the current time without one.
     #[inline]
     pub(crate) fn end_ns(&mut self) -> u64 {
         self.arrived_ns.take().unwrap_or_else(|| {
@@ -69,7 +69,7 @@ impl<S: Session, K: Clock> TimedSession<S, K> {
         })
     }
 
-    /// The user has waited for something other than a reply.
+    /// Must be called when the user has waited for something other than a reply.
     #[inline]
     pub(crate) fn waited(&mut self) {
         self.read_ns = None;

@@ -30,14 +30,14 @@ struct ConnectedUser<'a, C: Connect, K, U> {
     unsent: Vec<u64>,
 }
 
-/// Runs a user until the load ends. `index` counts the users of one worker.
+/// Runs a user until the load ends. `index` is its index on its worker.
 pub(crate) async fn run<C, K, U>(worker: Rc<Worker<C, K>>, index: usize, user: U)
 where
     C: Connect,
     K: Clock,
     U: VirtualUser,
 {
-    // Counts the user however the task ends, even if it is dropped.
+    // Counts the user as ended even if the task is dropped.
     let _ended = worker.context.ended_guard();
     let Some(session) = open_first(&worker).await else {
         return;
@@ -52,13 +52,13 @@ where
         outage: Outage::new(&worker.context.control),
         unsent: Vec::new(),
     };
-    // Both results end the user.
+    // The user ends with either result.
     let _ = user.run().await;
-    // Servers count connections that are dropped without a goodbye as aborted.
+    // Otherwise, the server would count the connection as aborted.
     user.session.close().await;
 }
 
-/// Opens the connection; a failure ends the load before it begins.
+/// Opens the first connection; a failure ends the load before it starts.
 async fn open_first<C: Connect, K: Clock>(
     worker: &Worker<C, K>,
 ) -> Option<TimedSession<C::Session, K>> {
@@ -89,8 +89,8 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         self.finish().await
     }
 
-    /// Waits for the next transaction; returns its intended start, or `None` when no further
-    /// one may start.
+    /// Waits for the next transaction; returns its intended start, or `None` if no other one may
+    /// start.
     async fn next_start(&mut self) -> Option<u64> {
         let context = &self.worker.context;
         let intended_ns = match context.is_open_loop {
@@ -101,7 +101,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         (!control.reached(Stage::Stop) && control.take_ticket()).then_some(intended_ns)
     }
 
-    /// Waits for an arrival; returns when it was due, or `None` when the load stops.
+    /// Waits for an arrival; returns when it was due, or `None` if the load stops.
     async fn next_arrival(&mut self) -> Option<u64> {
         let context = &self.worker.context;
         while !context.control.reached(Stage::Stop) {
@@ -134,7 +134,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         }
     }
 
-    /// Runs one transaction, and repeats it until it succeeds.
+    /// Runs a transaction, and repeats it until it succeeds.
     async fn serve(&mut self, intended_ns: u64) -> Result<(), LoadOver> {
         let started_ns = self.session.now_ns();
         loop {
@@ -153,7 +153,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         }
     }
 
-    /// Sends what the user has kept back: rows of a bulk insert.
+    /// Sends what the user has buffered: the rows of a bulk insert.
     async fn finish(&mut self) -> Result<(), LoadOver> {
         let Some(oldest_ns) = self.unsent.first() else {
             return Ok(());
@@ -170,7 +170,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         Ok(())
     }
 
-    /// Records a transaction, unless the user keeps it to send it with others.
+    /// Records a transaction, unless the user buffers it to send it with others.
     fn record(&mut self, intended_ns: u64, started_ns: u64, end_ns: u64, done: Done) {
         if self.unsent.is_empty() && self.user.unsent() == 0 {
             self.record_one(intended_ns, started_ns, end_ns, done);
@@ -202,7 +202,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
 
     /// Prepares the session for another attempt.
     async fn recover(&mut self, error: SessionError) -> Result<(), LoadOver> {
-        // What the user has not kept is lost.
+        // Transactions that the user no longer buffers were sent, and are lost.
         let lost = self.unsent.len().saturating_sub(self.user.unsent());
         self.unsent.drain(..lost);
         let recorder = &self.worker.context.recorder;

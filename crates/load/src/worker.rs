@@ -66,7 +66,7 @@ where
     }
 }
 
-/// Runs the worker's users on this thread until all have ended or are cancelled.
+/// Runs the worker's users on this thread until all have ended or are canceled.
 pub(crate) fn run<C, U>(setup: WorkerSetup<C, U>, clock: impl Clock) -> std::io::Result<()>
 where
     C: Connect + 'static,

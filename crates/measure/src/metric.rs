@@ -124,13 +124,15 @@ pub enum Group {
     Work,
     /// What removes old versions of rows.
     Vacuum,
+    /// How far replicas are behind.
+    Replication,
     /// The monitors themselves.
     Monitor,
 }
 
 impl Group {
     /// Every group, in the order of the table.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Cpu,
         Self::Processes,
         Self::Disk,
@@ -143,6 +145,7 @@ impl Group {
         Self::Locks,
         Self::Work,
         Self::Vacuum,
+        Self::Replication,
         Self::Monitor,
     ];
 
@@ -162,6 +165,7 @@ impl Group {
             Self::Locks => "Row locks",
             Self::Work => "Transactions and rows",
             Self::Vacuum => "Vacuum",
+            Self::Replication => "Replication",
             Self::Monitor => "Monitors",
         }
     }
@@ -171,7 +175,13 @@ impl Group {
     pub fn is_of_server_counters(self) -> bool {
         matches!(
             self,
-            Self::Cache | Self::ServerIo | Self::Log | Self::Locks | Self::Work | Self::Vacuum
+            Self::Cache
+                | Self::ServerIo
+                | Self::Log
+                | Self::Locks
+                | Self::Work
+                | Self::Vacuum
+                | Self::Replication
         )
     }
 }

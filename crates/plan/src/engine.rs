@@ -11,6 +11,8 @@ pub struct EngineTraits {
     pub schemes: &'static [&'static str],
     /// Whether it runs as a process of its own, which a study can configure.
     pub is_process: bool,
+    /// The ways in which its servers replicate.
+    pub clusters: &'static [&'static str],
     /// Why a study cannot make the setting of this name; `None` if it can.
     pub reserved_setting: fn(&str) -> Option<&'static str>,
 }

@@ -63,6 +63,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// The name of an engine that dyno can start.
     Engine,
+    /// The name of a way in which servers of an engine replicate.
+    Cluster,
     /// The address of a server.
     Url,
     /// An absolute path.
@@ -98,6 +100,8 @@ pub enum Needs {
     Rate,
     /// A trial that ends once its result is precise enough.
     Until,
+    /// Servers that replicate.
+    Cluster,
 }
 
 /// Sections in the order of the reference page, with what they are about.
@@ -112,7 +116,10 @@ pub static SECTIONS: &[(&str, &str)] = &[
         "transaction",
         "What one transaction of the workload holds, in sysbench's terms; a workload ignores what it does not use.",
     ),
-    ("topology", "How many servers are measured at once."),
+    (
+        "topology",
+        "How many servers are measured at once, and whether they replicate.",
+    ),
     ("monitors", "What is monitored during the load."),
     (
         "report",
@@ -351,7 +358,11 @@ pub static KEYS: &[Key] = &[
     option(key("transaction.delta", count(0, MAX_ROWS), "5", "Width of a range of `select_random_ranges`.")),
 
     key("topology.instances", count(1, 64), "1",
-        "Servers that run at once, each with its own data and its own load; all loads begin together."),
+        "Servers or clusters that run at once, each with its own data and its own load; all loads begin together."),
+    started(optional("topology.cluster", Kind::Cluster,
+        "How the servers of each instance replicate; the load goes to the primary. Default: a single server.")),
+    needs(Needs::Cluster, key("topology.members", count(1, 9), "3",
+        "Servers of each cluster, the primary included.")),
 
     key("monitors.enabled", Kind::Boolean, "true",
         "Whether host and servers are sampled each second. `false` measures what monitoring costs."),
@@ -398,7 +409,8 @@ impl Key {
     pub fn takes(&self) -> &'static str {
         match self.kind {
             Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
-            Kind::Engine | Kind::Url | Kind::Path | Kind::Version => "a string",
+            Kind::Engine | Kind::Cluster => "a string",
+            Kind::Url | Kind::Path | Kind::Version => "a string",
             Kind::Boolean => "`true` or `false`",
             Kind::Integer { .. } => "a whole number",
             Kind::Number { .. } => "a number",
@@ -416,6 +428,7 @@ impl Key {
             Kind::Text { max_chars } => format!("{what}, at most {max_chars} characters"),
             Kind::Choice(words) => alternatives(words),
             Kind::Engine => "the name of an engine".into(),
+            Kind::Cluster => "the name of a kind of cluster".into(),
             Kind::Name { max_chars } => {
                 format!("{what} on one line, at most {max_chars} characters")
             }

@@ -36,6 +36,6 @@ pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use span::{Origin, Span, Spanned};
 pub use suggest::{nearest, shown};
-pub use topology::{Node, Site, Topology, Volume};
+pub use topology::{Cluster, Node, Site, Topology, Volume};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};

@@ -12,6 +12,9 @@ pub struct Topology {
     /// Instances at once, at least 1, each with its own data and load; exactly 1 for a server
     /// that is already running.
     pub instances: u32,
+    /// How the nodes of each instance replicate; `None`: an instance is a single node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Cluster>,
     /// What each node runs on; the default unless dyno starts the servers as processes.
     #[serde(flatten)]
     pub node: Node,
@@ -25,10 +28,32 @@ impl Default for Topology {
     fn default() -> Self {
         Self {
             instances: 1,
+            cluster: None,
             node: Node::default(),
             events: Vec::new(),
         }
     }
+}
+
+impl Topology {
+    /// Nodes of each instance, at least 1.
+    pub fn members(&self) -> u32 {
+        self.cluster.as_ref().map_or(1, |cluster| cluster.members)
+    }
+
+    /// Nodes of all instances, at least 1.
+    pub fn nodes(&self) -> u32 {
+        self.instances.saturating_mul(self.members())
+    }
+}
+
+/// Nodes that replicate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// How, as its engine names it.
+    pub kind: Spanned<String>,
+    /// How many, at least 1, the primary included.
+    pub members: u32,
 }
 
 /// One server process: where it runs, and where its data is stored.

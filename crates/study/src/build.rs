@@ -5,8 +5,8 @@ use crate::order;
 use crate::point::{LocatedFault, Point, defaults, internal};
 use plan::key::{KEYS, VARIANT};
 use plan::{
-    EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node, Order, Plan, Reset,
-    ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
+    Cluster, EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node, Order, Plan,
+    Reset, ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
 };
 use serde::de::DeserializeOwned;
 
@@ -152,8 +152,11 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedFault> 
         },
         false => Node::default(),
     };
+    let cluster = at.maybe_spanned("topology.cluster")?;
+    let members = at.get("topology.members")?;
     Ok(Topology {
         instances: at.get("topology.instances")?,
+        cluster: cluster.map(|kind| Cluster { kind, members }),
         node,
         events: Vec::new(),
     })

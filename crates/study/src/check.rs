@@ -7,8 +7,8 @@ use crate::error::{Fault, Faults};
 use crate::study::MAX_TRIALS;
 use plan::key::{KEYS, SWEEP, VARIANT};
 use plan::{
-    EngineTraits, FromValue, Limited, Span, Spanned, Value, format_duration, grouped, nearest,
-    shown,
+    EngineTraits, FromValue, Limited, Reset, Span, Spanned, Value, format_duration, grouped,
+    nearest, shown,
 };
 
 /// Keys whose values a search for the highest rate chooses itself.
@@ -26,6 +26,7 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     find_max(content, faults);
     for base in content.bases() {
         one_url_is_one_server(content, &base, faults);
+        clusters_are_copied(content, &base, faults);
         ports_for_all(content, &base, faults);
         measurement_ends(content, &base, faults);
     }
@@ -145,18 +146,37 @@ fn one_url_is_one_server<'a>(content: &'a Content, base: &Base<'a>, faults: &mut
     }
 }
 
+/// The members of a cluster start from copies of the same data.
+fn clusters_are_copied(content: &Content, base: &Base<'_>, faults: &mut Faults) {
+    let cluster = content.values_in(base, "topology.cluster");
+    let reset = content.values_in(base, "server.reset");
+    let other = reset
+        .iter()
+        .find(|typed| typed.to_string() != Reset::Copy.name());
+    if let (Some(cluster), Some(reset)) = (cluster.first(), other) {
+        let fault = Fault::new(
+            format!("a cluster cannot be reset by `{}`", reset.to_string()),
+            "its members start from copies of the same data: remove `reset`, or write reset = \"copy\"",
+        );
+        faults.add(reset.span, fault.also(cluster.span));
+    }
+}
+
 fn ports_for_all<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults) {
     let Some((port, typed)) = largest(content, base, "server.port") else {
         return;
     };
-    let instances = largest(content, base, "topology.instances");
-    let last = port + instances.map_or(1, |(count, _)| count) - 1;
-    if let (Some((count, instances)), true) = (instances, last > MAX_PORT) {
+    let several = ["topology.instances", "topology.members"];
+    let several = several.map(|name| largest(content, base, name));
+    let count: u64 = several.iter().flatten().map(|(count, _)| count).product();
+    let last = port + count - 1;
+    if last > MAX_PORT {
         let fault = Fault::new(
-            format!("{count} instances with ports from {port} would need port {last}"),
+            format!("{count} servers with ports from {port} would need port {last}"),
             format!("the highest port is {MAX_PORT}: use a lower `port`"),
         );
-        faults.add(typed.span, fault.also(instances.span));
+        let also = several.into_iter().flatten().map(|(_, typed)| typed.span);
+        faults.add(typed.span, also.fold(fault, Fault::also));
     }
 }
 

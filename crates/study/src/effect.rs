@@ -27,6 +27,7 @@ enum Reason {
     InProcess(&'static str),
     NoRate,
     NotUntil,
+    NoCluster,
 }
 
 pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
@@ -81,6 +82,8 @@ fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Need
         Needs::Rate => Coverage::None(Reason::NoRate),
         Needs::Until if is_given("load.until.ci") => Coverage::All,
         Needs::Until => Coverage::None(Reason::NotUntil),
+        Needs::Cluster if is_given("topology.cluster") => Coverage::All,
+        Needs::Cluster => Coverage::None(Reason::NoCluster),
         Needs::RunningServer if is_given("server.url") => Coverage::All,
         Needs::RunningServer => Coverage::None(Reason::NoUrl),
         Needs::StartedServer if is_given("server.url") => Coverage::None(Reason::Url),
@@ -112,6 +115,10 @@ fn no_effect(name: &Name, met: Coverage) -> Fault {
         Coverage::None(Reason::NotUntil) => Fault::new(
             format!("`{name}` has no effect without `load.until.ci`"),
             "add the precision to reach: until = { ci = \"2%\", max = \"30m\" }",
+        ),
+        Coverage::None(Reason::NoCluster) => Fault::new(
+            format!("`{name}` has no effect without `topology.cluster`"),
+            "write how the servers replicate with cluster = …, or remove it",
         ),
         Coverage::None(Reason::Url) => Fault::new(
             format!("`{name}` has no effect with `server.url`: dyno does not start that server"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plan::{EngineTraits, Span, shown};
+use plan::{EngineTraits, Span, alternatives, shown};
 
 use crate::content::{Base, Content};
 use crate::error::{Fault, Faults};
@@ -10,6 +10,7 @@ use crate::name::Name;
 use crate::read::not_one_of;
 
 const ENGINE: &str = "server.engine";
+const CLUSTER: &str = "topology.cluster";
 
 /// The settings of a study that apply to an engine: those under its name if there are any, else
 /// those under no engine's name.
@@ -64,6 +65,7 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
     }
     let mut refused = BTreeSet::new();
     for base in content.bases() {
+        clusters(content, &base, engines, faults);
         for engine in started(content, &base, engines) {
             let settings = settings(content, &base);
             let names = settings.iter().filter_map(|(name, _)| name.setting());
@@ -83,6 +85,29 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
                     faults.add(at, Fault::new(message, why));
                 }
             }
+        }
+    }
+}
+
+/// Every kind of cluster must be one of every engine that the trials on a base may start.
+fn clusters(content: &Content, base: &Base<'_>, engines: &[EngineTraits], faults: &mut Faults) {
+    let started = started(content, base, engines);
+    for typed in content.values_in(base, CLUSTER) {
+        let kind = typed.to_string();
+        let lacks = |engine: &&&EngineTraits| !engine.clusters.contains(&kind.as_str());
+        if let Some(engine) = started.iter().find(lacks) {
+            let message = format!(
+                "`{}` cannot form the cluster `{}`",
+                engine.name,
+                shown(&kind)
+            );
+            let help = match engine.clusters {
+                [] => {
+                    "leave out `topology.cluster`, or choose an engine that replicates".to_owned()
+                }
+                kinds => format!("it can form {}", alternatives(kinds)),
+            };
+            faults.add(typed.span, Fault::new(message, help));
         }
     }
 }

@@ -18,7 +18,16 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
     for base in content.bases() {
         let shortest =
             least::<Duration>(content, &base, "load.time").filter(|time| !time.value.is_zero());
-        let fewest = least::<u32>(content, &base, "topology.instances");
+        let instances = least::<u32>(content, &base, "topology.instances");
+        let members = match content.values_in(&base, "topology.cluster").is_empty() {
+            true => None,
+            false => least::<u32>(content, &base, "topology.members"),
+        };
+        let servers = [instances, members].into_iter().flatten();
+        let servers = servers.reduce(|one, other| Spanned {
+            value: one.value.saturating_mul(other.value),
+            span: other.span,
+        });
         for event in &content.events {
             if let Some(time) = shortest
                 .as_ref()
@@ -34,15 +43,15 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
                 );
                 faults.add(event.at.span, fault.also(time.span));
             }
-            if let Some(fewest) = fewest.as_ref().filter(|n| event.node.value > n.value) {
+            if let Some(servers) = servers.as_ref().filter(|n| event.node.value > n.value) {
                 let fault = Fault::new(
                     format!(
-                        "there is no server {}: `topology.instances` is {}",
-                        event.node.value, fewest.value
+                        "there is no server {}: the trial has {}",
+                        event.node.value, servers.value
                     ),
-                    "servers are numbered from 1",
+                    "servers are numbered from 1: those of the first instance or cluster, then the next",
                 );
-                faults.add(event.node.span, fault.also(fewest.span));
+                faults.add(event.node.span, fault.also(servers.span));
             }
         }
     }

@@ -11,7 +11,7 @@ use plan::key::{Key, Kind};
 use plan::{Value, format_duration, nearest, parse_duration, parse_percent, range_words, shown};
 
 const MAX_PATH_BYTES: usize = 4000;
-const MAX_ENGINE_CHARS: usize = 60;
+const MAX_WORD_CHARS: usize = 60;
 const MAX_VERSION_PARTS: usize = 4;
 /// How to write a table of the report.
 pub(crate) const TABLES_EXAMPLE: &str =
@@ -22,8 +22,8 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
     match &key.key.kind {
         Kind::Text { max_chars } => text(key, string(key, value)?, *max_chars),
         Kind::Name { max_chars } => name(key, string(key, value)?, *max_chars),
-        // The names of engines are checked with the whole study.
-        Kind::Engine => name(key, string(key, value)?, MAX_ENGINE_CHARS),
+        // The names of engines and clusters are checked with the whole study.
+        Kind::Engine | Kind::Cluster => name(key, string(key, value)?, MAX_WORD_CHARS),
         Kind::Choice(words) => choice(key, string(key, value)?, words),
         Kind::Url => url(key, string(key, value)?),
         Kind::Path => path(key, string(key, value)?),

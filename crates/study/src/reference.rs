@@ -39,6 +39,12 @@ fn table(section: &str, engines: &[EngineTraits]) -> String {
 fn takes(key: &Key, engines: &[EngineTraits]) -> String {
     match key.kind {
         Kind::Engine => alternatives(&EngineTraits::names(engines, |_| true)),
+        Kind::Cluster => engines
+            .iter()
+            .filter(|engine| !engine.clusters.is_empty())
+            .map(|engine| format!("`{}`: {}", engine.name, alternatives(engine.clusters)))
+            .collect::<Vec<_>>()
+            .join("; "),
         Kind::Url => {
             let schemes = engines.iter().flat_map(|engine| engine.schemes);
             let schemes: Vec<_> = schemes.map(|scheme| format!("`{scheme}://`")).collect();

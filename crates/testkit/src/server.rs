@@ -83,6 +83,7 @@ impl Builder {
             config: &config,
             port: None,
             connections: CONNECTIONS,
+            membership: None,
             site: Arc::new(ThisHost::default()),
             keep: &home.run_dir().join("kept"),
             interrupted: &NEVER,

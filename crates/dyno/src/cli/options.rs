@@ -132,7 +132,7 @@ fn relations(key: &Key, arg: Arg) -> Arg {
         Needs::RunningServer => arg.requires(URL),
         Needs::Rate => arg.requires("load.rate"),
         Needs::Until => arg.requires("load.until.ci"),
-        Needs::Nothing | Needs::StartedServer => arg,
+        Needs::Nothing | Needs::StartedServer | Needs::Cluster => arg,
     };
     match key.name {
         "server.tls.cert" => arg.requires("server.tls.key"),

@@ -12,6 +12,8 @@ use crate::settings::Settings;
 pub(super) const SUPERUSER: &str = "postgres";
 /// The role of loads and monitors: the owner of the database, and no superuser.
 pub(super) const ROLE: &str = "dyno";
+/// The role with which standbys log in; only clusters have it.
+pub(super) const REPLICATION_ROLE: &str = "dyno_replication";
 /// Who may log in, and from where.
 const HBA_FILE: &str = "pg_hba.conf";
 /// Which user of the host is which role.
@@ -97,7 +99,8 @@ pub(super) fn access_files() -> Vec<ServerFile> {
     };
     let hba = format!(
         "local all {SUPERUSER} peer map=dyno\n\
-         host all {ROLE} 127.0.0.1/32 scram-sha-256\n"
+         host all {ROLE} 127.0.0.1/32 scram-sha-256\n\
+         host replication {REPLICATION_ROLE} 127.0.0.1/32 scram-sha-256\n"
     );
     // Without a name PostgreSQL could not tell who connects, and refuses.
     let user = User::from_uid(Uid::effective()).ok().flatten();

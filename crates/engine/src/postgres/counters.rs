@@ -38,6 +38,9 @@ pub(super) enum Key {
     CheckpointsRequested,
     DeadRows,
     Vacuums,
+    Replicas,
+    ReplicationLagBytes,
+    ApplyQueueBytes,
     Deadlocks,
     Commits,
     Rollbacks,
@@ -72,7 +75,7 @@ pub(super) const WAITS: [(Key, Key); 4] = [
 ];
 
 /// What is a metric as it is: of a counter its rate, of a level the level.
-const PLAIN: [(&str, Key); 22] = [
+const PLAIN: [(&str, Key); 25] = [
     ("cache.misses_per_s", Key::CacheMisses),
     ("io.pages_read_per_s", Key::CacheMisses),
     ("io.session_pages_written_per_s", Key::SessionPages),
@@ -86,6 +89,9 @@ const PLAIN: [(&str, Key); 22] = [
     ("log.checkpoint_age_bytes", Key::CheckpointAgeBytes),
     ("vacuum.dead_rows", Key::DeadRows),
     ("vacuum.running", Key::Vacuums),
+    ("replication.replicas", Key::Replicas),
+    ("replication.lag_bytes", Key::ReplicationLagBytes),
+    ("replication.apply_queue_bytes", Key::ApplyQueueBytes),
     ("locks.wait_ms_per_s", Key::LockMs),
     ("locks.deadlocks_per_s", Key::Deadlocks),
     ("locks.latch_wait_ms_per_s", Key::LatchMs),
@@ -98,10 +104,13 @@ const PLAIN: [(&str, Key); 22] = [
 ];
 
 /// Those that are no counts since the server's start.
-const LEVELS: [Key; 9] = [
+const LEVELS: [Key; 12] = [
     Key::CheckpointAgeBytes,
     Key::DeadRows,
     Key::Vacuums,
+    Key::Replicas,
+    Key::ReplicationLagBytes,
+    Key::ApplyQueueBytes,
     Key::WaitForLocks,
     Key::WaitForReads,
     Key::WaitForLog,
@@ -120,7 +129,7 @@ const SINCE_18: Versions = (18, u64::MAX);
 
 /// Where each comes from. A log that is opened with `O_SYNC` has no fsyncs to count.
 #[rustfmt::skip] // A line for each.
-const COLUMNS: [(Key, Versions, &str); 40] = [
+const COLUMNS: [(Key, Versions, &str); 43] = [
     (Key::UptimeS, ALL, "floor(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()))::bigint"),
     (Key::CacheHits, ALL, "d.hits"),
     (Key::CacheMisses, ALL, "d.misses"),
@@ -150,6 +159,9 @@ const COLUMNS: [(Key, Versions, &str); 40] = [
     (Key::CheckpointsRequested, SINCE_17, "c.num_requested"),
     (Key::DeadRows, ALL, "(SELECT sum(pg_stat_get_dead_tuples(oid)) FROM pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384)"),
     (Key::Vacuums, ALL, "(SELECT count(*) FROM pg_stat_progress_vacuum)"),
+    (Key::Replicas, ALL, "(SELECT nullif(count(*), 0) FROM pg_stat_replication WHERE state = 'streaming')"),
+    (Key::ReplicationLagBytes, ALL, "(SELECT greatest(max(l.now - replay_lsn), 0) FROM pg_stat_replication HAVING count(replay_lsn) > 0)"),
+    (Key::ApplyQueueBytes, ALL, "CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn() - pg_last_wal_replay_lsn(), 0) END"),
     (Key::Deadlocks, ALL, "d.deadlocks"),
     (Key::Commits, ALL, "d.commits"),
     (Key::Rollbacks, ALL, "d.rollbacks"),

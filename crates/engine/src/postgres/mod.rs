@@ -11,6 +11,7 @@ mod log;
 mod reserved;
 mod server;
 mod settings;
+mod streaming;
 
 use std::path::Path;
 use std::sync::Arc;

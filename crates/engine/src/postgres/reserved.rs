@@ -9,12 +9,12 @@ const OWN_MEMORY: &str = "a server that is killed must not leave shared memory b
 const PROGRAM: &str =
     "the server would run a program or load a library from outside its installation";
 const INCLUDE: &str = "a study names all settings itself";
-const REPLICATION: &str = "dyno's servers do not replicate";
+const REPLICATION: &str = "whether servers replicate, and how, is `topology.cluster`";
 const SECRET: &str =
     "everything in a study is kept with its result, so a password does not belong in it";
 
 /// Names, and why they are not a study's; those ending in `*` stand for all that begin so.
-const RESERVED: [(&str, &str); 46] = [
+const RESERVED: [(&str, &str); 47] = [
     ("port", "write it as `server.port`"),
     ("include*", INCLUDE),
     ("data_directory", OWN_FILES),
@@ -56,6 +56,7 @@ const RESERVED: [(&str, &str); 46] = [
     ("extension_control_path", PROGRAM),
     ("jit_provider", PROGRAM),
     ("primary_*", REPLICATION),
+    ("synchronous_standby_names", REPLICATION),
     ("promote_trigger_file", REPLICATION),
     ("recovery_target*", REPLICATION),
     ("sync_replication_slots", REPLICATION),

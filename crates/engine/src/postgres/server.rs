@@ -15,14 +15,15 @@ use rustix::process::Signal;
 use super::configuration::{self, ROLE, SUPERUSER};
 use super::reserved::{reserved_setting, reserved_value};
 use super::settings::{self, MEGABYTE, PAGE_BYTES, size};
-use super::{Postgres, checks, format, log};
+use super::{Postgres, checks, format, log, streaming};
 use crate::checks::Facts;
 use crate::configuration::check_settings;
 use crate::database::Database;
 use crate::error::{Cause, EngineError};
 use crate::network;
 use crate::program::Installed;
-use crate::remote::{on_connection, on_reactor, url_path};
+use crate::remote::{first_cell, on_connection, on_reactor, url_path};
+use crate::replication::Replication;
 use crate::server::{
     Initialization, Invocation, KNOCK_LIMIT, Knock, Login, Needs, Paths, Rejected, Server,
     ServerFile,
@@ -120,7 +121,8 @@ impl Server for Postgres {
             ("fsync", "off"),
             ("synchronous_commit", "off"),
             ("full_page_writes", "off"),
-            ("wal_level", "minimal"),
+            // Standbys recover from no copy whose log is minimal.
+            ("wal_level", "replica"),
             ("max_wal_senders", "0"),
             ("max_wal_size", "4GB"),
             ("checkpoint_timeout", "1h"),
@@ -293,6 +295,10 @@ impl Server for Postgres {
         checks::defaults::of(version).collect()
     }
 
+    fn replication(&self) -> &'static [&'static dyn Replication] {
+        &streaming::KINDS
+    }
+
     fn set_command(&self, name: &str, value: &str, live: bool) -> String {
         let then = match live {
             true => "SELECT pg_reload_conf();",
@@ -302,13 +308,19 @@ impl Server for Postgres {
     }
 }
 
-/// Sets the password of the role of loads.
+/// Sets the password of the role of loads. A standby has the one that its primary was given.
 fn set_password(
     target: &Target,
     login_limit: Duration,
     password: &str,
 ) -> Result<Result<(), Error>, EngineError> {
-    let set = async |connection: &mut Connection| connection.set_password(ROLE, password).await;
+    let set = async |connection: &mut Connection| {
+        let is_standby = connection.rows("SELECT pg_is_in_recovery()").await?;
+        match first_cell(is_standby).as_deref() {
+            Some("t") => Ok(()),
+            _ => connection.set_password(ROLE, password).await,
+        }
+    };
     on_reactor(on_connection(target, login_limit, set))
 }
 
@@ -324,7 +336,7 @@ fn versions_in(parent: &str, prefix: &str, sub: &str) -> Vec<(u32, PathBuf)> {
 }
 
 /// The superuser, through the socket, where the kernel vouches for both ends.
-fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
+pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
     let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
     let port = login.socket.extension().unwrap_or_default();
     let port = port.to_string_lossy();

@@ -24,7 +24,8 @@ const TIMES: [(&str, f64); 6] = [
     ("d", 86_400_000.0),
 ];
 /// Words in the names of settings whose values may be secrets: a command may hold anything.
-const SECRET_WORDS: [&str; 8] = [
+const SECRET_WORDS: [&str; 9] = [
+    "conninfo",
     "_command",
     "password",
     "passphrase",

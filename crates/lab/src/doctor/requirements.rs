@@ -27,7 +27,7 @@ impl Requirements {
     /// What one trial requires.
     pub(super) fn of(trial: &Trial) -> Self {
         let planned = &trial.planned;
-        let servers = u64::from(planned.topology.instances.max(1));
+        let servers = u64::from(planned.topology.nodes().max(1));
         let server = server_demand(trial);
         let required = Self {
             server,

@@ -1,18 +1,14 @@
-//! Searches the highest rate of arrivals at which response times hold a limit: first a
-//! closed loop, which shows how much can be done at all, then one open loop after the
-//! other. Each is a trial of its own.
+//! Searches for the highest arrival rate at which response times stay below a limit: first a closed
+//! loop, which measures the capacity, then a series of open loops. Each is a trial of its own.
 
 mod search;
+mod step;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use measure::column;
-use measure::ended::Ended;
-use measure::find_max::{Doubt, FoundMax, LONG, SearchEnd, SearchStep, StepVerdict};
-use measure::steady::Steady;
+use measure::find_max::{FoundMax, LONG, SearchEnd};
 use measure::summary::TrialSummary;
-use measure::warning::Warning;
 use plan::Arrivals;
 use plan::{FindMax, Limited, Point, Value};
 
@@ -21,37 +17,32 @@ use crate::lab::Lab;
 use crate::observer::Observer;
 use crate::study::attempt;
 use crate::trial::{Target, Trial};
-use search::{MAX_LOAD_STEPS, MAX_TRIALS, Next, Search, StepOutcome};
+use search::{MAX_LOAD_STEPS, MAX_TRIALS, Next, Search};
 
-/// The key whose values tell the steps of a search apart.
+/// The key that is added to the point of each step.
 const RATE: &str = "load.rate";
-/// What the closed loop has for a rate.
+/// The value of that key for the closed loop.
 const CLOSED: &str = "closed loop";
-/// An achieved rate may be lower than the asked one by this share, and by…
-const SHORTFALL: f64 = 0.02;
-/// …so many standard deviations of what arrives at random.
-const DEVIATIONS: f64 = 4.0;
 
-/// Trials of a search, at most.
+/// Maximum number of trials of a search.
 #[must_use]
 pub fn max_trials() -> u32 {
     MAX_TRIALS as u32
 }
 
-/// Time under load of a search, at most.
+/// Maximum time under load of a search.
 pub(crate) fn max_load_time(warmup: Duration, step: Duration) -> Duration {
     warmup
         .saturating_mul(max_trials())
         .saturating_add(step.saturating_mul(MAX_LOAD_STEPS))
 }
 
-/// Runs the search of each trial that has one. The trials of all searches are numbered in
-/// the order in which they run; those that are `known` from a run that was cut off are not
-/// run again.
+/// Runs the search of each trial that has one. The trials of all searches are numbered in the order
+/// in which they run. Trials that are `known` from an interrupted run are not repeated.
 ///
 /// # Errors
-/// The first failure, told once all searches are over; at once when the user asked to
-/// stop or the results cannot be kept.
+/// The first failure, after all searches; at once if the user interrupts or the results cannot be
+/// stored.
 pub fn find_max(
     lab: &mut Lab,
     trials: &[Trial],
@@ -59,24 +50,24 @@ pub fn find_max(
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mut ran = Vec::new();
+    let mut finished = Vec::new();
     let mut first = None;
     let searches = trials.iter();
     let searches = searches.filter_map(|trial| Some((trial, trial.planned.load.find_max?)));
     for (trial, wanted) in searches {
-        let mut driving = SearchRun {
+        let mut run = SearchRun {
             lab,
             trial,
             wanted,
             known,
             observer,
             interrupted,
-            ran,
+            finished,
             search: None,
             found: FoundMax {
                 point: trial.planned.point.clone(),
                 repeat: trial.planned.repeat,
-                column: limited(wanted.of).to_owned(),
+                column: limited_column(wanted.of).to_owned(),
                 limit_ms: wanted.limit.as_secs_f64() * 1e3,
                 capacity_per_s: None,
                 steps: Vec::new(),
@@ -87,24 +78,24 @@ pub fn find_max(
                 },
             },
         };
-        let halt = driving.search().err();
-        if let Some(Halt::Search(failure) | Halt::All(failure)) = &halt {
-            driving.found.end = driving.stopped(failure);
+        let failed = run.search().err();
+        if let Some(Failed::Search(failure) | Failed::All(failure)) = &failed {
+            run.found.end = run.stopped(failure);
         }
-        let found = driving.found;
-        ran = driving.ran;
+        let found = run.found;
+        finished = run.finished;
         observer.found(found)?;
-        match halt {
-            Some(Halt::All(failure)) => return Err(failure),
-            Some(Halt::Search(failure)) => drop(first.get_or_insert(failure)),
+        match failed {
+            Some(Failed::All(failure)) => return Err(failure),
+            Some(Failed::Search(failure)) => drop(first.get_or_insert(failure)),
             None => {}
         }
     }
     first.map_or(Ok(()), Err)
 }
 
-/// The column that is limited.
-fn limited(of: Limited) -> &'static str {
+/// The column whose values are limited.
+fn limited_column(of: Limited) -> &'static str {
     match of {
         Limited::Mean => "response_ms.mean",
         Limited::P95 => "response_ms.p95",
@@ -112,15 +103,15 @@ fn limited(of: Limited) -> &'static str {
     }
 }
 
-/// What ends a search before it has found the rate.
-enum Halt {
-    /// Another one may find its own.
+/// Why a search ended before it found the rate.
+enum Failed {
+    /// The next search may succeed.
     Search(Failure),
-    /// No other one is to begin.
+    /// No other search may start.
     All(Failure),
 }
 
-/// A search under way.
+/// A running search.
 struct SearchRun<'a> {
     lab: &'a mut Lab,
     trial: &'a Trial,
@@ -128,22 +119,23 @@ struct SearchRun<'a> {
     known: &'a [TrialSummary],
     observer: &'a mut dyn Observer,
     interrupted: &'a AtomicBool,
-    /// What this search and those before it ran, or took from `known`.
-    ran: Vec<TrialSummary>,
-    /// None before the closed loop is over.
+    /// The trials of this search and of those before it, including those taken from `known`.
+    finished: Vec<TrialSummary>,
+    /// `None` until the closed loop has ended.
     search: Option<Search>,
     found: FoundMax,
 }
 
 impl SearchRun<'_> {
-    fn search(&mut self) -> Result<(), Halt> {
+    fn search(&mut self) -> Result<(), Failed> {
         let closed = self.run(self.closed())?;
         let capacity = closed.transactions.per_s.map(|tps| tps.value);
         let Some(capacity) = capacity.filter(|capacity| *capacity > 0.0) else {
-            let message = "the closed loop ended no transaction, so there is no rate to begin with";
-            let remedy = "give it more time, or look at what the server waits for";
+            let message =
+                "the closed loop completed no transactions, so there is no rate to start from";
+            let remedy = "increase load.time, or check what the server is waiting for";
             let failure = Failure::new(Cause::Server, message).remedy(Some(remedy));
-            return Err(Halt::Search(failure));
+            return Err(Failed::Search(failure));
         };
         self.found.capacity_per_s = Some(capacity);
         let mut search = Search::new(capacity, self.found.limit_ms);
@@ -157,15 +149,16 @@ impl SearchRun<'_> {
                 }
             };
             let summary = self.run(self.step(rate, long))?;
-            let step = judged(&summary, &self.found, rate, long);
-            search.observe(rate, long, seen(&step));
-            self.observer.searching(&told(&step, &self.found, &search));
+            let step = step::judge(&summary, &self.found, rate, long);
+            search.observe(rate, long, step::outcome(&step));
+            let line = step::progress_line(&step, &self.found, &search);
+            self.observer.searching(&line);
             self.found.steps.push(step);
             self.search = Some(search.clone());
         }
     }
 
-    /// How a search ends that did not come to its end.
+    /// The end of a search that failed.
     fn stopped(&self, failure: &Failure) -> SearchEnd {
         let search = self.search.as_ref();
         SearchEnd::Stopped {
@@ -175,90 +168,89 @@ impl SearchRun<'_> {
         }
     }
 
-    /// Runs a trial, or takes what it gave when it ran before.
-    fn run(&mut self, trial: Trial) -> Result<TrialSummary, Halt> {
+    /// Runs a trial, or takes its summary from an earlier run.
+    fn run(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
         let summary = match self.known(&trial) {
             Some(known) => known.clone(),
-            None => self.run_anew(trial)?,
+            None => self.run_trial(trial)?,
         };
-        self.ran.push(summary.clone());
+        self.finished.push(summary.clone());
         Ok(summary)
     }
 
-    /// What a run that was cut off has of this trial; what chance did there may have had it
-    /// take another way from here on.
+    /// The summary of this trial from an interrupted run. That run may have tried other rates after
+    /// this one, because results vary.
     fn known(&self, trial: &Trial) -> Option<&TrialSummary> {
         let planned = &trial.planned;
-        let taken = |known: &TrialSummary| {
-            self.ran
-                .iter()
-                .any(|ran| ran.setup.planned.number == known.setup.planned.number)
+        let is_taken = |known: &TrialSummary| {
+            let mut finished = self.finished.iter();
+            finished.any(|trial| trial.setup.planned.number == known.setup.planned.number)
         };
         self.known.iter().find(|known| {
             known.setup.planned.point == planned.point
                 && known.setup.planned.load.time == planned.load.time
-                && !taken(known)
+                && !is_taken(known)
         })
     }
 
-    fn run_anew(&mut self, trial: Trial) -> Result<TrialSummary, Halt> {
+    fn run_trial(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
         if self.interrupted.load(Ordering::Relaxed) {
             let message = "interrupted between two trials";
-            return Err(Halt::All(Failure::new(Cause::Interrupted, message)));
+            return Err(Failed::All(Failure::new(Cause::Interrupted, message)));
         }
         let ran = attempt(self.lab, &trial, self.observer, self.interrupted);
-        match ran.map_err(Halt::All)? {
+        match ran.map_err(Failed::All)? {
             (summary, Some(failure)) => {
-                self.ran.push(summary);
-                Err(Halt::Search(failure))
+                self.finished.push(summary);
+                Err(Failed::Search(failure))
             }
             (summary, None) => Ok(summary),
         }
     }
 
-    /// All trials that are there.
-    fn there(&self) -> impl Iterator<Item = &TrialSummary> {
-        self.known.iter().chain(&self.ran)
+    /// The finished trials of this run and of the interrupted one.
+    fn all_trials(&self) -> impl Iterator<Item = &TrialSummary> {
+        self.known.iter().chain(&self.finished)
     }
 
-    /// The first number that no trial has.
+    /// The lowest unused trial number.
     fn free_number(&self) -> u32 {
-        let taken = |number: &u32| {
-            self.there()
+        let is_used = |number: &u32| {
+            self.all_trials()
                 .any(|trial| trial.setup.planned.number == *number)
         };
-        (1..).find(|number| !taken(number)).unwrap_or(u32::MAX)
+        (1..).find(|number| !is_used(number)).unwrap_or(u32::MAX)
     }
 
-    /// The closed loop, as the study has it.
+    /// The trial with the closed loop of the study.
     fn closed(&self) -> Trial {
         let mut trial = self.trial.clone();
         let planned = &mut trial.planned;
         planned.number = self.free_number();
-        planned.label = labelled(&planned.label, CLOSED);
+        planned.label = step_label(&planned.label, CLOSED);
         planned.point = self.point(CLOSED.into());
         planned.load.find_max = None;
         trial
     }
 
-    /// An open loop with so many arrivals in a second, over all servers.
+    /// The trial with an open loop at `rate` arrivals per second, summed over all servers.
     fn step(&self, rate: f64, long: bool) -> Trial {
         let (number, point) = (self.free_number(), self.point(Value::Number(rate)));
         let repeats = self
-            .there()
+            .all_trials()
             .filter(|trial| trial.setup.planned.point == point);
         let latest = repeats.map(|trial| trial.setup.planned.repeat).max();
         let mut trial = self.trial.clone();
         trial.longest_wait = Some(self.wanted.limit);
-        // A second step at a rate meets other arrivals.
+        // A repeated rate gets different arrivals.
         trial.load_seed = trial.load_seed.wrapping_add(u64::from(number));
-        // The closed loop has looked for the data.
+        // The closed loop has already checked the data.
         if let Target::Given(_) = trial.target {
             trial.run_options.mode = None;
         }
         let planned = &mut trial.planned;
         planned.number = number;
-        planned.label = labelled(&planned.label, &format!("rate={rate}"));
+        planned.label = step_label(&planned.label, &format!("rate={rate}"));
         planned.repeat = latest.map_or(1, |latest| latest + 1);
         planned.point = point;
         let load = &mut planned.load;
@@ -278,71 +270,10 @@ impl SearchRun<'_> {
     }
 }
 
-/// A study of one trial calls it nothing.
-fn labelled(label: &str, step: &str) -> String {
+/// The label of a step. The generic label of a study with one trial is omitted.
+fn step_label(label: &str, step: &str) -> String {
     match label {
         "" | "single" | "bench" => step.to_owned(),
         label => format!("{label}, {step}"),
     }
-}
-
-fn judged(summary: &TrialSummary, found: &FoundMax, rate: f64, long: bool) -> SearchStep {
-    let number = |column| column::value(summary, column).map(|estimate| estimate.value);
-    let value = number(&found.column);
-    let judged = match value {
-        _ if is_overloaded(summary, rate) => StepVerdict::Overloaded,
-        None => StepVerdict::Nothing,
-        Some(value) if value >= found.limit_ms => StepVerdict::TooSlow,
-        Some(_) if matches!(summary.steady, Some(Steady::Never { .. })) => StepVerdict::Unsteady,
-        Some(_) => StepVerdict::Held,
-    };
-    SearchStep {
-        trial: summary.setup.planned.number,
-        rate_per_s: rate,
-        achieved_per_s: number("tps"),
-        mean_ms: number("response_ms.mean"),
-        value_ms: value,
-        long,
-        judged,
-        doubts: match judged {
-            // Neither hangs on the limited number.
-            StepVerdict::Overloaded | StepVerdict::Nothing => Vec::new(),
-            _ => Doubt::all_of(summary, &found.column),
-        },
-    }
-}
-
-/// Whether more arrived than was done, beyond what chance does to both.
-fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
-    let told = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
-    let arrived = rate * summary.measured_s;
-    let least = arrived * (1.0 - SHORTFALL) - DEVIATIONS * arrived.sqrt();
-    matches!(summary.ended, Some(Ended::Overloaded { .. }))
-        || summary.warnings.iter().any(told)
-        || (summary.transactions.count as f64) < least
-}
-
-fn seen(step: &SearchStep) -> StepOutcome {
-    match (step.judged, step.value_ms) {
-        (StepVerdict::Held | StepVerdict::TooSlow, Some(value)) => StepOutcome::Value(value),
-        (StepVerdict::Unsteady, Some(value)) => StepOutcome::Unsteady(value),
-        _ => StepOutcome::Failed,
-    }
-}
-
-/// `766.8/s: response_ms.p99 18.3 of 20 ms, held; the highest rate is between …`
-fn told(step: &SearchStep, found: &FoundMax, search: &Search) -> String {
-    let rate = step.rate_per_s;
-    let value = step
-        .value_ms
-        .map_or("none".to_owned(), |ms| format!("{ms:.1}"));
-    let (column, limit) = (&found.column, found.limit_ms);
-    let between = match (search.held(), search.failed()) {
-        (Some(held), Some(failed)) => format!("between {held} and {failed}/s"),
-        (Some(held), None) => format!("above {held}/s"),
-        (None, Some(failed)) => format!("below {failed}/s"),
-        (None, None) => "not known yet".to_owned(),
-    };
-    let judged = step.judged;
-    format!("  {rate}/s: {column} {value} of {limit} ms, {judged}; the highest rate is {between}")
 }

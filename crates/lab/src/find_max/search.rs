@@ -1,67 +1,66 @@
-//! Which rate to try next. Pure: it is told what came of each step.
+//! Decides which rate to try next. Pure: its caller reports the outcome of each step.
 //!
-//! From a part of the capacity the rate goes up or down by factors until one that holds
-//! the limit and one that does not are known; then it halves the factor between them
-//! until they are near each other, and confirms both by longer steps: one stall of the
-//! host is enough for a short one to fail. What was near the limit is tried a second time,
-//! and the mean of both counts.
+//! Starting at a fraction of the capacity, the rate is multiplied by a factor until a rate that
+//! holds the limit and one that fails are known. A bisection on the logarithm of the rate then
+//! narrows the interval. Finally, longer steps confirm both ends, because a single stall of the host
+//! can fail a short step. A step whose value is close to the limit is repeated, and the mean counts.
 
 use measure::find_max::{LONG, SearchEnd};
 
-/// The first rate, as a share of the capacity.
+/// The first rate, as a fraction of the capacity.
 const START: f64 = 0.7;
-/// How much higher the next rate is while all hold…
+/// The factor to the next rate while no rate has failed.
 const UP: f64 = 1.2;
-/// …and how much lower while none does.
+/// The factor to the next rate while no rate has held the limit.
 const DOWN: f64 = 0.5;
-/// Below this share of the capacity no rate is tried.
-const LEAST: f64 = 1.0 / 128.0;
-/// The search ends when the lowest rate that fails is no more than this times the highest
-/// that holds.
-const NEAR: f64 = 1.05;
-/// Numbers within this share of the limit may be luck.
-const DOUBT: f64 = 0.1;
-/// Short steps, at most.
+/// The lowest rate that is tried, as a fraction of the capacity.
+const LOWEST: f64 = 1.0 / 128.0;
+/// The search ends when the lowest rate that fails is at most this multiple of the highest rate that
+/// holds the limit.
+const RESOLUTION: f64 = 1.05;
+/// A value within this fraction of the limit needs a second step.
+const DOUBTFUL: f64 = 0.1;
+/// Maximum number of short steps.
 const MAX_SHORT: usize = 13;
-/// Longer steps that confirm, at most.
+/// Maximum number of longer steps, which confirm a rate.
 const MAX_LONG: usize = 4;
 
-/// All trials of a search at most, with the closed loop.
+/// Maximum number of trials of a search, including the closed loop.
 pub(crate) const MAX_TRIALS: usize = 1 + MAX_SHORT + MAX_LONG;
 
-/// The load time of all trials of a search, in lengths of the warm-up and of a step.
+/// The longest measurement time of a search, in multiples of a short step.
 pub(crate) const MAX_LOAD_STEPS: u32 = 1 + MAX_SHORT as u32 + LONG * MAX_LONG as u32;
 
-/// What to do next.
+/// The next action of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Next {
-    /// A step at this rate.
+    /// Run a short step at this rate.
     Try(f64),
-    /// A longer one.
+    /// Run a longer step at this rate.
     Confirm(f64),
-    /// Nothing.
+    /// The search has ended.
     End(SearchEnd),
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum StepOutcome {
-    /// The limited number.
+    /// The value of the limited column.
     Value(f64),
-    /// The same, of a load that was not steady.
+    /// Its value under a load that never became steady.
     Unsteady(f64),
-    /// There is none that means something.
+    /// There is no meaningful value.
     Failed,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct RateTrial {
     rate: f64,
-    seen: StepOutcome,
+    outcome: StepOutcome,
     long: bool,
 }
 
-/// A search under way.
+/// A running search.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     capacity: f64,
@@ -69,7 +68,7 @@ pub(crate) struct Search {
     tried: Vec<RateTrial>,
 }
 
-/// What is known of one rate.
+/// The verdict on a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RateVerdict {
     Holds,
@@ -78,7 +77,8 @@ enum RateVerdict {
 }
 
 impl Search {
-    /// For a server that does `capacity` transactions per second at most.
+    /// For a server with a capacity of `capacity` transactions per second, and a limit in the unit
+    /// of the outcomes.
     pub(crate) fn new(capacity: f64, limit: f64) -> Self {
         Self {
             capacity,
@@ -87,19 +87,23 @@ impl Search {
         }
     }
 
-    /// A step is over.
-    pub(crate) fn observe(&mut self, rate: f64, long: bool, seen: StepOutcome) {
-        self.tried.push(RateTrial { rate, seen, long });
+    /// Adds the outcome of a step.
+    pub(crate) fn observe(&mut self, rate: f64, long: bool, outcome: StepOutcome) {
+        self.tried.push(RateTrial {
+            rate,
+            outcome,
+            long,
+        });
     }
 
-    /// The highest rate that holds the limit, as far as is known.
+    /// The highest rate known to hold the limit.
     pub(crate) fn held(&self) -> Option<f64> {
         let failed = self.failed().unwrap_or(f64::INFINITY);
         let rates = self.rates_that(RateVerdict::Holds);
         rates.filter(|rate| *rate < failed).reduce(f64::max)
     }
 
-    /// The lowest that does not.
+    /// The lowest rate known to exceed the limit.
     pub(crate) fn failed(&self) -> Option<f64> {
         self.rates_that(RateVerdict::Fails).reduce(f64::min)
     }
@@ -109,27 +113,27 @@ impl Search {
         let (held, failed) = (self.held(), self.failed());
         let may_try = count(false) < MAX_SHORT;
         if let Some(last) = self.tried.last()
-            && self.standing(last.rate) == RateVerdict::Doubtful
+            && self.verdict(last.rate) == RateVerdict::Doubtful
             && may_try
         {
             return Next::Try(last.rate);
         }
-        let wanted = match (held, failed) {
+        let next = match (held, failed) {
             (None, None) => self.capacity * START,
             (Some(held), None) => held * UP,
-            (None, Some(failed)) if failed <= self.capacity * LEAST => {
+            (None, Some(failed)) if failed <= self.capacity * LOWEST => {
                 return Next::End(SearchEnd::NoRate {
                     failed_per_s: failed,
                 });
             }
             (None, Some(failed)) => failed * DOWN,
-            (Some(held), Some(failed)) if failed <= held * NEAR => {
+            (Some(held), Some(failed)) if failed <= held * RESOLUTION => {
                 return self.confirm(held, failed, count(true) < MAX_LONG);
             }
             (Some(held), Some(failed)) => (held * failed).sqrt(),
         };
         match may_try {
-            true => Next::Try(rounded(wanted)),
+            true => Next::Try(rounded(next)),
             false => Next::End(self.out_of_trials()),
         }
     }
@@ -158,13 +162,13 @@ impl Search {
         tried.filter(move |tried| tried.rate.total_cmp(&rate).is_eq())
     }
 
-    fn rates_that(&self, standing: RateVerdict) -> impl Iterator<Item = f64> {
+    fn rates_that(&self, verdict: RateVerdict) -> impl Iterator<Item = f64> {
         let rates = self.tried.iter().map(|tried| tried.rate);
-        rates.filter(move |rate| self.standing(*rate) == standing)
+        rates.filter(move |rate| self.verdict(*rate) == verdict)
     }
 
-    /// A longer trial says more than all short ones; an overload says it all.
-    fn standing(&self, rate: f64) -> RateVerdict {
+    /// A longer step overrides all short ones. A step without a value fails the rate.
+    fn verdict(&self, rate: f64) -> RateVerdict {
         let long = self.at(rate).filter(|tried| tried.long).last();
         let counting: Vec<&RateTrial> = match long {
             Some(long) => vec![long],
@@ -173,7 +177,7 @@ impl Search {
         let mut values = Vec::new();
         let mut unsteady = 0;
         for tried in &counting {
-            match tried.seen {
+            match tried.outcome {
                 StepOutcome::Failed => return RateVerdict::Fails,
                 StepOutcome::Value(value) => values.push(value),
                 StepOutcome::Unsteady(value) => {
@@ -183,7 +187,7 @@ impl Search {
             }
         }
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let near = (mean / self.limit - 1.0).abs() <= DOUBT;
+        let near = (mean / self.limit - 1.0).abs() <= DOUBTFUL;
         let once = values.len() == 1 && long.is_none();
         match mean < self.limit {
             _ if once && (near || unsteady > 0) => RateVerdict::Doubtful,
@@ -194,7 +198,7 @@ impl Search {
     }
 }
 
-/// Four digits are enough, and are read more easily.
+/// Rounds to four significant digits.
 fn rounded(rate: f64) -> f64 {
     let factor = 10_f64.powi(3 - rate.log10().floor() as i32);
     let rounded = (rate * factor).round() / factor;

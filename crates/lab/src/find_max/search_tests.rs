@@ -2,8 +2,7 @@ use std::collections::BinaryHeap;
 
 use super::*;
 
-/// A source of numbers that is the same everywhere (SplitMix64, as its author published
-/// it).
+/// A portable random number generator (SplitMix64, as published by its author).
 struct Random(u64);
 
 impl Random {
@@ -19,9 +18,9 @@ impl Random {
     }
 }
 
-/// `servers` of them, each with `per_s` transactions of exponential length, and one
-/// queue: M/M/c. Gives the 99th percentile of the response times, in seconds, of the
-/// arrivals in `length_s` behind a warm-up, and how many wait at the end.
+/// Simulates M/M/c: one queue with `servers` servers, each with a service rate of `per_s`. Returns
+/// the 99th percentile of the response times, in seconds, of the arrivals in `length_s` after a
+/// warm-up, and how many are waiting at the end.
 fn m_m_c(random: &mut Random, rate: f64, servers: usize, per_s: f64, length_s: f64) -> (f64, f64) {
     let warmup_s = length_s / 2.0;
     let mut free: BinaryHeap<std::cmp::Reverse<u64>> =
@@ -72,7 +71,7 @@ fn exact(limit_s: f64, servers: usize, per_s: f64) -> f64 {
     low
 }
 
-/// Runs a search against a simulated server; gives its end and its steps.
+/// Runs a search against a simulated server; returns its end and its steps.
 fn find(seed: u64, servers: usize, per_s: f64, limit_s: f64) -> (SearchEnd, Search) {
     let mut random = Random(seed);
     let mut search = Search::new(per_s * servers as f64, limit_s);
@@ -85,12 +84,12 @@ fn find(seed: u64, servers: usize, per_s: f64, limit_s: f64) -> (SearchEnd, Sear
         let length_s = if long { 3.0 * 20.0 } else { 20.0 };
         let (p99, waiting) = m_m_c(&mut random, rate, servers, per_s, length_s);
         let is_overloaded = waiting > 0.05 * rate * length_s;
-        let seen = if is_overloaded {
+        let outcome = if is_overloaded {
             StepOutcome::Failed
         } else {
             StepOutcome::Value(p99)
         };
-        search.observe(rate, long, seen);
+        search.observe(rate, long, outcome);
     }
     panic!("the search never ends: {search:?}")
 }
@@ -113,24 +112,24 @@ fn the_rate_of_a_simulated_server_is_found() {
 }
 
 #[test]
-fn the_formula_is_that_of_one_server() {
-    // M/M/1: responses are exponential with what the server has to spare.
+fn the_formula_holds_for_one_server() {
+    // M/M/1: response times are exponential, with the spare capacity as their rate.
     let exact = exact(0.02, 1, 1000.0);
     let by_hand = 1000.0 - 100_f64.ln() / 0.02;
     assert!((exact - by_hand).abs() < 0.01, "{exact} {by_hand}");
 }
 
 #[test]
-fn no_rate_will_do_where_a_single_transaction_takes_too_long() {
+fn no_rate_is_found_if_a_single_transaction_exceeds_the_limit() {
     let (end, search) = find(1, 4, 10.0, 0.02);
     let SearchEnd::NoRate { failed_per_s } = end else {
         panic!("{end:?}")
     };
-    assert!(failed_per_s <= 40.0 * LEAST * 1.01, "{failed_per_s}");
+    assert!(failed_per_s <= 40.0 * LOWEST * 1.01, "{failed_per_s}");
     assert!(search.tried.len() <= MAX_SHORT);
 }
 
-/// The rates that a search tries when it sees what `of` says.
+/// The steps of a search with the outcomes that `of` returns for each rate and step index.
 fn path(limit: f64, of: impl Fn(f64, usize) -> StepOutcome) -> (Vec<(f64, bool)>, SearchEnd) {
     let mut search = Search::new(1000.0, limit);
     let mut path = Vec::new();
@@ -147,7 +146,7 @@ fn path(limit: f64, of: impl Fn(f64, usize) -> StepOutcome) -> (Vec<(f64, bool)>
 }
 
 #[test]
-fn steps_go_up_by_factors_then_halve_them() {
+fn rates_increase_by_a_factor_and_are_then_bisected() {
     let (path, end) = path(20.0, |rate, _| match rate <= 777.0 {
         true => StepOutcome::Value(5.0),
         false => StepOutcome::Failed,
@@ -164,8 +163,8 @@ fn steps_go_up_by_factors_then_halve_them() {
 }
 
 #[test]
-fn what_is_near_the_limit_is_tried_once_more() {
-    let (path, _) = path(20.0, |rate, place| match (rate as u32, place) {
+fn a_step_near_the_limit_is_repeated() {
+    let (path, _) = path(20.0, |rate, index| match (rate as u32, index) {
         (700, 0) => StepOutcome::Value(19.0),
         (700, _) => StepOutcome::Value(22.0),
         (0..=699, _) => StepOutcome::Value(3.0),
@@ -179,19 +178,22 @@ fn what_is_near_the_limit_is_tried_once_more() {
 }
 
 #[test]
-fn an_unsteady_step_gets_a_second_chance() {
-    let (calm, _) = path(20.0, |rate, place| match (rate < 800.0, place) {
+fn an_unsteady_step_is_repeated() {
+    let (steady, _) = path(20.0, |rate, index| match (rate < 800.0, index) {
         (true, 0) => StepOutcome::Unsteady(5.0),
         (true, _) => StepOutcome::Value(5.0),
         (false, _) => StepOutcome::Failed,
     });
-    assert_eq!(calm[..3], [(700.0, false), (700.0, false), (840.0, false)]);
-    let (restless, end) = path(20.0, |_, _| StepOutcome::Unsteady(5.0));
+    assert_eq!(
+        steady[..3],
+        [(700.0, false), (700.0, false), (840.0, false)]
+    );
+    let (unsteady, end) = path(20.0, |_, _| StepOutcome::Unsteady(5.0));
     assert!(matches!(
         end,
         SearchEnd::OutOfTrials { .. } | SearchEnd::NoRate { .. }
     ));
-    assert!(restless.len() <= MAX_SHORT);
+    assert!(unsteady.len() <= MAX_SHORT);
 }
 
 #[test]
@@ -201,15 +203,15 @@ fn a_rate_that_cannot_be_confirmed_does_not_hold() {
     let end = loop {
         match search.next() {
             Next::Try(rate) => {
-                let seen = if rate < 790.0 {
+                let outcome = if rate < 790.0 {
                     StepOutcome::Value(5.0)
                 } else {
                     StepOutcome::Failed
                 };
-                search.observe(rate, false, seen);
+                search.observe(rate, false, outcome);
             }
             Next::Confirm(rate) => {
-                // The first time the longer trial shows more.
+                // The first longer step exceeds the limit.
                 let value = if confirmed.is_empty() { 30.0 } else { 10.0 };
                 confirmed.push(rate);
                 search.observe(rate, true, StepOutcome::Value(value));
@@ -226,12 +228,12 @@ fn a_rate_that_cannot_be_confirmed_does_not_hold() {
     };
     assert_eq!(failed_per_s, confirmed[0]);
     assert_eq!(held_per_s, confirmed[1]);
-    assert!(held_per_s < failed_per_s && failed_per_s <= held_per_s * NEAR);
+    assert!(held_per_s < failed_per_s && failed_per_s <= held_per_s * RESOLUTION);
 }
 
 #[test]
-fn a_rate_that_fails_by_chance_is_found_out() {
-    let (path, end) = path(20.0, |rate, place| match (rate > 830.0, place) {
+fn a_longer_step_corrects_a_rate_that_failed_by_chance() {
+    let (path, end) = path(20.0, |rate, index| match (rate > 830.0, index) {
         (true, _) => StepOutcome::Failed,
         // A stall in the fourth step.
         (false, 3) => StepOutcome::Value(90.0),
@@ -247,8 +249,8 @@ fn a_rate_that_fails_by_chance_is_found_out() {
 }
 
 #[test]
-fn a_search_ends_with_its_trials() {
-    // Everything holds: the rate only goes up.
+fn a_search_ends_at_its_maximum_of_trials() {
+    // Every rate holds the limit, so the rate only increases.
     let (path, end) = path(20.0, |_, _| StepOutcome::Value(1.0));
     assert_eq!(path.len(), MAX_SHORT);
     assert!(matches!(
@@ -261,7 +263,7 @@ fn a_search_ends_with_its_trials() {
 }
 
 #[test]
-fn rates_have_four_digits() {
+fn rates_have_four_significant_digits() {
     assert_eq!(rounded(1234.567), 1235.0);
     assert_eq!(rounded(0.123_456), 0.1235);
     assert_eq!(rounded(987_654.0), 987_700.0);

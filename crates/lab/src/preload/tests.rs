@@ -15,7 +15,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 fn struck_by(signal: Signal, keep: &Path) -> Rig {
     let server = node(keep);
     let pid = Pid::from_raw(server.pid().unwrap().cast_signed()).unwrap();
-    let instance = Instance::on(Cluster::single(server)).unwrap();
+    let instance = Instance::on(Cluster::of(server, [], &NEVER).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
     of(instance)
 }

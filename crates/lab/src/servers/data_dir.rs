@@ -1,7 +1,8 @@
 //! The directory of one server, with its data in it.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use engine::{Paths, Server};
@@ -111,6 +112,18 @@ impl DataDir {
         let data = self.data();
         let parent = data.parent().unwrap_or(&self.dir);
         OpenDir::open(parent)?.open_dir("data")?.remove_file(name)
+    }
+
+    /// Adds a file to its data, before the server's part is handed over.
+    pub(crate) fn add_data_file(&self, name: &str, text: &str) -> Result<(), LabError> {
+        let path = self.data().join(name);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let added = options.open(&path).and_then(|mut file| {
+            self.home.account().own_file(&file)?;
+            file.write_all(text.as_bytes())
+        });
+        added.map_err(LabError::at("create", &path))
     }
 
     /// Gives the server its part. From here on dyno makes nothing in it, which that user

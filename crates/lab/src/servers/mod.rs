@@ -8,6 +8,7 @@ mod check;
 mod data_dir;
 mod find;
 mod log;
+mod membership;
 mod node;
 mod password;
 mod port;
@@ -16,6 +17,7 @@ mod start;
 
 pub use data_dir::DataDir;
 pub use find::find;
+pub use membership::Membership;
 pub use node::Node;
 pub use running::ProcessId;
 pub use start::{NodeSpec, start};

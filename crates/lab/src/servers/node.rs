@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::{Database, Login};
+use engine::replication::MemberState;
+use engine::{Database, EngineError, Login};
 
 use crate::error::LabError;
 use crate::process;
+use crate::servers::membership::Membership;
 use crate::servers::password::Password;
 use crate::servers::running::{ProcessId, Running};
 use crate::servers::start::{Launcher, Started};
@@ -129,6 +132,64 @@ impl Node {
     #[must_use]
     pub fn public_key(&self) -> Option<&[u8]> {
         self.public_key.as_deref()
+    }
+
+    /// Joins the cluster that it is a member of, if it is.
+    pub(crate) fn join(&self) -> Result<(), LabError> {
+        let joined = self.as_member(|member, login| {
+            let replication = member.replication;
+            replication.join(&member.formation, member.number, login)
+        });
+        joined.map(drop)
+    }
+
+    /// Does what remains to be done on the primary once every member replicates.
+    pub(crate) fn complete_cluster(&self) -> Result<(), LabError> {
+        let completed =
+            self.as_member(|member, login| member.replication.complete(&member.formation, login));
+        completed.map(drop)
+    }
+
+    /// Waits until it applies what its primary writes.
+    pub(crate) fn wait_until_it_replicates(
+        &mut self,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let state = self.as_member(|member, login| member.replication.state(login))?;
+            if matches!(state, None | Some(MemberState::Replica)) {
+                return Ok(());
+            }
+            if let Some(how) = self.died(false) {
+                return Err(LabError::Ended(how));
+            }
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            if Instant::now() > deadline {
+                let log = self.log();
+                return Err(self.launcher.too_slow("replicate", limit, &log));
+            }
+            sleep(process::POLL_INTERVAL);
+        }
+    }
+
+    /// Does something with its account for administration; `None` if it is no member of a cluster.
+    fn as_member<T>(
+        &self,
+        work: impl FnOnce(&Membership, &Login<'_>) -> Result<T, EngineError>,
+    ) -> Result<Option<T>, LabError> {
+        let Some(member) = &self.launcher.membership else {
+            return Ok(None);
+        };
+        let login = Login {
+            server: &self.name(),
+            socket: &self.socket(),
+            password: self.password(),
+        };
+        Ok(Some(work(member, &login)?))
     }
 
     /// The settings of the study that the server corrected or warned about, in its words.

@@ -14,6 +14,7 @@ use engine::{Installed, Knock, Login, Paths};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::process::POLL_INTERVAL;
+use crate::servers::membership::Membership;
 use crate::servers::node::Node;
 use crate::servers::password::Password;
 use crate::servers::running::{ProcessId, Running};
@@ -47,6 +48,8 @@ pub struct NodeSpec<'a> {
     pub connections: u32,
     /// Where it runs.
     pub site: Arc<dyn Site>,
+    /// The cluster that it is a member of.
+    pub membership: Option<Membership>,
     /// The directory that keeps its configuration and `error.log`, in the result.
     pub keep: &'a Path,
     /// Becomes true when the user interrupts.
@@ -64,6 +67,7 @@ pub(super) struct Launcher {
     pub(super) site: Arc<dyn Site>,
     pub(super) process: ProcessId,
     keep: PathBuf,
+    pub(super) membership: Option<Membership>,
     pub(super) password: Password,
 }
 
@@ -84,6 +88,10 @@ pub(super) struct Started {
 pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError> {
     installed.engine.check_settings(spec.config)?;
     fs::create_dir_all(spec.keep).map_err(LabError::at("create", spec.keep))?;
+    let membership = spec.membership;
+    for file in membership.iter().flat_map(Membership::data_files) {
+        spec.data.add_data_file(file.name, &file.text)?;
+    }
     spec.data.hand_over()?;
     let launcher = Launcher {
         number: spec.number,
@@ -94,7 +102,11 @@ pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError
         site: spec.site,
         process: ProcessId::default(),
         keep: spec.keep.to_owned(),
-        password: Password::random()?,
+        password: match &membership {
+            Some(membership) => membership.password.clone(),
+            None => Password::random()?,
+        },
+        membership,
     };
     let started = launcher.start(&spec.data, None, spec.interrupted)?;
     Ok(Node::new(launcher, started, spec.data))
@@ -123,7 +135,8 @@ impl Launcher {
         if let Some(port) = self.fixed_port {
             port::check_free(port)?;
         }
-        let fixed = self.fixed_port.or(before);
+        let of_member = self.membership.as_ref().and_then(Membership::port);
+        let fixed = self.fixed_port.or(before).or(of_member);
         let mut tries = 1;
         loop {
             let port = fixed.map_or_else(port::free, Ok)?;
@@ -190,9 +203,17 @@ impl Launcher {
     fn write_config(&self, paths: &Paths, account: &Account) -> Result<(), LabError> {
         let engine = self.installed.engine;
         let text = |config: &_| engine.configuration(&self.installed, paths, config);
-        write_for_server(&paths.config(engine), &text(&self.config), account)?;
-        let kept: Vec<(String, String)> = self.config.iter().map(|one| self.shown(one)).collect();
+        let settings = self.settings();
+        write_for_server(&paths.config(engine), &text(&settings), account)?;
+        let kept: Vec<(String, String)> = settings.iter().map(|one| self.shown(one)).collect();
         write_readable(&self.keep.join(engine.config_file()), &text(&kept))
+    }
+
+    /// Those that make it a member of its cluster, then the study's.
+    fn settings(&self) -> Vec<(String, String)> {
+        let own = self.membership.as_ref().map(Membership::settings);
+        let own = own.into_iter().flatten();
+        own.chain(self.config.iter().cloned()).collect()
     }
 
     /// A setting as the result may keep it: a value that may be a secret is hidden.
@@ -324,6 +345,7 @@ mod tests {
             site: Arc::new(ThisHost::default()),
             process: ProcessId::default(),
             keep: PathBuf::new(),
+            membership: None,
             password: Password::default(),
         };
         let shown = |name: &str| launcher.shown(&(name.to_owned(), "x".to_owned())).1;

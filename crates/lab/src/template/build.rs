@@ -137,6 +137,7 @@ impl<'a> Builder<'a> {
                 config: &self.loading_settings(),
                 port: None,
                 connections: wanted.connections,
+                membership: None,
                 site: Arc::clone(&self.site),
                 keep: &keep,
                 interrupted: listener.interrupted,

@@ -1,6 +1,7 @@
-//! Follows the loads, the monitors and the servers of a running trial, and ends the trial when
+//! Monitors a running trial: its loads, its servers, its events and its metrics. Ends the trial when
 //! one of them fails.
 
+mod failure;
 mod results;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,29 +12,29 @@ use load::{Barrier, End, LoadError, LoadOutcome, Stop};
 use measure::event::{Happening, NodeEvent};
 use measure::gather::Gather;
 use measure::metric::{Metrics, MonitorPoint};
-use measure::setup::{Outcome, StatementKind, server_lost};
+use measure::setup::{Outcome, StatementKind};
 use measure::slice::{Phase, Second};
 
-use crate::Database;
 use crate::early_stop::EarlyStop;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::merge::Merger;
 use crate::monitors::{self, Monitors, SampleClock};
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 
+use failure::failed;
 pub(crate) use results::LoadResults;
 
-/// How often to check whether the servers are alive, and whether the user interrupted.
+/// How often to check for dead servers and for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A message to the trial's thread.
 pub(crate) enum TrialMessage {
-    /// From an instance's load, by its index from 0.
+    /// From the load of the instance with this index.
     Load(usize, LoadMessage),
     Monitored(MonitorPoint),
-    /// Something that the study did to a node, and why that failed.
+    /// An event of the study that has happened, and why it failed, if it did.
     Event(NodeEvent, Option<Failure>),
 }
 
@@ -47,7 +48,7 @@ pub(crate) enum LoadMessage {
     Ended(Result<LoadOutcome, LoadError>),
 }
 
-/// What is known of a running trial.
+/// The state of a running trial.
 pub(crate) struct TrialMonitor<'a> {
     trial: &'a Trial,
     rig: &'a Rig,
@@ -62,12 +63,12 @@ pub(crate) struct TrialMonitor<'a> {
     monitoring: Monitoring,
     early_stop: EarlyStop,
     stop: &'a Stop,
-    /// What ended the trial too early, and its outcome.
+    /// The failure that ended the trial, and the outcome.
     ended_by: Option<(Outcome, Failure)>,
     events: Vec<NodeEvent>,
 }
 
-/// What is known of one load.
+/// The state of a load.
 struct LoadState {
     gather: Gather,
     open: u32,
@@ -77,7 +78,7 @@ struct LoadState {
 
 /// The state of the monitors.
 enum Monitoring {
-    /// They start when the load does.
+    /// They start together with the load.
     Waiting,
     Running(Monitors),
     Over(Metrics),
@@ -121,7 +122,7 @@ impl<'a> TrialMonitor<'a> {
         }
     }
 
-    /// Runs until every load has ended.
+    /// Monitors the trial until all its loads have ended.
     pub(crate) fn run(
         &mut self,
         messages: &Receiver<TrialMessage>,
@@ -129,13 +130,13 @@ impl<'a> TrialMonitor<'a> {
         interrupted: &AtomicBool,
     ) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
-            // The sender lives as long as this call.
+            // Never disconnected: `sender` outlives this call.
             if let Ok(message) = messages.recv_timeout(POLL_INTERVAL) {
                 self.receive(message);
             }
             self.start_monitors(sender);
             if self.ended_by.is_none() {
-                self.ended_by = self.death(false);
+                self.ended_by = self.node_death(false);
             }
             if self.ended_by.is_some() || interrupted.load(Ordering::Relaxed) {
                 self.stop.interrupt();
@@ -144,7 +145,7 @@ impl<'a> TrialMonitor<'a> {
         self.stop_monitors();
     }
 
-    /// Receives what was sent until all threads of the trial had ended.
+    /// Receives the remaining messages, once all threads of the trial have ended.
     pub(crate) fn receive_rest(&mut self, messages: &Receiver<TrialMessage>) {
         messages
             .try_iter()
@@ -153,10 +154,10 @@ impl<'a> TrialMonitor<'a> {
 
     fn receive(&mut self, message: TrialMessage) {
         match message {
-            TrialMessage::Load(place, message) => self.load_message(place, message),
+            TrialMessage::Load(index, message) => self.load_message(index, message),
             TrialMessage::Monitored(point) => self.observer.monitored(&point),
             TrialMessage::Event(event, failure) => {
-                self.happened(event);
+                self.record_event(event);
                 if let Some(failure) = failure {
                     self.ended_by.get_or_insert_with(|| failed(failure, None));
                 }
@@ -164,13 +165,13 @@ impl<'a> TrialMonitor<'a> {
         }
     }
 
-    fn happened(&mut self, event: NodeEvent) {
+    fn record_event(&mut self, event: NodeEvent) {
         self.observer.event(&event);
         self.events.push(event);
     }
 
-    fn load_message(&mut self, place: usize, message: LoadMessage) {
-        let Some(load) = self.loads.get_mut(place) else {
+    fn load_message(&mut self, index: usize, message: LoadMessage) {
+        let Some(load) = self.loads.get_mut(index) else {
             return;
         };
         match message {
@@ -180,7 +181,7 @@ impl<'a> TrialMonitor<'a> {
                 let users = self.trial.planned.load.threads * self.trial.planned.topology.instances;
                 self.observer.connecting(open, users);
             }
-            LoadMessage::Second(second) => self.second(place, *second),
+            LoadMessage::Second(second) => self.second(index, *second),
             LoadMessage::Draining(running) => {
                 load.running = running;
                 self.stop_monitors();
@@ -189,28 +190,28 @@ impl<'a> TrialMonitor<'a> {
             }
             LoadMessage::Ended(ended) => {
                 load.running = 0;
-                self.merger.end(place);
-                self.merged();
-                self.load_ended(place, ended);
+                self.merger.end(index);
+                self.take_merged();
+                self.load_ended(index, ended);
             }
         }
     }
 
-    fn second(&mut self, place: usize, second: Second) {
+    fn second(&mut self, index: usize, second: Second) {
         if second.phase == Phase::Drain {
             self.stop_monitors();
         }
         if self.loads.len() > 1
-            && let (Some(load), Ok(number)) = (self.loads.get_mut(place), u32::try_from(place + 1))
+            && let (Some(load), Ok(number)) = (self.loads.get_mut(index), u32::try_from(index + 1))
         {
             load.gather.add(&second);
             self.observer.instance_second(number, &second, &self.kinds);
         }
-        self.merger.add(place, second);
-        self.merged();
+        self.merger.add(index, second);
+        self.take_merged();
     }
 
-    fn merged(&mut self) {
+    fn take_merged(&mut self) {
         while let Some(second) = self.merger.next() {
             self.gather.add(&second);
             self.has_measured |= second.phase == Phase::Measure;
@@ -221,61 +222,40 @@ impl<'a> TrialMonitor<'a> {
         }
     }
 
-    /// The first load that fails ends the trial for all.
-    fn load_ended(&mut self, place: usize, ended: Result<LoadOutcome, LoadError>) {
-        let database = self.rig.databases().nth(place);
+    /// The first load that fails ends the trial.
+    fn load_ended(&mut self, index: usize, ended: Result<LoadOutcome, LoadError>) {
         let failure = match &ended {
-            Err(error) => load_failure(database, error).map(|failure| failed(failure, None)),
-            Ok(LoadOutcome {
-                end: End::Failed(error),
-                ..
-            }) => Some((
-                Outcome::Stopped {
-                    error: error.to_string(),
-                },
-                statement_failure(database, error),
-            )),
-            Ok(LoadOutcome {
-                end: End::ServerLost { at_ns, error },
-                ..
-            }) if !self.is_expected_loss(place, *at_ns) => {
-                let outcome = Outcome::ServerLost {
-                    at_ms: at_ns / 1_000_000,
-                    error: error.to_string(),
-                };
-                let failure = lost_failure(database, &outcome, error);
-                Some((outcome, failure))
-            }
-            Ok(LoadOutcome {
-                end: End::Completed | End::Interrupted | End::ServerLost { .. },
-                ..
-            }) => None,
+            Ok(load) if self.is_expected(index, &load.end) => None,
+            ended => failure::of_load(self.rig.databases().nth(index), ended),
         };
         if let (None, Some((outcome, failure))) = (&self.ended_by, failure) {
-            // A server that died says more than what its load saw of that.
-            self.ended_by = self.death(true).or(Some((outcome, failure)));
+            // The death of the server explains more than its load's error.
+            self.ended_by = self.node_death(true).or(Some((outcome, failure)));
         }
-        if let Some(load) = self.loads.get_mut(place) {
+        if let Some(load) = self.loads.get_mut(index) {
             load.ended = Some(ended);
         }
     }
 
-    /// Whether an event of the study explains that an instance's load lost its server at `at_ns`.
-    fn is_expected_loss(&self, place: usize, at_ns: u64) -> bool {
-        let lost_at = self.barrier.origin() + Duration::from_nanos(at_ns);
-        let instance = self.rig.instances.get(place);
+    /// Whether an instance's load lost its server because of an event of the study.
+    fn is_expected(&self, index: usize, end: &End) -> bool {
+        let End::ServerLost { at_ns, .. } = end else {
+            return false;
+        };
+        let lost_at = self.barrier.origin() + Duration::from_nanos(*at_ns);
+        let instance = self.rig.instances.get(index);
         let cluster = instance.and_then(|instance| instance.cluster.as_ref());
         cluster.is_some_and(|cluster| cluster.explains_loss(lost_at))
     }
 
-    /// The first death of a node that the study did not ask for.
-    fn death(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
+    /// The first death of a node that was not caused by an event of the study.
+    fn node_death(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
         let (node, failure) = self.rig.death(is_likely)?;
         if self.barrier.begun().is_none() {
             return Some(failed(failure, None));
         }
         let at = self.barrier.origin().elapsed();
-        self.happened(NodeEvent {
+        self.record_event(NodeEvent {
             at_s: at.as_secs_f64(),
             done_s: None,
             node,
@@ -290,7 +270,7 @@ impl<'a> TrialMonitor<'a> {
         Some(failed(failure, Some(at)))
     }
 
-    /// Starts the monitors as soon as the loads have begun.
+    /// Starts the monitors once the loads have started.
     fn start_monitors(&mut self, sender: &Sender<TrialMessage>) {
         let (Monitoring::Waiting, Some(begin)) = (&self.monitoring, self.barrier.begun()) else {
             return;
@@ -301,9 +281,9 @@ impl<'a> TrialMonitor<'a> {
             measure: begin + self.trial.planned.load.warmup,
         };
         let sender = sender.clone();
-        // The trial may end before the monitor does.
-        let tell = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
-        self.monitoring = match monitors::start(self.rig.monitored(), clock, tell) {
+        // The trial may end before the monitors.
+        let on_interval = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
+        self.monitoring = match monitors::start(self.rig.monitored(), clock, on_interval) {
             Ok(monitors) => Monitoring::Running(monitors),
             Err(error) => {
                 self.observer
@@ -313,7 +293,7 @@ impl<'a> TrialMonitor<'a> {
         };
     }
 
-    /// The measure phase is over.
+    /// Stops the monitors at the end of the measure phase.
     fn stop_monitors(&mut self) {
         let over = Monitoring::Over(Metrics::new());
         self.monitoring = match std::mem::replace(&mut self.monitoring, over) {
@@ -327,51 +307,4 @@ impl<'a> TrialMonitor<'a> {
 fn wall_clock_of(instant: Instant) -> String {
     let time = jiff::Timestamp::now() - instant.elapsed();
     time.strftime("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string()
-}
-
-/// The outcome of a failure, which may be of a server that was lost at a time of the trial.
-fn failed(failure: Failure, lost_at: Option<Duration>) -> (Outcome, Failure) {
-    let reason = match lost_at {
-        Some(at) => format!("{}: {}", server_lost(at), failure.message),
-        None => failure.message.clone(),
-    };
-    (Outcome::Failed { reason }, failure)
-}
-
-/// Why a load could not begin or go on; `None` when that is not its own fault.
-fn load_failure(database: Option<&Database>, error: &LoadError) -> Option<Failure> {
-    match error {
-        LoadError::Connect(error) => {
-            let remedy = database.and_then(|database| database.remedy(error));
-            let message = format!("cannot open the load's connections: {error}");
-            Some(Failure::new(Cause::Server, message).remedy(remedy))
-        }
-        LoadError::Worker(_) | LoadError::Panicked(_) => Some(Failure::new(Cause::Internal, error)),
-        LoadError::Interrupted | LoadError::Alone => None,
-    }
-}
-
-fn statement_failure(
-    database: Option<&Database>,
-    error: &workload::session::SessionError,
-) -> Failure {
-    let message = format!("the load was stopped by the server's {error}");
-    let known = database.and_then(|database| database.remedy(error));
-    let remedy = known.map(str::to_owned).unwrap_or_else(|| {
-        format!(
-            "to continue despite this error, use --ignore-errors {}",
-            error.code()
-        )
-    });
-    Failure::new(Cause::Interrupted, message).remedy(Some(remedy))
-}
-
-fn lost_failure(
-    database: Option<&Database>,
-    outcome: &Outcome,
-    error: &workload::session::SessionError,
-) -> Failure {
-    let message = format!("{outcome}; what was measured until then is kept");
-    let remedy = database.and_then(|database| database.remedy(error));
-    Failure::new(Cause::Interrupted, message).remedy(remedy)
 }

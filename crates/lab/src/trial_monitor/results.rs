@@ -8,6 +8,7 @@ use measure::instance::InstanceSummary;
 use measure::metric::Metrics;
 use measure::setup::{Input, Outcome, Unfinished};
 
+use super::failure::outcome_of;
 use super::{LoadState, Monitoring, TrialMonitor};
 use crate::Database;
 use crate::failure::{Cause, Failure};
@@ -15,16 +16,16 @@ use crate::failure::{Cause, Failure};
 /// The results of a trial's loads.
 pub(crate) struct LoadResults {
     pub(crate) gather: Gather,
-    /// Wall-clock time at the zero of the loads' clock.
+    /// Wall-clock time at the origin of the loads' clock.
     pub(crate) started_at: String,
     pub(crate) instances: Vec<InstanceSummary>,
     pub(crate) metrics: Metrics,
     pub(crate) unfinished: Unfinished,
-    /// Why the trial ended before its time, where it was meant to.
+    /// Why the trial stopped early, if a stop rule did it.
     pub(crate) ended: Option<Ended>,
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Failure>,
-    /// What happened to nodes.
+    /// The events of the trial.
     pub(crate) events: Vec<NodeEvent>,
 }
 
@@ -32,22 +33,22 @@ impl TrialMonitor<'_> {
     /// The results of the loads.
     ///
     /// # Errors
-    /// When they could not begin, or the user stopped them before anything was measured.
-    pub(crate) fn conclude(mut self) -> Result<LoadResults, Failure> {
+    /// When they could not start, or the user interrupted them before the measurement.
+    pub(crate) fn into_results(mut self) -> Result<LoadResults, Failure> {
         let has_begun = self.barrier.begun().is_some();
         let (outcome, failure) = match self.ended_by.take() {
             Some((_, failure)) if !has_begun => return Err(failure),
             Some((outcome, failure)) => (outcome, Some(failure)),
             None if !has_begun => {
-                let message = "interrupted before the load began";
+                let message = "interrupted before the load started";
                 return Err(Failure::new(Cause::Interrupted, message));
             }
             None if self.is_interrupted() && !self.has_measured => {
-                let message = "interrupted in the warm-up; nothing was measured yet";
+                let message = "interrupted during the warm-up, before the measurement";
                 return Err(Failure::new(Cause::Interrupted, message));
             }
             None if self.is_interrupted() => {
-                let message = "interrupted; what was measured until then is kept";
+                let message = "interrupted; results until then are kept";
                 let failure = Failure::new(Cause::Interrupted, message);
                 (Outcome::Interrupted, Some(failure))
             }
@@ -92,6 +93,7 @@ impl TrialMonitor<'_> {
     }
 
     fn instances(&self, outcome: &Outcome) -> Vec<InstanceSummary> {
+        // A single load has no gather of its own.
         let gathers = self.loads.iter().map(|load| match self.loads.len() {
             1 => &self.gather,
             _ => &load.gather,
@@ -109,7 +111,7 @@ impl TrialMonitor<'_> {
                     response_ms: part.response_ms,
                     errors: part.failures() + part.restarts(),
                     restarts: part.restarts(),
-                    outcome: own_outcome(load).unwrap_or_else(|| outcome.clone()),
+                    outcome: load.outcome().unwrap_or_else(|| outcome.clone()),
                     settings: instance.settings.clone(),
                     process: instance.process(),
                 }
@@ -132,17 +134,9 @@ impl TrialMonitor<'_> {
     }
 }
 
-/// How a load ended by itself.
-fn own_outcome(load: &LoadState) -> Option<Outcome> {
-    match &load.ended.as_ref()?.as_ref().ok()?.end {
-        End::Completed => Some(Outcome::Completed),
-        End::Failed(error) => Some(Outcome::Stopped {
-            error: error.to_string(),
-        }),
-        End::ServerLost { at_ns, error } => Some(Outcome::ServerLost {
-            at_ms: at_ns / 1_000_000,
-            error: error.to_string(),
-        }),
-        End::Interrupted => None,
+impl LoadState {
+    /// How the load ended; `None` if it failed to start or was interrupted.
+    fn outcome(&self) -> Option<Outcome> {
+        outcome_of(&self.ended.as_ref()?.as_ref().ok()?.end)
     }
 }

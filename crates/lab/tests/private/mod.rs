@@ -110,6 +110,7 @@ pub(crate) fn start_on(
             config,
             port,
             connections: 10,
+            membership: None,
             site: Arc::new(ThisHost::default()),
             keep,
             interrupted: &NEVER,

@@ -135,6 +135,6 @@ fn a_load_does_not_start_without_the_others() {
     let server = Scripted::answering(&simulation(), |_| done(SERVICE));
     server.simulation().fail_others();
     let driven = drive(&lasting_s(2), &server);
-    assert!(matches!(driven.ended, Err(LoadError::Alone)));
+    assert!(matches!(driven.ended, Err(LoadError::OtherFailed)));
     assert!(times(&server, Asked::Statement).is_empty());
 }

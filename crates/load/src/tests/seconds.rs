@@ -200,7 +200,7 @@ fn connections_are_opened_a_few_at_a_time_and_transactions_start_together() {
     });
     let mut open = Vec::new();
     let driven = drive_until(&spec, &server, &Stop::default(), |event, _| {
-        if let LoadEvent::Connecting { open: so_far, .. } = event {
+        if let LoadEvent::Connecting { open: so_far } = event {
             open.push(*so_far);
         }
     });

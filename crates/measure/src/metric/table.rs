@@ -2,8 +2,8 @@
 
 use super::Brackets::{Always, Never, Optional};
 use super::Group::{
-    Cache, Cpu, Disk, Locks, Log, Memory, Monitor, Network, Pressure, Processes, ServerIo, Vacuum,
-    Work,
+    Cache, Cpu, Disk, Locks, Log, Memory, Monitor, Network, Pressure, Processes, Replication,
+    ServerIo, Vacuum, Work,
 };
 use super::Reading::{Growth, Level};
 use super::{Brackets, Group, Metric, Reading};
@@ -187,6 +187,13 @@ pub const METRICS: &[Metric] = &[
         "Old row versions in tables that a vacuum would remove, as the server estimates them."),
     metric("server.vacuum.running", SERVER, "", Level, Vacuum, "vacuums",
         "Vacuums that are running."),
+
+    metric("server.replication.replicas", SERVER, "", Level, Replication, "replicas",
+        "Replicas that receive the server's log; absent without any."),
+    metric("server.replication.lag_bytes", SERVER, "bytes", Level, Replication, "replication lag",
+        "Log of this primary that the replica farthest behind has not applied."),
+    metric("server.replication.apply_queue_bytes", SERVER, "bytes", Level, Replication, "apply queue",
+        "Log that this replica has received and not applied."),
 
     metric("monitor.cpu_ms", Never, "ms/s", Growth, Monitor, "monitor CPU",
         "CPU time of the monitors themselves."),

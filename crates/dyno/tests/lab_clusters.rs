@@ -1,0 +1,107 @@
+//! Servers that replicate: they form a cluster, are driven and watched, and leave nothing behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Cache, Finished, Program};
+use measure::event::Happening;
+use measure::metric::MonitorPoint;
+use measure::setup::Outcome;
+
+/// A study with two virtual users, and these lines.
+fn study(time: &str, rest: &str) -> Program {
+    Program::study(&format!(
+        "title = \"t\"\n[server]\nengine = \"postgres\"\n[data]\nrows = 100\n\
+         [load]\nthreads = 2\nwarmup = \"1s\"\ntime = \"{time}\"\n{rest}\n"
+    ))
+}
+
+fn monitored(done: &Finished, trial: usize) -> Vec<MonitorPoint> {
+    store::read_monitors(&store::trial_dirs(&done.out()).unwrap()[trial]).unwrap()
+}
+
+/// The values of a metric, in order of time.
+fn values(points: &[MonitorPoint], name: &str) -> Vec<f64> {
+    let values = points.iter().filter_map(|point| point.values.get(name));
+    values.copied().collect()
+}
+
+fn kept(done: &Finished, trial: usize, file: &str) -> String {
+    let dir = &store::trial_dirs(&done.out()).unwrap()[trial];
+    let path = dir.join("servers").join(Path::new(file));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn every_kind_of_cluster_replicates_what_its_load_writes() {
+    let place = Cache::new();
+    let rest = "[sweep]\n\"topology.cluster\" = [\"asynchronous\", \"synchronous\", \"quorum\"]\n";
+    let done = study("4s", rest).cache(&place).run().succeeds();
+    let trials = done.result().trials;
+    assert_eq!(trials.len(), 3);
+    for (index, trial) in trials.iter().enumerate() {
+        assert_eq!(trial.outcome, Outcome::Completed);
+        assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
+        let points = monitored(&done, index);
+        let replicas = values(&points, "server[1].replication.replicas");
+        assert!(
+            !replicas.is_empty() && replicas.iter().all(|n| *n == 2.0),
+            "{replicas:?}"
+        );
+        for standby in [2, 3] {
+            let applied = values(&points, &format!("server[{standby}].log.mb_per_s"));
+            assert!(applied.iter().any(|mb| *mb > 0.0), "{standby}: {applied:?}");
+            let queue = format!("server[{standby}].replication.apply_queue_bytes");
+            assert!(!values(&points, &queue).is_empty());
+            let log = kept(&done, index, &format!("{standby}/error.log"));
+            assert!(log.contains("started streaming WAL from primary"), "{log}");
+            let config = kept(&done, index, &format!("{standby}/postgresql.conf"));
+            assert!(config.contains("primary_conninfo = '(hidden)'"), "{config}");
+        }
+        let waits = kept(&done, index, "1/error.log").contains("synchronous_standby_names");
+        assert_eq!(
+            waits,
+            index > 0,
+            "the primary reports that the setting changed"
+        );
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_replica_that_returns_catches_up() {
+    let place = Cache::new();
+    let rest = "[topology]\ncluster = \"synchronous\"\nmembers = 2\n\
+         [[event]]\nat = \"2s\"\nkill = 2\n[[event]]\nat = \"4s\"\nrestart = 2\n";
+    let done = study("12s", rest).cache(&place).run().succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    let whats: Vec<_> = trial.events.iter().map(|e| (e.node, e.what)).collect();
+    assert_eq!(whats, [(2, Happening::Killed), (2, Happening::Restarted)]);
+    // The only standby that commits wait for was away.
+    let (killed, restarted) = (&trial.events[0], &trial.events[1]);
+    let back_s = restarted.done_s.unwrap();
+    let series = done.series();
+    let waiting = |t: f64| t > killed.done_s.unwrap() + 1.0 && t + 1.0 < restarted.at_s;
+    let stalled = series.iter().filter(|second| waiting(second.t_s));
+    assert!(
+        stalled
+            .clone()
+            .all(|second| second.tps.unwrap_or(0.0) == 0.0),
+        "{series:?}"
+    );
+    let after = series.iter().filter(|second| second.t_s > back_s);
+    assert!(
+        after.clone().any(|second| second.tps > Some(0.0)),
+        "{series:?}, {back_s}"
+    );
+    let replicas = values(&monitored(&done, 0), "server[1].replication.replicas");
+    assert_eq!(replicas.last(), Some(&1.0), "{replicas:?}");
+    place.assert_nothing_left();
+}

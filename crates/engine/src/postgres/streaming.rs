@@ -1,0 +1,152 @@
+//! Streaming replication: a primary sends its log to standbys, and waits for none, some or a
+//! quorum of them before it reports a commit.
+//!
+//! All members are copies of one prepared data directory, so they have one system identifier and
+//! begin at the same position of the log: a standby needs no base backup.
+
+use client::connection::LOGIN_LIMIT;
+use client::postgres::{Connection, Error};
+
+use super::configuration::{REPLICATION_ROLE, SUPERUSER};
+use super::server::socket_target;
+use crate::error::EngineError;
+use crate::remote::{first_cell, on_connection, on_reactor};
+use crate::replication::{Formation, MemberState, Replication, member_name};
+use crate::server::{Login, ServerFile};
+
+/// How much of its log a primary keeps for standbys that are away, in megabytes.
+const KEPT_LOG: &str = "512MB";
+/// Makes a data directory a standby's.
+const STANDBY_SIGNAL: &str = "standby.signal";
+/// Answers one cell: what the member does.
+const STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
+     WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming') THEN 'replica' \
+     ELSE 'detached' END";
+
+/// The ways in which PostgreSQL's servers replicate.
+pub(super) static KINDS: [&dyn Replication; 3] = [
+    &Streaming::Asynchronous,
+    &Streaming::Synchronous,
+    &Streaming::Quorum,
+];
+
+/// For how many standbys a commit waits.
+#[derive(Debug)]
+enum Streaming {
+    /// For none.
+    Asynchronous,
+    /// For the first standby that is connected, in their order.
+    Synchronous,
+    /// For so many that, with the primary, they are more than half of the members.
+    Quorum,
+}
+
+impl Streaming {
+    /// The value of `synchronous_standby_names`; `None`: a commit waits for no standby.
+    fn awaited(&self, cluster: &Formation) -> Option<String> {
+        let names: Vec<String> = cluster.followers().map(member_name).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let names = names.join(", ");
+        match self {
+            Self::Asynchronous => None,
+            Self::Synchronous => Some(format!("FIRST 1 ({names})")),
+            Self::Quorum => Some(format!("ANY {} ({names})", cluster.members() / 2)),
+        }
+    }
+}
+
+impl Replication for Streaming {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Asynchronous => "asynchronous",
+            Self::Synchronous => "synchronous",
+            Self::Quorum => "quorum",
+        }
+    }
+
+    fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
+        let primary = format!(
+            "host=127.0.0.1 port={} user={REPLICATION_ROLE} password={} application_name={}",
+            cluster.first_port(),
+            cluster.password,
+            member_name(number)
+        );
+        let senders = cluster.members() + 2;
+        let mut settings = vec![
+            ("wal_level", "replica".to_owned()),
+            ("max_wal_senders", senders.to_string()),
+            ("wal_keep_size", KEPT_LOG.to_owned()),
+            ("hot_standby", "on".to_owned()),
+        ];
+        if number != 1 {
+            settings.push(("primary_conninfo", primary));
+        }
+        let owned = |(name, value): (&str, String)| (name.to_owned(), value);
+        settings.into_iter().map(owned).collect()
+    }
+
+    fn data_files(&self, _: &Formation, number: u32) -> Vec<ServerFile> {
+        let signal = ServerFile {
+            name: STANDBY_SIGNAL,
+            text: String::new(),
+            is_temporary: false,
+        };
+        (number != 1).then_some(signal).into_iter().collect()
+    }
+
+    /// The primary creates the role with which standbys log in.
+    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
+        if number != 1 {
+            return Ok(());
+        }
+        as_superuser(login, async |connection| {
+            // What dyno itself changes must not wait for a standby that may be away.
+            for sql in [
+                format!("ALTER ROLE {SUPERUSER} SET synchronous_commit = local"),
+                format!("CREATE ROLE {REPLICATION_ROLE} LOGIN REPLICATION"),
+            ] {
+                connection.run(&sql).await?;
+            }
+            connection
+                .set_password(REPLICATION_ROLE, &cluster.password)
+                .await
+        })
+    }
+
+    /// Commits wait for standbys from now on.
+    fn complete(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
+        let Some(names) = self.awaited(cluster) else {
+            return Ok(());
+        };
+        as_superuser(login, async |connection| {
+            for sql in [
+                format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"),
+                "SELECT pg_reload_conf()".to_owned(),
+            ] {
+                connection.rows(&sql).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
+        let rows = as_superuser(login, async |connection| connection.rows(STATE).await)?;
+        Ok(match first_cell(rows).as_deref() {
+            Some("primary") => MemberState::Primary,
+            Some("replica") => MemberState::Replica,
+            _ => MemberState::Detached,
+        })
+    }
+}
+
+/// Does something as the superuser, through the socket.
+fn as_superuser<T>(
+    login: &Login<'_>,
+    work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
+) -> Result<T, EngineError> {
+    let target = socket_target(login)?;
+    let done = on_reactor(on_connection(&target, LOGIN_LIMIT, work))?;
+    done.map_err(|error| login.refused(&error))
+}

@@ -1,0 +1,60 @@
+//! What makes a server a member of a cluster.
+
+use std::sync::Arc;
+
+use engine::ServerFile;
+use engine::replication::{Formation, Replication};
+
+use crate::error::LabError;
+use crate::servers::password::Password;
+use crate::servers::port;
+
+/// One member of a cluster.
+#[derive(Debug, Clone)]
+pub struct Membership {
+    pub(super) replication: &'static dyn Replication,
+    pub(super) formation: Arc<Formation>,
+    /// Its place among the members, from 1.
+    pub(super) number: u32,
+    /// All members have the account of the load, with one password.
+    pub(super) password: Password,
+}
+
+impl Membership {
+    /// The memberships of a new cluster, one for each port; a free port for those that the study
+    /// does not set.
+    ///
+    /// # Errors
+    /// When the operating system has no free port, or no random bytes.
+    pub(crate) fn of_cluster(
+        replication: &'static dyn Replication,
+        ports: &[Option<u16>],
+    ) -> Result<Vec<Self>, LabError> {
+        let chosen = ports.iter().map(|port| port.map_or_else(port::free, Ok));
+        let formation = Arc::new(Formation {
+            ports: chosen.collect::<Result<_, _>>()?,
+            password: Password::random()?.text().to_owned(),
+        });
+        let password = Password::random()?;
+        let member = |number| Self {
+            replication,
+            formation: Arc::clone(&formation),
+            number,
+            password: password.clone(),
+        };
+        Ok((1..=formation.members()).map(member).collect())
+    }
+
+    pub(super) fn port(&self) -> Option<u16> {
+        let index = usize::try_from(self.number).ok()?.checked_sub(1)?;
+        self.formation.ports.get(index).copied()
+    }
+
+    pub(super) fn settings(&self) -> Vec<(String, String)> {
+        self.replication.settings(&self.formation, self.number)
+    }
+
+    pub(super) fn data_files(&self) -> Vec<ServerFile> {
+        self.replication.data_files(&self.formation, self.number)
+    }
+}
