@@ -64,13 +64,10 @@ fn without_a_number_a_threshold_is_missed() {
 }
 
 fn result(trials: Vec<TrialSummary>) -> RunResult {
-    let mut result: RunResult = serde_json::from_value(serde_json::json!({
-        "schema_version": 2, "title": "t", "question": null, "description": null,
-        "environment": {}, "trials": [],
-    }))
-    .unwrap();
-    result.trials = trials;
-    result
+    RunResult {
+        trials,
+        ..RunResult::default()
+    }
 }
 
 #[test]
