@@ -31,13 +31,13 @@ pub struct TrialSummary {
     /// Wall-clock time at the zero of the trial's clock, from which its series count
     /// (`t_s`): RFC 3339 in UTC with its offset. `None` if its load never began.
     pub started_at: Option<String>,
-    /// What was driven, with what.
+    /// Its setup.
     pub setup: Setup,
     /// Length of the measure phase, in seconds.
     pub measured_s: f64,
     /// Transactions that ended.
     pub transactions: Rate,
-    /// Statements that got their reply.
+    /// Statements that were answered.
     pub statements: Rate,
     /// Statements of class `read`.
     pub reads: u64,
@@ -63,33 +63,32 @@ pub struct TrialSummary {
     pub generator: Generator,
     /// What was still running at the end.
     pub unfinished: Unfinished,
-    /// Each server's part; the numbers above are of all servers together.
+    /// The results of each server; the numbers above are totals of all servers.
     pub instances: Vec<InstanceSummary>,
     /// When it reached steady state; `None` if it was too short to tell.
     pub steady: Option<Steady>,
     /// Whether users, throughput and response time are consistent; `None` if that cannot be
     /// checked.
     pub little: Option<Little>,
-    /// What the monitors saw over the measure phase.
+    /// The monitors' metrics of the measure phase.
     pub metrics: Metrics,
-    /// What it was bound by; `None` when the monitors were off.
+    /// Its bottleneck; `None` when the monitors were off.
     pub verdict: Option<Verdict>,
     /// How the servers got their data.
     pub reset: Option<Reset>,
-    /// Why it ended before its time, where it was meant to.
+    /// Why it ended early, if the study allows that.
     pub ended: Option<Ended>,
     /// What happened to nodes, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<NodeEvent>,
     /// How it ended.
     pub outcome: Outcome,
-    /// Reasons to trust these numbers less.
+    /// Reasons to doubt these numbers.
     pub warnings: Vec<Warning>,
 }
 
 impl TrialSummary {
-    /// Errors after which the work was not done: not those whose transaction the load
-    /// restarted.
+    /// Errors that were not followed by a restart of the transaction.
     #[must_use]
     pub fn failures(&self) -> u64 {
         let failed = self.errors.iter().filter(|error| !error.is_restart());
@@ -103,7 +102,7 @@ impl TrialSummary {
         restarted.map(|error| error.count).sum()
     }
 
-    /// Whether its numbers are valid: not if it failed on the way.
+    /// Whether its numbers are valid: it did not fail.
     #[must_use]
     fn counts(&self) -> bool {
         !matches!(
@@ -112,7 +111,7 @@ impl TrialSummary {
         )
     }
 
-    /// Why the process of a server is not seen, so that its CPU time and memory are not known.
+    /// Why the process of a server is not visible, so that its CPU time and memory are unknown.
     #[must_use]
     pub fn unseen_server(&self) -> Option<&str> {
         let mut servers = self.instances.iter();
@@ -143,7 +142,7 @@ pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
 pub struct Rate {
     /// How many.
     pub count: u64,
-    /// How many in a second; `None` when no time passed.
+    /// Per second; `None` when no time passed.
     pub per_s: Option<Estimate>,
 }
 
@@ -161,28 +160,27 @@ impl Rate {
 pub struct LatencySummary {
     /// The mean.
     pub mean: Estimate,
-    /// Standard deviation of single durations.
+    /// Standard deviation.
     pub stddev: f64,
     /// The shortest.
     pub min: f64,
-    /// Half are not longer: the median.
+    /// The median.
     pub p50: f64,
-    /// 75 % are not longer.
+    /// The 75th percentile.
     pub p75: f64,
-    /// 90 % are not longer.
+    /// The 90th percentile.
     pub p90: f64,
-    /// 95 % are not longer.
+    /// The 95th percentile.
     pub p95: f64,
-    /// 99 % are not longer.
+    /// The 99th percentile.
     pub p99: f64,
-    /// 99.9 % are not longer.
+    /// The 99.9th percentile.
     pub p999: f64,
     /// The longest.
     pub max: f64,
-    /// Where the 95th percentile lies with 95 % confidence; `None` when too little was
-    /// measured to say.
+    /// The 95 % confidence interval of the 95th percentile; `None` when too little was measured.
     pub p95_range: Option<Range>,
-    /// Where the 99th percentile lies.
+    /// The same of the 99th percentile.
     pub p99_range: Option<Range>,
 }
 
@@ -218,9 +216,9 @@ pub struct StatementSummary {
     pub name: String,
     /// What it does.
     pub class: Class,
-    /// How many got their reply.
+    /// How many were answered.
     pub count: u64,
-    /// How many in a second.
+    /// Per second.
     pub per_s: Option<f64>,
     /// From sending to the whole reply; its mean has no interval.
     pub latency_ms: Option<LatencySummary>,

@@ -37,6 +37,8 @@ fn the_smallest_study_has_defaults() {
         (trial.data.tables, trial.data.rows, trial.data.seed),
         (1, 10_000, 1)
     );
+    assert_eq!(trial.data, Data::default());
+    assert_eq!(trial.transaction, Transaction::default());
     assert_eq!(trial.load.workload.value, "oltp_read_write");
     assert_eq!(trial.load.distribution.value, "special");
     assert_eq!(
