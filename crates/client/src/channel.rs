@@ -21,9 +21,12 @@ impl Channel {
 /// Why the server does not get the password or a proof of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Withheld {
-    /// The server requires it in clear text.
+    /// MySQL's plugin `mysql_clear_password` requires it in clear text.
     #[error("the server requires the password in clear text, but was not verified")]
     Cleartext,
+    /// PostgreSQL's method `password` requires it in clear text.
+    #[error("the server requires the password in clear text, but was not verified")]
+    PasswordMethod,
     /// The connection uses TLS, but the certificate was not verified.
     #[error("the server requires the password itself, but its TLS certificate was not verified")]
     Unverified,
@@ -44,6 +47,9 @@ impl Withheld {
         match self {
             Self::Cleartext => {
                 "verify the server (--tls-ca FILE, or --tls-mode verify-full) or connect over its Unix socket; --enable-cleartext-plugin sends the password without verification"
+            }
+            Self::PasswordMethod => {
+                "verify the server (--tls-ca FILE, or --tls-mode verify-full), connect over its Unix socket, or choose the method scram-sha-256 in pg_hba.conf"
             }
             Self::Unverified => {
                 "verify the server (--tls-ca FILE, or --tls-mode verify-full) or connect over its Unix socket; --get-server-public-key sends the password without verification (the server also requires it if the account does not exist)"

@@ -25,7 +25,7 @@ const LEAST_NUMBERS: usize = 2_000;
 /// directory or JSON.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let kept = store::read_kept(&args.result)?;
+    let kept = store::read_intact(&args.result)?;
     stored_result::warn_of_damaged(&kept.damaged, &screen);
     let dir = ResultDir::open(&args.result)?;
     let AnswerArgs { out, json } = &args.answer;

@@ -83,7 +83,7 @@ fn open(
             None => newest(&study.text)?,
         };
         same_study(&store::read_study(&dir)?, study, &dir)?;
-        let mut kept = store::read_kept(&dir)?.result;
+        let mut kept = store::read_intact(&dir)?.result;
         let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
         kept.trials.retain(is_whole);
         let here = environment(&places);

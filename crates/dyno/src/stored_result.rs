@@ -21,7 +21,7 @@ pub(crate) struct StoredResult {
 impl StoredResult {
     /// Reads the complete trials of a result, and warns of damaged files.
     pub(crate) fn read(path: &Path, screen: &Screen) -> Result<Self, Failure> {
-        let kept = store::read_kept(path)?;
+        let kept = store::read_intact(path)?;
         warn_of_damaged(&kept.damaged, screen);
         if kept.result.trials.is_empty() {
             let message = format!("{} has no complete trial", path.display());

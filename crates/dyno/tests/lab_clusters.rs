@@ -10,7 +10,7 @@ mod common;
 use std::path::Path;
 
 use common::{Cache, Finished, Program};
-use measure::event::Happening;
+use measure::event::NodeEventKind;
 use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
 
@@ -83,7 +83,10 @@ fn a_replica_that_returns_catches_up() {
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
     let whats: Vec<_> = trial.events.iter().map(|e| (e.node, e.what)).collect();
-    assert_eq!(whats, [(2, Happening::Killed), (2, Happening::Restarted)]);
+    assert_eq!(
+        whats,
+        [(2, NodeEventKind::Killed), (2, NodeEventKind::Restarted)]
+    );
     // The only standby that commits wait for was away.
     let (killed, restarted) = (&trial.events[0], &trial.events[1]);
     let back_s = restarted.done_s.unwrap();

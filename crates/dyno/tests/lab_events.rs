@@ -8,7 +8,7 @@
 mod common;
 
 use common::{Cache, Finished, Program};
-use measure::event::{Happening, NodeEvent};
+use measure::event::{NodeEvent, NodeEventKind};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
@@ -84,7 +84,10 @@ fn a_server_that_is_killed_and_restarted_gets_its_load_back() {
     assert_eq!(trial.outcome, Outcome::Completed);
     let events = &trial.events;
     let whats = only(events, |event| (event.node, event.what));
-    assert_eq!(whats, [(1, Happening::Killed), (1, Happening::Restarted)]);
+    assert_eq!(
+        whats,
+        [(1, NodeEventKind::Killed), (1, NodeEventKind::Restarted)]
+    );
     let [killed, restarted] = events.as_slice() else {
         panic!("{events:?}")
     };
@@ -153,7 +156,7 @@ fn restarts_one_of_two(engine: &str) {
     assert_eq!(trial.outcome, Outcome::Completed);
     assert_eq!(
         only(&trial.events, |e| (e.node, e.what)),
-        [(2, Happening::Restarted)]
+        [(2, NodeEventKind::Restarted)]
     );
     assert!(trial.events[0].done_s.is_some(), "{:?}", trial.events);
     let counts = transactions(&trial);
@@ -180,7 +183,7 @@ fn a_trial_completes_without_a_server_that_it_expects_to_be_killed() {
     assert_eq!(other.outcome, Outcome::Completed);
     assert_eq!(
         only(&trial.events, |e| (e.node, e.what)),
-        [(1, Happening::Killed)]
+        [(1, NodeEventKind::Killed)]
     );
     place.assert_nothing_left();
 }

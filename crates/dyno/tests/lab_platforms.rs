@@ -248,7 +248,7 @@ fn a_directory_that_cannot_be_is_refused_where_it_was_named() {
                 2,
                 &[
                     "--set variant.second.server.directory",
-                    "/there/is/none is not there",
+                    "/there/is/none does not exist",
                 ],
             ),
         };

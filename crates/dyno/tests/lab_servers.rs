@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use common::{Cache, Finished, Program, wait_until};
-use measure::event::Happening;
+use measure::event::NodeEventKind;
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
 use rustix::process::Signal;
@@ -135,11 +135,17 @@ fn a_setting_that_the_server_refuses_stops_the_run_before_its_first_trial() {
             "invalid value for parameter \"wal_level\": \"NONSENSE\"",
             "server.config",
         ),
+        (
+            "[sweep]\n\"server.config.wal_level\" = [\"replica\", \"minimal\"]\n",
+            "study.toml:11:41",
+            "(max_wal_senders > 0) requires wal_level",
+            "server.config",
+        ),
     ];
     for (engine, cases) in [
-        ("mariadb", cases),
-        ("mysql", cases),
-        ("postgres", of_postgres),
+        ("mariadb", &cases[..]),
+        ("mysql", &cases),
+        ("postgres", &of_postgres),
     ] {
         let place = Cache::new();
         for (rest, at, words, help) in cases {
@@ -317,7 +323,7 @@ fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
     let [death] = trial.events.as_slice() else {
         panic!("{:?}", trial.events)
     };
-    assert_eq!((death.node, death.what), (2, Happening::Died));
+    assert_eq!((death.node, death.what), (2, NodeEventKind::Died));
     assert!(
         death.at_s > 0.0 && death.reason.contains("signal 9"),
         "{death:?}"
@@ -343,7 +349,10 @@ fn no_trial_goes_on_with_what_a_dead_server_left() {
     rustix::process::kill_process(pid, Signal::KILL).unwrap();
     let words = ["server 1", "was killed by signal 9"];
     let done = dyno.wait().fails(SERVER, &words);
-    let done = done.fails(SERVER, &["note: trial 3 begins with a copy of the data"]);
+    let done = done.fails(
+        SERVER,
+        &["note: trial 3 starts with a new copy of the data"],
+    );
     only_the_second_failed(&done, &words);
     let trials = done.result().trials.into_iter();
     let resets = trials.map(|trial| trial.reset.unwrap());

@@ -83,7 +83,7 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
             "server.innodb.pool_hit_rate > 99",
             "it is now called `server.cache.hit_pct`",
         ),
-        ("tps", "does not say how to compare"),
+        ("tps", "has no comparison operator"),
         ("tps < 5 per second", "write only the number: 5"),
         ("tps >= 0.9 * baseline", "--baseline RESULT"),
     ] {
@@ -249,7 +249,7 @@ fn a_variant_can_be_the_baseline_of_the_others() {
 fn a_study_says_where_a_threshold_is_wrong() {
     for (line, said) in [
         ("tsp = \"> 5\"", "did you mean `tps`?"),
-        ("tps = \"about 5\"", "does not say how to compare"),
+        ("tps = \"about 5\"", "has no comparison operator"),
         (
             "tps = \"> 5\"\nbaseline = \"few\"",
             "there is no variant `few`",

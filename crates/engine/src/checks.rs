@@ -25,19 +25,6 @@ pub struct Demand {
     pub data_bytes: u64,
 }
 
-/// What a server says of itself.
-#[derive(Debug, Clone, Default)]
-pub struct Said {
-    /// The settings that its checks look at, by name.
-    pub settings: BTreeMap<String, String>,
-    /// Its tables and indexes, where the account may see them.
-    pub data_bytes: Option<u64>,
-    /// Its data directory, where the account may see it.
-    pub data_dir: Option<PathBuf>,
-    /// The name of its host, from an engine that knows it.
-    pub host_name: Option<String>,
-}
-
 /// What is known of a server.
 #[derive(Debug, Clone)]
 pub struct Facts {

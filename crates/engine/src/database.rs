@@ -1,5 +1,6 @@
 //! A database that can be loaded, driven and watched.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,6 @@ use workload::built_in::BuiltIn;
 use workload::options::Options;
 use workload::session::{Connect, SessionError};
 
-use crate::checks::Said;
 use crate::counters::Counters;
 use crate::data::{Listener, PrepareError, Prepared, Wanted};
 use crate::engine::Engine;
@@ -35,7 +35,7 @@ pub struct Access {
 
 /// How statements are sent.
 #[derive(Debug, Clone, Copy)]
-pub struct Sending {
+pub struct StatementSettings {
     /// Prepared, or as text.
     pub protocol: StatementProtocol,
     /// Have the kernel stamp the arrival of replies, where it can.
@@ -79,13 +79,26 @@ impl Load<'_> {
 
 /// Where a server says that it is.
 #[derive(Debug, Clone)]
-pub struct Whereabouts {
+pub struct ServerLocation {
     /// Who is at the other end of the connection; `None` where the kernel does not tell.
     pub peer: Option<Peer>,
     /// Its data directory, in which it works.
     pub data_dir: PathBuf,
     /// The file that holds the number of its process.
     pub pid_file: PathBuf,
+}
+
+/// What a server reports about itself.
+#[derive(Debug, Clone, Default)]
+pub struct ServerReport {
+    /// The settings that its checks look at, by name.
+    pub settings: BTreeMap<String, String>,
+    /// Its tables and indexes, where the account may see them.
+    pub data_bytes: Option<u64>,
+    /// Its data directory, where the account may see it.
+    pub data_dir: Option<PathBuf>,
+    /// The name of its host, from an engine that knows it.
+    pub host_name: Option<String>,
 }
 
 /// A database that answers: of a server, or in process.
@@ -129,7 +142,7 @@ pub trait Database: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When the load could not begin, or a worker died.
-    fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError>;
+    fn drive(&self, sending: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError>;
 
     /// Protocol version and cipher, where there is TLS.
     fn tls(&self) -> Option<String> {
@@ -159,7 +172,7 @@ pub trait Database: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Why the server did not answer.
-    fn ask(&self) -> Option<Result<Said, String>> {
+    fn ask(&self) -> Option<Result<ServerReport, String>> {
         None
     }
 
@@ -173,7 +186,7 @@ pub trait Database: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Why the server did not answer.
-    fn locate(&self, look: &mut dyn FnMut(&Whereabouts)) -> Result<(), String> {
+    fn locate(&self, look: &mut dyn FnMut(&ServerLocation)) -> Result<(), String> {
         let _ = look;
         Err("it runs in process".to_owned())
     }

@@ -4,20 +4,9 @@ use std::path::PathBuf;
 
 use client::TargetError;
 
+pub use crate::cause::Cause;
 use crate::data::PrepareError;
-
-/// Whose fault a failure is: what the exit code says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
-    /// What was asked for cannot be: an option, a study, a place that is taken.
-    Usage,
-    /// A server could not be started or reached, or refused the work.
-    Server,
-    /// The user, or a full disk: what was measured is kept.
-    Interrupted,
-    /// dyno's own.
-    Internal,
-}
+use crate::server_error::ServerError;
 
 /// An engine that could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +108,16 @@ impl From<TargetError> for EngineError {
             TargetError::Url(_) | TargetError::Tls(_) => Cause::Usage,
         };
         Self::failed(cause, error)
+    }
+}
+
+impl From<ServerError> for EngineError {
+    fn from(error: ServerError) -> Self {
+        Self::Failed {
+            cause: Cause::Server,
+            message: error.message,
+            remedy: error.remedy.map(str::to_owned),
+        }
     }
 }
 

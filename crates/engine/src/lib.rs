@@ -4,6 +4,7 @@
 //! asks it. [`ENGINES`] lists all of them, and nothing outside this crate, the wire protocols and
 //! the clients needs to know their names.
 
+mod cause;
 pub mod checks;
 mod configuration;
 pub mod counters;
@@ -16,26 +17,26 @@ pub mod mysql;
 mod network;
 pub mod postgres;
 mod program;
+mod registry;
 mod remote;
 pub mod replication;
 mod server;
+mod server_error;
 mod settings;
 mod sqlite;
 mod version;
 
-pub use database::{Access, Database, Load, Sending, Whereabouts};
-pub use engine::{Engine, InProcess, by_name, catalog, in_process, of_url, servers};
+pub use database::{Access, Database, Load, ServerLocation, ServerReport, StatementSettings};
+pub use engine::{Engine, InProcess};
 pub use error::{Cause, EngineError, Searched};
 pub use mysql::renamed_metric;
 pub use mysql::{MARIADB, MYSQL};
 pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find};
-pub use remote::ServerError;
+pub use registry::{ENGINES, by_name, catalog, in_process, of_url, servers};
 pub use server::{
-    Initialization, Invocation, Knock, Login, Needs, Paths, Rejected, Server, ServerFile,
+    Initialization, Invocation, Login, LoginAttempt, Needs, Paths, Rejected, Server, ServerFile,
 };
+pub use server_error::ServerError;
 pub use settings::Settings;
 pub use sqlite::SQLITE;
-
-/// Every engine. An engine is a folder and a line here.
-pub const ENGINES: [&dyn Engine; 4] = [MARIADB, MYSQL, POSTGRES, SQLITE];

@@ -14,14 +14,15 @@ use workload::options::Options;
 use workload::rows::Checksum;
 use workload::session::{FailureKind, SessionError};
 
-use crate::checks::Said;
 use crate::counters::{Counters, Source};
-use crate::data::load::Loads;
+use crate::data::loads::Loads;
 use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
-use crate::database::{Database, Load, Sending, Whereabouts};
+use crate::database::ServerReport;
+use crate::database::{Database, Load, ServerLocation, StatementSettings};
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::remote::{ServerError, ask, connected, first_cell};
+use crate::remote::{ask, connected, first_cell};
+use crate::server_error::ServerError;
 use crate::settings;
 use crate::version;
 
@@ -154,7 +155,7 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
         connected(self.target.as_ref(), interrupted, read)
     }
 
-    fn drive(&self, sending: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+    fn drive(&self, sending: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
         load.run(Connector::<P> {
             target: P::Target::clone(&self.target),
             protocol: sending.protocol,
@@ -180,8 +181,8 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
         Ok(settings::changed(changed, per_server, P::is_secret))
     }
 
-    fn ask(&self) -> Option<Result<Said, String>> {
-        let asked = self.question(ASK_LIMIT, said::<P>);
+    fn ask(&self) -> Option<Result<ServerReport, String>> {
+        let asked = self.question(ASK_LIMIT, report::<P>);
         Some(asked.map_err(|error| error.to_string()))
     }
 
@@ -189,12 +190,12 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
         P::addresses(&self.target).to_vec()
     }
 
-    fn locate(&self, look: &mut dyn FnMut(&Whereabouts)) -> Result<(), String> {
+    fn locate(&self, look: &mut dyn FnMut(&ServerLocation)) -> Result<(), String> {
         let locate = async |connection: &mut Connection<P>| {
             let rows = connection.rows(P::LOCATION_QUERY).await?;
             let mut cells = rows.into_iter().flatten().flatten();
             let data_dir = PathBuf::from(cells.next().unwrap_or_default());
-            look(&Whereabouts {
+            look(&ServerLocation {
                 peer: connection.peer().ok(),
                 pid_file: data_dir.join(cells.next().unwrap_or_default()),
                 data_dir,
@@ -206,11 +207,13 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
     }
 }
 
-async fn said<P: NetworkEngine>(connection: &mut Connection<P>) -> Result<Said, client::Error> {
+async fn report<P: NetworkEngine>(
+    connection: &mut Connection<P>,
+) -> Result<ServerReport, client::Error> {
     let mut settings = settings::checked(connection.rows(&P::checked_settings_query()).await?);
     // An account that may not see the tables may still see the settings.
     let size = connection.rows(P::SIZE_QUERY).await.unwrap_or_default();
-    Ok(Said {
+    Ok(ServerReport {
         data_dir: settings.remove(P::DATA_DIR_SETTING).map(PathBuf::from),
         host_name: settings.remove("hostname"),
         settings,

@@ -13,7 +13,9 @@ use client::connection::LOGIN_LIMIT;
 use client::reactor::{Reactor, timeout, unless};
 use client::{Connection, Protocol};
 
-use crate::error::{Cause, EngineError};
+use crate::cause::Cause;
+use crate::error::EngineError;
+use crate::server_error::ServerError;
 
 /// How long a server may take to show that it is alive.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -23,52 +25,6 @@ pub(crate) type Rows = Vec<Vec<Option<String>>>;
 /// The first cell of the first row.
 pub(crate) fn first_cell(rows: Rows) -> Option<String> {
     rows.into_iter().flatten().next().flatten()
-}
-
-/// A server that failed, or the way to it.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct ServerError {
-    message: String,
-    remedy: Option<&'static str>,
-}
-
-impl ServerError {
-    /// What the user can do about it.
-    #[must_use]
-    pub fn remedy(&self) -> Option<&'static str> {
-        self.remedy
-    }
-
-    fn hung(server: String, limit: Duration) -> Self {
-        Self {
-            message: format!(
-                "{server} hangs: no reply to a statement for {limit:?}, nor to a new connection"
-            ),
-            remedy: Some(
-                "look into the server's error log, and check its disk and the network between",
-            ),
-        }
-    }
-}
-
-impl From<Error> for ServerError {
-    fn from(error: Error) -> Self {
-        Self {
-            remedy: error.remedy(),
-            message: error.to_string(),
-        }
-    }
-}
-
-impl From<ServerError> for EngineError {
-    fn from(error: ServerError) -> Self {
-        Self::Failed {
-            cause: Cause::Server,
-            message: error.message,
-            remedy: error.remedy.map(str::to_owned),
-        }
-    }
 }
 
 /// Opens a connection within `login_limit`, does some work on it and closes it.

@@ -132,6 +132,12 @@ pub trait Server: Engine {
     /// How to have the program check its configuration file and exit.
     fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
+    /// Files that the data directory of a [`Server::validation`] must have: paths and texts.
+    fn validation_files(&self, version: &str) -> Vec<(&'static str, String)> {
+        let _ = version;
+        Vec::new()
+    }
+
     /// How to have the program list its settings.
     fn listing(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
@@ -154,7 +160,7 @@ pub trait Server: Engine {
     ///
     /// # Errors
     /// When the attempt could not be made.
-    fn knock(&self, login: &Login<'_>) -> Result<Knock, EngineError>;
+    fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError>;
 
     /// Sets another password, now and for this run of the server only.
     ///
@@ -166,7 +172,7 @@ pub trait Server: Engine {
     fn url(&self, port: u16, database: &str) -> String;
 
     /// Opens a database of a server on 127.0.0.1 over TCP. `public_key` is the one that
-    /// [`Knock::Ready`] gave.
+    /// [`LoginAttempt::Ready`] gave.
     ///
     /// # Errors
     /// When nobody answers, or the server refuses.
@@ -371,11 +377,11 @@ impl Login<'_> {
 }
 
 /// How long one attempt to log in may take; then the server's process is checked again.
-pub(crate) const KNOCK_LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const LOGIN_ATTEMPT_LIMIT: Duration = Duration::from_secs(2);
 
 /// How an attempt to log in ended.
 #[derive(Debug)]
-pub enum Knock {
+pub enum LoginAttempt {
     /// The server lets the account in; `public_key` is the key with which it takes passwords
     /// over TCP (PEM), where it has one.
     Ready {

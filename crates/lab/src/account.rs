@@ -9,7 +9,7 @@ use rustix::fs::{Gid, Mode, Uid};
 
 use crate::error::LabError;
 
-/// The user for servers if dyno is root and no engine's package has created one.
+/// The user for servers if dyno is root and no server package has created one.
 const UNPRIVILEGED: &str = "nobody";
 
 /// The user of the servers.
@@ -45,7 +45,7 @@ impl Account {
         }
     }
 
-    /// Makes the account the owner of `path`, which must not be a symbolic link.
+    /// Changes the owner of `path` to the account. Does not follow symbolic links.
     ///
     /// # Errors
     /// The operating system's.
@@ -57,7 +57,7 @@ impl Account {
             .map_err(LabError::at("change the owner of", path))
     }
 
-    /// Makes the account the owner of an open file.
+    /// Changes the owner of an open file to the account.
     pub(crate) fn own_file(&self, file: impl AsFd) -> rustix::io::Result<()> {
         let Some(other) = &self.other else {
             return Ok(());
@@ -66,7 +66,7 @@ impl Account {
         rustix::fs::fchown(file, Some(uid), Some(gid))
     }
 
-    /// Lets the account, and nobody else, read an open file of dyno's.
+    /// Lets only dyno and the account read an open file of dyno's.
     pub(crate) fn let_read(&self, file: impl AsFd) -> rustix::io::Result<()> {
         let Some(other) = &self.other else {
             return rustix::fs::fchmod(file, Mode::RUSR | Mode::WUSR);
@@ -75,7 +75,7 @@ impl Account {
         rustix::fs::fchmod(file, Mode::RUSR | Mode::WUSR | Mode::RGRP)
     }
 
-    /// The user's number.
+    /// The user ID.
     pub(crate) fn uid(&self) -> u32 {
         match &self.other {
             Some(other) => other.uid,
@@ -83,7 +83,7 @@ impl Account {
         }
     }
 
-    /// Its name, if it is another user than this process's.
+    /// Its name, if it differs from this process's user.
     pub(crate) fn other_name(&self) -> Option<&str> {
         self.other.as_ref().map(|other| other.name.as_str())
     }
@@ -101,7 +101,7 @@ impl Account {
     }
 }
 
-/// The user `name` in the text of /etc/passwd; never one with root's user or group number.
+/// The user `name` in the text of /etc/passwd, unless it has root's user or group ID.
 fn other(passwd: &str, name: &str) -> Option<Other> {
     let mut lines = passwd
         .lines()

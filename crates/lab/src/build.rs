@@ -1,4 +1,4 @@
-//! From an installed program to instances, each with data and a node of its own.
+//! Turns an installed program into instances, each with its own data and node.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,7 @@ use crate::spec::{placed, port};
 use crate::template::{self, Template};
 use crate::trial::Trial;
 
-/// What every step on the way to running nodes needs.
+/// What every step from data to running nodes needs.
 pub(crate) struct Building<'a> {
     pub(crate) spec: &'a EngineSpec,
     pub(crate) trial: &'a Trial,
@@ -44,7 +44,7 @@ impl Building<'_> {
         (0..topology.nodes()).map(set_up).collect()
     }
 
-    /// Loads the data of each server anew.
+    /// Loads the data of each server from scratch.
     pub(crate) fn rebuilt(&mut self, home: &Home) -> Result<(Vec<DataDir>, Reset), Failure> {
         let began = Instant::now();
         let wanted = self.trial.wanted(Mode::Missing);
@@ -73,7 +73,7 @@ impl Building<'_> {
         Ok((data, Reset { settle_s, ..reset }))
     }
 
-    /// Copies the data of each server from a template, which is built if need be.
+    /// Copies the data of each server from a template, which is built if it does not exist.
     pub(crate) fn copied(
         &mut self,
         home: &Home,
@@ -114,8 +114,8 @@ impl Building<'_> {
         placed(self.spec, &self.trial.planned.topology.node, error)
     }
 
-    /// Waits until new data is on disk and out of the page cache, unless the study wants it
-    /// warm; returns the seconds that it took.
+    /// Writes new data to disk and drops it from the page cache, unless the study wants it warm;
+    /// returns how many seconds that took.
     fn settle(&mut self, data: &[DataDir]) -> Result<Option<f64>, Failure> {
         if !self.spec.cold_data {
             return Ok(None);

@@ -20,7 +20,7 @@ use crate::account::Account;
 use crate::error::LabError;
 use crate::tree::OpenDir;
 
-/// The most bytes that one call copies; the kernel's limit is 2 GiB.
+/// Maximum number of bytes that one call copies; the kernel's limit is 2 GiB.
 const STEP_BYTES: u64 = 1 << 30;
 
 /// What was copied.
@@ -262,7 +262,7 @@ mod tests {
 
     /// What an account can put into its data, so that root copies somebody else's files.
     #[test]
-    fn what_leads_elsewhere_is_not_copied() {
+    fn links_out_of_the_data_are_not_copied() {
         let dir = tempfile::tempdir().unwrap();
         let secret = dir.path().join("secret");
         fs::write(&secret, "secret").unwrap();

@@ -1,4 +1,4 @@
-//! Drives all servers of a trial at the same time, each with a load of its own.
+//! Drives all instances of a trial at the same time, each with its own load.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
 use client::StatementProtocol;
-use engine::Sending;
+use engine::StatementSettings;
 use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
@@ -20,10 +20,10 @@ use crate::rig::Rig;
 use crate::trial::Trial;
 use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor};
 
-/// Drives every server of the rig with a load of its own; all begin together.
+/// Drives every instance of the rig with its own load; all start together.
 ///
 /// # Errors
-/// When a load could not begin.
+/// When a load could not start.
 pub(crate) fn drive(
     trial: &Trial,
     rig: &Rig,
@@ -57,15 +57,15 @@ pub(crate) fn drive(
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);
-        // A panic of theirs is the scope's.
+        // The scope propagates their panics.
         events.into_iter().for_each(|thread| drop(thread.join()));
         monitor.receive_rest(&messages);
         monitor.into_results()
     })
 }
 
-/// Ends loads and events when their monitor returns, for whatever reason: the scope of their
-/// threads waits for them.
+/// Ends loads and events when their monitor returns, for whatever reason, because the scope waits
+/// for their threads.
 struct EndTrial<'a>(&'a Stop, &'a AtomicBool);
 
 impl Drop for EndTrial<'_> {
@@ -75,7 +75,7 @@ impl Drop for EndTrial<'_> {
     }
 }
 
-/// One server's load, on its way to a thread.
+/// One instance's load, before its thread starts.
 struct Load<'a> {
     trial: &'a Trial,
     index: usize,
@@ -103,7 +103,7 @@ impl<'a> Load<'a> {
         std::thread::Builder::new()
             .name(format!("dyno-load-{}", self.index + 1))
             .spawn_scoped(scope, move || {
-                let ended = to_its_end(|| self.run(&spec, &workload));
+                let ended = catching_panics(|| self.run(&spec, &workload));
                 self.send(LoadMessage::Ended(ended));
             })
             .map(drop)
@@ -119,7 +119,7 @@ impl<'a> Load<'a> {
             });
         };
         let planned = &self.trial.planned.load;
-        let sending = Sending {
+        let sending = StatementSettings {
             protocol: match planned.protocol {
                 Protocol::Prepared => StatementProtocol::Prepared,
                 Protocol::Text => StatementProtocol::Text,
@@ -137,20 +137,20 @@ impl<'a> Load<'a> {
     }
 
     fn send(&self, message: LoadMessage) {
-        // The receiver is gone only when the trial is over.
+        // Without a receiver the trial is over.
         let _ = self.sender.send(TrialMessage::Load(self.index, message));
     }
 }
 
-/// A load that panics has ended, too: its trial waits for that message.
-fn to_its_end(
+/// Turns a panic into an error: the trial waits for every load to end.
+fn catching_panics(
     run: impl FnOnce() -> Result<LoadOutcome, LoadError>,
 ) -> Result<LoadOutcome, LoadError> {
     let ended = catch_unwind(AssertUnwindSafe(run));
     ended.unwrap_or_else(|payload| Err(LoadError::panicked(&*payload)))
 }
 
-/// Most systems allow a process fewer open files by default than at most.
+/// Raises the limit on open files as far as the trial needs: the default is often below the maximum.
 fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
     let planned = &trial.planned;
     let users = u64::from(planned.load.threads) * u64::from(planned.topology.instances);
@@ -164,9 +164,9 @@ fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
     match limit.maximum {
         Some(maximum) if maximum < needed || raised.is_err() => {
             let message = format!(
-                "{users} virtual users need up to {needed} open files, but this process may have only {maximum}"
+                "{users} virtual users need up to {needed} open files; the limit of this process is {maximum}"
             );
-            let remedy = format!("raise the limit first: ulimit -n {needed}");
+            let remedy = format!("raise the limit: ulimit -n {needed}");
             Err(Failure::new(Cause::Usage, message).remedy(Some(remedy)))
         }
         _ => Ok(()),
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_load_that_panics_has_ended() {
-        let ended = to_its_end(|| panic!("out of {}", "luck"));
+        let ended = catching_panics(|| panic!("out of {}", "luck"));
         let words = ended.unwrap_err().to_string();
         assert_eq!(words, "a thread of the load panicked: out of luck");
     }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use measure::ended::{Ended, Until};
-use measure::gather::push_throughput;
 use measure::interval::Part;
 use measure::slice::{Phase, Second};
-use measure::until::sure;
+use measure::summarize::push_throughput;
+use measure::until::precision_reached;
 
 use crate::trial::Trial;
 
@@ -89,7 +89,7 @@ impl EarlyStop {
     /// Reaching the target precision in the last second is not an early stop.
     fn precise(&self, until: &Until) -> Option<Ended> {
         let after_s = self.after_s();
-        let reached = sure(until, &self.warmup, &self.seconds)?;
+        let reached = precision_reached(until, &self.warmup, &self.seconds)?;
         (after_s < self.max_s).then_some(Ended::Sure {
             after_s,
             at_most_s: self.max_s,
@@ -120,7 +120,7 @@ impl EarlyStop {
 #[cfg(test)]
 mod tests {
     use measure::slice::Slice;
-    use measure::until::FIRST_LOOK;
+    use measure::until::FIRST_CHECK_S;
 
     use super::*;
 
@@ -164,7 +164,7 @@ mod tests {
         let precise = |ci, least_s| StopRule::Precise(Until { ci, least_s });
         let steady = |n: u64| second(1000 + (31 * n * n + 7 * n) % 11, None);
         let soon = stops(early(precise(0.02, 1.0)), (0..90).map(steady)).unwrap();
-        assert!((FIRST_LOOK..30).contains(&soon), "{soon}");
+        assert!((FIRST_CHECK_S..30).contains(&soon), "{soon}");
         let later = stops(early(precise(0.02, 40.0)), (0..90).map(steady)).unwrap();
         assert!((40..50).contains(&later), "{later}");
         let noisy = |n: u64| second(if n % 7 < 3 { 200 } else { 1000 }, None);
@@ -190,7 +190,7 @@ mod tests {
             assert!(!early.observe(&of(Phase::Warmup, n)));
         }
         let measured = (0..30).map(|n| of(Phase::Measure, n));
-        assert!(stops(early, measured).is_some_and(|second| second >= FIRST_LOOK));
+        assert!(stops(early, measured).is_some_and(|second| second >= FIRST_CHECK_S));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub enum LabError {
         /// The space available.
         free_bytes: u64,
     },
-    /// There is no directory for the cache.
+    /// The environment names no directory for the cache.
     #[error("no directory for dyno's cache: neither DYNO_CACHE_DIR nor HOME is set")]
     NoCacheDir,
     /// A directory of the cache cannot be trusted.
@@ -68,7 +68,7 @@ pub enum LabError {
         remedy: String,
     },
     /// A file of a template belongs to another account than the servers'.
-    #[error("{} belongs to user {owner}, not to user {uid} that servers run as", path.display())]
+    #[error("{} belongs to user {owner}; servers run as user {uid}", path.display())]
     ForeignData {
         /// The file or directory.
         path: PathBuf,
@@ -78,7 +78,7 @@ pub enum LabError {
         uid: u32,
     },
     /// The servers' user cannot enter the cache.
-    #[error("the user {user} that servers run as may not enter {}", path.display())]
+    #[error("servers run as user {user}, who may not enter {}", path.display())]
     Unreachable {
         /// The directory that the user cannot enter.
         path: PathBuf,
@@ -87,7 +87,7 @@ pub enum LabError {
     },
     /// The paths of sockets in the cache would be too long for the kernel.
     #[error(
-        "{} is too long a path for sockets in it: the maximum is {limit} bytes", path.display()
+        "the path {} is too long for sockets in it: the maximum is {limit} bytes", path.display()
     )]
     PathTooLong {
         /// The cache.
@@ -105,7 +105,7 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
-    /// This host or this user cannot limit a server's CPU time.
+    /// This host cannot, or this user may not, limit a server's CPU time.
     #[error("no CPU quota can be set: {why}")]
     NoCpuQuota {
         /// What is missing.
@@ -117,7 +117,7 @@ pub enum LabError {
     #[error("DYNO_CACHE_LIMIT is {0:?}, which is not a size")]
     CacheLimit(String),
     /// dyno runs as root, and there is no other user to run a server as.
-    #[error("servers refuse to run as root, and there is no user to run them as")]
+    #[error("servers refuse to run as root, and no other user exists to run them")]
     NoAccount,
     /// A program that starts servers is missing.
     #[error("cannot run {program}: {source}")]
@@ -137,9 +137,9 @@ pub enum LabError {
         server: String,
         /// As written in the study.
         name: String,
-        /// The server's own words.
+        /// The server's message.
         words: String,
-        /// A setting of the server with a similar name, where it does not know this one.
+        /// A setting with a similar name, if the server does not know this one.
         near: Option<String>,
     },
     /// Another process listens on the port.
@@ -147,11 +147,11 @@ pub enum LabError {
     PortTaken {
         /// The port of the study.
         port: u16,
-        /// Its name and process, if the host tells.
+        /// The process's name and ID, if this user may see them.
         by: Option<String>,
     },
-    /// A server ended before it was ready.
-    #[error("{server} did not start: it {how}; its log ends:\n{log}")]
+    /// A server ended before it was ready, or a program that initializes data failed.
+    #[error("{server} failed: it {how}; its log ends:\n{log}")]
     NotStarted {
         /// Which server.
         server: String,
@@ -180,10 +180,10 @@ pub enum LabError {
     StillRunning {
         /// The process.
         pid: u32,
-        /// What is in the way.
+        /// Why not.
         why: String,
     },
-    /// The user asked to stop.
+    /// The user interrupted.
     #[error("interrupted while preparing the servers; nothing was left behind")]
     Interrupted,
 }
@@ -231,7 +231,7 @@ impl LabError {
             }
             Self::RejectedSetting { near: None, .. } => "correct or remove it in server.config",
             Self::PortTaken { .. } => "remove server.port to use a free port, or stop that process",
-            Self::StillRunning { .. } => "end it yourself, then run dyno clean",
+            Self::StillRunning { .. } => "end it, then run dyno clean",
             Self::NotStarted { .. } | Self::Ended(_) | Self::TooSlow { .. } | Self::Interrupted => {
                 return None;
             }
@@ -239,7 +239,7 @@ impl LabError {
         Some(text.to_owned())
     }
 
-    /// An error of the operating system as a closure for `map_err`.
+    /// Turns an error of the operating system into this type; for `map_err`.
     pub(crate) fn at<'a>(
         what: &'static str,
         path: &'a Path,

@@ -1,4 +1,4 @@
-//! What a study does to nodes during the measurement.
+//! Performs the events of a study on nodes during the measurement.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct Schedule<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) barrier: &'a Barrier,
-    /// Becomes true when the loads have ended: what has not happened by then does not happen.
+    /// Becomes true when the loads have ended: later events do not happen.
     pub(crate) over: &'a AtomicBool,
 }
 
@@ -62,12 +62,12 @@ impl Schedule<'_> {
             if !self.wait(event.at) {
                 return;
             }
-            // The receiver is gone only when the trial is over.
+            // Without a receiver the trial is over.
             let _ = sender.send(self.perform(node, event));
         }
     }
 
-    /// Waits until this much of the measurement is over; false if the trial ends before.
+    /// Waits until this time of the measurement; false if the trial ends before.
     fn wait(self, at: Duration) -> bool {
         while !self.over.load(Ordering::Relaxed) {
             let begun = self.barrier.begun();

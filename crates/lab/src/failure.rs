@@ -13,13 +13,13 @@ pub use engine::Cause;
 pub struct Failure {
     /// What caused it.
     pub cause: Cause,
-    /// What failed, where, and why, in the server's own words if it gave a reason.
+    /// What failed, where, and why, with the server's message if there is one.
     pub message: String,
     /// What to do about it.
     pub remedy: Option<String>,
-    /// The place in the study that caused it.
+    /// The location in the study that caused it.
     pub span: Option<Span>,
-    /// Whether the same servers would fail in the same way again: one of them did not start.
+    /// Whether the same servers would fail again in the same way, because one of them did not start.
     pub recurs: bool,
 }
 
@@ -42,7 +42,7 @@ impl Failure {
         self
     }
 
-    /// Adds the place in the study that caused it.
+    /// Adds the location in the study that caused it.
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);

@@ -1,23 +1,23 @@
-//! The number of files that a trial's loads have open.
+//! How many files a trial's loads have open.
 
 use crate::trial::Trial;
 
-/// The most files that dyno has open besides those of the loads.
+/// Maximum number of files that dyno has open besides those of the loads.
 pub(crate) const OWN_FILES: u64 = 256;
-/// An event loop: two of the kernel's event queue, two timers, and what wakes it.
+/// Of an event loop: two for the kernel's event queue, two timers, and one to wake it.
 const WORKER: u64 = 5;
-/// A database, its log or journal, shared memory, a temporary file.
+/// Of an in-process database: the database, its log or journal, shared memory, a temporary file.
 const IN_PROCESS_CONNECTION: u64 = 4;
 
-/// The most files that all loads of a trial have open at once.
+/// Maximum number of files that all loads of a trial have open at once.
 pub(crate) fn of_loads(trial: &Trial) -> u64 {
     let users = u64::from(trial.planned.load.threads);
     let load = if trial.is_in_process() {
-        // Each user has a worker of its own.
+        // Each user has its own worker.
         users.saturating_mul(WORKER + IN_PROCESS_CONNECTION)
     } else {
-        // A user keeps a connection that it lost until it has another. Of the workers, those
-        // that are there without being asked for are among dyno's own.
+        // A user keeps a lost connection until it has a new one. Workers whose number the user did
+        // not choose are few enough to count as dyno's own.
         let workers = u64::from(trial.run_options.workers.unwrap_or(0));
         users + u64::from(trial.run_options.connect_limit) + workers * WORKER
     };

@@ -1,4 +1,4 @@
-//! What a load drives.
+//! Instances: endpoints with data and a load.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -17,23 +17,23 @@ use crate::template::DATABASE;
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) database: Database,
-    /// The process of a server that dyno did not start, or why it cannot be seen; `None` where
-    /// it is not looked for.
+    /// The process of a server that dyno did not start, or why it was not found; `None` if it was not
+    /// searched for.
     pub(crate) process: Option<Result<FoundProcess, String>>,
 }
 
-/// An endpoint with data and a load of its own.
+/// An endpoint with its own data and load.
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) endpoint: Endpoint,
-    /// The nodes behind it, where dyno started them.
+    /// The nodes behind it, if dyno started them.
     pub(crate) cluster: Option<Cluster>,
-    /// The server's settings that are not the defaults.
+    /// The server's settings that differ from the defaults.
     pub(crate) settings: Vec<(String, String)>,
 }
 
 impl Instance {
-    /// A database without nodes of dyno's.
+    /// A database whose server dyno did not start.
     pub(crate) fn of(database: Database) -> Self {
         Self {
             endpoint: Endpoint {
@@ -45,10 +45,10 @@ impl Instance {
         }
     }
 
-    /// The database of a cluster, by its primary.
+    /// The database of a cluster, opened at its primary.
     ///
     /// # Errors
-    /// When that cannot be reached, or refuses.
+    /// When the primary cannot be reached, or refuses.
     pub(crate) fn on(cluster: Cluster) -> Result<Self, LabError> {
         let database = cluster.primary().open(DATABASE)?;
         Ok(Self {
@@ -57,17 +57,17 @@ impl Instance {
         })
     }
 
-    /// The node that serves it, where dyno started that.
+    /// The node that serves it, if dyno started it.
     fn node(&self) -> Option<MutexGuard<'_, Node>> {
         self.cluster.as_ref().map(Cluster::primary)
     }
 
     /// The server's process, for the result.
     pub(crate) fn process(&self) -> Option<ServerProcess> {
-        let seen = |pid| ServerProcess::Found { pid };
+        let found = |pid| ServerProcess::Found { pid };
         match (self.node(), &self.endpoint.process) {
-            (Some(node), _) => node.pid().map(seen),
-            (None, Some(Ok(found))) => Some(seen(found.pid)),
+            (Some(node), _) => node.pid().map(found),
+            (None, Some(Ok(process))) => Some(found(process.pid)),
             (None, Some(Err(reason))) => Some(ServerProcess::NotFound {
                 reason: reason.clone(),
             }),

@@ -1,4 +1,4 @@
-//! Builds the servers of a trial: theirs, or our own from templates.
+//! Sets up what a trial drives: databases that exist, temporary ones, or private servers.
 
 use std::cell::OnceCell;
 use std::sync::atomic::AtomicBool;
@@ -26,26 +26,24 @@ use crate::template::{Recipe, Template};
 use crate::trial::{Target, Trial};
 use crate::volume;
 
-/// Where trials are run: dyno's place on this host, and what lasts from one trial to
-/// the next.
+/// Where trials run: dyno's cache on this host, and what lasts from one trial to the next.
 #[derive(Debug, Default)]
 pub struct Lab {
-    /// The servers of the trial before, where the study keeps them.
+    /// The servers of the previous trial, if the study reuses them.
     kept: Option<Rig>,
-    /// The data that was copied last: nobody may take it away in between.
+    /// The template that was copied last, held so that no other dyno removes it between trials.
     template: Option<Template>,
-    /// Taken when it is needed: a benchmark of somebody's server needs none.
+    /// Opened when first needed: a benchmark of a server that is already running needs none.
     home: OnceCell<Home>,
-    /// What could not be swept has been reported.
+    /// Whether the leftovers of earlier runs have been reported.
     is_sweep_reported: bool,
 }
 
 impl Lab {
-    /// dyno's place on this host. At the first call it is taken, and swept of what dead
-    /// dynos left there.
+    /// The cache. The first call opens it and removes what dead runs left behind.
     ///
     /// # Errors
-    /// When the place cannot be made or is not ours.
+    /// As [`Home::open`]'s.
     pub fn home(&self) -> Result<&Home, Failure> {
         if let Some(home) = self.home.get() {
             return Ok(home);
@@ -54,11 +52,10 @@ impl Lab {
         Ok(self.home.get_or_init(|| home))
     }
 
-    /// Makes sure that this host can give the servers of a study the CPUs and the disk
-    /// that it wants for them.
+    /// Checks that this host can provide the CPU quota and the disk that a study asks for.
     ///
     /// # Errors
-    /// What is missing, at its place in the study.
+    /// What is missing, with its location in the study.
     pub fn check_platform(&self, spec: &EngineSpec, node: &Node) -> Result<(), Failure> {
         let home = self.home()?;
         let failed = |error| placed(spec, node, error);
@@ -66,12 +63,11 @@ impl Lab {
         volume::check(&node.volume, home.account()).map_err(failed)
     }
 
-    /// Makes sure that the programs of the private servers take the settings of every trial;
-    /// no server is started.
+    /// Checks that the programs of the private servers accept the settings of every trial. Starts
+    /// no server.
     ///
     /// # Errors
-    /// The first setting that is refused, in the program's own words and at its place in the
-    /// study.
+    /// The first rejected setting, in the program's own words and with its location in the study.
     pub fn check_settings(
         &self,
         trials: &[Trial],
@@ -82,33 +78,34 @@ impl Lab {
             let Target::Private(spec) = &trial.target else {
                 continue;
             };
-            let asked = (
+            let checkable = (
                 &spec.engine.value,
                 &spec.basedir,
                 &spec.version,
                 config(spec),
             );
-            if asked.3.is_empty() || checked.contains(&asked) {
+            if checkable.3.is_empty() || checked.contains(&checkable) {
                 continue;
             }
-            let taken = servers::check(self.home()?, &installed(spec)?, &asked.3, interrupted);
-            taken.map_err(|error| match error {
+            let accepted =
+                servers::check(self.home()?, &installed(spec)?, &checkable.3, interrupted);
+            accepted.map_err(|error| match error {
                 LabError::RejectedSetting { .. } => Failure {
                     cause: Cause::Usage,
                     ..placed(spec, &trial.planned.topology.node, error)
                 },
                 other => placed(spec, &trial.planned.topology.node, other),
             })?;
-            checked.push(asked);
+            checked.push(checkable);
         }
         Ok(())
     }
 
-    /// Makes sure that somebody answers at a URL. A temporary database of an engine in process
-    /// goes when the laboratory does.
+    /// Opens the database at a URL. A temporary database of an in-process engine is removed with the
+    /// laboratory.
     ///
     /// # Errors
-    /// When the URL names no database, or nobody answers.
+    /// When the URL names no database, or the server cannot be reached.
     pub fn open(&self, url: &str, access: &Access) -> Result<Database, Failure> {
         let engine = engine::of_url(url)?;
         let directory = match engine.in_process() {
@@ -127,7 +124,7 @@ impl Lab {
     ) -> Result<Rig, Failure> {
         let mut rig = match &trial.target {
             Target::Given(database) => found(trial, database, observer, interrupted),
-            Target::Temporary(engine) => self.files(*engine, trial, observer, interrupted),
+            Target::Temporary(engine) => self.temporary(*engine, trial, observer, interrupted),
             Target::Private(spec) => self.private(spec, trial, observer, interrupted),
         }?;
         self.report_leftovers(observer);
@@ -135,7 +132,7 @@ impl Lab {
         for instance in &mut rig.instances {
             let endpoint = &mut instance.endpoint;
             if trial.planned.monitors && !endpoint.database.is_in_process() {
-                // A server that does not list them is driven all the same.
+                // A server that cannot list them is driven all the same.
                 instance.settings = endpoint.database.changed_settings().unwrap_or_default();
                 if instance.cluster.is_none() {
                     endpoint.process =
@@ -146,28 +143,28 @@ impl Lab {
         Ok(rig)
     }
 
-    /// Names what earlier dynos left and this one could not remove, once.
+    /// Reports once what earlier runs left behind and this one could not remove.
     fn report_leftovers(&mut self, observer: &mut dyn Observer) {
         let Some(home) = self.home.get().filter(|_| !self.is_sweep_reported) else {
             return;
         };
         for leftover in &home.swept().left {
-            observer.note(&format!("an earlier dyno left something: {leftover}"));
+            observer.note(&format!("an earlier run left something behind: {leftover}"));
         }
         self.is_sweep_reported = true;
     }
 
-    /// The trial is over: the next one begins from its own bytes, unless the study
-    /// wants it otherwise.
-    pub(crate) fn take_down(&mut self, rig: Rig) {
-        let goes_on = |made_for: &MadeFor| made_for.spec.reset == plan::Reset::None;
-        if rig.made_for.as_ref().is_some_and(goes_on) {
-            self.kept = Some(rig);
+    /// Ends a trial's servers, unless the study reuses them.
+    pub(crate) fn take_down(&mut self, rig: Rig, observer: &mut dyn Observer) {
+        let is_reused = |made_for: &MadeFor| made_for.spec.reset == plan::Reset::None;
+        match rig.made_for.as_ref().is_some_and(is_reused) {
+            true => self.kept = Some(rig),
+            false => rig.end(observer),
         }
     }
 
-    /// A temporary database in process for each instance.
-    fn files(
+    /// An in-process database for each instance, in a temporary file.
+    fn temporary(
         &self,
         engine: InProcess,
         trial: &Trial,
@@ -196,7 +193,7 @@ impl Lab {
         })
     }
 
-    /// Servers of our own, each on data of its own.
+    /// Private servers, each with its own copy of the data.
     fn private(
         &mut self,
         spec: &EngineSpec,
@@ -216,13 +213,12 @@ impl Lab {
             },
         };
         let kept = self.kept.take();
-        let kept = kept.filter(|kept| goes_on_from(kept, &made_for));
-        let kept = kept.and_then(|kept| living(kept, trial, observer));
+        let kept = kept.and_then(|kept| reusable(kept, &made_for, trial, observer));
         let (data, reset) = match kept {
-            Some(kept) if kept.made_for.as_ref() == Some(&made_for) => return Ok(still(kept)),
+            Some(kept) if kept.made_for.as_ref() == Some(&made_for) => return Ok(unchanged(kept)),
             Some(kept) => {
-                observer.stage("stopping the servers to start them with other settings");
-                let reset = still_reset(kept.reset.as_ref());
+                observer.stage("restarting the servers with other settings");
+                let reset = kept_reset(kept.reset.as_ref());
                 (Some(kept.into_data(interrupted)?), reset)
             }
             None => (None, None),
@@ -250,33 +246,33 @@ impl Lab {
     }
 }
 
-/// Whether the next trial goes on with the data of servers that were kept.
-fn goes_on_from(kept: &Rig, next: &MadeFor) -> bool {
+/// The servers of the trial before, if their data is what the next one needs and all are alive.
+/// Otherwise they are ended.
+fn reusable(kept: Rig, next: &MadeFor, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
     let before = kept.made_for.as_ref();
-    next.spec.reset == plan::Reset::None && before.is_some_and(|before| before.data == next.data)
-}
-
-/// The servers that were kept, if all of them live. What a dead one left is nothing that
-/// a trial can go on with.
-fn living(kept: Rig, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
-    if kept.is_alive() {
+    let is_reused = next.spec.reset == plan::Reset::None;
+    let has_data = is_reused && before.is_some_and(|before| before.data == next.data);
+    if has_data && kept.is_alive() {
         return Some(kept);
     }
-    observer.note(&format!(
-        "trial {} begins with a copy of the data: a server that it was to go on with died",
-        trial.planned.number
-    ));
+    if has_data {
+        observer.note(&format!(
+            "trial {} starts with a new copy of the data: a server that it should have reused died",
+            trial.planned.number
+        ));
+    }
+    kept.end(observer);
     None
 }
 
-fn still(kept: Rig) -> Rig {
+fn unchanged(kept: Rig) -> Rig {
     Rig {
-        reset: still_reset(kept.reset.as_ref()),
+        reset: kept_reset(kept.reset.as_ref()),
         ..kept
     }
 }
 
-fn still_reset(before: Option<&Reset>) -> Option<Reset> {
+fn kept_reset(before: Option<&Reset>) -> Option<Reset> {
     before.map(|before| Reset {
         how: ResetHow::Kept,
         took_s: 0.0,
@@ -285,7 +281,7 @@ fn still_reset(before: Option<&Reset>) -> Option<Reset> {
     })
 }
 
-/// A database that is there, with the rows that were missing.
+/// An existing database, with the missing rows loaded.
 fn found(
     trial: &Trial,
     database: &Database,

@@ -1,9 +1,9 @@
-//! The laboratory: builds the servers of a study, gives each its data, drives all
-//! of them at the same time, watches host and servers on the load's clock.
+//! The laboratory: starts the servers of a study with their data, drives all of them at the same
+//! time, and monitors host and servers on the load's clock.
 //!
-//! [`run`] is the story: for each trial `lab` builds the servers, `drive` loads all of
-//! them at once, `trial_monitor` follows loads, monitors and servers, and reports
-//! everything to an [`Observer`] as it happens.
+//! [`run`] runs the trials: for each, `lab` starts the servers, `drive` drives all of them at once,
+//! and `trial_monitor` follows loads, monitors and servers and reports everything to an
+//! [`Observer`] as it happens.
 
 pub mod account;
 mod build;
@@ -43,7 +43,7 @@ mod trial;
 mod trial_monitor;
 mod volume;
 
-/// A database that answers.
+/// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
 
 pub use engine::Access;

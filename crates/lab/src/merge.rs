@@ -195,8 +195,8 @@ fn mean_ns(instants: &[u64]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use measure::gather::Gather;
     use measure::slice::Slice;
+    use measure::summarize::Summarizer;
 
     use super::*;
 
@@ -263,7 +263,7 @@ mod tests {
         let mut merger = Merger::new(cuts.len());
         let mut rates = Vec::new();
         for (load, cuts) in cuts.iter().enumerate() {
-            let mut gather = Gather::new(&[]);
+            let mut gather = Summarizer::new(&[]);
             for edges in cuts.windows(2) {
                 let length_s = (edges[1] - edges[0]) as f64 / 1e9;
                 let second = cut(edges[0], edges[1], (per_s(load) * length_s).round() as u64);
@@ -276,7 +276,7 @@ mod tests {
         (std::iter::from_fn(|| merger.next()).collect(), rates)
     }
 
-    fn throughput(gather: &Gather) -> f64 {
+    fn throughput(gather: &Summarizer) -> f64 {
         let input = crate::testing::input();
         gather.finish(input).transactions.per_s.unwrap().value
     }
@@ -285,7 +285,7 @@ mod tests {
     /// merged seconds.
     fn total_over_sum(cuts: &[Vec<u64>], per_s: impl Fn(usize) -> f64) -> (f64, Vec<Second>) {
         let (seconds, rates) = loads(cuts, per_s);
-        let mut gather = Gather::new(&[]);
+        let mut gather = Summarizer::new(&[]);
         seconds.iter().for_each(|second| gather.add(second));
         (throughput(&gather) / rates.iter().sum::<f64>(), seconds)
     }

@@ -1,4 +1,4 @@
-//! What a trial needs of this host, and what is available: compared before anything starts.
+//! What a trial needs, and what a host has available; compared before anything starts.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use host::{Files, Memory, Space};
 
 use crate::error::LabError;
 
-/// A row of the load's tables with its index entry and the pages' fill, in bytes. Loaded
-/// tables of 1 million rows take 252 to 264.
+/// Bytes of a row of the load's tables, with its index entry and unused space in pages. Tables of 1
+/// million rows take 252 to 264 after loading.
 pub(crate) const ROW_BYTES: u64 = 270;
-/// Lowest speed of loading and indexing rows.
+/// Minimum speed of loading and indexing rows.
 const LOAD_ROWS_PER_S: u64 = 100_000;
-/// Lowest speed of copying data without sharing blocks.
+/// Minimum speed of copying data without sharing blocks.
 const COPY_BYTES_PER_S: u64 = 500_000_000;
-/// Start and stop of a server.
+/// Time to start and stop a server.
 const START: Duration = Duration::from_secs(2);
 
 /// What decides the needs of a trial.
@@ -25,34 +25,34 @@ pub struct Inputs<'a> {
     pub engine: &'static dyn Server,
     /// The study's settings.
     pub config: &'a [(String, String)],
-    /// Servers at once.
+    /// Number of servers that run at the same time.
     pub instances: u32,
-    /// Connections of each server.
+    /// Number of connections to each server.
     pub connections: u32,
-    /// Rows of all tables of one server.
+    /// Number of rows in all tables of one server.
     pub rows: u64,
-    /// Warm-up and measurement.
+    /// Duration of warm-up and measurement.
     pub load: Duration,
     /// Size of the cached template; `None` if it must be built.
     pub template_bytes: Option<u64>,
 }
 
-/// What a trial needs of this host.
+/// What a trial needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// The load, and what comes before it.
+    /// Time for the load and all preparations.
     pub time: Duration,
-    /// Of that, building a template that is not in the cache.
+    /// The part of it for building a template that is not in the cache.
     pub build_time: Duration,
-    /// Disk space: all copies, and a template that must be built.
+    /// Disk space for all copies, and for a template that must be built.
     pub disk_bytes: u64,
-    /// Of that, the template, which stays after the trial.
+    /// The part of it for that template, which stays after the trial.
     pub template_bytes: u64,
-    /// Memory of all servers.
+    /// Memory for all servers.
     pub memory_bytes: u64,
 }
 
-/// Estimates what a trial needs, a little too high on purpose.
+/// Estimates what a trial needs; a little too high, on purpose.
 #[must_use]
 pub fn of(inputs: &Inputs<'_>) -> Needs {
     let instances = u64::from(inputs.instances.max(1));

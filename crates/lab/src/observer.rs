@@ -1,4 +1,4 @@
-//! The interface between the laboratory and whoever stores and shows its results.
+//! The laboratory's interface to the code that stores and shows results.
 
 use std::path::PathBuf;
 
@@ -14,22 +14,22 @@ use crate::trial::Trial;
 
 /// Stores the results of trials as they arrive, and shows their progress.
 pub trait Observer {
-    /// A trial begins; its results are to be stored from now on.
+    /// A trial begins: store its results from now on.
     ///
     /// # Errors
     /// When they cannot be stored.
     fn begin(&mut self, trial: &Trial) -> Result<(), Failure>;
 
-    /// The directory for the option file and the error log of a server of the trial.
+    /// The directory for the configuration and the error log of one of the trial's servers.
     ///
     /// # Errors
     /// When it cannot be created.
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
-    /// Something that takes a while begins.
+    /// A phase that takes a while begins.
     fn stage(&mut self, what: &str);
 
-    /// Something that the user should know.
+    /// A message for the user.
     fn note(&mut self, text: &str);
 
     /// Progress of loading data.
@@ -38,13 +38,13 @@ pub trait Observer {
     /// The data is ready.
     fn prepared(&mut self, prepared: &engine::data::Prepared);
 
-    /// The number of open connections, of all `users` of the trial.
+    /// The number of open connections; `users` is how many the trial needs.
     fn connecting(&mut self, open: u32, users: u32);
 
-    /// A second of all loads together has ended.
+    /// A second of all loads, merged, has ended.
     fn second(&mut self, second: &Second, kinds: &[StatementKind]);
 
-    /// A second of one of several instances' loads has ended.
+    /// A second of one instance's load has ended; called if there are several.
     fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]);
 
     /// The metrics of an interval.
@@ -53,16 +53,16 @@ pub trait Observer {
     /// Something happened to a node.
     fn event(&mut self, event: &NodeEvent);
 
-    /// The load has ended, and waits for running transactions.
+    /// The load has ended and is waiting for running transactions.
     fn draining(&mut self, running: usize);
 
     /// The trial has ended.
     ///
     /// # Errors
-    /// When something of it could not be stored.
+    /// When its results could not be stored.
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
 
-    /// Progress of a search for the highest rate, in a line.
+    /// Progress of a search for the highest rate, as one line of text.
     fn searching(&mut self, line: &str);
 
     /// A search has ended.

@@ -1,4 +1,4 @@
-//! A warm-up without transactions: every table and index is read once.
+//! Reads every table and index once, as a warm-up without transactions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,10 +8,10 @@ use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 
-/// Reads all tables of a trial's databases once, if the study wants it.
+/// Reads all tables of a trial's databases once, if the study asks for it.
 ///
 /// # Errors
-/// When a server refuses or dies, or the user stops.
+/// When a server refuses or dies, or the user interrupts.
 pub(crate) fn preload(
     trial: &Trial,
     rig: &Rig,

@@ -1,4 +1,4 @@
-//! Loads the rows of a trial into its databases.
+//! Loads the tables of a trial into a database.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,16 +16,16 @@ pub(crate) fn prepare_for(
     mode: Mode,
     interrupted: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mut tell = |news| observer.preparing(&news);
+    let mut tell = |progress| observer.preparing(&progress);
     let prepared = prepare(trial, database, mode, &mut tell, interrupted)?;
     observer.prepared(&prepared);
     Ok(())
 }
 
-/// Loads the rows of a trial into a database.
+/// Loads the tables of a trial into a database.
 ///
 /// # Errors
-/// When existing tables do not fit, or the rows cannot be loaded.
+/// When existing tables have other definitions or rows, or the rows cannot be loaded.
 pub fn prepare(
     trial: &Trial,
     database: &Database,

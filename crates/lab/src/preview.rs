@@ -25,7 +25,7 @@ pub struct Preview {
 /// Looks for the programs, the directory and the prepared data of a study's servers.
 ///
 /// # Errors
-/// When there is no program, or the directory cannot be used, at its place in the study.
+/// When there is no program, or the directory cannot be used, with the location in the study.
 pub fn preview(spec: &EngineSpec, node: &Node, wanted: &Wanted<'_>) -> Result<Preview, Failure> {
     let failed = |error| placed(spec, node, error);
     let engine = engine_of(spec)?;
@@ -34,10 +34,10 @@ pub fn preview(spec: &EngineSpec, node: &Node, wanted: &Wanted<'_>) -> Result<Pr
     let account = Account::for_servers().map_err(failed)?;
     volume::check(&node.volume, &account).map_err(failed)?;
     let cache = home::place().map_err(failed)?;
-    let takes = |version: &str| spec.has_version(version);
+    let accepts = |version: &str| spec.has_version(version);
     Ok(Preview {
         engine,
-        template_bytes: template::bytes_in(&cache, engine, &takes, wanted, &config(spec)),
+        template_bytes: template::bytes_in(&cache, engine, &accepts, wanted, &config(spec)),
     })
 }
 

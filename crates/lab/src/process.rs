@@ -1,4 +1,4 @@
-//! Starts programs as a given user, in a way that they do not outlive dyno.
+//! Starts programs as a given user, so that they do not outlive dyno.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -15,9 +15,9 @@ use rustix::process::{Pid, Signal};
 use crate::account::Account;
 use crate::error::LabError;
 
-/// Sets a child's user and parent-death signal, which would take `unsafe` code otherwise.
+/// Sets a child's user and parent-death signal, which would otherwise require `unsafe` code.
 pub(crate) const SETPRIV: &str = "setpriv";
-/// How often a child is checked.
+/// How often to check whether a child has ended.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The environment variables that children inherit: how to find and load programs, nothing secret.
 const INHERITED: [&str; 6] = [
@@ -108,7 +108,7 @@ pub(crate) fn kill(child: &mut Child) {
     }
 }
 
-/// Asks a child to end.
+/// Sends a child the signal to shut down.
 pub(crate) fn terminate(child: &mut Child, signal: Signal) {
     if let (Ok(None), Some(pid)) = (child.try_wait(), pid_of(child)) {
         let _ = rustix::process::kill_process(pid, signal);
@@ -119,7 +119,7 @@ fn pid_of(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()).ok()?)
 }
 
-/// Runs a command to its end; otherwise as [`finish`].
+/// Runs a command to its end, with the limits of [`finish`].
 pub(crate) fn run(
     command: Command,
     limit: Duration,
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_in_words() {
+    fn ends_are_described_in_words() {
         let never = AtomicBool::new(false);
         let ended = |text: &str| {
             let status = run(sh(text), Duration::from_secs(60), &never);

@@ -13,6 +13,7 @@ use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
 use crate::monitors::Monitored;
+use crate::observer::Observer;
 use crate::servers::{DataDir, Node};
 use crate::site::ThisHost;
 use crate::template::Recipe;
@@ -21,13 +22,13 @@ use crate::template::Recipe;
 #[derive(Debug)]
 pub(crate) struct Rig {
     pub(crate) instances: Vec<Instance>,
-    /// How they got their data.
+    /// How their data was prepared.
     pub(crate) reset: Option<Reset>,
-    /// What a later trial must ask for to reuse these nodes.
+    /// What a later trial must match to reuse these nodes.
     pub(crate) made_for: Option<MadeFor>,
 }
 
-/// What nodes were started for.
+/// What nodes were started with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MadeFor {
     pub(crate) spec: EngineSpec,
@@ -35,7 +36,7 @@ pub(crate) struct MadeFor {
     pub(crate) data: DataFor,
 }
 
-/// What their data was prepared for.
+/// What decides the data of nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DataFor {
     pub(crate) recipe: Recipe,
@@ -49,13 +50,13 @@ impl Rig {
         endpoints.map(|endpoint| &endpoint.database)
     }
 
-    /// Every node that dyno started.
+    /// The nodes that dyno started.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Mutex<Node>> {
         let clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
         clusters.flat_map(Cluster::nodes)
     }
 
-    /// What is driven, for people.
+    /// The driven databases, for messages.
     pub(crate) fn shown(&self) -> String {
         let mut databases = self.databases();
         let first = databases.next().map(|database| database.shown());
@@ -76,35 +77,54 @@ impl Rig {
         }
     }
 
-    /// The number of the first node that died and that dyno did not end, and how. With
-    /// `is_likely` each has a moment to end, because a connection to one of them broke.
+    /// The number of the first node that ended by itself, and how. With `is_likely`, waits a moment
+    /// for each to end, because a connection to one of them broke.
     pub(crate) fn death(&self, is_likely: bool) -> Option<(u32, Failure)> {
         self.nodes().find_map(|node| {
             let mut node = try_lock(node)?;
             let how = node.died(is_likely)?;
-            let remedy = "its whole log is kept in the result directory";
+            let remedy = "its complete log is in the result directory";
             let failure = Failure::new(Cause::Server, how).remedy(Some(remedy));
             Some((node.number(), failure))
         })
     }
 
-    /// Whether every node runs.
+    /// Whether all nodes are running.
     pub(crate) fn is_alive(&self) -> bool {
         let mut nodes = self.nodes();
         nodes.all(|node| try_lock(node).is_some_and(|mut node| node.exited().is_none()))
     }
 
+    fn into_nodes(self) -> impl Iterator<Item = Node> {
+        let clusters = self.instances.into_iter().filter_map(|i| i.cluster);
+        clusters.flat_map(Cluster::into_nodes)
+    }
+
     /// Stops the nodes and keeps their data.
     pub(crate) fn into_data(self, interrupted: &AtomicBool) -> Result<Vec<DataDir>, LabError> {
-        let clusters = self.instances.into_iter().filter_map(|i| i.cluster);
-        let nodes = clusters.flat_map(Cluster::into_nodes);
+        let nodes = self.into_nodes();
         nodes
             .map(|node| node.stop_and_keep_data(interrupted))
             .collect()
     }
+
+    /// Ends all nodes, the last first, and tells the observer what could not be ended or removed.
+    pub(crate) fn end(self, observer: &mut dyn Observer) {
+        let nodes: Vec<Node> = self.into_nodes().collect();
+        for node in nodes.into_iter().rev() {
+            let number = node.number();
+            if let Err(error) = node.end() {
+                let remedy = error.remedy();
+                let remedy = remedy.map_or(String::new(), |remedy| format!(" ({remedy})"));
+                observer.note(&format!(
+                    "could not remove server {number}: {error}{remedy}"
+                ));
+            }
+        }
+    }
 }
 
-/// How the instances of a trial got their data.
+/// A record of how the data of a trial's instances was prepared.
 pub(crate) fn reset(how: ResetHow, took: Duration, build: Duration) -> Reset {
     Reset {
         how,

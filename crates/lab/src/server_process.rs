@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use client::net::Peer;
-use engine::{Database, ENGINES, Engine, Server, Whereabouts};
+use engine::{Database, ENGINES, Engine, Server, ServerLocation};
 use host::{Files, process, sockets};
 
 /// A server's process and data directory.
@@ -39,7 +39,7 @@ pub(crate) fn find(files: &dyn Files, database: &dyn Database) -> Result<FoundPr
 struct Search<'a> {
     files: &'a dyn Files,
     /// What the server reports, and the other end of the connection.
-    server: &'a Whereabouts,
+    server: &'a ServerLocation,
 }
 
 impl Search<'_> {

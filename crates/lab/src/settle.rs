@@ -1,4 +1,4 @@
-//! Writes dirty pages to disk, so that the disk is idle when a load begins.
+//! Writes dirty pages to disk, so that the disk is idle when a load starts.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,11 +11,11 @@ use rustix::io::Errno;
 use crate::error::LabError;
 use crate::tree::OpenDir;
 
-/// Waits until everything on the file system of a directory is on disk, then drops the
-/// directory's files from the page cache. File systems in memory, such as tmpfs, are unaffected.
+/// Waits until everything on the file system of a directory is on disk, then drops the directory's
+/// files from the page cache. Has no effect on file systems in memory, such as tmpfs.
 ///
 /// # Errors
-/// When the disk fails, or the user wants to stop.
+/// When the disk fails, or the user has interrupted.
 pub(crate) fn settle(path: &Path, interrupted: &AtomicBool) -> Result<(), LabError> {
     if interrupted.load(Ordering::Relaxed) {
         return Err(LabError::Interrupted);
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::site::{Site, ThisHost};
 
-    /// How much of a file is in memory; `None` where nobody tells.
+    /// How much of a file is in memory; `None` if that is unknown.
     fn resident_bytes(file: &Path) -> Option<u64> {
         let mut fincore = Command::new("fincore");
         fincore.args(["--bytes", "--noheadings", "--output", "RES"]);
@@ -62,7 +62,7 @@ mod tests {
         String::from_utf8(output.stdout).ok()?.trim().parse().ok()
     }
 
-    /// Pages that are still to be written cannot be dropped, so these have been.
+    /// Dirty pages cannot be dropped: those that were dropped had been written.
     #[test]
     fn data_is_on_disk_and_out_of_memory() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_who_wants_to_stop_does_not_wait() {
+    fn an_interrupt_is_not_delayed() {
         let dir = tempfile::tempdir().unwrap();
         let settled = settle(dir.path(), &AtomicBool::new(true));
         assert!(matches!(settled, Err(LabError::Interrupted)), "{settled:?}");

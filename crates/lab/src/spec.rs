@@ -1,5 +1,5 @@
-//! A study's description of its private servers as the laboratory needs it, and the place in the
-//! study that caused a failure.
+//! A study's private servers as the laboratory needs them, and the locations in the study of
+//! failures.
 
 use engine::{Engine, EngineError, Installed, Server};
 use plan::{EngineSpec, Node, Span};
@@ -11,7 +11,7 @@ use crate::servers;
 /// The server program of a study.
 ///
 /// # Errors
-/// When it is not installed, at its place in the study.
+/// When it is not installed, with the location in the study.
 pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
@@ -41,7 +41,7 @@ pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
     first.checked_add(u16::try_from(number - 1).ok()?)
 }
 
-/// A failure with the place in the study that caused it.
+/// A failure with the location in the study that caused it.
 pub(crate) fn placed(spec: &EngineSpec, node: &Node, error: LabError) -> Failure {
     let directory = node.volume.directory();
     let span = match &error {

@@ -1,4 +1,4 @@
-//! The trials of a study, one after the other.
+//! Runs the trials of a study one after the other.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,8 +10,8 @@ use crate::lab::Lab;
 use crate::observer::Observer;
 use crate::trial::{self, Target, Trial};
 
-/// Runs trials in their order. A failed trial is stored with its reason, and the next one runs. If
-/// servers did not start, further trials with the same servers are skipped: they would fail in the
+/// Runs trials in order. A failed trial is stored with its reason, and the next one runs. If servers
+/// did not start, later trials with the same servers are skipped, because they would fail in the
 /// same way.
 ///
 /// # Errors
@@ -27,19 +27,19 @@ pub fn run(
     let mut dead: Vec<&Trial> = Vec::new();
     for (at, trial) in trials.iter().enumerate() {
         if interrupted.load(Ordering::Relaxed) {
-            let message = "interrupted between two trials";
+            let message = "interrupted between trials";
             return Err(Failure::new(Cause::Interrupted, message));
         }
         if let Some(failed) = dead.iter().find(|failed| have_same_servers(failed, trial)) {
             let (trial, failed) = (trial.planned.number, failed.planned.number);
             observer.note(&format!(
-                "trial {trial} is skipped: it has the servers of trial {failed}, which did not start"
+                "trial {trial} is skipped: it needs the servers of trial {failed}, which did not start"
             ));
             continue;
         }
         if let (_, Some(failure)) = attempt(lab, trial, observer, interrupted)? {
             let mut before = trials[..at].iter();
-            // Servers that started before may do so again.
+            // Servers that started earlier may start again.
             if failure.recurs && !before.any(|earlier| have_same_servers(earlier, trial)) {
                 dead.push(trial);
             }
@@ -49,7 +49,7 @@ pub fn run(
     first.map_or(Ok(()), Err)
 }
 
-/// Whether the servers of two trials are started in the same way.
+/// Whether two trials start the same servers with the same settings.
 fn have_same_servers(one: &Trial, other: &Trial) -> bool {
     let (Target::Private(spec), Target::Private(other_spec)) = (&one.target, &other.target) else {
         return false;
@@ -59,7 +59,7 @@ fn have_same_servers(one: &Trial, other: &Trial) -> bool {
     spec == other_spec && one.topology == other.topology && one.load.threads == other.load.threads
 }
 
-/// Runs one trial; returns its failure, if the study can continue.
+/// Runs one trial; returns its failure as a value if the study can continue.
 pub(crate) fn attempt(
     lab: &mut Lab,
     trial: &Trial,
@@ -80,7 +80,8 @@ pub(crate) fn attempt(
     }
 }
 
-/// Whether the next trial may succeed: a server that died or refused a statement is replaced.
+/// Whether a failure ends the study. After a server died or refused a statement the next trial gets a
+/// new one and may succeed.
 fn ends_study(failure: &Failure, outcome: &Outcome) -> bool {
     let is_servers = matches!(
         outcome,

@@ -1,4 +1,4 @@
-//! A small trial, and an observer that ignores everything, for tests.
+//! For tests: a small trial, a server, and an observer that ignores everything.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ use crate::site::ThisHost;
 use crate::template;
 use crate::trial::{Target, Trial};
 
-/// Of a trial of which nothing is known but its seconds.
+/// The input for a summary of which only the seconds matter.
 pub(crate) fn input() -> Input {
     Input {
         started_at: None,
@@ -36,7 +36,7 @@ pub(crate) fn input() -> Input {
     }
 }
 
-/// A directory that is seen in a second place too, until it is dropped.
+/// A directory that is also mounted elsewhere, until this is dropped.
 pub(crate) struct BindMount(PathBuf);
 
 impl BindMount {
@@ -55,7 +55,7 @@ impl Drop for BindMount {
     }
 }
 
-/// An hour of two users on one table, which is read before.
+/// A trial of an hour with two users on one preloaded table.
 pub(crate) fn trial() -> Trial {
     let text = "title = 't'\nserver.url = 'any://server'\nmonitors.enabled = false\n\
                 data.rows = 100\n[load]\nthreads = 2\npreload = true\nwarmup = '0s'\ntime = '1h'";

@@ -1,4 +1,4 @@
-//! What one trial is, and its phases.
+//! A trial and its phases.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -26,43 +26,43 @@ use crate::trial_monitor::LoadResults;
 /// How long running transactions may take to end after the load's end.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A planned trial, and what running it takes besides.
+/// A planned trial, with what the plan leaves open.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// What the plan says of it.
+    /// The trial as planned.
     pub planned: plan::Trial,
     /// What is driven.
     pub target: Target,
-    /// What virtual users do.
+    /// What the virtual users do.
     pub workload: WorkloadName,
-    /// With which tables, rows and shares.
+    /// The workload's options.
     pub options: Options,
-    /// Seed of everything that the virtual users choose.
+    /// Seed of all random choices of the virtual users.
     pub load_seed: u64,
-    /// For a step of a search: the wait for a free virtual user after which it is overloaded.
+    /// For a step of a search: a longer wait for a free virtual user counts as overload.
     pub longest_wait: Option<Duration>,
-    /// How it is run.
+    /// Options of the run.
     pub run_options: RunOptions,
 }
 
-/// How trials are run, besides what a plan says of them.
+/// Options of running trials that are not part of a plan.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// How the data is prepared; `None`: it is used as it is.
+    /// How the data is prepared; `None`: it is used unchanged.
     pub mode: Option<Mode>,
-    /// Connections that load data side by side.
+    /// Number of connections that load data in parallel.
     pub load_connections: u32,
-    /// Connections that are opened at once.
+    /// Maximum number of connections being opened at the same time.
     pub connect_limit: u32,
-    /// Worker threads for each server; `None`: as many as suit the host.
+    /// Worker threads for each server; `None`: chosen by the number of CPUs.
     pub workers: Option<u32>,
-    /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers.
+    /// Errors that do not stop the load: SQLSTATEs or the engine's error numbers.
     pub ignored_errors: Vec<String>,
     /// Whether the workers run under SCHED_BATCH.
     pub batch_scheduling: bool,
 }
 
-/// As `dyno run` runs them.
+/// The options of `dyno run`.
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
@@ -79,24 +79,24 @@ impl Default for RunOptions {
 /// What a trial drives.
 #[derive(Debug, Clone)]
 pub enum Target {
-    /// A database that is there.
+    /// An existing database.
     Given(Database),
-    /// Temporary databases of an engine in process.
+    /// Temporary databases of an in-process engine.
     Temporary(InProcess),
-    /// Servers that are started for it.
+    /// Servers that dyno starts for the trial.
     Private(Box<EngineSpec>),
 }
 
-/// A trial that ran, and what ended it too early.
+/// A trial that ran, and the failure that ended it early, if any.
 #[derive(Debug)]
 pub struct FinishedTrial {
-    /// What it gave.
+    /// Its results.
     pub summary: TrialSummary,
-    /// Why it did not come to its end.
+    /// Why it ended early.
     pub failure: Option<Failure>,
 }
 
-/// Runs one trial and keeps what it gave.
+/// Runs one trial and passes its summary to the observer.
 ///
 /// # Errors
 /// When the load did not begin.
@@ -109,16 +109,16 @@ pub fn run(
     observer.begin(trial)?;
     let ran = phases(lab, trial, observer, interrupted)?;
     let kept = observer.end(ran.summary.clone());
-    // What was measured is told even where it could not be kept.
+    // What was measured is returned even if it could not be stored.
     Ok(FinishedTrial {
         failure: ran.failure.or(kept.err()),
         ..ran
     })
 }
 
-/// The way of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
-/// monitors and events on one clock (`drive.rs`). Each is a scope: whatever fails below it, it takes
-/// itself down, the last first.
+/// The phases of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
+/// monitors and events on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
+/// taken down, in reverse order.
 fn phases(
     lab: &mut Lab,
     trial: &Trial,
@@ -129,7 +129,7 @@ fn phases(
     let ran = preload(trial, &rig, observer, interrupted)
         .and_then(|()| drive::drive(trial, &rig, observer, interrupted))
         .map(|driven| summarize(trial, &rig, driven));
-    lab.take_down(rig);
+    lab.take_down(rig, observer);
     ran
 }
 
@@ -151,9 +151,9 @@ fn summarize(trial: &Trial, rig: &Rig, driven: LoadResults) -> FinishedTrial {
     }
 }
 
-/// The summary of a trial whose load never began.
+/// The summary of a trial whose load did not start.
 pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
-    measure::gather::Gather::new(&[]).finish(Input {
+    measure::summarize::Summarizer::new(&[]).finish(Input {
         started_at: None,
         setup: trial.planned_setup(),
         unfinished: Unfinished::default(),
@@ -168,7 +168,7 @@ pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
 }
 
 impl Trial {
-    /// Refuses options that make no sense, before anything is touched.
+    /// Checks its options, before anything is changed.
     ///
     /// # Errors
     /// What is wrong.
@@ -178,7 +178,7 @@ impl Trial {
             .map_err(|error| Failure::new(Cause::Usage, error))
     }
 
-    /// The data that it needs.
+    /// The data that the trial needs.
     #[must_use]
     pub fn wanted(&self, mode: Mode) -> Wanted<'_> {
         Wanted {
@@ -192,7 +192,7 @@ impl Trial {
         }
     }
 
-    /// The longest time under load; of a search that of all its steps.
+    /// Maximum time under load; for a search, that of all its steps.
     #[must_use]
     pub fn load_time(&self) -> Duration {
         let load = &self.planned.load;
@@ -203,14 +203,14 @@ impl Trial {
         }
     }
 
-    /// The labels of its statements, as they are stored.
+    /// The labels of its statements, as stored.
     #[must_use]
     pub fn statement_kinds(&self) -> Vec<StatementKind> {
         let labels = self.workload.labels(&self.options);
         labels.iter().map(stored).collect()
     }
 
-    /// What it is to be driven with, as far as that is known before its server is.
+    /// Its setup, as far as it is known before the server is.
     #[must_use]
     pub fn planned_setup(&self) -> Setup {
         Setup {
@@ -235,7 +235,7 @@ impl Trial {
         }
     }
 
-    /// What one database was driven with.
+    /// The setup of one database's load.
     pub(crate) fn setup_of(&self, database: &Database) -> Setup {
         Setup {
             engine: database.product(),
@@ -244,8 +244,8 @@ impl Trial {
         }
     }
 
-    /// The load of the server in this place, from 0.
-    pub(crate) fn load(&self, place: usize, database: &Database) -> LoadSpec {
+    /// The load of the instance with this index.
+    pub(crate) fn load(&self, index: usize, database: &Database) -> LoadSpec {
         let load = &self.planned.load;
         LoadSpec {
             users: load.threads,
@@ -256,7 +256,7 @@ impl Trial {
             pace: load.pace(),
             think: load.think(),
             // Users of different instances are different users.
-            seed: self.load_seed.wrapping_add(place as u64),
+            seed: self.load_seed.wrapping_add(index as u64),
             ignored_errors: self.run_options.ignored_errors.clone(),
             batch_scheduling: self.run_options.batch_scheduling,
             connect_limit: self.run_options.connect_limit,
@@ -265,7 +265,7 @@ impl Trial {
         }
     }
 
-    /// Below which directory private servers have their data.
+    /// The directory below which private servers store their data.
     fn data_place(&self) -> Option<String> {
         let named = self.planned.topology.node.volume.directory();
         let place = named.map(|directory| directory.value.clone());
@@ -294,9 +294,9 @@ impl Trial {
         self.engine().and_then(Engine::in_process).is_some()
     }
 
-    /// Worker threads for one server: as many as the user named, else its share of the CPUs.
+    /// Worker threads for one server: the number that the user chose, or its share of the CPUs.
     pub(crate) fn workers(&self, database: &Database) -> u32 {
-        // Calls into a database in process block.
+        // Calls into an in-process database block.
         if database.is_in_process() {
             return self.planned.load.threads;
         }
@@ -307,9 +307,9 @@ impl Trial {
     }
 }
 
-/// One worker for each CPU that this process may use, shared by the servers that are driven at
-/// the same time. Fewer leave CPUs idle where client and server share a host, and more cost
-/// CPU for the same work (benches/RESULTS.md, "How many workers").
+/// One worker for each CPU that this process may use, divided among the servers that are driven at
+/// the same time. Fewer workers leave CPUs idle where client and server share a host; more cost CPU
+/// time for the same work (benches/RESULTS.md, "How many workers").
 fn default_workers(cpus: usize, instances: u32) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
     cpus.div_ceil(instances.max(1)).max(1)

@@ -52,6 +52,15 @@ impl Site for Observed {
         Ok(child)
     }
 
+    fn end(&self) -> Result<(), LabError> {
+        let found = Found {
+            process: is_running(self.pid.load(Ordering::Relaxed)),
+            data: self.data.exists(),
+        };
+        let _ = self.found.lock().unwrap().send(found);
+        self.host.end()
+    }
+
     fn files(&self) -> &dyn Files {
         self.host.files()
     }
@@ -59,11 +68,7 @@ impl Site for Observed {
 
 impl Drop for Observed {
     fn drop(&mut self) {
-        let found = Found {
-            process: is_running(self.pid.load(Ordering::Relaxed)),
-            data: self.data.exists(),
-        };
-        let _ = self.found.lock().unwrap().send(found);
+        self.end().unwrap();
     }
 }
 
@@ -101,16 +106,19 @@ const IN_ORDER: Found = Found {
 
 #[test]
 fn a_node_ends_before_its_site_and_its_data_after_it() {
-    let (node, found, data) = start(&[]);
-    let node = node.unwrap();
-    assert!(is_running(node.pid().unwrap()));
-    assert!(
-        found.try_recv().is_err(),
-        "the site lasts as long as its node"
-    );
-    drop(node);
-    assert_eq!(found.recv().unwrap(), IN_ORDER);
-    assert!(!data.exists());
+    let ways: [fn(Node); 2] = [drop, |node| node.end().unwrap()];
+    for end in ways {
+        let (node, found, data) = start(&[]);
+        let node = node.unwrap();
+        assert!(is_running(node.pid().unwrap()));
+        assert!(
+            found.try_recv().is_err(),
+            "the site lasts as long as its node"
+        );
+        end(node);
+        assert_eq!(found.recv().unwrap(), IN_ORDER);
+        assert!(!data.exists());
+    }
 }
 
 #[test]

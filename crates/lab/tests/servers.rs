@@ -207,7 +207,7 @@ const REFUSED_BY_POSTGRES: [Refused; 7] = [
         "invalid value for parameter \"wal_level\": \"bogus\"",
     ),
     ("block_size", "8192", "\"block_size\" cannot be changed"),
-    // These are found only when the server starts.
+    // A combination that the server rejects.
     (
         "superuser_reserved_connections",
         "200",

@@ -12,7 +12,7 @@
 
 use measure::ended::Until;
 use measure::interval::{Part, estimate};
-use measure::until::{WIDENING, sure};
+use measure::until::{WIDENING, precision_reached};
 
 fn main() {
     let ci: f64 = std::env::args().nth(1).unwrap().parse().unwrap();
@@ -23,7 +23,8 @@ fn main() {
         let warmup_s: f64 = numbers.next().unwrap();
         let seconds: Vec<Part> = numbers.map(|total| Part { total, weight: 1.0 }).collect();
         let (warmup, measured) = seconds.split_at(warmup_s as usize);
-        let ends = |length: &usize| sure(&rule, warmup, &measured[..*length]).is_some();
+        let ends =
+            |length: &usize| precision_reached(&rule, warmup, &measured[..*length]).is_some();
         match (1..=measured.len()).find(ends) {
             None => println!("-"),
             Some(end) => {

@@ -28,8 +28,7 @@ const MOST: f64 = 0.5;
 
 /// The bottleneck of a trial: that of the first rule that applies, with its evidence. A rule whose
 /// numbers were not measured does not apply.
-#[must_use]
-pub fn find(trial: &TrialSummary) -> Verdict {
+pub(crate) fn find(trial: &TrialSummary) -> Verdict {
     let facts = Facts::of(trial);
     let rules = [
         generator, rate, quota, cpu, locks, latches, io_waits, full_disk,

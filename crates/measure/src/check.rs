@@ -1,10 +1,10 @@
 //! Which warnings a trial deserves.
 
 use crate::change_point::in_measurement;
-use crate::gather::Brief;
 use crate::interval::{Estimate, MIN_POINTS, Part, estimate};
 use crate::latency::TotalLatency;
 use crate::little::Little;
+use crate::second_totals::SecondTotals;
 use crate::setup::Outcome;
 use crate::steady::{MIN_SECONDS, Steady};
 use crate::summary::{LatencySummary, TrialSummary};
@@ -26,7 +26,7 @@ const RESTARTS: f64 = 0.01;
 const MISSES: f64 = 0.01;
 
 /// All warnings of a trial.
-pub(crate) fn find(summary: &TrialSummary, seconds: &[Brief]) -> Vec<Warning> {
+pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warning> {
     let mut found = Vec::new();
     // A trial that failed before its load began has no numbers to warn about.
     if seconds.is_empty() && matches!(summary.outcome, Outcome::Failed { .. }) {
@@ -110,7 +110,7 @@ fn forced_checkpoints(summary: &TrialSummary) -> Option<Warning> {
 
 /// A backlog that grew by more than all virtual users can hold, and by more than
 /// 1 % of what was done, is not noise.
-fn overloaded(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
+fn overloaded(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
     let (first, last) = thirds(seconds)?;
     let growth = backlog(last)?.value - backlog(first)?.value;
     let noise =
@@ -122,7 +122,7 @@ fn overloaded(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
 }
 
 /// Mean backlog, sampled once a second; `None` in a closed loop.
-fn backlog(seconds: &[Brief]) -> Option<Estimate> {
+fn backlog(seconds: &[SecondTotals]) -> Option<Estimate> {
     let looks = seconds.iter().filter_map(|second| second.backlog);
     let looks: Vec<Part> = looks
         .map(|backlog| Part {
@@ -138,7 +138,7 @@ fn backlog(seconds: &[Brief]) -> Option<Estimate> {
 pub(crate) fn little(
     summary: &TrialSummary,
     responses: &TotalLatency,
-    seconds: &[Brief],
+    seconds: &[SecondTotals],
 ) -> Option<Little> {
     if summary.outcome != Outcome::Completed || summary.setup.planned.load.events.is_some() {
         return None;
@@ -153,7 +153,7 @@ fn off(found: Little) -> Option<Warning> {
     })
 }
 
-fn short(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
+fn short(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
     (seconds.len() < MIN_POINTS).then_some(Warning::Short {
         measured_s: summary.measured_s,
     })
@@ -172,9 +172,9 @@ fn steady(summary: &TrialSummary) -> Option<Warning> {
 }
 
 /// Not if the warm-up was too short: that warning explains the change.
-fn level_changed(summary: &TrialSummary, seconds: &[Brief]) -> Option<Warning> {
+fn level_changed(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
     let warmup_s = summary.setup.planned.load.warmup.as_secs_f64();
-    let parts: Vec<Part> = seconds.iter().map(Brief::throughput).collect();
+    let parts: Vec<Part> = seconds.iter().map(SecondTotals::throughput).collect();
     let mut changes = in_measurement(warmup_s, &parts);
     if let Some(Steady::From { s }) = summary.steady
         && s > warmup_s + 1.0
@@ -193,7 +193,7 @@ fn unsure(summary: &TrialSummary) -> Option<Warning> {
     (to_its_limit && !is_sure).then_some(Warning::Unsure { reached, asked })
 }
 
-fn unsteady(seconds: &[Brief]) -> Option<Warning> {
+fn unsteady(seconds: &[SecondTotals]) -> Option<Warning> {
     if seconds.len() < MIN_SECONDS {
         return None;
     }
@@ -207,8 +207,8 @@ fn unsteady(seconds: &[Brief]) -> Option<Warning> {
 }
 
 /// A partial last second may be empty without a stall.
-fn stalled(seconds: &[Brief]) -> Option<Warning> {
-    let empty = |second: &&Brief| second.transactions == 0 && second.seconds >= 0.5;
+fn stalled(seconds: &[SecondTotals]) -> Option<Warning> {
+    let empty = |second: &&SecondTotals| second.transactions == 0 && second.seconds >= 0.5;
     let count = seconds.iter().filter(empty).count() as u64;
     (count > 0).then_some(Warning::Stalled { seconds: count })
 }
@@ -248,12 +248,12 @@ fn ends(summary: &TrialSummary) -> Vec<Warning> {
 }
 
 /// The first and the last third, if each has enough seconds to compare.
-fn thirds(seconds: &[Brief]) -> Option<(&[Brief], &[Brief])> {
+fn thirds(seconds: &[SecondTotals]) -> Option<(&[SecondTotals], &[SecondTotals])> {
     let third = seconds.len() / 3;
     (seconds.len() >= MIN_POINTS).then(|| (&seconds[..third], &seconds[seconds.len() - third..]))
 }
 
-fn per_s(seconds: &[Brief]) -> Option<f64> {
+fn per_s(seconds: &[SecondTotals]) -> Option<f64> {
     let time_s: f64 = seconds.iter().map(|second| second.seconds).sum();
     let count: u64 = seconds.iter().map(|second| second.transactions).sum();
     (time_s > 0.0 && count > 0).then(|| count as f64 / time_s)

@@ -3,10 +3,10 @@ use std::time::Duration;
 use plan::ReplyTime;
 
 use crate::change_point::LevelChange;
-use crate::gather::summarize;
 use crate::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
 use crate::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use crate::steady::{Steady, UnsteadyReason};
+use crate::summarize::summarize;
 use crate::summary::TrialSummary;
 
 use super::*;

@@ -1,4 +1,4 @@
-//! The columns that a table of a report may have: numbers of a trial and metrics.
+//! The columns of report tables: numbers of a trial and metrics.
 
 use crate::interval::Estimate;
 use crate::metric::{Brackets, METRICS, Metric, split};
@@ -43,11 +43,11 @@ fn count(count: u64) -> Option<Estimate> {
     Some(Estimate::exact(count as f64))
 }
 
-/// What can be said of a distribution of times.
+/// A statistic of a distribution of times.
 struct Statistic {
     name: &'static str,
     heading: &'static str,
-    /// The share (0 to 1) that is not longer, of a percentile.
+    /// The share (0 to 1) of a percentile; `None` for other statistics.
     share: Option<f64>,
     of: fn(LatencySummary) -> Estimate,
 }
@@ -130,8 +130,7 @@ fn find(column: &str) -> Option<Column> {
     time.or_else(|| Metric::find(column).map(Column::Metric))
 }
 
-/// What a trial has in this column; `None` when it was not measured or there is
-/// no such column.
+/// A trial's value of a column; `None` if it was not measured or there is no such column.
 #[must_use]
 pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     match find(column)? {
@@ -141,8 +140,7 @@ pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     }
 }
 
-/// Between which values a trial's percentile lies; `None` where that is not known, and of
-/// any other column.
+/// The confidence interval of a trial's percentile; `None` if unknown, and for any other column.
 #[must_use]
 pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
     let Column::Time((.., times), statistic) = find(column)? else {
@@ -156,8 +154,8 @@ pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
     }
 }
 
-/// The number of a column with half of its interval; a percentile's range is not symmetric,
-/// so its half is the longer side.
+/// The value of a column with the half-width of its interval; for percentiles, whose intervals are
+/// not symmetric, the longer side.
 #[must_use]
 pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     let found = value(trial, column)?;
@@ -169,8 +167,7 @@ pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     })
 }
 
-/// The share (0 to 1) of all times that are no longer than a percentile; `None` of a column
-/// that is none.
+/// The share (0 to 1) of a percentile; `None` for any other column.
 #[must_use]
 pub fn percentile(column: &str) -> Option<f64> {
     match find(column)? {
@@ -179,15 +176,14 @@ pub fn percentile(column: &str) -> Option<f64> {
     }
 }
 
-/// Whether there is such a column. A thing in brackets may be any: which devices
-/// and cores a host has is known when it runs.
+/// Whether there is such a column. Any name is accepted in brackets, because the devices and cores
+/// of a host are known only when the study runs.
 #[must_use]
 pub fn is_known(column: &str) -> bool {
     find(column).is_some()
 }
 
-/// All columns, those in brackets as patterns such as `cpu[CORE].user`: for
-/// suggesting the nearest.
+/// All columns, those with brackets as patterns such as `cpu[CORE].user`.
 #[must_use]
 pub fn all_names() -> Vec<String> {
     let numbers = NUMBERS.iter().map(|number| number.name.to_owned());
@@ -199,8 +195,8 @@ pub fn all_names() -> Vec<String> {
     numbers.chain(times).chain(metrics).collect()
 }
 
-/// A short heading, such as `response 99 %` or `disk reads/s (device vda)`; the
-/// name itself of a column that does not exist.
+/// A short heading, such as `response 99 %` or `disk reads/s (device vda)`; for an unknown column,
+/// its name.
 #[must_use]
 pub fn heading(column: &str) -> String {
     match find(column) {

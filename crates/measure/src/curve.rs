@@ -3,8 +3,7 @@
 use hdrhistogram::Counter;
 use serde::{Deserialize, Serialize};
 
-use crate::latency::Latency;
-use crate::summary::ms;
+use crate::latency::{Latency, ms};
 
 /// Halvings after which the place of a percentile is known to far below a nanosecond.
 const HALVINGS: usize = 60;

@@ -1,4 +1,4 @@
-//! Trials that ended early on purpose.
+//! Trials that dyno ended early.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ impl Until {
     }
 }
 
-/// Why a measurement ended early on purpose.
+/// Why dyno ended a measurement early.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Ended {
@@ -80,7 +80,7 @@ impl fmt::Display for Ended {
                 backlog,
             } => write!(
                 f,
-                "overloaded after {after_s:.0} s of at most {at_most_s:.0} s: {backlog} arrivals wait"
+                "overloaded after {after_s:.0} s of at most {at_most_s:.0} s: backlog of {backlog} arrivals"
             ),
         }
     }

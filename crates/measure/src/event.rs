@@ -14,7 +14,7 @@ pub struct NodeEvent {
     /// The node, from 1.
     pub node: u32,
     /// What happened.
-    pub what: Happening,
+    pub what: NodeEventKind,
     /// Why: the study's own words, or how the node died.
     pub reason: String,
 }
@@ -22,7 +22,7 @@ pub struct NodeEvent {
 /// What happened to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Happening {
+pub enum NodeEventKind {
     /// Killed by dyno, as the study asks.
     Killed,
     /// Restarted by dyno, as the study asks.
@@ -31,7 +31,7 @@ pub enum Happening {
     Died,
 }
 
-impl From<plan::Action> for Happening {
+impl From<plan::Action> for NodeEventKind {
     fn from(action: plan::Action) -> Self {
         match action {
             plan::Action::Kill => Self::Killed,
@@ -40,7 +40,7 @@ impl From<plan::Action> for Happening {
     }
 }
 
-impl fmt::Display for Happening {
+impl fmt::Display for NodeEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Killed => "killed",
@@ -59,11 +59,11 @@ impl fmt::Display for NodeEvent {
             self.at_s, self.node, self.what
         )?;
         match (self.what, self.done_s) {
-            (Happening::Restarted, Some(done_s)) => {
+            (NodeEventKind::Restarted, Some(done_s)) => {
                 write!(f, ", ready after {:.1} s", done_s - self.at_s)
             }
-            (Happening::Restarted, None) => f.write_str(", not ready again"),
-            (Happening::Killed | Happening::Died, _) => Ok(()),
+            (NodeEventKind::Restarted, None) => f.write_str(", not ready again"),
+            (NodeEventKind::Killed | NodeEventKind::Died, _) => Ok(()),
         }
     }
 }

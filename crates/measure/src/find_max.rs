@@ -9,21 +9,21 @@ use crate::knee::knee;
 use crate::quantile::is_known;
 use crate::summary::TrialSummary;
 
-/// How much longer the trials are that confirm.
+/// How many times longer confirming trials are.
 pub const LONG: u32 = 3;
 
-/// A search: its steps, and what came of them. Rates are those of all servers together.
+/// A search with its steps and its result. Rates are those of all servers together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundMax {
     /// The point of the study, without the rate.
     pub point: plan::Point,
-    /// How often this point had been in the study then, this time included, from 1.
+    /// The repeat of this point, from 1.
     pub repeat: u32,
     /// What is limited, for example `response_ms.p99`.
     pub column: String,
     /// The limit, in milliseconds.
     pub limit_ms: f64,
-    /// Transactions per second of the closed loop, which shows how much can be done.
+    /// Throughput of the closed loop at the start, in transactions per second.
     pub capacity_per_s: Option<f64>,
     /// Every step, in the order in which they ran.
     pub steps: Vec<SearchStep>,
@@ -36,7 +36,7 @@ pub struct FoundMax {
 pub struct SearchStep {
     /// The trial's number.
     pub trial: u32,
-    /// Arrivals per second that were asked for.
+    /// Requested arrivals per second.
     pub rate_per_s: f64,
     /// Transactions per second that ended.
     pub achieved_per_s: Option<f64>,
@@ -44,7 +44,7 @@ pub struct SearchStep {
     pub mean_ms: Option<f64>,
     /// What is limited, in milliseconds.
     pub value_ms: Option<f64>,
-    /// Whether it was a longer trial, to confirm.
+    /// Whether it was a longer, confirming trial.
     pub long: bool,
     /// The verdict.
     pub judged: StepVerdict,
@@ -56,9 +56,9 @@ pub struct SearchStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepVerdict {
-    /// The limit was held.
+    /// Within the limit.
     Held,
-    /// It was not.
+    /// Above the limit.
     TooSlow,
     /// Arrivals exceeded throughput, so response times grow without limit.
     Overloaded,
@@ -90,11 +90,10 @@ impl Doubt {
     }
 }
 
-/// What was seen at one rate: by its longer trial where there is one, else on average over
-/// its trials, as a search counts them.
+/// The result at one rate: that of its longer trial if there is one, else the mean of its trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AtRate {
-    /// Arrivals per second that were asked for.
+    /// Requested arrivals per second.
     pub rate_per_s: f64,
     /// Transactions per second that ended.
     pub achieved_per_s: Option<f64>,
@@ -102,7 +101,7 @@ pub struct AtRate {
     pub value_ms: Option<f64>,
     /// Whether arrivals exceeded throughput, so that times depend on the length of the trial.
     pub is_overloaded: bool,
-    /// Whether it was seen in a longer trial.
+    /// Whether it is from a longer trial.
     pub is_long: bool,
     /// Why that may be chance, for any of its trials.
     pub doubts: Vec<Doubt>,
@@ -121,20 +120,20 @@ pub enum SearchEnd {
         /// The lowest rate that does not.
         failed_per_s: f64,
     },
-    /// There were no more trials; this is what was known by then.
+    /// The maximum number of trials was reached; this was known by then.
     OutOfTrials {
         /// The highest rate that held the limit.
         held_per_s: Option<f64>,
         /// The lowest rate that did not.
         failed_per_s: Option<f64>,
     },
-    /// Not even a small part of the capacity held the limit.
+    /// Even a small part of the capacity was above the limit.
     NoRate {
         /// The lowest rate that was tried.
         failed_per_s: f64,
     },
-    /// The closed loop did nothing, or a trial failed, or the user asked to stop; this is
-    /// what was known by then.
+    /// The closed loop completed nothing, a trial failed, or the user interrupted; this was known
+    /// by then.
     Stopped {
         /// Why.
         reason: String,

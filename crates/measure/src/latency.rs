@@ -218,6 +218,11 @@ impl<C: Counter> Latency<C> {
     }
 }
 
+/// Nanoseconds as milliseconds.
+pub(crate) fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,17 +1,17 @@
-//! What the trials of a point have in a column, and how sure that is.
+//! The value of a column at a point, with its uncertainty.
 
 use crate::column;
 use crate::interval::{Estimate, of_repeats};
 use crate::quantile::{Range, is_known};
 use crate::summary::{TrialSummary, counted};
 
-/// A number of a point.
+/// The value of a column at a point.
 #[derive(Debug)]
 pub struct PointEstimate {
     /// The mean over the trials whose numbers count, with Student's interval; of one trial
     /// its own number, with the interval of its seconds.
     pub mean: Option<Estimate>,
-    /// Between which values a percentile of one trial lies.
+    /// The confidence interval of a percentile, if there is only one trial.
     pub range: Option<Range>,
     /// Trials that have the number.
     pub trials: usize,
@@ -20,7 +20,7 @@ pub struct PointEstimate {
 }
 
 impl PointEstimate {
-    /// Of the trials of one point; what failed does not count.
+    /// Computes it from the trials of one point, except failed ones.
     #[must_use]
     pub fn of(trials: &[&TrialSummary], column: &str) -> Self {
         let having = counted(trials).into_iter().filter_map(|trial| {

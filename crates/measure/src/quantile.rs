@@ -1,4 +1,4 @@
-//! Between which values a percentile of a trial lies.
+//! Confidence intervals of a trial's percentiles.
 //!
 //! Woodruff's interval ("Confidence intervals for medians and other position measures",
 //! Journal of the American Statistical Association 47, 1952): the share of transactions
@@ -6,8 +6,8 @@
 //! on seconds that depend on each other (see `interval.rs`), and both its ends are
 //! looked up in the trial's histogram. It assumes no distribution of times, which a
 //! formula with a density would, and needs no second pass over the run, which a bootstrap
-//! would. Order statistics alone would take every transaction for independent of the one
-//! before it; that is the least the interval may be.
+//! would. Order statistics alone assume that transactions are independent; their interval is the
+//! lower bound.
 //!
 //! The share has to be known for each stretch of time, but against a percentile that is
 //! known only at the end, so histograms have to be kept: those of at most 32 stretches,
@@ -16,22 +16,21 @@
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{Part, half_width, student_t};
-use crate::latency::{Buckets, Latency, TotalLatency};
-use crate::summary::ms;
+use crate::latency::{Buckets, Latency, TotalLatency, ms};
 
 /// Most stretches of time that are kept apart.
 const MOST: usize = 32;
 /// Fewest transactions that have to be slower than a percentile.
 pub const FEWEST_SLOWER: f64 = 10.0;
 
-/// Whether enough of so many transactions are slower than a percentile (0 to 1) for it to
-/// be more than the few slowest ones.
+/// Whether enough of so many transactions are slower than a percentile (0 to 1) for a reliable
+/// value.
 #[must_use]
 pub fn is_known(transactions: u64, percentile: f64) -> bool {
     transactions as f64 * (1.0 - percentile) >= FEWEST_SLOWER
 }
 
-/// Where a value lies with 95 % confidence.
+/// A 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     /// At least this, in the unit of its name.
@@ -87,7 +86,7 @@ impl Stretches {
         }
     }
 
-    /// Merges neighbours; what is being filled is then half full.
+    /// Merges neighbors; the one that is being filled is then half full.
     fn double(&mut self) {
         let pairs = self.full.chunks(2).map(|pair| {
             let mut both = TotalLatency::default();

@@ -62,11 +62,11 @@ fn docs_statistics_md_names_the_limits() {
         ),
         (
             "probability of rejecting a scalability law that holds",
-            percent(scale::misfit::CHANCE),
+            percent(scale::goodness_of_fit::CHANCE),
         ),
         (
             "error at one size that never rejects a scalability law",
-            percent(scale::misfit::MATTERS),
+            percent(scale::goodness_of_fit::MATTERS),
         ),
         (
             "farthest peak reported, relative to the largest size measured",
@@ -99,7 +99,7 @@ fn docs_statistics_md_names_the_limits() {
         ),
         (
             "first look at a trial with a target precision",
-            seconds(until::FIRST_LOOK),
+            seconds(until::FIRST_CHECK_S),
         ),
         (
             "factor that widens the interval of a trial with a target precision",

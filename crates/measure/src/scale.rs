@@ -16,11 +16,11 @@
 //! Fitted by least squares on throughput; intervals are those of the linearised fit,
 //! Student's t. A cost that would fall below 0 is 0, and the rest is fitted again (`bound.rs`
 //! has how large it may be all the same); when it falls there for certain, or the law does not
-//! fit (`misfit.rs`), it tells nothing and is refused.
+//! fit (`goodness_of_fit.rs`), it tells nothing and is refused.
 
 mod bound;
+pub(crate) mod goodness_of_fit;
 mod laws;
-pub(crate) mod misfit;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ use crate::least_squares::fit;
 use bound::{Cost, highest};
 use laws::{amdahl_law, gustafson_law, proportional_law, serial, universal, universal_law};
 
-pub use misfit::Misfit;
+pub use goodness_of_fit::GoodnessOfFit;
 
 /// Fewest numbers of users with which a law is fitted.
 pub const MIN_POINTS: usize = 6;
@@ -89,7 +89,7 @@ pub struct Scaling {
     /// Share (up to 1) of the variance of throughput that the law explains.
     pub r_squared: f64,
     /// Whether it misses the points by no more than chance.
-    pub misfit: Misfit,
+    pub goodness_of_fit: GoodnessOfFit,
     /// Where throughput is highest; `None` when it never stops growing, or not before ten
     /// times the largest size that was measured.
     pub peak: Option<Peak>,
@@ -216,7 +216,8 @@ pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
     let gustafson = fit(&data, gustafson_law, [alone, 0.5]);
     let found = universal(&data, alone, amdahl, line)?;
     let law = found.scaling();
-    let misfit = misfit::test(points, |size| law.per_s(size), found.parameters())?;
+    let goodness_of_fit =
+        goodness_of_fit::test(points, |size| law.per_s(size), found.parameters())?;
     let off = |point: &Observation| (point.per_s - law.per_s(point.size)).powi(2);
     let squares: f64 = points.iter().map(off).sum();
     let degrees = (points.len() - found.parameters()) as f64;
@@ -230,7 +231,7 @@ pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
     Ok(Scaling {
         contention: bounded(law.contention, Cost::Contention),
         coherency: bounded(law.coherency, Cost::Coherency),
-        misfit,
+        goodness_of_fit,
         peak: found.peak(largest),
         amdahl: amdahl.and_then(|fit| serial(fit, line)),
         gustafson: gustafson.and_then(|fit| serial(fit, line)),

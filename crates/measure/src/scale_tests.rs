@@ -82,7 +82,7 @@ fn a_published_system_without_one() {
         found.coherency.value == 0.0 && most > 0.0 && most < 0.001,
         "{most}"
     );
-    assert_eq!(found.misfit, Misfit::Untested);
+    assert_eq!(found.goodness_of_fit, GoodnessOfFit::Untested);
     assert_eq!(found.peak, None);
     assert!((found.r_squared - 0.990_694_925).abs() < 1e-8);
 }
@@ -265,7 +265,7 @@ fn a_hard_ceiling_is_refused() {
     let ceiling = |size: f64| 1000.0 * f64::min(size, 6.0);
     let mut points = repeats(&mut Noise(1), ceiling, 1, 0.01);
     let untested = scaling(&points).unwrap();
-    assert_eq!(untested.misfit, Misfit::Untested);
+    assert_eq!(untested.goodness_of_fit, GoodnessOfFit::Untested);
     for point in &mut points {
         point.half_width = Some(0.02 * point.per_s);
     }

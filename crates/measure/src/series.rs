@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::latency::Latency;
+use crate::latency::{Latency, ms};
 use crate::slice::{Busy, Phase, SHORTEST_SECOND_NS, Second};
-use crate::summary::ms;
 
 /// One second of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::interval::Estimate;
 use crate::scale::Scaling;
 
-/// How far a number of servers may be above a whole one by the rounding of its parts.
+/// Relative rounding error of a number of servers.
 const ROUNDING: f64 = 1e-9;
 
 /// The throughput of one server.
@@ -27,20 +27,19 @@ pub struct Capacity {
 pub struct Need {
     /// Transactions per second.
     pub per_s: f64,
-    /// Share of its measured throughput (above 0, up to 1) that each server adds; without
-    /// an interval it is taken as it is.
+    /// Share of its measured throughput (above 0, up to 1) that each server adds; exact without an
+    /// interval.
     pub efficiency: Estimate,
     /// Price of one server, in any currency.
     pub price: Option<f64>,
 }
 
-/// Numbers of servers that the intervals leave open.
+/// Confidence interval of a number of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerRange {
-    /// At least so many.
+    /// Lower bound.
     pub fewest: u64,
-    /// At most so many; `None` when the interval reaches down to a server that gives
-    /// nothing.
+    /// Upper bound; `None` if the interval of the throughput includes 0.
     pub most: Option<u64>,
 }
 
@@ -53,8 +52,7 @@ pub struct Choice {
     pub per_s: Estimate,
     /// Servers that are needed.
     pub servers: u64,
-    /// Where the 95 % interval of what a server adds leaves their number; `None` without
-    /// an interval.
+    /// Its 95 % interval; `None` if the throughput has none.
     pub range: Option<ServerRange>,
     /// Share of the servers, and so of their cost, that is saved against one instance on
     /// each (0 to 1; below 0 when it takes more); `None` when that was not measured.
@@ -66,14 +64,14 @@ pub struct Choice {
 /// Why there is no plan.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoPlan {
-    /// No load.
+    /// The need is not positive.
     #[error("the need must be above 0 transactions/s, not {0}")]
     Need(f64),
-    /// No share.
+    /// The efficiency is out of range.
     #[error("the efficiency must be above 0 and at most 1, not {0}")]
     Efficiency(f64),
-    /// Nothing that could do it.
-    #[error("no trial with throughput was measured")]
+    /// No throughput was measured.
+    #[error("no trial measured any throughput")]
     Nothing,
 }
 
@@ -81,7 +79,7 @@ pub enum NoPlan {
 /// left out.
 ///
 /// # Errors
-/// When need or efficiency make no sense, or nothing was measured.
+/// When need or efficiency are out of range, or nothing was measured.
 pub fn plan(measured: &[Capacity], need: &Need) -> Result<Vec<Choice>, NoPlan> {
     if !(need.per_s.is_finite() && need.per_s > 0.0) {
         return Err(NoPlan::Need(need.per_s));

@@ -10,7 +10,7 @@ use crate::ended::Ended;
 use crate::event::NodeEvent;
 use crate::instance::{InstanceSummary, Reset, ServerProcess};
 use crate::interval::{Estimate, Part, estimate};
-use crate::latency::Latency;
+use crate::latency::{Latency, ms};
 use crate::little::Little;
 use crate::metric::Metrics;
 use crate::quantile::Range;
@@ -276,11 +276,6 @@ pub struct Generator {
     pub backlog_peak: Option<u64>,
     /// Arrivals that were due and not started at the end.
     pub backlog_end: Option<u64>,
-}
-
-/// Nanoseconds as milliseconds.
-pub(crate) fn ms(ns: u64) -> f64 {
-    ns as f64 / 1e6
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Thresholds: what a number has to be at every point of a study, and whether it was.
+//! Thresholds: conditions on numbers at every point of a study.
 
 mod judgement;
 mod paired;
@@ -8,12 +8,12 @@ use std::fmt;
 pub use judgement::{Baseline, Caveat, Judged, Judgement, judge, points};
 pub use paired::Paired;
 
-/// What stands for the number of another result or variant.
+/// The keyword for the value of the baseline.
 const BASELINE: &str = "baseline";
-const COMPARISONS: &str = "write a comparison and a number, such as `< 25`, `>= 1000` or `>= 0.95 * baseline`; \
-     the comparisons are <, <=, > and >=";
+const COMPARISONS: &str = "write an operator and a number, such as `< 25`, `>= 1000` or `>= 0.95 * baseline`; \
+     the operators are <, <=, >, and >=";
 
-/// How a number is compared.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compare {
     /// `<`
@@ -26,16 +26,16 @@ pub enum Compare {
     AtLeast,
 }
 
-/// With what it is compared.
+/// The right-hand side of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     /// A number, in the unit of its column.
     Number(f64),
-    /// So many times what the baseline has at the same point.
+    /// A multiple of the value that the baseline has at the same point.
     OfBaseline(f64),
 }
 
-/// What a column has to be. Shown as `response_ms.p99 < 25`.
+/// A condition on a column. Shown as `response_ms.p99 < 25`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// A column of report tables, for example `response_ms.p99`.
@@ -46,7 +46,7 @@ pub struct Threshold {
     pub limit: Limit,
 }
 
-/// A text that is no threshold.
+/// An invalid threshold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}; {help}")]
 pub struct ThresholdError {
@@ -111,7 +111,7 @@ impl Threshold {
             .iter()
             .find_map(|(sign, compare)| Some((*compare, text.strip_prefix(sign)?)));
         let Some((compare, rest)) = found else {
-            let message = format!("`{}` does not say how to compare", shown(text));
+            let message = format!("`{}` has no comparison operator", shown(text));
             return Err(error(message, COMPARISONS));
         };
         Ok(Self {
@@ -130,14 +130,14 @@ impl Threshold {
         let (column, condition) = text.split_at(at);
         match column.trim() {
             "" => {
-                let message = format!("`{}` names no number", shown(text));
+                let message = format!("`{}` names no column", shown(text));
                 Err(error(message, "write for example `response_ms.p99 < 25`"))
             }
             column => Self::parse(column, condition),
         }
     }
 
-    /// What stands behind the column: `< 25`.
+    /// Operator and limit: `< 25`.
     #[must_use]
     pub fn condition(&self) -> String {
         format!("{} {}", self.compare.sign(), self.limit)
@@ -149,7 +149,7 @@ impl Threshold {
         matches!(self.limit, Limit::OfBaseline(_))
     }
 
-    /// Whether a number is as it has to be, where the limit is a number too.
+    /// Whether a number meets the condition; `None` if the limit depends on a baseline.
     #[must_use]
     pub fn holds(&self, value: f64) -> Option<bool> {
         match self.limit {
@@ -185,7 +185,7 @@ fn number(text: &str) -> Result<f64, ThresholdError> {
     Err(match value.replace('_', "").parse::<f64>() {
         Ok(_) if !unit.trim().is_empty() => error(
             format!("`{}` has a unit", shown(text)),
-            format!("write only the number: {value}; the column says its unit"),
+            format!("write only the number: {value}; the unit is that of the column"),
         ),
         _ => error(format!("`{}` is not a number", shown(text)), COMPARISONS),
     })
@@ -198,7 +198,7 @@ fn error(message: impl Into<String>, help: impl Into<String>) -> ThresholdError 
     }
 }
 
-/// User text for a message: short, without what a terminal would obey.
+/// User input for a message: shortened, without control characters.
 fn shown(text: &str) -> String {
     const MOST: usize = 60;
     let visible = |c: char| if c.is_control() { ' ' } else { c };
@@ -232,16 +232,16 @@ mod tests {
     #[test]
     fn what_is_none_says_what_to_write() {
         for (text, said) in [
-            ("tps", "does not say how to compare"),
-            ("tps = 5", "does not say how to compare"),
+            ("tps", "has no comparison operator"),
+            ("tps = 5", "has no comparison operator"),
             ("tps < ", "is not a number"),
             ("tps < inf", "is not a number"),
             ("tps < nan", "is not a number"),
             ("tps < 25 ms", "write only the number: 25;"),
             ("tps < 2 * base", "`base` is not `baseline`"),
             ("tps < x * baseline", "`x` is not a number"),
-            ("< 5", "names no number"),
-            ("", "names no number"),
+            ("< 5", "names no column"),
+            ("", "names no column"),
         ] {
             let error = Threshold::parse_line(text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");

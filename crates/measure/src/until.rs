@@ -1,4 +1,4 @@
-//! When a trial may end because its throughput is known precisely enough.
+//! When a trial may end because its throughput has reached the target precision.
 //!
 //! Checking an interval repeatedly and stopping when it is narrow stops too early: it is most
 //! likely to look narrow when it happens to be too narrow. That bias vanishes
@@ -9,9 +9,9 @@
 //! minimum length; the interval is checked only each time the run is a tenth longer (as
 //! Heidelberger and Welch, "Simulation run length control in the presence of an initial
 //! transient", Operations Research 31, 1983, do with longer steps); and two checks in a row
-//! have to agree, in both of which the run is steady. What is left of the bias is made good by
-//! a wider interval ([`WIDENING`]), for the rule as for the result. `benches/RESULTS.md` has how
-//! often what is then said is true.
+//! have to agree, in both of which the run is steady. A wider interval ([`WIDENING`]), for the rule
+//! and for the result, compensates for the rest of the bias. `benches/RESULTS.md` has the measured
+//! coverage.
 
 use crate::ended::Until;
 use crate::interval::{Part, estimate};
@@ -20,7 +20,7 @@ use crate::summary::TrialSummary;
 
 /// Seconds before the first check, at least. Less would end calm trials a little sooner
 /// and be wrong more often for correlated seconds (`benches/RESULTS.md`).
-pub const FIRST_LOOK: usize = 20;
+pub const FIRST_CHECK_S: usize = 20;
 /// Between two checks the run becomes longer by this share.
 const STEP: f64 = 0.1;
 /// How much wider the interval of a run that ended by the rule is than that of one whose length
@@ -28,27 +28,27 @@ const STEP: f64 = 0.1;
 /// more, for seconds that correlate by up to 0.8 (`benches/RESULTS.md`).
 pub const WIDENING: f64 = 1.3;
 
-/// Half of the 95 % interval of the mean throughput, as a share of it, when that is known
-/// as well as the rule wants it; `None` as long as it is not.
+/// Half of the 95 % interval of the mean throughput, as a share of it, once that meets the rule;
+/// `None` before.
 ///
 /// `measured` are the seconds of the measurement so far, each with its transactions and
-/// its length, `warmup` those before it. To be asked after each second: it looks only when
-/// the time has come, which takes a millisecond or so after ten minutes.
+/// its length, `warmup` those before it. Call it after each second: it computes something only
+/// when a check is due, which takes about a millisecond after ten minutes.
 #[must_use]
-pub fn sure(rule: &Until, warmup: &[Part], measured: &[Part]) -> Option<f64> {
-    let first = FIRST_LOOK.max(rule.least_s.ceil() as usize);
-    let (before, last) = last_looks(first, measured.len())?;
+pub fn precision_reached(rule: &Until, warmup: &[Part], measured: &[Part]) -> Option<f64> {
+    let first = FIRST_CHECK_S.max(rule.least_s.ceil() as usize);
+    let (before, last) = last_checks(first, measured.len())?;
     if last < measured.len() {
         return None;
     }
-    let narrow = |look: usize| {
-        let reached = WIDENING * estimate(&measured[..look])?.relative()?;
-        (reached <= rule.ci && is_steady(warmup, &measured[..look])).then_some(reached)
+    let narrow = |length: usize| {
+        let reached = WIDENING * estimate(&measured[..length])?.relative()?;
+        (reached <= rule.ci && is_steady(warmup, &measured[..length])).then_some(reached)
     };
     narrow(last).filter(|_| narrow(before).is_some())
 }
 
-/// Gives the means of a trial that ended by the rule the intervals that are true of it.
+/// Widens the intervals of a trial that was ended by the rule.
 pub(crate) fn widen(summary: &mut TrialSummary) {
     let rates = [
         &mut summary.transactions.per_s,
@@ -69,19 +69,19 @@ pub fn in_words(rule: &Until) -> String {
          measurement is a tenth longer, and ended when two checks in a row find the 95 % interval \
          that narrow and the load steady",
         rule.ci * 100.0,
-        rule.least_s.max(FIRST_LOOK as f64)
+        rule.least_s.max(FIRST_CHECK_S as f64)
     )
 }
 
-/// What is not steady has no mean that more seconds would not change.
+/// Whether the load is steady; if not, more seconds would change the mean.
 fn is_steady(warmup: &[Part], seen: &[Part]) -> bool {
     let warmup_s = warmup.iter().map(|second| second.weight).sum::<f64>();
     // A phase ends some milliseconds late.
     matches!(Steady::of(warmup, seen), Some(Steady::From { s }) if s <= warmup_s + 1.0)
 }
 
-/// The two latest lengths, in seconds, at which it was to be looked.
-fn last_looks(first: usize, length: usize) -> Option<(usize, usize)> {
+/// The two latest lengths, in seconds, at which a check was due.
+fn last_checks(first: usize, length: usize) -> Option<(usize, usize)> {
     let (mut before, mut last) = (None, first);
     loop {
         let next = ((last as f64 * (1.0 + STEP)).ceil() as usize).max(last + 1);
@@ -98,14 +98,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_are_a_tenth_apart_and_start_late() {
-        assert_eq!(last_looks(30, 0), None);
-        assert_eq!(last_looks(30, 32), None);
-        assert_eq!(last_looks(30, 33), Some((30, 33)));
-        assert_eq!(last_looks(30, 36), Some((30, 33)));
-        assert_eq!(last_looks(30, 37), Some((33, 37)));
-        assert_eq!(last_looks(60, 65), None);
-        let late = last_looks(30, 100_000).unwrap();
+    fn checks_are_a_tenth_apart_and_start_late() {
+        assert_eq!(last_checks(30, 0), None);
+        assert_eq!(last_checks(30, 32), None);
+        assert_eq!(last_checks(30, 33), Some((30, 33)));
+        assert_eq!(last_checks(30, 36), Some((30, 33)));
+        assert_eq!(last_checks(30, 37), Some((33, 37)));
+        assert_eq!(last_checks(60, 65), None);
+        let late = last_checks(30, 100_000).unwrap();
         assert!(late.1 <= 100_000 && late.1 > 90_000, "{late:?}");
     }
 
@@ -115,13 +115,13 @@ mod tests {
         let level = |i: usize| 1000.0 + ((31 * i * i + 7 * i) % 11) as f64;
         let flat: Vec<Part> = (0..60).map(|i| part(level(i))).collect();
         let rule = |ci, least_s| Until { ci, least_s };
-        assert_eq!(sure(&rule(0.02, 1.0), &[], &flat[..21]), None);
-        let reached = sure(&rule(0.02, 1.0), &[], &flat[..22]).unwrap();
+        assert_eq!(precision_reached(&rule(0.02, 1.0), &[], &flat[..21]), None);
+        let reached = precision_reached(&rule(0.02, 1.0), &[], &flat[..22]).unwrap();
         assert!(reached < 0.005, "{reached}");
-        assert_eq!(sure(&rule(0.02, 60.0), &[], &flat), None);
-        assert_eq!(sure(&rule(1e-6, 1.0), &[], &flat), None);
+        assert_eq!(precision_reached(&rule(0.02, 60.0), &[], &flat), None);
+        assert_eq!(precision_reached(&rule(1e-6, 1.0), &[], &flat), None);
         let drift: Vec<Part> = (0..60).map(|i| part(level(i) + 5.0 * i as f64)).collect();
-        assert_eq!(sure(&rule(0.2, 1.0), &[], &drift), None);
+        assert_eq!(precision_reached(&rule(0.2, 1.0), &[], &drift), None);
         let words = in_words(&rule(0.02, 1.0));
         assert!(words.starts_with("until mean throughput is known to ±2.0 %: checked after 20 s"));
     }

@@ -194,16 +194,15 @@ impl fmt::Display for Warning {
         match self {
             Self::GeneratorSaturated { worker, running } => write!(
                 f,
-                "the load generator was the bottleneck: worker {worker} ran for {:.0} % of the \
-                 time, so the server could do more than this shows. Add --workers, or a second \
-                 load machine.",
+                "the load generator was the bottleneck: worker {worker} was busy {:.0} % of the time, \
+                 so the server may be capable of more. Add --workers, or use a faster load machine.",
                 running * 100.0
             ),
             Self::GeneratorWaited { worker, waiting } => write!(
                 f,
-                "the load generator waited for a CPU: worker {worker} for {:.0} % of the \
-                 time. Client and server share cores, and response times include the wait. Give \
-                 the client its own cores, or run it on another machine.",
+                "the load generator waited for a CPU: worker {worker} for {:.0} % of the time. \
+                 Response times include that wait. Give the generator its own cores, or run it on \
+                 another machine.",
                 waiting * 100.0
             ),
             Self::GeneratorDelayed {
@@ -215,7 +214,7 @@ impl fmt::Display for Warning {
                 "the load generator read replies late: {mean_ms:.2} ms on average (p99 {p99_ms:.2} \
                  ms), {:.0} % of the time that transactions took. Response times end when a reply \
                  arrives, but the next statement is sent that much later: transactions of several \
-                 statements take longer, and a closed loop sends fewer. Give the client its own \
+                 statements take longer, and a closed loop sends fewer. Give the generator its own \
                  cores, add --workers, or run it on another machine.",
                 share * 100.0
             ),
@@ -235,7 +234,7 @@ impl fmt::Display for Warning {
                 write!(
                     f,
                     "target precision not reached: throughput {reached}, the target is ±{:.2} %. \
-                     Allow more time, or look in the series for the cause.",
+                     Measure longer, or look for the cause in the series.",
                     asked * 100.0
                 )
             }
@@ -270,15 +269,14 @@ impl fmt::Display for Warning {
             ),
             Self::NeverSteady { reason } => write!(
                 f,
-                "not steady: {reason}. Another run may have a different mean. Warm up and measure \
-                 longer, and look at the series."
+                "not steady: {reason}. Another run may have a different mean. Warm up or measure \
+                 longer, and look for the cause in the series."
             ),
             Self::LittlesLaw { users, accounted } => write!(
                 f,
                 "Little's law does not hold: throughput × (response + think time) accounts for \
-                 {accounted:.1} users, but there were {users:.1}. Some time is in no transaction: \
-                 check errors, reconnects and the generator's CPU, and do not trust the response \
-                 times."
+                 {accounted:.1} of {users:.1} users. Some time is not part of any transaction: check \
+                 errors, reconnects, and the generator's CPU, and do not trust the response times."
             ),
             Self::Unsteady {
                 first_per_s,
@@ -286,7 +284,7 @@ impl fmt::Display for Warning {
             } => write!(
                 f,
                 "not steady: {first_per_s:.1} transactions/s in the first third, {last_per_s:.1} in \
-                 the last. Lengthen the warm-up or the measurement, and look at the series."
+                 the last. Warm up or measure longer, and look for the cause in the series."
             ),
             Self::LevelChanged { changes } => levels_text(f, changes),
             Self::Stalled { seconds } => write!(
@@ -338,8 +336,9 @@ fn levels_text(f: &mut fmt::Formatter<'_>, changes: &[LevelChange]) -> fmt::Resu
     };
     write!(
         f,
-        "the level of throughput changed {} transactions/s{rest}; the mean covers all of it. Check \
-         what server and host did then: a full log or cache, a checkpoint, another program.",
+        "throughput changed its level {} transactions/s{rest}; the mean covers all levels. Check \
+         what the server and the host did at that time: a full log or cache, a checkpoint, another \
+         program.",
         told.join(", ")
     )
 }

@@ -6,11 +6,11 @@
 
 mod simulate;
 
-use measure::gather::summarize;
 use measure::interval::{Estimate, estimate};
 use measure::quantile::Range;
 use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Phase, Second, Slice};
+use measure::summarize::summarize;
 use simulate::{Random, luck, seconds};
 
 const RUNS: usize = 1000;

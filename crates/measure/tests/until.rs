@@ -4,7 +4,7 @@ mod simulate;
 
 use measure::ended::Until;
 use measure::interval::estimate;
-use measure::until::{WIDENING, sure};
+use measure::until::{WIDENING, precision_reached};
 use simulate::{Random, luck, seconds};
 
 const RUNS: usize = 1000;
@@ -32,8 +32,8 @@ fn run(random: &mut Random, spread: f64, correlation: f64) -> Ended {
                 ci: WIDE,
                 least_s: 1.0,
             };
-            let end =
-                (1..LONGEST).find(|length| sure(&rule, warmup, &measured[..*length]).is_some());
+            let end = (1..LONGEST)
+                .find(|length| precision_reached(&rule, warmup, &measured[..*length]).is_some());
             let Some(end) = end else {
                 return LONGEST;
             };

@@ -1,16 +1,16 @@
-// What all figures share: colours of the page's style sheet, axes, lines, a legend
-// that a keyboard reaches, and drawing only what comes near.
+// What all figures share: colors of the page's style sheet, axes, lines, a legend
+// that works with a keyboard, and lazy drawing.
 
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
 const MARKS = ["circle", "square", "diamond", "triangle-up", "x", "cross"];
-const COLOURS = 7;
+const COLORS = 7;
 const PRINT_WIDTH = 640;
-const MODEBAR = 36; // height of the buttons that a pointer brings up, in pixels
+const MODEBAR = 36; // height of the buttons shown on hover, in pixels
 
-// Plotly reads a little markup in names; what was typed is meant literally.
+// Plotly interprets some markup in names; user text is literal.
 const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const colour = (i) => css("--c" + (i % COLOURS));
+const color = (i) => css("--c" + (i % COLORS));
 const narrow = () => window.innerWidth < 544;
 const printing = () => matchMedia("print").matches;
 const json = (id) => JSON.parse(document.getElementById(id).textContent);
@@ -40,7 +40,7 @@ function layout(more) {
   return Object.assign({
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: css("--sans"), size: 12, color: css("--ink") },
-    // The buttons that a pointer brings up have a strip of their own above the data.
+    // The buttons shown on hover have a strip of their own above the data.
     margin: { l: 10, r: narrow() ? 10 : 16, t: narrow() ? 10 : MODEBAR, b: 10 }, hovermode: "x unified", showlegend: false,
     modebar: { orientation: "h", bgcolor: "rgba(0,0,0,0)", color: css("--faint"), activecolor: css("--ink") },
     hoverlabel: { bgcolor: css("--paper"), bordercolor: css("--rule"), font: { family: css("--sans"), size: 12, color: css("--ink") } },
@@ -50,13 +50,13 @@ function layout(more) {
 function line(x, y, name, i, more) {
   return Object.assign({
     x, y, name: plain(name), type: "scatter", mode: "lines+markers", connectgaps: false,
-    line: { color: colour(i), dash: DASHES[Math.floor(i / COLOURS) % DASHES.length], width: 1.8 },
-    marker: { color: colour(i), symbol: MARKS[i % MARKS.length], size: 7 },
+    line: { color: color(i), dash: DASHES[Math.floor(i / COLORS) % DASHES.length], width: 1.8 },
+    marker: { color: color(i), symbol: MARKS[i % MARKS.length], size: 7 },
     hovertemplate: "%{y:,.4~g}",
   }, more);
 }
 
-// A line of seconds: no marks, unless there is but one.
+// A line over seconds: no marks, unless there is only one.
 const seconds = (x, y, name, i, more) => line(x, y, name, i, Object.assign({ mode: x.length > 1 ? "lines" : "markers" }, more));
 
 // A logarithmic axis where times spread by more than this, so that one outlier does not
@@ -90,11 +90,11 @@ function scaleToggle(place, id) {
 }
 
 // Categories of CPU time from the bottom of the stack, idle last and hardly there.
-const cpuColour = (category) => css("--cpu-" + category);
+const cpuColor = (category) => css("--cpu-" + category);
 
 const figures = new Map(); // by the id of their place: what draws them, and what is off
 
-// Says how a figure is drawn: `make` gives [traces, layout]; `zoomed` hears of it; `times`
+// Registers a figure: `make` returns [traces, layout]; `zoomed` is called after a zoom; `times`
 // is its axis of times, which may be logarithmic.
 function figure(id, make, { zoomed, times } = {}) {
   figures.set(id, { make, zoomed, times, drawn: false, off: figures.get(id)?.off ?? new Map() });
@@ -125,7 +125,7 @@ function draw(id) {
   if (known.times) scaleToggle(place, id);
 }
 
-// A button for each line, outside the drawing, where a keyboard and a finger reach it.
+// A button for each line, outside the drawing, for keyboards and touch screens.
 function legend(place, traces, off) {
   const old = place.parentElement.querySelector(".legend");
   const focused = old ? [...old.querySelectorAll("button")].indexOf(document.activeElement) : -1;
@@ -174,7 +174,7 @@ function listenToKeys(place) {
   });
 }
 
-// A figure is drawn when it comes near: a study can have hundreds.
+// A figure is drawn when it is scrolled near: a study can have hundreds.
 const near = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     if (entry.isIntersecting && !figures.get(entry.target.id)?.drawn) draw(entry.target.id);

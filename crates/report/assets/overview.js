@@ -13,11 +13,11 @@ function sweepAxis({ key, numeric, x }) {
 
 const abscissa = ({ numeric, x }) => numeric ? x.map(Number) : x.map(plain);
 
-// Between two variants there is nothing that a line could show.
+// Variants are not joined by a line.
 const joined = ({ key }) => (key === "variant" ? { mode: "markers" } : {});
 
 const band = (half, i) => half.some((h) => h !== null)
-  ? { type: "data", array: half.map((h) => h ?? 0), color: colour(i), thickness: 1.3, width: 4 } : undefined;
+  ? { type: "data", array: half.map((h) => h ?? 0), color: color(i), thickness: 1.3, width: 4 } : undefined;
 
 function sweepTps() {
   const { sweep } = overview, x = abscissa(sweep);
@@ -27,7 +27,7 @@ function sweepTps() {
   return [traces, layout({ xaxis: sweepAxis(sweep), yaxis: axis("transactions/s", { rangemode: "tozero" }) })];
 }
 
-// One line shows mean and tail in colours; of several the tail waits to be asked for.
+// One line shows mean and tail in colors; of several, p95 is hidden at first.
 function sweepMs() {
   const { sweep } = overview, x = abscissa(sweep), several = sweep.lines.length > 1, traces = [];
   sweep.lines.forEach((l, i) => ["mean", "p95", "p99"].forEach((what, j) => {
@@ -54,33 +54,33 @@ function sweepCpu() {
   return [traces, shape];
 }
 
-// A stack of bars, `values(c)` of category `c` bottom up; what was never seen is left out.
+// A stack of bars, `values(c)` of category `c` bottom up; categories without any time are left out.
 function cpuBars(x, categories, values) {
   return categories.map((category, c) => ({
     x, y: values(c), name: category, label: category, type: "bar", swatch: "block",
-    marker: { color: cpuColour(category), line: { width: 0 } }, hovertemplate: "%{y:.1f} %",
+    marker: { color: cpuColor(category), line: { width: 0 } }, hovertemplate: "%{y:.1f} %",
   })).filter((trace) => trace.y.some((value) => value > 0));
 }
 
-// Response time against throughput: a curve for each search, and what there is to see on it.
+// Response time against throughput: a curve for each search, with its marks.
 function searches() {
   const found = overview.searches, traces = [];
   const most = Math.max(...found.flatMap((s) => [...s.curve.tps, ...s.overloaded.tps]));
   found.forEach((s, i) => {
-    // One search has a colour for each thing to see, several have one each.
+    // One search has a color for each mark, several have one each.
     const tint = (k) => found.length > 1 ? i : k;
     const named = (what) => s.name ? `${s.name}, ${what}` : what;
     const add = (points, what, k, more) => {
       if (!points.tps.length) return;
-      const text = points.rate.map((rate) => `${rate.toLocaleString("en")}/s asked for`);
+      const text = points.rate.map((rate) => `${rate.toLocaleString("en")}/s requested`);
       const label = named(what);
       traces.push(line(points.tps, points.ms, label, tint(k), Object.assign({
         label, text, hovertemplate: "%{y:,.4~g} ms at %{x:,.4~g}/s (%{text})",
       }, more)));
     };
-    const mark = (k, symbol, size) => ({ mode: "markers", marker: { symbol, size, color: colour(tint(k)), line: { width: 2, color: colour(tint(k)) } } });
+    const mark = (k, symbol, size) => ({ mode: "markers", marker: { symbol, size, color: color(tint(k)), line: { width: 2, color: color(tint(k)) } } });
     add(s.curve, s.column, 0);
-    add(s.held, "highest rate that held", 2, mark(2, "diamond", 11));
+    add(s.held, "highest rate within the limit", 2, mark(2, "diamond", 11));
     add(s.knee, "knee", 3, mark(3, "circle-open", 17));
     add(s.overloaded, "arrivals exceeded throughput", 1, mark(1, "x-thin-open", 9));
   });
@@ -97,7 +97,7 @@ function searches() {
   })];
 }
 
-// Marks for what was measured, lines for the laws; only the first law is shown unasked.
+// Marks for measurements, lines for the laws; only the first law is shown at first.
 function scale() {
   const { key, lines } = overview.scale, several = lines.length > 1, traces = [];
   lines.forEach((l, i) => {
@@ -108,20 +108,20 @@ function scale() {
     const laws = [["USL", l.usl], ["Amdahl", l.amdahl], ["Gustafson", l.gustafson]];
     laws.forEach(([law, y], j) => {
       if (y.every((value) => value === null)) return;
-      add(l.at, y, law, i, { mode: "lines", visible: j === 0, line: { color: colour(several || !j ? i : i + j), dash: DASHES[j], width: 1.8 } });
+      add(l.at, y, law, i, { mode: "lines", visible: j === 0, line: { color: color(several || !j ? i : i + j), dash: DASHES[j], width: 1.8 } });
     });
   });
   return [traces, layout({ hovermode: "closest", xaxis: axis(key, { rangemode: "tozero" }), yaxis: axis("transactions/s", { rangemode: "tozero" }) })];
 }
 
-// From pale to deep: colours for lines that are in an order.
+// From pale to deep: colors for ordered lines.
 function ramp(share) {
   const ends = ["--ramp0", "--ramp1"].map((name) => [1, 3, 5].map((i) => parseInt(css(name).slice(i, i + 2), 16)));
   return `rgb(${ends[0].map((from, i) => Math.round(from + share * (ends[1][i] - from))).join()})`;
 }
 
 // x is 1/(1-q): each further nine takes the same room. Of many curves some are shown,
-// evenly spread. Two sides of a point share its colour, and the second is dashed.
+// evenly spread. Two sides of a point share its color, and the second is dashed.
 function curves() {
   const drawn = overview.curves.filter((c) => c.quantile.length), paired = drawn.some((c) => c.pair), MOST = paired ? 4 : 8;
   const points = [...new Set(drawn.map((c, k) => c.pair ? c.pair[0] : k))];

@@ -1,6 +1,6 @@
 // The figures of one trial, which share their clock: a zoom of one is a zoom of all.
 
-const OPEN = ["CPU", "Disks"]; // shown before one asks
+const OPEN = ["CPU", "Disks"]; // shown at first
 const PANEL = 92, GAP = 20, FRAME = 60; // heights in pixels: a panel, between two, around all
 const TIME = "time since the start of the load, s";
 
@@ -66,10 +66,10 @@ function monitorFigure(data, { stacked, panels }) {
     const names = panel.lines.every((l) => l.name.includes("CPU")) ? "CPU time" : "";
     axes["yaxis" + (p ? p + 1 : "")] = axis([names, panel.unit].filter(Boolean).join(", "), Object.assign(
       { domain: [Math.max(0, top - each), top], rangemode: "tozero", nticks: 5 }, stacked ? { range: [0, 100] } : {}));
-    // Colours begin anew in each panel, so that reads look alike in all.
+    // Colors begin anew in each panel, so that reads look alike in all.
     panel.lines.forEach((l, i) => {
       const category = l.name.replace("CPU ", "");
-      const fill = stacked ? { stackgroup: "cpu", mode: "lines", line: { width: 0 }, fillcolor: cpuColour(category), swatch: "block", hovertemplate: "%{y:.1f} %" } : {};
+      const fill = stacked ? { stackgroup: "cpu", mode: "lines", line: { width: 0 }, fillcolor: cpuColor(category), swatch: "block", hovertemplate: "%{y:.1f} %" } : {};
       traces.push(seconds(t, unpack(l.y), stacked ? category : l.name, i, Object.assign({ label: stacked ? category : l.name, panel: panels.length > 1 ? panel.unit || "count" : "", yaxis: y, visible: !l.part }, fill)));
     });
   });
@@ -92,10 +92,10 @@ function kinds(data, name) {
   const list = [];
   if (unpack(data.load.t).length) list.push(["Load", `${name}, second by second: transactions per second above, response time below. Shaded: outside the measurement. ${data.words}`, () => loadFigure(data)]);
   for (const group of data.monitors) {
-    const caption = group.stacked ? "how the CPUs of the host spent each second, all cores together" : `${group.title.toLowerCase()}, second by second`;
+    const caption = group.stacked ? "CPU time of the host, second by second, all cores together" : `${group.title.toLowerCase()}, second by second`;
     list.push([group.title, `${name}: ${caption}. Shaded: outside the measurement.`, () => monitorFigure(data, group)]);
   }
-  if (data.cores) list.push(["Cores", `${name}: how each core spent its time in the measurement.`, () => coresFigure(data)]);
+  if (data.cores) list.push(["Cores", `${name}: CPU time of each core during the measurement.`, () => coresFigure(data)]);
   return list;
 }
 

@@ -350,7 +350,7 @@ const checks = {
     await close();
   },
 
-  async "colours stand out, in the light and in the dark"() {
+  async "colors stand out, in the light and in the dark"() {
     for (const colorScheme of ["light", "dark"]) {
       const { page, close } = await open("whole", { colorScheme, viewport: { width: 1280, height: 900 } });
       const weak = await page.evaluate(() => {
@@ -433,7 +433,7 @@ const checks = {
     const { page, close } = await open("search", { viewport: { width: 1280, height: 900 } });
     const { searches, "sweep-tps": sweep } = await figures(page);
     assert.equal(sweep, undefined, "steps are no sweep");
-    const names = ["response 99 %", "highest rate that held", "knee", "arrivals exceeded throughput", "limit 20 ms"];
+    const names = ["response 99 %", "highest rate within the limit", "knee", "arrivals exceeded throughput", "limit 20 ms"];
     assert.deepEqual(searches.traces.map((t) => t.name), names);
     const [curve, held, knee, overloaded, limit] = searches.traces;
     assert.deepEqual(curve.x, [175, 350, 700, 766.8, 802.6], "a point for each rate, in order");

@@ -4,9 +4,8 @@ use serde::Serialize;
 
 use crate::figures::Figures;
 use crate::html::{self, ReportError};
-use crate::markdown;
 use crate::sheet::Sheet;
-use crate::text::{self, Layout};
+use crate::text::Layout;
 
 /// Something that dyno reports: one result, or the answer to a question about several.
 pub trait Answer: Serialize {
@@ -23,12 +22,12 @@ pub trait Answer: Serialize {
 
     /// For a terminal.
     fn text(&self, layout: Layout) -> String {
-        text::write(&self.sheet(), layout)
+        self.sheet().text(layout)
     }
 
     /// For where a page cannot be shown.
     fn markdown(&self) -> String {
-        markdown::write(&self.sheet())
+        self.sheet().markdown()
     }
 
     /// For programs.

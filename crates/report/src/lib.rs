@@ -15,6 +15,7 @@ mod column;
 pub mod compare;
 mod contest;
 pub mod csv;
+mod csv_writer;
 mod describe;
 pub mod doctor;
 mod doubts;
@@ -33,6 +34,7 @@ mod number;
 mod point;
 mod provenance;
 pub mod rank;
+mod report;
 pub mod scale;
 pub mod search;
 mod settings;
@@ -50,27 +52,5 @@ pub use figures::Figures;
 pub use html::ReportError;
 pub use likeness::unlike;
 pub use point::NoSuchKey;
+pub use report::Report;
 pub use sheet::Sheet;
-
-use measure::metric::MonitorPoint;
-use measure::result::RunResult;
-use measure::series::SeriesPoint;
-use serde::Serialize;
-
-/// One result, with all that its report shows. As JSON it is the result.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(transparent)]
-pub struct Report<'a> {
-    /// What was measured.
-    pub result: &'a RunResult,
-    /// The series of each trial, in the order of `result.trials`; trials beyond its end are
-    /// shown without.
-    #[serde(skip)]
-    pub series: &'a [Vec<SeriesPoint>],
-    /// The metrics of each trial, in the same order.
-    #[serde(skip)]
-    pub monitors: &'a [Vec<MonitorPoint>],
-    /// The study file as run, without secrets.
-    #[serde(skip)]
-    pub study: Option<&'a str>,
-}

@@ -6,19 +6,22 @@ use crate::grid::Grid;
 use crate::sheet::{Block, Facts, Item, Section, Sheet};
 use crate::text::{steers, visible};
 
-/// Everything but the figures.
-pub(crate) fn write(sheet: &Sheet) -> String {
-    let mut text = format!("# {}\n", plain(&sheet.title));
-    if let Some(question) = &sheet.question {
-        let _ = write!(text, "\n*{}*\n", plain(question));
+impl Sheet {
+    /// As Markdown, without the figures.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut text = format!("# {}\n", plain(&self.title));
+        if let Some(question) = &self.question {
+            let _ = write!(text, "\n*{}*\n", plain(question));
+        }
+        for words in [&self.lead].into_iter().chain(&self.description) {
+            paragraph(&mut text, words);
+        }
+        for part in self.notices.iter().chain(&self.sections) {
+            section(&mut text, part);
+        }
+        text
     }
-    for words in [&sheet.lead].into_iter().chain(&sheet.description) {
-        paragraph(&mut text, words);
-    }
-    for part in sheet.notices.iter().chain(&sheet.sections) {
-        section(&mut text, part);
-    }
-    text
 }
 
 fn section(text: &mut String, section: &Section) {

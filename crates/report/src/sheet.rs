@@ -3,8 +3,6 @@
 //! any sheet.
 
 use crate::grid::Grid;
-use crate::markdown;
-use crate::text::{self, Layout};
 
 /// Names and values.
 pub(crate) type Facts = Vec<(String, String)>;
@@ -97,22 +95,10 @@ pub(crate) struct TrialPart {
 }
 
 impl Sheet {
-    /// For a terminal.
-    #[must_use]
-    pub fn text(&self, layout: Layout) -> String {
-        text::write(self, layout)
-    }
-
     /// The sections that the page's contents link to.
     pub(crate) fn contents(&self) -> impl Iterator<Item = &Section> {
         let sections = self.sections.iter();
         sections.filter(|section| !section.id.is_empty())
-    }
-
-    /// Everything but the figures.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        markdown::write(self)
     }
 }
 

@@ -13,8 +13,9 @@ pub(crate) use figures::of_sweep;
 use crate::answer::Answer;
 use crate::figures::{Figures, seconds_per_point};
 use crate::findings;
+use crate::report::Report;
 use crate::sheet::{Block, Section, Sheet, TrialPart, tables};
-use crate::{Report, compare, csv, describe, keys, scale, search, table, thresholds, trial};
+use crate::{compare, csv, describe, keys, scale, search, table, thresholds, trial};
 
 /// With more trials, tables with a line for each are folded away.
 const MOST_OPEN: usize = 16;

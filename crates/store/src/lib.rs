@@ -26,54 +26,19 @@
 mod atomic;
 mod create;
 mod error;
+mod intact;
 mod interval;
-mod kept;
+pub mod names;
 mod read;
 mod thin;
 mod trial;
 
 pub use create::{ResultDir, write_files};
 pub use error::StoreError;
+pub use intact::{IntactResult, read_intact};
 pub use interval::{Histogram, IntervalRecord};
-pub use kept::{Kept, read_kept};
 pub use read::{
     read_intervals, read_monitors, read_monitors_within, read_result, read_series,
     read_series_within, read_study, read_trial, trial_dirs, trial_number,
 };
 pub use trial::{InstanceWriter, TrialWriter};
-
-/// Names of the files in a result directory.
-pub mod names {
-    /// The study as it ran.
-    pub const STUDY: &str = "study.toml";
-    /// Where it ran.
-    pub const ENVIRONMENT: &str = "environment.json";
-    /// Folder of the trials.
-    pub const TRIALS: &str = "trials";
-    /// One line a second: rates, times, shares.
-    pub const SERIES: &str = "series.jsonl";
-    /// One line a second: histograms.
-    pub const INTERVALS: &str = "intervals.jsonl";
-    /// One line a second: metrics of the monitors.
-    pub const MONITORS: &str = "monitors.jsonl";
-    /// Folder of a trial's servers.
-    pub const SERVERS: &str = "servers";
-    /// Summary of one trial.
-    pub const TRIAL: &str = "trial.json";
-    /// All trials.
-    pub const RESULT: &str = "result.json";
-    /// The report.
-    pub const REPORT: &str = "report.html";
-    /// The report as Markdown.
-    pub const MARKDOWN: &str = "report.md";
-    /// The study's tables, one line per cell.
-    pub const TABLES: &str = "tables.csv";
-    /// The steps of searches for the highest rate.
-    pub const SEARCHES: &str = "searches.csv";
-    /// Scalability: the measured points, and the laws that fit.
-    pub const SCALING: &str = "scaling.csv";
-    /// Whether the thresholds were met, for CI systems.
-    pub const JUNIT: &str = "junit.xml";
-    /// All numbers, one line per trial.
-    pub const CSV: &str = "results.csv";
-}

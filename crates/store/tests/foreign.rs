@@ -99,12 +99,12 @@ fn files_of_gigabytes_are_refused_unread() {
     let is_too_large = |error: StoreError| matches!(error, StoreError::TooLarge { .. });
     assert!(is_too_large(store::read_trial(&trial).unwrap_err()));
     assert!(is_too_large(store::read_study(out).unwrap_err()));
-    let damaged = store::read_kept(out).unwrap().damaged;
+    let damaged = store::read_intact(out).unwrap().damaged;
     assert!(matches!(damaged.as_slice(), [StoreError::TooLarge { .. }]));
     fs::remove_file(trial.join(names::TRIAL)).unwrap();
     huge(out.join(names::RESULT));
     assert!(is_too_large(store::read_result(out).unwrap_err()));
-    assert!(is_too_large(store::read_kept(out).unwrap_err()));
+    assert!(is_too_large(store::read_intact(out).unwrap_err()));
     // One line without end.
     for name in [names::SERIES, names::MONITORS, names::INTERVALS] {
         huge(trial.join(name));

@@ -10,10 +10,10 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use measure::gather::summarize;
 use measure::result::{Environment, RunResult};
 use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Phase, Second, Slice};
+use measure::summarize::summarize;
 use measure::summary::SCHEMA_VERSION;
 use store::{ResultDir, StoreError, names};
 
@@ -227,7 +227,7 @@ fn one_broken_trial_does_not_hide_the_others() {
     }
     // Cut off: not whole, and not damaged either.
     fs::create_dir(out.join("trials/003-threads=3")).unwrap();
-    let kept = store::read_kept(&out).unwrap();
+    let kept = store::read_intact(&out).unwrap();
     assert_eq!(kept.result, result);
     assert_eq!(kept.dirs, [out.join("trials/001-threads=1")]);
     let damaged: Vec<String> = kept.damaged.iter().map(ToString::to_string).collect();
@@ -245,7 +245,7 @@ fn a_broken_result_leaves_its_trials() {
     let out = folder.path().join("scale-up");
     let result = write(&out);
     fs::write(out.join(names::RESULT), "no JSON").unwrap();
-    let kept = store::read_kept(&out).unwrap();
+    let kept = store::read_intact(&out).unwrap();
     assert_eq!(kept.result.trials, result.trials);
     assert_eq!(kept.result.title, "scale-up");
     assert!(kept.damaged[0].to_string().contains("result.json:1"));
@@ -259,7 +259,7 @@ fn another_schema_version_is_refused() {
     let trial = out.join("trials/001-threads=1").join(names::TRIAL);
     for other in [1, 99] {
         edit(&trial, |json| json["schema_version"] = other.into());
-        let kept = store::read_kept(&out).unwrap();
+        let kept = store::read_intact(&out).unwrap();
         assert!(kept.result.trials.is_empty());
         assert!(
             matches!(kept.damaged[..], [StoreError::Version { version, known, .. }]
@@ -274,7 +274,7 @@ fn another_schema_version_is_refused() {
         "{\"schema_version\": 7, \"new\": []}",
     )
     .unwrap();
-    let error = store::read_kept(&out).unwrap_err();
+    let error = store::read_intact(&out).unwrap_err();
     assert!(
         matches!(error, StoreError::Version { version: 7, .. }),
         "{error}"
@@ -287,7 +287,7 @@ fn what_is_no_result_directory_is_named() {
     let file = folder.path().join("notes.txt");
     fs::write(&file, "notes").unwrap();
     for path in [file.as_path(), folder.path(), Path::new("/nonexistent")] {
-        let error = store::read_kept(path).unwrap_err();
+        let error = store::read_intact(path).unwrap_err();
         assert!(error.is_missing(), "{error}");
         assert!(
             error.to_string().contains("Name a result directory"),

@@ -12,6 +12,8 @@ use crate::virtual_user::{Done, VirtualUser, Workload};
 
 /// The text is sent before it would exceed this: sysbench's packet.
 const PACKET_BYTES: usize = 512 * 1024;
+/// The SQLSTATE of a duplicate key, which transactions on shared keys restart.
+const UNIQUE_VIOLATION: [u8; 5] = *b"23505";
 /// Most bytes of a row, with the comma before it.
 const ROW_BYTES: usize = 4 + 2 * 20;
 
@@ -102,13 +104,18 @@ impl VirtualUser for BulkUser {
         if self.text.is_empty() {
             return Ok(());
         }
-        match session.query(self.label, &self.text).await {
-            Err(error) if error.kind == FailureKind::Restart => Err(error),
-            result => {
-                self.text.clear();
-                self.unsent = 0;
-                result.map(drop)
+        let mut sent = session.query(self.label, &self.text).await.map(drop);
+        if let Err(error) = &mut sent {
+            // No other session inserts these keys, so a second attempt would fail, too.
+            if error.sqlstate == Some(UNIQUE_VIOLATION) {
+                error.kind = FailureKind::Refused;
+            }
+            if error.kind == FailureKind::Restart {
+                return sent;
             }
         }
+        self.text.clear();
+        self.unsent = 0;
+        sent
     }
 }

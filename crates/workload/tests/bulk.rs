@@ -72,3 +72,21 @@ fn rows_are_sent_again_only_after_a_restart() {
         assert_eq!(recorder.sent.len(), if again { 2 } else { 1 });
     }
 }
+
+#[test]
+fn a_duplicate_key_ends_the_load_although_transactions_restart_after_one() {
+    let (mut user, mut recorder) = user();
+    recorder.fail_at(
+        0,
+        SessionError {
+            kind: FailureKind::Restart,
+            sqlstate: Some(*b"23505"),
+            number: None,
+            message: "duplicate key value violates unique constraint".to_owned(),
+            statement: None,
+        },
+    );
+    run(user.transaction(&mut recorder)).unwrap();
+    let error = run(user.finish(&mut recorder)).unwrap_err();
+    assert_eq!(error.kind, FailureKind::Refused);
+}

@@ -141,7 +141,7 @@ impl Login<'_> {
     async fn send_cleartext(&mut self) -> Result<(), Error> {
         let channel = self.target.endpoint.channel(&self.stream);
         if !channel.is_trusted() && !self.target.sends_cleartext {
-            return Err(self.withheld(Withheld::Cleartext));
+            return Err(self.withheld(Withheld::PasswordMethod));
         }
         let password = self.password()?.to_owned();
         self.send_password(&password).await

@@ -110,12 +110,14 @@ fn every_method_in_every_mode(server: &PostgresServer) {
                 let why = matches!(
                     error,
                     Error::Withheld {
-                        why: Withheld::Cleartext,
+                        why: Withheld::PasswordMethod,
                         ..
                     }
                 );
                 assert!(why, "{mode:?}: {error}");
-                assert_told(&error, &["--enable-cleartext-plugin", "localhost"]);
+                assert_told(&error, &["scram-sha-256", "localhost"]);
+                let remedy = error.remedy().unwrap();
+                assert!(!remedy.contains("plugin"), "{remedy}");
             }
         }
         let allowed = TlsOptions {

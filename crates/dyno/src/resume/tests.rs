@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use lab::Lab;
-use measure::gather::Gather;
 use measure::setup::{Input, Outcome, Unfinished};
+use measure::summarize::Summarizer;
 
 use super::*;
 use crate::cli::StudyArgs;
@@ -28,7 +28,7 @@ fn trials(load: &str, sweep: &str) -> Vec<Trial> {
 }
 
 fn whole(trial: &Trial) -> TrialSummary {
-    Gather::new(&[]).finish(Input {
+    Summarizer::new(&[]).finish(Input {
         started_at: None,
         setup: trial.planned_setup(),
         unfinished: Unfinished::default(),

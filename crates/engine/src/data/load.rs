@@ -1,7 +1,6 @@
 //! Loading over the network: several connections, which share a queue of tables in parts.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,66 +10,22 @@ use std::time::{Duration, Instant};
 use client::connection::LOGIN_LIMIT;
 use client::reactor::{Reactor, sleep_until, timeout, unless};
 use client::{Connection, Error, Protocol};
-use workload::rows::{Checksum, Row, TableRows};
-use workload::schema::{Dialect, TableSpec, drop_table, table_name};
+use workload::rows::Checksum;
+use workload::schema::{TableSpec, drop_table, table_name};
 
-use super::lock::{self, Locks};
-use super::marker::{CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark_loading, mark_ready};
+use super::inspect::inspect;
+use super::loads::Loads;
+use super::lock;
+use super::marker::{CREATE_MARKER, READ_CHECKSUMS, mark_loading, mark_ready};
 use super::parts::{PART_ROWS, Part, Queue};
-use super::state::{self, Found};
+use super::state;
 use super::{Listener, PrepareError, Prepared, Progress, Wanted};
-use crate::remote::{first_cell, on_connection, unless_hung};
+use crate::remote::{on_connection, unless_hung};
 
-/// How much is sent to a server at once: sysbench's size of a bulk insert.
-pub(crate) const CHUNK_BYTES: usize = 512 * 1024;
-/// Room for one more row in a chunk.
-const ROW_BYTES: usize = 512;
 /// How often progress is reported.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// How long running statements may take to end once the load is over or is to stop.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// A protocol over which tables can be loaded.
-pub(crate) trait Loads: Locks + 'static {
-    /// The server's dialect of SQL.
-    const DIALECT: &'static Dialect;
-    /// Lists the table and the name of each column of the tables `sbtest…` and `dyno_tables`
-    /// that the connection sees, in order.
-    const LIST_COLUMNS: &'static str;
-    /// What identifies a session to another connection.
-    type Session: 'static;
-    /// What the connections of a load find out about their server.
-    type Abilities: Default + 'static;
-
-    /// Prepares the session for work that takes long.
-    async fn begin(connection: &mut Connection<Self>) -> Result<(), Error>;
-
-    /// Identifies its session.
-    async fn session(connection: &mut Connection<Self>) -> Self::Session;
-
-    /// Terminates sessions that are left in the middle of their work; the server may not notice
-    /// for hours that nobody waits for them.
-    async fn terminate(
-        connection: &mut Connection<Self>,
-        sessions: &[Self::Session],
-    ) -> Result<(), Error>;
-
-    /// Loads some rows of a table; adds to `loaded` as it sends them.
-    async fn load_part(
-        connection: &mut Connection<Self>,
-        abilities: &Self::Abilities,
-        part: &Part,
-        rows: &TableRows,
-        loaded: &Cell<u64>,
-    ) -> Result<Checksum, PrepareError>;
-
-    /// Does to a table with its rows and indexes what the server would otherwise do during the
-    /// measurement.
-    async fn settle(connection: &mut Connection<Self>, table: &str) -> Result<(), Error> {
-        let _ = (connection, table);
-        Ok(())
-    }
-}
 
 /// Loads the tables that a database lacks.
 ///
@@ -144,33 +99,6 @@ pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, Prep
     Ok(all)
 }
 
-/// Appends one chunk of rows, as `write` writes them; nothing once there are none left.
-pub(crate) fn fill(
-    out: &mut Vec<u8>,
-    rows: &TableRows,
-    keys: &mut impl Iterator<Item = u64>,
-    checksum: &mut Checksum,
-    write: impl Fn(&Row, &mut Vec<u8>),
-) {
-    let end = out.len() + CHUNK_BYTES - ROW_BYTES;
-    out.reserve(CHUNK_BYTES);
-    while out.len() < end
-        && let Some(key) = keys.next()
-    {
-        let row = rows.row(key);
-        write(&row, out);
-        checksum.add(&row);
-    }
-}
-
-/// The server stored other rows than it was sent.
-pub(crate) fn damaged(part: &Part, stored: u64, sent: u64) -> PrepareError {
-    let name = table_name(part.table);
-    PrepareError::Damaged(format!(
-        "{name}: the server stored {stored} of {sent} rows; is there another index or trigger?"
-    ))
-}
-
 async fn opened<P: Loads>(target: &P::Target) -> Result<Connection<P>, Error> {
     let mut connection = Connection::open(target).await?;
     P::begin(&mut connection).await?;
@@ -196,52 +124,6 @@ impl<P: Protocol> Guard<'_, P> {
         let done = self.reactor.block_on(unless(stopped, work))?;
         done.ok_or(PrepareError::Interrupted)??.map_err(E::into)
     }
-}
-
-/// Finds out what is under the name of each table.
-async fn inspect<P: Loads>(
-    connection: &mut Connection<P>,
-    tables: u32,
-    spec: &TableSpec,
-) -> Result<Vec<Found>, PrepareError> {
-    let mut columns: HashMap<String, Vec<String>> = HashMap::new();
-    for row in connection.rows(P::LIST_COLUMNS).await? {
-        if let [Some(table), Some(column)] = row.as_slice() {
-            columns
-                .entry(table.clone())
-                .or_default()
-                .push(column.clone());
-        }
-    }
-    let mut marks = HashMap::new();
-    if columns.contains_key(MARKER_TABLE) {
-        let sql = format!("SELECT name, state, spec FROM {MARKER_TABLE}");
-        for row in connection.rows(&sql).await? {
-            if let [Some(name), Some(state), Some(text)] = row.as_slice() {
-                marks.insert(name.clone(), Mark::parse(state, text, spec));
-            }
-        }
-    }
-    let mut found = Vec::new();
-    for table in 1..=tables {
-        let name = table_name(table);
-        let Some(columns) = columns.remove(&name) else {
-            found.push(Found::Nothing);
-            continue;
-        };
-        let highest_id = if columns.iter().any(|column| column == "id") {
-            let sql = format!("SELECT MAX(id) FROM {name}");
-            first_cell(connection.rows(&sql).await?).and_then(|text| text.parse().ok())
-        } else {
-            None
-        };
-        found.push(Found::Table {
-            columns,
-            highest_id,
-            mark: marks.remove(&name),
-        });
-    }
-    Ok(found)
 }
 
 /// What the connections of a load share.

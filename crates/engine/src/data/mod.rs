@@ -4,7 +4,9 @@
 //! a table as being loaded, load it in parts, index it, mark it as ready with its row count and
 //! checksum. A table whose mark still says *loading* was interrupted, and is built anew.
 
+pub(crate) mod inspect;
 pub(crate) mod load;
+pub(crate) mod loads;
 pub(crate) mod lock;
 pub(crate) mod marker;
 pub(crate) mod parts;
@@ -16,8 +18,8 @@ use std::time::Duration;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
-use crate::error::Cause;
-use crate::remote::ServerError;
+use crate::cause::Cause;
+use crate::server_error::ServerError;
 
 /// What to do about the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use workload::session::SessionError;
 
 use super::checks::WANTED;
 use super::feed::Feed;
-use super::{flavor, settings};
+use super::flavor::Flavor;
+use super::settings;
 use crate::counters::Source;
 use crate::data;
 use crate::database::{Access, Database};
@@ -60,7 +61,7 @@ impl NetworkEngine for Mysql {
          FROM information_schema.tables WHERE table_schema = DATABASE()";
 
     fn engine(connection: &Connection) -> &'static dyn Engine {
-        flavor(connection)
+        Flavor::of(connection)
     }
 
     fn server_version(connection: &Connection) -> &str {
@@ -94,7 +95,7 @@ impl NetworkEngine for Mysql {
     }
 
     fn changed_settings_query(connection: &Connection) -> &'static str {
-        flavor(connection).changed_settings
+        Flavor::of(connection).changed_settings
     }
 
     fn checked_settings_query() -> String {

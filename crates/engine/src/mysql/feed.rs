@@ -6,7 +6,7 @@ use std::time::Instant;
 use client::mysql::{Connection, Error, Target};
 
 use super::counters::{Key, Row, TABLE, status_query, take_status};
-use super::flavor;
+use super::flavor::Flavor;
 use crate::counters::{Asking, LIMIT, Reading, Source};
 
 /// One server and the connection to it.
@@ -55,7 +55,8 @@ impl Feed {
         let rows = connection.rows(&self.query).await?;
         let mut reading = Reading::new(&TABLE, Instant::now());
         take_status(&mut reading, &rows);
-        if let (Some(query), true) = (flavor(&connection).history_query, self.may_read_metrics) {
+        if let (Some(query), true) = (Flavor::of(&connection).history_query, self.may_read_metrics)
+        {
             let rows = allowed(connection.rows(query).await)?;
             self.may_read_metrics = rows.is_some();
             let length = rows.as_deref().and_then(number);
@@ -70,7 +71,7 @@ impl Feed {
 
     async fn connect(&mut self) -> Result<Connection, Error> {
         let mut connection = Connection::open_within(LIMIT, &self.target).await?;
-        let table = flavor(&connection).tablespaces;
+        let table = Flavor::of(&connection).tablespaces;
         // Of the files: what information_schema.TABLES says may be old.
         let data = format!(
             "SELECT CAST(SUM(file_size) AS UNSIGNED) FROM information_schema.{table} \

@@ -1,5 +1,7 @@
 //! How MariaDB and MySQL differ.
 
+use client::mysql::Connection;
+
 use super::checks::defaults::{Defaults, OF_MARIADB, OF_MYSQL};
 use super::programs::Initializer;
 use crate::server::Server;
@@ -113,3 +115,13 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     more_empty_bytes: 60 << 20,
     memory_bytes: [500 << 20, 700 << 10],
 };
+
+impl Flavor {
+    /// Which of the two is at the other end.
+    pub(super) fn of(connection: &Connection) -> &'static Self {
+        match connection.is_mariadb() {
+            true => &MARIADB_FLAVOR,
+            false => &MYSQL_FLAVOR,
+        }
+    }
+}

@@ -9,7 +9,7 @@ use workload::schema::{Dialect, table_name};
 
 use super::sessions::{self, Session};
 use crate::data::PrepareError;
-use crate::data::load::{Loads, damaged, fill};
+use crate::data::loads::{Loads, damaged, fill};
 use crate::data::lock::{Lock, Locks};
 use crate::data::parts::Part;
 use crate::remote::first_cell;

@@ -3,8 +3,10 @@
 mod checks;
 mod counters;
 mod database;
+mod engine;
 mod feed;
 mod flavor;
+mod format;
 mod load;
 mod log;
 mod option_file;
@@ -16,15 +18,4 @@ mod sessions;
 mod settings;
 
 pub use counters::renamed_metric;
-pub(crate) use flavor::Flavor;
 pub use flavor::{MARIADB, MYSQL};
-
-use client::mysql::Connection;
-
-/// Which of the two is at the other end.
-fn flavor(connection: &Connection) -> &'static Flavor {
-    match connection.is_mariadb() {
-        true => &flavor::MARIADB_FLAVOR,
-        false => &flavor::MYSQL_FLAVOR,
-    }
-}

@@ -1,28 +1,24 @@
 //! Servers of MariaDB and MySQL, for the laboratory.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use client::connection::LOGIN_LIMIT;
-use client::mysql::{Connection, DIALECT, Error, Mysql, Target, TlsOptions};
+use client::mysql::{Connection, Error, Mysql, Target, TlsOptions};
 use measure::finding::check::Check;
-use workload::schema::Dialect;
 
-use super::database;
 use super::flavor::{Flavor, HELP};
 use super::reserved::reserved_setting;
-use super::{checks, log, option_file, programs, root, settings};
+use super::{checks, format, log, option_file, programs, root, settings};
 use crate::checks::Facts;
 use crate::configuration::check_settings;
-use crate::database::{Access, Database};
-use crate::engine::Engine;
+use crate::database::Database;
 use crate::error::{Cause, EngineError};
 use crate::network;
 use crate::program::Installed;
 use crate::remote::{on_connection, on_reactor, url_path};
 use crate::server::{
-    Initialization, Invocation, KNOCK_LIMIT, Knock, Login, Needs, Paths, Rejected, Server,
-    ServerFile, same_name,
+    Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, Login, LoginAttempt, Needs, Paths, Rejected,
+    Server, ServerFile, same_name,
 };
 use crate::settings::Settings;
 
@@ -43,65 +39,6 @@ pub(super) const EMPTY_BYTES: u64 = 220 << 20;
 const DEFAULT_POOL_BYTES: u64 = 128 << 20;
 /// Both engines' default for the log of changes.
 const DEFAULT_LOG_BYTES: u64 = 100 << 20;
-
-/// Settings that decide the format of the data files. Those ending in `*` name all that begin
-/// so.
-const FORMAT_SETTINGS: [&str; 19] = [
-    "aria_block_size",
-    "character_set_server",
-    "collation_server",
-    "default_table_encryption",
-    "file_key_management*",
-    "innodb_checksum_algorithm",
-    "innodb_compression_algorithm",
-    "innodb_compression_default",
-    "innodb_compression_level",
-    "innodb_data_file_path",
-    "innodb_default_row_format",
-    "innodb_encrypt*",
-    "innodb_file_per_table",
-    "innodb_page_size",
-    "innodb_temp_data_file_path",
-    "innodb_undo_tablespaces",
-    "lower_case_table_names",
-    "plugin_load*",
-    "innodb_default_encryption_key_id",
-];
-
-impl Engine for Flavor {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn schemes(&self) -> &'static [&'static str] {
-        self.schemes
-    }
-
-    fn url_syntax(&self) -> String {
-        format!("{}://USER@HOST:PORT/DATABASE[?socket=FILE]", self.name)
-    }
-
-    fn dialect(&self) -> &'static Dialect {
-        &DIALECT
-    }
-
-    fn open(
-        &self,
-        url: &str,
-        access: &Access,
-        _: Option<&Path>,
-    ) -> Result<Arc<dyn Database>, EngineError> {
-        database::open(url, access)
-    }
-
-    fn server(&self) -> Option<&'static dyn Server> {
-        Some(self.as_static())
-    }
-}
 
 impl Server for Flavor {
     fn programs(&self) -> &'static [&'static str] {
@@ -147,13 +84,7 @@ impl Server for Flavor {
     }
 
     fn decides_format(&self, name: &str) -> bool {
-        let name = option_file::plain_name(name);
-        FORMAT_SETTINGS
-            .iter()
-            .any(|known| match known.strip_suffix('*') {
-                Some(stem) => name.starts_with(stem),
-                None => name == *known,
-            })
+        format::decides(name)
     }
 
     fn loading_settings(&self) -> &'static [(&'static str, &'static str)] {
@@ -237,7 +168,7 @@ impl Server for Flavor {
         log::notes(log, config)
     }
 
-    fn knock(&self, login: &Login<'_>) -> Result<Knock, EngineError> {
+    fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError> {
         let target = socket_target(login)?;
         let read_key = async |connection: &mut Connection| {
             let status = connection.rows(PUBLIC_KEY_STATUS).await?;
@@ -245,10 +176,10 @@ impl Server for Flavor {
             Ok(value.filter(|pem| !pem.is_empty()).map(String::into_bytes))
         };
         Ok(
-            match on_reactor(on_connection(&target, KNOCK_LIMIT, read_key))? {
-                Ok(public_key) => Knock::Ready { public_key },
-                Err(Error::Connect { .. } | Error::Timeout { .. }) => Knock::NotYet,
-                Err(error) => Knock::Refused(login.refused(&error)),
+            match on_reactor(on_connection(&target, LOGIN_ATTEMPT_LIMIT, read_key))? {
+                Ok(public_key) => LoginAttempt::Ready { public_key },
+                Err(Error::Connect { .. } | Error::Timeout { .. }) => LoginAttempt::NotYet,
+                Err(error) => LoginAttempt::Refused(login.refused(&error)),
             },
         )
     }
@@ -338,16 +269,6 @@ impl Server for Flavor {
     }
 }
 
-impl Flavor {
-    /// There are two, which live for ever.
-    fn as_static(&self) -> &'static Self {
-        match self.name == super::flavor::MARIADB_FLAVOR.name {
-            true => &super::flavor::MARIADB_FLAVOR,
-            false => &super::flavor::MYSQL_FLAVOR,
-        }
-    }
-}
-
 /// The names in the table of variables at the end of a server's help.
 fn variables(help: &str) -> impl Iterator<Item = &str> {
     help.lines()
@@ -374,11 +295,6 @@ fn target(url: &str, password: &str) -> Result<Target, EngineError> {
 mod tests {
     use crate::{MARIADB, MYSQL};
 
-    fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        settings.iter().map(owned).collect()
-    }
-
     #[test]
     fn variables_are_those_of_the_table() {
         let help = "Usage: mysqld [OPTIONS]\n  -a, --ansi  Use ANSI.\n\n\
@@ -401,25 +317,5 @@ mod tests {
         assert_eq!(MYSQL.build(mariadb), Ok(None));
         assert_eq!(MARIADB.build(mysql), Ok(None));
         assert!(MYSQL.build("hello").unwrap_err().contains("hello"));
-    }
-
-    #[test]
-    fn only_settings_of_the_files_format_count_in_any_spelling() {
-        let one = config(&[
-            ("innodb-page-size", "8k"),
-            ("innodb_buffer_pool_size", "1G"),
-            ("Innodb_Encrypt_Tables", "ON"),
-            ("loose-plugin-load-add", "x"),
-        ]);
-        assert_eq!(
-            MARIADB.format_settings(&one),
-            config(&[
-                ("innodb_encrypt_tables", "ON"),
-                ("innodb_page_size", "8k"),
-                ("loose_plugin_load_add", "x"),
-            ])
-        );
-        let other = config(&[("max_connections", "5")]);
-        assert!(MARIADB.format_settings(&other).is_empty());
     }
 }

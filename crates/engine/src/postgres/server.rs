@@ -25,8 +25,8 @@ use crate::program::Installed;
 use crate::remote::{first_cell, on_connection, on_reactor, url_path};
 use crate::replication::Replication;
 use crate::server::{
-    Initialization, Invocation, KNOCK_LIMIT, Knock, Login, Needs, Paths, Rejected, Server,
-    ServerFile,
+    Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, Login, LoginAttempt, Needs, Paths, Rejected,
+    Server, ServerFile,
 };
 use crate::settings::Settings;
 use crate::version;
@@ -220,7 +220,17 @@ impl Server for Postgres {
     }
 
     fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation {
-        Invocation::with_config(installed, CONFIG_OPTION, paths, &["-C", "port"])
+        self.start(installed, paths)
+    }
+
+    /// The server checks combinations of settings between finding these files and locking the
+    /// directory, which fails at an empty lock file. `-C` would print a setting before that.
+    fn validation_files(&self, version: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("PG_VERSION", format!("{}\n", version::major(version))),
+            ("global/pg_control", String::new()),
+            ("postmaster.pid", String::new()),
+        ]
     }
 
     fn listing(&self, installed: &Installed, _: &Paths) -> Invocation {
@@ -241,17 +251,21 @@ impl Server for Postgres {
     }
 
     /// Sets the password, too: until then nobody can log in over TCP.
-    fn knock(&self, login: &Login<'_>) -> Result<Knock, EngineError> {
+    fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError> {
         let target = socket_target(login)?;
-        Ok(match set_password(&target, KNOCK_LIMIT, login.password)? {
-            Ok(()) => Knock::Ready { public_key: None },
-            Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => Knock::NotYet,
-            Err(error) if error.sqlstate() == Some(CANNOT_CONNECT_NOW) => {
-                std::thread::sleep(RECOVERY_INTERVAL);
-                Knock::NotYet
-            }
-            Err(error) => Knock::Refused(login.refused(&error)),
-        })
+        Ok(
+            match set_password(&target, LOGIN_ATTEMPT_LIMIT, login.password)? {
+                Ok(()) => LoginAttempt::Ready { public_key: None },
+                Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => {
+                    LoginAttempt::NotYet
+                }
+                Err(error) if error.sqlstate() == Some(CANNOT_CONNECT_NOW) => {
+                    std::thread::sleep(RECOVERY_INTERVAL);
+                    LoginAttempt::NotYet
+                }
+                Err(error) => LoginAttempt::Refused(login.refused(&error)),
+            },
+        )
     }
 
     fn set_password(&self, login: &Login<'_>, password: &str) -> Result<(), EngineError> {

@@ -15,7 +15,7 @@ use workload::session::SessionError;
 
 use super::{SQLITE, load};
 use crate::data::{Listener, PrepareError, Prepared, Wanted};
-use crate::database::{Database, Load, Sending};
+use crate::database::{Database, Load, StatementSettings};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
 
@@ -89,7 +89,7 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn drive(&self, _: Sending, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+    fn drive(&self, _: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
         load.run(SqliteConnector {
             target: Arc::clone(&self.target),
         })

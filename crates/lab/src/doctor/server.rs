@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use engine::checks::{Facts as ServerFacts, Said};
+use engine::ServerReport;
+use engine::checks::Facts as ServerFacts;
 use engine::{Installed, Server};
 use host::{Files, Memory, Storage};
 use plan::EngineSpec;
@@ -79,7 +80,7 @@ fn running(
 ) -> Option<ServerFacts> {
     let (said, settings) = match database.ask()? {
         Ok(said) => (said.clone(), Ok(said.settings)),
-        Err(why) => (Said::default(), Err(why)),
+        Err(why) => (ServerReport::default(), Err(why)),
     };
     let elsewhere = elsewhere(files, database, said.host_name.as_deref());
     let is_here = elsewhere.is_none() && settings.is_ok();

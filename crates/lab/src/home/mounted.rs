@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_memory_outlives_its_mount() {
+    fn a_file_system_in_memory_has_no_depth() {
         let path = Path::new("/mnt/nvme/dyno-1-2");
         assert_eq!(depth_in(&mounted(&[ROOT, MEMORY]), path), None);
         assert_eq!(depth_in(&mounted(&[]), path), None);

@@ -91,12 +91,17 @@ impl Outside {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Removes it, unless its disk is not mounted.
+    pub(crate) fn end(&self) -> Result<(), LabError> {
+        remove(self.kind, &self.link, &self.path).map(drop)
+    }
 }
 
 impl Drop for Outside {
     fn drop(&mut self) {
         // What remains is removed with the run directory, or by a later run.
-        let _ = remove(self.kind, &self.link, &self.path);
+        let _ = self.end();
     }
 }
 

@@ -1,8 +1,8 @@
 //! Removes the shared memory of servers that were killed.
 //!
-//! A System V segment outlives the processes that use it, and a host has room for a few thousand.
-//! A server's directory names its process; a segment that this process made, that belongs to the
-//! servers' account and that nobody uses was the server's.
+//! A System V segment outlives the processes that use it, and a host allows a few thousand. A
+//! server's directory records its process ID: a segment that was created by that process, belongs to
+//! the servers' account and is not attached was the server's.
 
 use std::fs;
 use std::path::Path;
@@ -15,32 +15,32 @@ use crate::error::LabError;
 const SEGMENTS: &str = "/proc/sysvipc/shm";
 /// Removes a segment, which would otherwise take `unsafe` code.
 const IPCRM: &str = "ipcrm";
-/// The file in a server's directory that names its process.
+/// The file in a server's directory with its process ID.
 const PROCESS: &str = "process";
 
-/// Notes in a server's directory which process it is.
-pub(crate) fn note(dir: &Path, pid: u32) -> Result<(), LabError> {
+/// Records a server's process ID in its directory.
+pub(crate) fn record(dir: &Path, pid: u32) -> Result<(), LabError> {
     let path = dir.join(PROCESS);
     fs::write(&path, pid.to_string()).map_err(LabError::at("write", &path))
 }
 
-/// Removes the segments of the process that is noted in a server's directory and has ended.
-pub(crate) fn remove_noted(dir: &Path, account: &Account) {
+/// Removes the segments of the process that a server's directory records and that has ended.
+pub(crate) fn remove_recorded(dir: &Path, account: &Account) {
     let pid = fs::read_to_string(dir.join(PROCESS)).ok();
     let Some(pid) = pid.and_then(|text| text.parse().ok()) else {
         return;
     };
-    // Without the list there are none.
+    // Without the list the kernel has no System V segments.
     let list = fs::read_to_string(SEGMENTS).unwrap_or_default();
     for id in unused(&list, pid, account.uid()) {
         let mut ipcrm = Command::new(IPCRM);
         ipcrm.args(["-m", &id.to_string()]);
-        // What cannot be removed takes a page of memory.
+        // On failure a page of memory is lost.
         let _ = ipcrm.stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 }
 
-/// The segments of this user that the process made and that nobody uses.
+/// The segments of this user that the process created and that are not attached.
 fn unused(list: &str, pid: u32, uid: u32) -> Vec<u32> {
     let segments = list.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();

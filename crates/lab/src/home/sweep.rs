@@ -91,7 +91,7 @@ fn remove_dead(
     cleaned.processes += survivors::end(&dead.dir, account)?;
     let entries = fs::read_dir(&dead.dir).map_err(LabError::at("read", &dead.dir))?;
     for entry in entries.flatten() {
-        shared_memory::remove_noted(&entry.path(), account);
+        shared_memory::remove_recorded(&entry.path(), account);
     }
     let inside_bytes = tree::used_bytes(&dead.dir);
     let outside = outside::remove_all(&dead.dir)?;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::site::{Site, ThisHost};
 
-fn nowhere(peer: Option<Peer>) -> Whereabouts {
-    Whereabouts {
+fn nowhere(peer: Option<Peer>) -> ServerLocation {
+    ServerLocation {
         peer,
         data_dir: PathBuf::from("/nowhere/data"),
         pid_file: PathBuf::from("/nowhere/pid"),

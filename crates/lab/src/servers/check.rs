@@ -1,4 +1,4 @@
-//! Asks a server's own program whether it would take some settings, without starting a server.
+//! Checks settings with a server's own program, without starting a server.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -14,19 +14,19 @@ use crate::process;
 use crate::servers::start::write_for_server;
 use crate::servers::{DataDir, log};
 
-/// How long the program may take to read its settings, which takes it some 50 ms.
+/// How long the program may take to read its settings; it usually takes 50 ms.
 const LIMIT: Duration = Duration::from_secs(20);
-/// The most of a server's list of its variables that is read; today's have 200 kB.
-const HELP_BYTES: usize = 4 << 20;
+/// Maximum size of a server's list of its variables; current ones have 200 kB.
+const LISTING_BYTES: usize = 4 << 20;
 
-/// Makes sure that the program takes the settings.
+/// Checks that the program accepts the settings.
 ///
-/// Only a complaint about one of these settings counts. What else stops a server shows when it
-/// is started; so does a value that is refused only then.
+/// Only complaints about these settings count. Whatever else keeps a server from starting, such as a
+/// value that it rejects only then, is reported when it is started.
 ///
 /// # Errors
-/// The first setting that is refused, in the program's own words; the user's wish to stop; the
-/// operating system's.
+/// The first rejected setting, in the program's own words; an interrupt; errors of the operating
+/// system.
 pub(crate) fn check(
     home: &Home,
     installed: &Installed,
@@ -36,16 +36,17 @@ pub(crate) fn check(
     let engine = installed.engine;
     engine.check_settings(config)?;
     let data = DataDir::new(home, "check", &plan::Volume::default())?;
+    make_validation_files(&data, installed, home)?;
     data.hand_over()?;
     let validator = Validator {
         installed,
-        // The port is not opened: any will do.
+        // The port is not opened.
         paths: data.paths(engine, 0, 1, 1),
         data,
         interrupted,
     };
     let validation = engine.validation(installed, &validator.paths);
-    let complaints = validator.run(config, &validation)?.errors;
+    let complaints = validator.run(config, &validation)?.stderr;
     let Some(rejected) = engine.rejected(&complaints, config) else {
         return Ok(());
     };
@@ -61,6 +62,24 @@ pub(crate) fn check(
     })
 }
 
+fn make_validation_files(
+    data: &DataDir,
+    installed: &Installed,
+    home: &Home,
+) -> Result<(), LabError> {
+    let files = installed.engine.validation_files(&installed.version);
+    if !files.is_empty() {
+        data.make_own("data")?;
+    }
+    for (name, text) in files {
+        if let Some((directory, _)) = name.split_once('/') {
+            data.make_own(&format!("data/{directory}"))?;
+        }
+        write_for_server(&data.data().join(name), &text, home.account())?;
+    }
+    Ok(())
+}
+
 struct Validator<'a> {
     installed: &'a Installed,
     paths: Paths,
@@ -68,10 +87,10 @@ struct Validator<'a> {
     interrupted: &'a AtomicBool,
 }
 
-/// What a program said.
+/// The output of a program.
 struct Output {
-    words: String,
-    errors: String,
+    stdout: String,
+    stderr: String,
 }
 
 impl Validator<'_> {
@@ -85,25 +104,25 @@ impl Validator<'_> {
         let text = engine.configuration(self.installed, &self.paths, config);
         write_for_server(&self.paths.config(engine), &text, account)?;
         let mut command = process::command(account, &invocation.program);
-        let [words, errors] = ["words", "errors"].map(|name| self.data.dir().join(name));
+        let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.data.dir().join(name));
         command
             .args(&invocation.arguments)
-            .stdout(writing(&words)?)
-            .stderr(writing(&errors)?);
+            .stdout(writing(&stdout)?)
+            .stderr(writing(&stderr)?);
         process::run(command, LIMIT, self.interrupted)?;
-        let mut help = fs::read(&words).map_err(LabError::at("read", &words))?;
-        help.truncate(HELP_BYTES);
+        let mut listing = fs::read(&stdout).map_err(LabError::at("read", &stdout))?;
+        listing.truncate(LISTING_BYTES);
         Ok(Output {
-            words: String::from_utf8_lossy(&help).into_owned(),
-            errors: log::read_tail(&errors, 0),
+            stdout: String::from_utf8_lossy(&listing).into_owned(),
+            stderr: log::read_tail(&stderr, 0),
         })
     }
 
-    /// The variable of the server that a name most likely meant.
+    /// The server variable whose name is closest to this one.
     fn nearest(&self, name: &str) -> Result<Option<String>, LabError> {
         let engine = self.installed.engine;
         let listing = engine.listing(self.installed, &self.paths);
-        let known = engine.listed(&self.run(&[], &listing)?.words);
+        let known = engine.listed(&self.run(&[], &listing)?.stdout);
         let near = plan::nearest(&engine.plain_name(name), known.iter().map(String::as_str));
         Ok(near.map(str::to_owned))
     }

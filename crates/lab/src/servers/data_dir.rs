@@ -1,4 +1,4 @@
-//! The directory of one server, with its data in it.
+//! The directory of one server, with its data.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
@@ -12,30 +12,29 @@ use crate::home::Home;
 use crate::tree::{self, OpenDir};
 use crate::volume::{self, Volume};
 
-/// The part of a node's directory that is the server's.
+/// The subdirectory that belongs to the server's account.
 const OWN: &str = "own";
 
-/// A server's directory below the run directory; it goes away with this value.
+/// A server's directory in the run directory; it is removed with this value.
 ///
 /// ```text
-/// my.cnf, …     its configuration and what else it reads: dyno's, for the server to read
-/// init.sql, …   what holds the password: the same, gone once it has started
-/// process       the number of its process
-/// closed/       where `INTO OUTFILE` may write, and cannot
-/// own/          the server's, closed to others: its socket, tmp/
-/// own/data/     its data, unless that lies on another disk
+/// my.cnf, …     its configuration and other files that it reads; they belong to dyno
+/// init.sql, …   files with the password; removed once it has started
+/// process       its process ID
+/// closed/       the only directory for `INTO OUTFILE`, in which nobody may write
+/// own/          belongs to the server's account, closed to others: its socket, tmp/
+/// own/data/     its data, unless it is on another disk
 /// ```
 #[derive(Debug)]
 pub struct DataDir {
     home: Home,
     dir: PathBuf,
-    /// What has `data` in it.
+    /// Contains `data`.
     volume: Box<dyn Volume>,
 }
 
 impl DataDir {
-    /// A new directory; its `data` is still to be created on the volume, and then to be handed
-    /// over.
+    /// A new directory. The caller creates `data` on the volume, then hands the directory over.
     pub(crate) fn new(home: &Home, prefix: &str, volume: &plan::Volume) -> Result<Self, LabError> {
         let dir = home.new_path(prefix);
         make(&dir, 0o755)?;
@@ -52,12 +51,12 @@ impl DataDir {
         Ok(new)
     }
 
-    /// The whole directory, which is dyno's.
+    /// The whole directory, which belongs to dyno.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The part that is the server's.
+    /// The subdirectory that belongs to the server's account.
     pub(crate) fn own(&self) -> PathBuf {
         self.dir.join(OWN)
     }
@@ -68,7 +67,7 @@ impl DataDir {
         self.volume.path().join("data")
     }
 
-    /// What the engine must know of it.
+    /// Its paths, for the engine.
     pub(crate) fn paths(
         &self,
         engine: &dyn Server,
@@ -88,8 +87,7 @@ impl DataDir {
         }
     }
 
-    /// The only directory that statements may read and write files in: it is empty, and
-    /// nobody may write there.
+    /// The only directory in which statements may read and write files: it is empty and read-only.
     fn closed(&self) -> PathBuf {
         self.dir.join("closed")
     }
@@ -98,17 +96,17 @@ impl DataDir {
         &self.home
     }
 
-    /// Creates a directory in the server's part that is the server's too, before that part
-    /// is handed over.
+    /// Creates a directory in `own` that also belongs to the server's account, before `own` is handed
+    /// over.
     pub(crate) fn make_own(&self, name: &str) -> Result<(), LabError> {
         let path = self.own().join(name);
         make(&path, 0o700)?;
         self.home.account().own(&path)
     }
 
-    /// Removes a file of its data, if it is there.
+    /// Removes a file of its data, if it exists.
     pub(crate) fn remove_data_file(&self, name: &str) -> Result<(), LabError> {
-        // The server's account could exchange what it owns, but nothing above that.
+        // The server's account could replace what it owns, but nothing above that.
         let data = self.data();
         let parent = data.parent().unwrap_or(&self.dir);
         OpenDir::open(parent)?.open_dir("data")?.remove_file(name)
@@ -126,8 +124,16 @@ impl DataDir {
         added.map_err(LabError::at("create", &path))
     }
 
-    /// Gives the server its part. From here on dyno makes nothing in it, which that user
-    /// could lead elsewhere by a symbolic link.
+    /// Removes it with all its data.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub(crate) fn end(&self) -> Result<(), LabError> {
+        tree::remove(&self.dir).and(self.volume.end())
+    }
+
+    /// Hands `own` over to the server's account. From then on dyno creates nothing in it, because the
+    /// account could redirect that with a symbolic link.
     pub(crate) fn hand_over(&self) -> Result<(), LabError> {
         self.home.account().own(&self.own())
     }
@@ -146,7 +152,7 @@ fn make(path: &Path, mode: u32) -> Result<(), LabError> {
 impl Drop for DataDir {
     fn drop(&mut self) {
         // What cannot be removed now goes with the run directory.
-        let _ = tree::remove(&self.dir);
+        let _ = self.end();
     }
 }
 
@@ -156,8 +162,36 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::home::marker::MARKER;
 
-    /// The account of a server has what it owns lead to root's files and back, as fast as it
+    #[test]
+    fn what_cannot_be_removed_is_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = PermissionsExt::from_mode(0o755);
+        fs::set_permissions(dir.path(), open).unwrap();
+        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        let disk = dir.path().join("disk");
+        fs::create_dir(&disk).unwrap();
+        let volume = plan::Volume::Directory(Some(plan::Spanned {
+            value: disk.clone(),
+            span: plan::Span::NOWHERE,
+        }));
+        let made = || DataDir::new(&home, "s1.", &volume).unwrap();
+        made().end().unwrap();
+        assert_eq!(fs::read_dir(&disk).unwrap().count(), 0);
+        let data = made();
+        let place = data.volume.path().to_owned();
+        fs::remove_file(place.join(MARKER)).unwrap();
+        fs::write(place.join("theirs"), "x").unwrap();
+        let error = data.end().unwrap_err();
+        assert!(
+            matches!(&error, LabError::Unmarked { path } if *path == place),
+            "{error}"
+        );
+        assert!(place.join("theirs").exists());
+    }
+
+    /// The server's account replaces what it owns by a link to root's files and back, as fast as it
     /// can, while dyno removes a file of the data and then all of it.
     #[test]
     fn the_servers_account_leads_dyno_nowhere() {

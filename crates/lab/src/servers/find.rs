@@ -1,4 +1,4 @@
-//! Which server programs this host has.
+//! Finds server programs on this host.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use crate::process;
 
 /// How long a program may take to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
-/// The most of what a program prints that is read.
+/// How much of a program's output is read.
 const PRINTED_BYTES: u64 = 2000;
 
 /// Finds an engine's server program as [`engine::find`] does.
@@ -31,7 +31,7 @@ pub fn find(
     })
 }
 
-/// Runs a program to its end: what it prints, or why it does not run.
+/// Runs a program to its end; returns its output, or why it failed.
 fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, String>, LabError> {
     let mut command = process::command(account, &invocation.program);
     command.args(&invocation.arguments);
@@ -41,7 +41,7 @@ fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, 
     command
         .stdout(Stdio::from(writer))
         .stderr(Stdio::from(errors));
-    let listening = std::thread::spawn(move || {
+    let output = std::thread::spawn(move || {
         let mut text = Vec::new();
         let limited = &mut std::io::Read::take(reader, PRINTED_BYTES);
         let _ = std::io::Read::read_to_end(limited, &mut text);
@@ -49,12 +49,15 @@ fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, 
     });
     let never = AtomicBool::new(false);
     let status = process::run(command, VERSION_LIMIT, &never)?;
-    let text = listening.join().unwrap_or_default();
+    let text = output.join().unwrap_or_default();
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     Ok(match status {
         Some(status) if status.success() => Ok(text),
         Some(status) => Err(format!("it {}: {text}", process::how_it_ended(status))),
-        None => Err(format!("it did not end in {} s", VERSION_LIMIT.as_secs())),
+        None => Err(format!(
+            "it did not end within {} s",
+            VERSION_LIMIT.as_secs()
+        )),
     })
 }
 

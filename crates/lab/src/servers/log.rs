@@ -1,4 +1,4 @@
-//! What a server's error log says about its settings and its end.
+//! Reads a server's error log: why it rejected settings or ended.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,13 +8,13 @@ use engine::Server;
 
 use crate::error::LabError;
 
-/// How much of a log is looked at, from its end.
+/// How much of a log is read, from its end.
 const TAIL_BYTES: u64 = 64 * 1024;
-/// How many lines of it a message shows, and how much of each.
+/// How many lines a message quotes, and how much of each.
 const SHOWN_LINES: usize = 15;
 const SHOWN_CHARS: usize = 400;
 
-/// The end of the log, from `start` on: that is where this run of the server began.
+/// The end of the log, not from before `start`, where this run of the server began.
 pub(crate) fn read_tail(path: &Path, start: u64) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
@@ -38,7 +38,7 @@ pub(super) fn last_lines(log: &str) -> String {
     shown.join("\n")
 }
 
-/// Why a server ended before it was ready: a setting that it refused, or else its last words.
+/// Why a server ended before it was ready: a rejected setting, or the last lines of its log.
 pub(crate) fn failure(
     engine: &dyn Server,
     server: &str,

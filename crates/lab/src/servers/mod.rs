@@ -1,8 +1,8 @@
-//! Private servers: child processes of an unprivileged user, each with its own
-//! directory, socket, port, configuration and password, that die with dyno.
+//! Private servers: child processes of an unprivileged user, each with its own directory, socket,
+//! port, configuration and password, which end with dyno.
 //!
-//! [`find`] looks for the program, [`start`] runs it on a [`DataDir`], and a
-//! [`Node`] server ends when it is dropped, whatever happens before.
+//! [`find`] finds the program, [`start`] runs it on a [`DataDir`], and a [`Node`] ends when it is
+//! dropped.
 
 mod check;
 mod data_dir;

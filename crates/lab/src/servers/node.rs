@@ -18,12 +18,13 @@ use crate::servers::start::{Launcher, Started};
 use crate::servers::{DataDir, log};
 use crate::site::Site;
 
-/// How long a server may take to write what it holds when it is asked to end.
+/// How long a server may take to shut down, which includes writing its dirty pages.
 const STOP_LIMIT: Duration = Duration::from_secs(300);
+
 /// A server process on a site. Dropping it kills it, reaps it, and removes its directory.
 #[derive(Debug)]
 pub struct Node {
-    /// Comes first: the process ends before its site and its directory are removed.
+    /// The first field: the process ends before its site and its directory are removed.
     running: Option<Running>,
     launcher: Launcher,
     port: u16,
@@ -52,7 +53,7 @@ impl Node {
         &self.launcher.site
     }
 
-    /// Its place among the servers of the trial.
+    /// Its number among the servers of the trial.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.launcher.number
@@ -100,25 +101,25 @@ impl Node {
         self.data.data()
     }
 
-    /// Its error log, which stays when it is gone.
+    /// Its error log in the result, which outlives it.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.launcher.log_path()
     }
 
-    /// The address of a database as `root`, without the password.
+    /// The URL of a database as the administrator, without the password.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         self.launcher.installed.engine.url(self.port, database)
     }
 
-    /// The password of `root`: for this run of the server's data.
+    /// The administrator's password, for this run.
     #[must_use]
     pub fn password(&self) -> &str {
         self.launcher.password.text()
     }
 
-    /// Opens a database as `root` over TCP, without TLS.
+    /// Opens a database as the administrator over TCP, without TLS.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
@@ -128,7 +129,7 @@ impl Node {
         Ok(engine.connect(self.port, database, password, key)?)
     }
 
-    /// The key with which the server takes passwords over TCP (PEM), where it has one.
+    /// The server's key for passwords over TCP (PEM), if it has one.
     #[must_use]
     pub fn public_key(&self) -> Option<&[u8]> {
         self.public_key.as_deref()
@@ -198,7 +199,7 @@ impl Node {
         &self.notes
     }
 
-    /// Removes the password of `root`, now and at restarts: for tests, whose clients are not all
+    /// Removes the administrator's password, also for restarts. For tests, whose clients are not all
     /// dyno's.
     ///
     /// # Errors
@@ -224,8 +225,8 @@ impl Node {
         }
     }
 
-    /// How it ended, unless it runs or dyno ended it. With `is_likely` it has a moment to end,
-    /// because a connection to it has just broken.
+    /// How it ended, unless it is running or dyno ended it. With `is_likely`, waits a moment for it to
+    /// end, because a connection to it has just broken.
     pub fn died(&mut self, is_likely: bool) -> Option<String> {
         let running = self.running.as_mut()?;
         let how = match is_likely {
@@ -235,12 +236,12 @@ impl Node {
         how.map(|how| self.describe_end(&how))
     }
 
-    /// Kills it as `kill -9` does, and reaps it. Its directory stays until it is dropped.
+    /// Kills it as `kill -9` does, and reaps it. Its directory stays until the node is dropped.
     pub fn kill(&mut self) {
         self.running = None;
     }
 
-    /// Stops it unless it is dead, and starts it with the same data, port and password.
+    /// Stops it if it is running, and starts it with the same data, port and password.
     ///
     /// # Errors
     /// As [`Node::stop`]'s and [`crate::servers::start`]'s.
@@ -248,7 +249,7 @@ impl Node {
         if self.died(false).is_some() {
             self.kill();
         }
-        self.end(interrupted)?;
+        self.stop_process(interrupted)?;
         let started = self
             .launcher
             .start(&self.data, Some(self.port), interrupted)?;
@@ -259,11 +260,11 @@ impl Node {
         Ok(())
     }
 
-    /// Asks it to end, waits until it has, at most 300 s, and removes its directory.
+    /// Shuts it down, waiting at most 300 s, and removes its directory.
     ///
     /// # Errors
-    /// When it does not end in time or the user interrupts, for which it is killed, or ends with
-    /// a failure.
+    /// When it ends with a failure; when it does not end in time or the user interrupts, in which case
+    /// it is killed.
     pub fn stop(self, interrupted: &AtomicBool) -> Result<(), LabError> {
         self.stop_and_keep_data(interrupted).map(drop)
     }
@@ -273,11 +274,22 @@ impl Node {
         mut self,
         interrupted: &AtomicBool,
     ) -> Result<DataDir, LabError> {
-        self.end(interrupted)?;
+        self.stop_process(interrupted)?;
         Ok(self.data)
     }
 
-    fn end(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    /// Kills it and takes down its site and its data, as dropping it does.
+    ///
+    /// # Errors
+    /// The first thing that could not be ended or removed; the rest was.
+    pub fn end(mut self) -> Result<(), LabError> {
+        let process = self.running.take().map_or(Ok(()), |mut one| one.end());
+        let site = self.launcher.site.end();
+        let data = self.data.end();
+        process.and(site).and(data)
+    }
+
+    fn stop_process(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
         let Some(mut running) = self.running.take() else {
             return Ok(());
         };

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use crate::error::LabError;
 
-/// Where the operating system gives random bytes.
+/// The operating system's source of random bytes.
 const RANDOM: &str = "/dev/urandom";
-/// Nobody guesses 192 bits.
+/// 192 bits cannot be guessed.
 const RANDOM_BYTES: usize = 24;
-/// What plugins that check passwords ask for besides digits and small letters.
+/// Further characters that password validation plugins require: a symbol, a capital letter.
 const ALL_CLASSES: &str = "-A1";
 
-/// A password for one run. It is not shown.
+/// A password for one run. It is never printed.
 #[derive(Clone, Default)]
 pub(super) struct Password(String);
 

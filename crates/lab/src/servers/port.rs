@@ -1,4 +1,4 @@
-//! Ports of 127.0.0.1: free ones, and who has a taken one.
+//! Ports of 127.0.0.1: free ones, and which process has taken one.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use host::sockets;
 
 use crate::error::LabError;
 
-/// A port that nobody has now; somebody may before the server does.
+/// A free port. Another process may take it before the server does.
 pub(super) fn free() -> Result<u16, LabError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
@@ -17,7 +17,7 @@ pub(super) fn free() -> Result<u16, LabError> {
         .map_err(LabError::at("find a free port on", "127.0.0.1".as_ref()))
 }
 
-/// Makes sure that nobody listens on a port.
+/// Checks that no process listens on a port.
 pub(super) fn check_free(port: u16) -> Result<(), LabError> {
     match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         Ok(_) => Ok(()),
@@ -28,7 +28,7 @@ pub(super) fn check_free(port: u16) -> Result<(), LabError> {
     }
 }
 
-/// The error about a port that somebody has.
+/// The error for a port that is taken.
 pub(super) fn taken(port: u16) -> LabError {
     LabError::PortTaken {
         port,
@@ -36,7 +36,7 @@ pub(super) fn taken(port: u16) -> LabError {
     }
 }
 
-/// Who listens on a port, as far as this user may see.
+/// The process that listens on a port, as far as this user may see it.
 fn listener(port: u16) -> Option<String> {
     let pid = sockets::holder(&sockets::listening(port)?)?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_a_taken_port_is_told() {
+    fn a_taken_port_is_reported_with_its_process() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let error = check_free(port).unwrap_err();

@@ -14,10 +14,10 @@ use crate::home::{shared_memory, survivors};
 use crate::process;
 use crate::servers::DataDir;
 
-/// How long a busy kernel may take to report an end that the network has reported already.
+/// How long a busy kernel may take to report the end of a process whose connections have closed.
 const REPORT_LIMIT: Duration = Duration::from_secs(5);
 
-/// The number of a node's process. Clones share it: monitors follow a node that restarts.
+/// The ID of a node's process. Clones share it, so that monitors follow a node that restarts.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessId(Arc<AtomicU32>);
 
@@ -39,12 +39,13 @@ impl From<Option<u32>> for ProcessId {
     }
 }
 
-/// A process that does not outlive this value, nor do those that it started.
+/// A server's process; it and the processes that it started end with this value.
 #[derive(Debug)]
 pub(super) struct Running {
     child: Child,
+    has_ended: bool,
     id: ProcessId,
-    /// The node's directory, by which its processes are known.
+    /// The node's directory, which identifies its processes.
     dir: PathBuf,
     account: Account,
 }
@@ -54,11 +55,12 @@ impl Running {
     pub(super) fn new(child: Child, id: &ProcessId, data: &DataDir) -> Result<Self, LabError> {
         let running = Self {
             child,
+            has_ended: false,
             id: id.clone(),
             dir: data.dir().to_owned(),
             account: data.home().account().clone(),
         };
-        shared_memory::note(&running.dir, running.child.id())?;
+        shared_memory::record(&running.dir, running.child.id())?;
         id.set(running.child.id());
         Ok(running)
     }
@@ -69,7 +71,7 @@ impl Running {
         Some(process::how_it_ended(status))
     }
 
-    /// The same, when it is known to be ending.
+    /// The same, for a process that is about to end: waits for it.
     pub(super) fn ended_soon(&mut self) -> Option<String> {
         process::wait(&mut self.child, REPORT_LIMIT).map(process::how_it_ended)
     }
@@ -84,15 +86,28 @@ impl Running {
         process::terminate(&mut self.child, signal);
         process::finish(&mut self.child, limit, interrupted)
     }
+
+    /// Kills it and all processes that it started, and removes their shared memory.
+    ///
+    /// # Errors
+    /// When a process survives.
+    pub(super) fn end(&mut self) -> Result<(), LabError> {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return Ok(());
+        }
+        self.id.set(0);
+        process::kill(&mut self.child);
+        // Some servers consist of processes that each lead a group, and outlive their parent for a
+        // moment.
+        let ended = survivors::end(&self.dir, &self.account).map(drop);
+        shared_memory::remove_recorded(&self.dir, &self.account);
+        ended
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.id.set(0);
-        process::kill(&mut self.child);
-        // Some servers consist of processes that each lead a group, and outlive their parent
-        // for a moment. What cannot be ended now is found when the run directory is swept.
-        let _ = survivors::end(&self.dir, &self.account);
-        shared_memory::remove_noted(&self.dir, &self.account);
+        // What survives is found when the run directory is swept.
+        let _ = self.end();
     }
 }

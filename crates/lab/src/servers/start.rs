@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::{Installed, Knock, Login, Paths};
+use engine::{Installed, Login, LoginAttempt, Paths};
 
 use crate::account::Account;
 use crate::error::LabError;
@@ -23,8 +23,8 @@ use crate::site::Site;
 
 /// How long a server may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// How often to try when another process takes the port before the server does, and the pause
-/// between two tries.
+/// How many free ports to try if other processes take them before the server does, and the pause
+/// between two attempts.
 const MAX_PORT_TRIES: u32 = 5;
 const PORT_PAUSE: Duration = Duration::from_millis(100);
 /// Shown in place of a secret.
@@ -32,16 +32,16 @@ const HIDDEN: &str = "(hidden)";
 /// The name of a server's log in its directory of the result.
 const ERROR_LOG: &str = "error.log";
 
-/// What server to start.
+/// A server to start.
 #[derive(Debug)]
 pub struct NodeSpec<'a> {
-    /// Its place among the servers of the trial, from 1; 0 for one that only loads data.
+    /// Its number among the servers of the trial, from 1; 0 for one that only loads data.
     pub number: u32,
-    /// Its data, which it owns from now on.
+    /// Its data, which the node owns from now on.
     pub data: DataDir,
-    /// The study's settings, as name and value.
+    /// The study's settings, as names and values.
     pub config: &'a [(String, String)],
-    /// The port of the study; else a free one.
+    /// The port of the study; `None`: any free one.
     pub port: Option<u16>,
     /// Maximum number of open connections. Use one number for a whole study: it decides
     /// `max_connections`.
@@ -50,13 +50,13 @@ pub struct NodeSpec<'a> {
     pub site: Arc<dyn Site>,
     /// The cluster that it is a member of.
     pub membership: Option<Membership>,
-    /// The directory that keeps its configuration and `error.log`, in the result.
+    /// The directory of the result for its configuration and `error.log`.
     pub keep: &'a Path,
     /// Becomes true when the user interrupts.
     pub interrupted: &'a AtomicBool,
 }
 
-/// What is needed to start it, and to start it again.
+/// Everything that is needed to start a server, the first time and again.
 #[derive(Debug)]
 pub(super) struct Launcher {
     pub(super) number: u32,
@@ -71,20 +71,20 @@ pub(super) struct Launcher {
     pub(super) password: Password,
 }
 
-/// A server that answered.
+/// A server that accepts connections.
 pub(super) struct Started {
     pub(super) running: Running,
     pub(super) port: u16,
     pub(super) notes: Vec<String>,
-    /// With which it takes passwords over TCP (PEM), where it has one.
+    /// Its key for passwords over TCP (PEM), if it has one.
     pub(super) public_key: Option<Vec<u8>>,
 }
 
 /// Starts a server and waits until it accepts connections, at most 60 s.
 ///
 /// # Errors
-/// A setting that dyno or the server refuses, a taken port, a server that ends or does
-/// not answer, in its own words; the user's wish to stop; the operating system's.
+/// A setting that dyno or the server rejects; a taken port; a server that ends or does not answer,
+/// with its log; an interrupt; errors of the operating system.
 pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError> {
     installed.engine.check_settings(spec.config)?;
     fs::create_dir_all(spec.keep).map_err(LabError::at("create", spec.keep))?;
@@ -125,7 +125,7 @@ impl Launcher {
         self.keep.join(ERROR_LOG)
     }
 
-    /// Starts it on the port that it had before, or on a free one.
+    /// Starts it on its port of before, or on a free one.
     pub(super) fn start(
         &self,
         data: &DataDir,
@@ -141,7 +141,7 @@ impl Launcher {
         loop {
             let port = fixed.map_or_else(port::free, Ok)?;
             match self.try_start(data, port, interrupted) {
-                // Another process took it in the meantime, perhaps only for a connection.
+                // Another process took it in the meantime, perhaps only for an outgoing connection.
                 Err(LabError::PortTaken { .. })
                     if self.fixed_port.is_none() && tries < MAX_PORT_TRIES =>
                 {
@@ -161,7 +161,7 @@ impl Launcher {
     ) -> Result<Started, LabError> {
         let engine = self.installed.engine;
         let paths = data.paths(engine, self.number, port, self.connections);
-        // Left by a server that was killed: it must not be taken for the new one's.
+        // A killed server leaves its socket, which must not be mistaken for the new one's.
         let _ = fs::remove_file(&paths.socket);
         self.write_config(&paths, data.home().account())?;
         let files = engine.files(self.password.text());
@@ -179,7 +179,7 @@ impl Launcher {
             .map_err(LabError::at("inspect", &path))?
             .len();
         let invocation = engine.start(&self.installed, &paths);
-        // Tells its processes from all others: see `survivors`.
+        // Identifies its processes: see `survivors`.
         let config = paths.config(engine);
         let config = File::open(&config).map_err(LabError::at("read", &config))?;
         let child = self.site.spawn(data.home(), &invocation, config, file)?;
@@ -198,8 +198,7 @@ impl Launcher {
         })
     }
 
-    /// Writes the configuration where the server reads it, and without secrets where the
-    /// result keeps it.
+    /// Writes the configuration for the server, and without secrets for the result.
     fn write_config(&self, paths: &Paths, account: &Account) -> Result<(), LabError> {
         let engine = self.installed.engine;
         let text = |config: &_| engine.configuration(&self.installed, paths, config);
@@ -216,7 +215,7 @@ impl Launcher {
         own.chain(self.config.iter().cloned()).collect()
     }
 
-    /// A setting as the result may keep it: a value that may be a secret is hidden.
+    /// A setting for the result: a value that may be a secret is hidden.
     fn shown(&self, (name, value): &(String, String)) -> (String, String) {
         let engine = self.installed.engine;
         let value = match engine.is_secret(&engine.plain_name(name), value) {
@@ -243,10 +242,10 @@ impl Launcher {
             if let Some(how) = running.ended() {
                 return Err(self.why_it_ended(how, &log(), paths.port));
             }
-            match self.installed.engine.knock(&login)? {
-                Knock::Ready { public_key } => return Ok(public_key),
-                Knock::NotYet => {}
-                Knock::Refused(error) => {
+            match self.installed.engine.try_login(&login)? {
+                LoginAttempt::Ready { public_key } => return Ok(public_key),
+                LoginAttempt::NotYet => {}
+                LoginAttempt::Refused(error) => {
                     return Err(match running.ended_soon() {
                         Some(how) => self.why_it_ended(how, &log(), paths.port),
                         None => error.into(),
@@ -280,7 +279,7 @@ impl Launcher {
     }
 }
 
-/// Opens a log that several starts write to.
+/// Opens a log to which every start of a server appends.
 fn append(path: &Path) -> Result<File, LabError> {
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(LabError::at("write", path))
@@ -293,12 +292,12 @@ pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), LabError> {
     })
 }
 
-/// Writes a file that the server's user may read and others may not: it can hold secrets.
+/// Writes a file that only the server's user may read, because it may contain secrets.
 pub(crate) fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), LabError> {
     write(path, text, |file| Ok(account.let_read(file)?))
 }
 
-/// Writes a file that `open_up` gives its readers before anything is in it.
+/// Writes a file; `open_up` sets its permissions while it is still empty.
 fn write(
     path: &Path,
     text: &str,

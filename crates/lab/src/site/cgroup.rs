@@ -1,5 +1,4 @@
-//! `server.cpus`: a CPU quota for a server, set by a control group of its own in either
-//! version.
+//! `server.cpus`: a CPU quota for a server, by a control group (version 1 or 2) of its own.
 
 use std::fs;
 use std::io;
@@ -20,7 +19,7 @@ const MIN_QUOTA_US: u64 = 1000;
 /// The error for a process that does not exist.
 const NO_PROCESS: i32 = rustix::io::Errno::SRCH.raw_os_error();
 
-/// A group below which groups with a quota can be created.
+/// A group in which groups with a quota can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parent {
     version: Version,
@@ -60,10 +59,15 @@ impl Group {
         self.place.path()
     }
 
+    /// Removes it, once its processes have ended.
+    pub(crate) fn end(&self) -> Result<(), LabError> {
+        self.place.end()
+    }
+
     /// Moves a process into it, with all its threads and future children.
     pub(crate) fn add(&self, pid: u32) -> Result<(), LabError> {
         match write(&self.place.path().join("cgroup.procs"), &pid.to_string()) {
-            // It has ended, which its owner reports.
+            // The process has ended, which its owner reports.
             Err(LabError::Io { source, .. }) if source.raw_os_error() == Some(NO_PROCESS) => Ok(()),
             written => written,
         }
@@ -72,7 +76,7 @@ impl Group {
 
 /// The files to write and their contents.
 fn limit(version: Version, cpus: f64) -> Vec<(&'static str, String)> {
-    // The study bounds the number far below what fits.
+    // The study limits the number far below what fits.
     let quota_us = ((cpus * PERIOD_US as f64).round() as u64).max(MIN_QUOTA_US);
     match version {
         Version::One => vec![
@@ -91,7 +95,7 @@ fn write(path: &Path, text: &str) -> Result<(), LabError> {
         .map_err(LabError::at("write", path))
 }
 
-/// Searches from this process's own groups up. A controller is in one version only.
+/// Searches upward from this process's own groups. A controller is active in one version only.
 fn find(files: &dyn Files, groups: &[OwnGroup]) -> Result<Parent, LabError> {
     if let Some(own) = groups.iter().find(|group| group.has("cpu")) {
         return Ok(Parent {
@@ -101,8 +105,8 @@ fn find(files: &dyn Files, groups: &[OwnGroup]) -> Result<Parent, LabError> {
     }
     let Some(own) = groups.iter().find(|group| group.is_unified()) else {
         return Err(LabError::NoCpuQuota {
-            why: "no control groups are mounted here".to_owned(),
-            remedy: "mount them first: mount -t cgroup2 none /sys/fs/cgroup".to_owned(),
+            why: "no control groups are mounted".to_owned(),
+            remedy: "mount them: mount -t cgroup2 none /sys/fs/cgroup".to_owned(),
         });
     };
     let (own, top) = (own.dir(files), own.mount.point.clone());
@@ -143,7 +147,7 @@ fn not_delegated(files: &dyn Files, own: &Path, top: &Path) -> LabError {
         ),
         false => (
             format!("{} has no cpu controller", top.display()),
-            "in a container, delegate that controller to it; else use a kernel with CFS_BANDWIDTH"
+            "in a container, delegate the controller to it; elsewhere, use a kernel with CONFIG_CFS_BANDWIDTH"
                 .to_owned(),
         ),
     };
@@ -157,7 +161,7 @@ impl Parent {
         let is_root = rustix::process::geteuid().is_root();
         let remedy = match (is_root, self.version) {
             (true, _) => format!(
-                "{dir} must be writable (in a container it often is not) and have at least as many CPUs itself"
+                "make {dir} writable (in a container it often is not), and use no larger quota than its own"
             ),
             (false, Version::Two) => format!("run dyno as root, or {}", in_a_scope()),
             (false, Version::One) => format!(
@@ -172,7 +176,7 @@ impl Parent {
     }
 }
 
-/// How systemd starts a program in a group whose parent delegates the controller.
+/// How to start dyno with systemd in a group whose parent delegates the controller.
 fn in_a_scope() -> &'static str {
     match rustix::process::geteuid().is_root() {
         true => "start dyno with: systemd-run --scope -p Delegate=yes dyno …",
@@ -265,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_reported_with_a_remedy() {
+    fn a_missing_controller_is_reported_with_a_remedy() {
         let shown = |found: Result<Parent, LabError>| {
             let error = found.unwrap_err();
             format!("{error}; {}", error.remedy().unwrap())

@@ -17,10 +17,10 @@ use crate::home::Home;
 
 pub use this_host::ThisHost;
 
-/// Where a node runs. Dropping it removes what was set up for it.
+/// Where a node runs. Dropping it ends it.
 pub trait Site: fmt::Debug + Send + Sync {
-    /// Starts a program as the servers' account, as one of this run; its standard input is
-    /// `input`, and its output goes to `log`.
+    /// Starts a program of this run as the servers' account. Its standard input is `input`, and its
+    /// output goes to `log`.
     ///
     /// # Errors
     /// When the operating system refuses.
@@ -31,6 +31,12 @@ pub trait Site: fmt::Debug + Send + Sync {
         input: File,
         log: File,
     ) -> Result<Child, LabError>;
+
+    /// Removes what was set up for it, after its processes have ended.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    fn end(&self) -> Result<(), LabError>;
 
     /// The files of the machine.
     fn files(&self) -> &dyn Files;

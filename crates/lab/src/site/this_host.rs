@@ -21,7 +21,7 @@ pub struct ThisHost {
 }
 
 impl ThisHost {
-    /// This host, whose processes together may use so many CPUs; `None`: all.
+    /// This host, with a quota of CPUs for all processes together; `None`: without one.
     ///
     /// # Errors
     /// When the kernel or this user's rights do not allow a CPU quota.
@@ -53,6 +53,10 @@ impl Site for ThisHost {
             return Err(error);
         }
         Ok(child)
+    }
+
+    fn end(&self) -> Result<(), LabError> {
+        self.group.as_ref().map_or(Ok(()), Group::end)
     }
 
     fn files(&self) -> &dyn Files {

@@ -1,4 +1,4 @@
-//! Builds a template: an initialized server, then the tables of a load in it.
+//! Builds a template: initializes a data directory, then loads the tables.
 
 use std::fs;
 use std::path::Path;
@@ -20,12 +20,12 @@ use crate::servers::{self, DataDir, Node};
 use crate::site::{Site, ThisHost};
 use crate::volume;
 
-/// How long a new data directory may take; it writes some 200 MB.
+/// How long initialization may take; it writes some 200 MB.
 const INITIALIZE_LIMIT: Duration = Duration::from_secs(300);
-/// A disk with less room than this is taken for the reason why a load failed.
+/// With less free space than this, a full disk counts as the reason why loading failed.
 const FULL_BYTES: u64 = 32 << 20;
 
-/// Data that is whole and in nobody's use.
+/// Complete data that no server uses.
 pub(super) struct Built {
     pub(super) data: DataDir,
     pub(super) took: Duration,
@@ -64,7 +64,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// The data of a load, in a node's directory of its own, on a volume of this kind.
+    /// The data of a load, in a new node's directory on a volume of this kind.
     pub(super) fn build(
         &self,
         wanted: &Wanted<'_>,
@@ -87,7 +87,7 @@ impl<'a> Builder<'a> {
                 took: base.build_time + begun.elapsed(),
                 checksum: Some(checksum),
             }),
-            // All that was free was not enough.
+            // The free space was not enough.
             Err(Failure { is_full: true, .. }) => {
                 let needed_bytes = needed_bytes.max(free_bytes + FULL_BYTES);
                 Err(self.disk_full(disk, needed_bytes, free_bytes))
@@ -105,13 +105,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether a full disk is behind an error, which it shows as many ones; asked before
-    /// the half-built data is removed.
+    /// Determines whether a full disk, which shows as various errors, is the cause of one; called
+    /// before the partial data is removed.
     fn failure(&self, disk: &Path, error: LabError) -> Failure {
-        let is_asked_for = matches!(error, LabError::Interrupted);
+        let is_interrupt = matches!(error, LabError::Interrupted);
         let free_bytes = needs::free_bytes(self.site.files(), disk).unwrap_or(u64::MAX);
         Failure {
-            is_full: error.is_disk_full() || (!is_asked_for && free_bytes < FULL_BYTES),
+            is_full: error.is_disk_full() || (!is_interrupt && free_bytes < FULL_BYTES),
             error,
         }
     }
@@ -127,7 +127,7 @@ impl<'a> Builder<'a> {
         let failure = |error| self.failure(disk, error);
         let data = DataDir::new(self.home, "build", volume).map_err(failure)?;
         copy_dir(&base.dir.join("data"), &data.data(), self.home.account()).map_err(failure)?;
-        // Beside the configuration that the server reads, which has the secrets in it.
+        // Not in `data.dir()` itself, which has the configuration with the secrets.
         let keep = data.dir().join("keep");
         let started = servers::start(
             self.installed,
@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
         own.chain(self.format.clone()).collect()
     }
 
-    /// Fills a new data directory.
+    /// Initializes a new data directory.
     fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
         let begun = Instant::now();
         let data = DataDir::new(self.home, "build", &plan::Volume::default())?;
@@ -188,7 +188,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Runs a program that fills a new data directory; its log goes below `dir`.
+    /// Runs a program that initializes a data directory; its log goes to `dir`.
     fn run(
         &self,
         invocation: &Invocation,
@@ -210,20 +210,20 @@ impl<'a> Builder<'a> {
             None => format!("took longer than {} s", INITIALIZE_LIMIT.as_secs()),
         };
         let engine = self.installed.engine;
-        let who = format!("the new data directory of {}", self.installed.shown());
+        let who = format!("the initialization of {}", self.installed.shown());
         let log = servers::read_tail(&path, 0);
         let log = engine.initialization_failure(&log);
         Err(servers::failure(engine, &who, how, log, &self.format))
     }
 }
 
-/// A failed load.
+/// Why loading failed.
 struct Failure {
     error: LabError,
     is_full: bool,
 }
 
-/// Loads the tables; gives the checksum of all rows.
+/// Loads the tables; returns the checksum of all rows.
 fn fill(
     server: &mut Node,
     wanted: &Wanted<'_>,

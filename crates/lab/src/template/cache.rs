@@ -1,4 +1,4 @@
-//! The templates that are kept: what each is, and which go when there are too many.
+//! The templates in the cache: their descriptions, and which to remove when they need too much space.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Write};
@@ -16,18 +16,18 @@ use crate::home::lock::Lock;
 use crate::home::{Cleaned, Home, Leftover};
 use crate::tree::{self, OpenDir};
 
-/// How the name of a template's lock ends.
+/// Suffix of the name of a template's lock.
 const LOCK_SUFFIX: &str = ".lock";
-/// What a template says about itself. When it was last used is the file's own time.
+/// The description of a template. The file's modification time is when the template was last used.
 const ABOUT: &str = "template.json";
-/// The most of that file that is read.
+/// How much of that file is read.
 const ABOUT_BYTES: u64 = 64 * 1024;
 
-/// What a template is.
+/// The description of a template.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct About {
     recipe: Recipe,
-    /// What it takes on the disk.
+    /// Its disk space.
     pub(super) bytes: u64,
     build_s: f64,
     pub(super) checksum: Option<String>,
@@ -39,20 +39,20 @@ impl About {
     }
 }
 
-/// The lock of a template, beside it: it is there before the template is.
+/// The lock of a template, beside it; created before the template.
 pub(super) fn lock_path(dir: &Path) -> PathBuf {
     let mut path = dir.as_os_str().to_owned();
     path.push(LOCK_SUFFIX);
     path.into()
 }
 
-/// Reads what a whole template says of itself; `None` if there is none of that recipe.
+/// Reads the description of a complete template; `None` if there is none with that recipe.
 pub(super) fn read(dir: &Path, recipe: &Recipe) -> Result<Option<About>, LabError> {
     let about = read_any(dir)?;
     Ok(about.filter(|about| about.recipe == *recipe))
 }
 
-/// What the prepared data takes that fits a recipe, of those below a directory of templates.
+/// Disk space of the first template in a directory of templates whose recipe fits.
 pub(super) fn bytes_of(templates: &Path, fits: &dyn Fn(&Recipe) -> bool) -> Option<u64> {
     let entries = fs::read_dir(templates).ok()?.flatten();
     let abouts = entries.filter_map(|entry| read_any(&entry.path()).ok().flatten());
@@ -67,27 +67,27 @@ fn read_any(dir: &Path) -> Result<Option<About>, LabError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(LabError::at("read", &path)(error)),
     };
-    // One that cannot be read is built anew.
+    // A template whose description cannot be parsed is built again.
     Ok(serde_json::from_reader(std::io::Read::take(file, ABOUT_BYTES)).ok())
 }
 
-/// Remembers that the template was used now.
+/// Records that the template was used now.
 pub(super) fn mark_used(dir: &Path) {
     let marked = File::options().write(true).open(dir.join(ABOUT));
-    // Forgotten, it only goes earlier.
+    // On failure it is only removed earlier.
     let _ = marked.and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// Moves what was built to its place, all at once. The caller holds its lock.
+/// Moves a new template to its final path, atomically. The caller holds its lock.
 pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Result<(), LabError> {
     let whole = home.new_path("template");
-    // Closed to the servers' account, whose the data is.
+    // Closed to the servers' account, which owns the data.
     let made = DirBuilder::new().mode(0o700).create(&whole);
     made.map_err(LabError::at("create", &whole))?;
     let (from, to) = (built.data.data(), whole.join("data"));
     fs::rename(&from, &to).map_err(LabError::at("move", &from))?;
-    // Not a link that the account left in its place. A server that loads data need not wait for
-    // the disk, but after a crash of the machine no template may be there without its files.
+    // `OpenDir` refuses a link that the account may have put there. The loading server does not wait
+    // for the disk, but after a crash of the machine no template may exist without its files.
     let synced = syncfs(OpenDir::open(&to)?);
     synced.map_err(|error| LabError::at("write to disk", &to)(error.into()))?;
     let about = About {
@@ -97,7 +97,7 @@ pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Res
         checksum: built.checksum,
     };
     write(&whole.join(ABOUT), &about)?;
-    // Of another recipe, or damaged.
+    // A template with another recipe, or a damaged one.
     remove_dir(dir)?;
     fs::rename(&whole, dir).map_err(LabError::at("move", &whole))?;
     let parent = home.templates();
@@ -105,7 +105,7 @@ pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Res
     synced.map_err(LabError::at("write", &parent))
 }
 
-/// Writes what a template says about itself, through to the disk.
+/// Writes the description of a template and syncs it to disk.
 fn write(path: &Path, about: &About) -> Result<(), LabError> {
     let mut text = serde_json::to_vec_pretty(about)
         .map_err(|error| LabError::at("write", path)(error.into()))?;
@@ -119,8 +119,8 @@ fn write(path: &Path, about: &About) -> Result<(), LabError> {
     written.map_err(LabError::at("write", path))
 }
 
-/// Removes a template whose lock the caller holds, if there is one. What says that it is whole
-/// goes first: what is left of it after a kill is no template.
+/// Removes a template whose lock the caller holds, if it exists. Its description is removed first:
+/// what is left after a kill is no complete template.
 fn remove_dir(dir: &Path) -> Result<(), LabError> {
     match OpenDir::open(dir) {
         Err(LabError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(()),
@@ -131,9 +131,9 @@ fn remove_dir(dir: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Removes the least recently used templates until the others are within the limit. One
-/// that somebody uses stays.
-pub(super) fn tidy(home: &Home) -> Result<(), LabError> {
+/// Removes the least recently used templates until the others are within the limit. Templates in
+/// use stay.
+pub(super) fn trim(home: &Home) -> Result<(), LabError> {
     let mut kept = entries(&home.templates())?;
     kept.sort_by_key(|entry| entry.used);
     let mut total: u64 = kept.iter().map(|entry| entry.bytes).sum();
@@ -148,8 +148,8 @@ pub(super) fn tidy(home: &Home) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Removes every template that nobody uses, and locks of those that were never built; adds
-/// how many templates there were, what they took, and what could not be removed.
+/// Removes every template that is not in use, and the locks of those that were never built; adds
+/// their number, their disk space, and what could not be removed.
 pub(crate) fn remove_unused(templates: &Path, cleaned: &mut Cleaned) -> Result<(), LabError> {
     for entry in entries(templates)? {
         match remove(&entry.dir) {
@@ -187,7 +187,7 @@ fn names(templates: &Path) -> Result<Vec<String>, LabError> {
     let mut names = Vec::new();
     for entry in entries {
         let entry = entry.map_err(LabError::at("read", templates))?;
-        // A name that is not text is none of dyno's.
+        // dyno creates no names that are not UTF-8.
         names.extend(entry.file_name().into_string().ok());
     }
     Ok(names)
@@ -199,7 +199,7 @@ struct Entry {
     used: SystemTime,
 }
 
-/// The templates that dyno made here, whole or damaged: by their names, and with a lock.
+/// The templates that dyno created, complete or damaged, recognized by their names and locks.
 fn entries(templates: &Path) -> Result<Vec<Entry>, LabError> {
     let mut found = Vec::new();
     for name in names(templates)?
@@ -211,7 +211,7 @@ fn entries(templates: &Path) -> Result<Vec<Entry>, LabError> {
         if !is_dir || fs::symlink_metadata(lock_path(&dir)).is_err() {
             continue;
         }
-        // What cannot be read is damaged.
+        // Without a readable description it is damaged.
         let bytes = match read_any(&dir) {
             Ok(Some(about)) => about.bytes,
             Ok(None) | Err(_) => tree::used_bytes(&dir),
@@ -226,14 +226,14 @@ fn entries(templates: &Path) -> Result<Vec<Entry>, LabError> {
     Ok(found)
 }
 
-/// Removes a template that has a lock, unless somebody uses it.
+/// Removes a template that has a lock, unless it is in use.
 fn remove(dir: &Path) -> Result<bool, LabError> {
     let lock_path = lock_path(dir);
     let Some(_lock) = Lock::try_existing(&lock_path)? else {
         return Ok(false);
     };
     remove_dir(dir)?;
-    // Who waits for it looks again whether it is still the lock.
+    // A process that waits for it checks whether its path still names the same file.
     fs::remove_file(&lock_path).map_err(LabError::at("remove", &lock_path))?;
     Ok(true)
 }

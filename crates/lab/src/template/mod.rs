@@ -1,13 +1,13 @@
-//! Prepared data directories: built once for each engine, version and data, kept in
-//! the cache, and copied for each server of each trial.
+//! Templates: prepared data directories that are built once for each engine, version and data, kept
+//! in the cache, and copied for each server of each trial.
 //!
 //! ```text
 //! CACHE/templates/ENGINE-10.11.14-25x25000-1f0c….lock   held while it is built or used
 //! CACHE/templates/ENGINE-10.11.14-25x25000-1f0c…/template.json, data/
 //! ```
 //!
-//! A template is built below the run directory and moved to its place when it is whole:
-//! what was interrupted is never used, and is swept with the run directory.
+//! A template is built in the run directory and moved to its final path when it is complete: a
+//! partial one is never used, and is removed with the run directory.
 
 mod build;
 pub(crate) mod cache;
@@ -36,34 +36,32 @@ pub(crate) use recipe::Recipe;
 
 /// The database that holds the tables.
 pub const DATABASE: &str = "sbtest";
-/// How often a template that another dyno builds is looked for.
+/// How often to check for a template that another dyno is building.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A prepared data directory. While it lives, no dyno removes it from the cache: keep it
-/// as long as trials will copy it.
+/// A prepared data directory. As long as this value exists, no dyno removes it from the cache.
 #[derive(Debug)]
 pub struct Template {
     home: Home,
     dir: PathBuf,
-    /// What it takes on the disk.
+    /// Its disk space.
     pub bytes: u64,
-    /// How long it took to build, whenever that was.
+    /// How long building it took, whenever that was.
     pub build_time: Duration,
-    /// It was built just now, and not found in the cache.
+    /// Whether it was built just now, rather than found in the cache.
     pub was_built: bool,
-    /// Count and checksum of all rows: `250000 rows, crc 1f0c22aa`. None without data.
+    /// Count and checksum of all rows: `250000 rows, crc 1f0c22aa`; `None` without tables.
     pub checksum: Option<String>,
-    /// Given back before the cache is tidied.
+    /// Released before the cache is trimmed.
     lock: Option<Lock>,
 }
 
-/// Has a template of the data that a load needs: from the cache, or built now, once
-/// even if several dynos want it at the same time. Settings that decide the form of
-/// the files, such as the size of a page, are taken from `config`.
+/// Returns a template of the data that a load needs: from the cache, or built now, only once even if
+/// several dynos need it at the same time. Settings that decide the format of the files, such as
+/// the page size, are taken from `config`.
 ///
 /// # Errors
-/// Whatever keeps the data from being built: a refused setting, a server that fails, a
-/// full disk, the user's wish to stop. Nothing half-built stays.
+/// A rejected setting, a server that fails, a full disk, an interrupt. No partial data is left.
 pub fn obtain(
     home: &Home,
     installed: &Installed,
@@ -79,7 +77,7 @@ pub fn obtain(
     })
 }
 
-/// A template without tables: an initialised server with an empty database.
+/// A template without tables: an initialized server with an empty database.
 ///
 /// # Errors
 /// As [`obtain`]'s.
@@ -94,8 +92,8 @@ pub fn obtain_empty(
     builder.base(&mut listener)
 }
 
-/// Builds the data for one node on a volume of this kind, without the cache; returns how long
-/// that took.
+/// Builds the data for one node on a volume of this kind, without using a cached template with
+/// tables; returns how long that took.
 ///
 /// # Errors
 /// As [`obtain`]'s.
@@ -113,8 +111,8 @@ pub fn rebuild(
     Ok((built.data, built.took))
 }
 
-/// What the cached template of this data takes on the disk, and how long it took to
-/// build; `None` if it is still to be built.
+/// Disk space of the cached template of this data, and how long building it took; `None` if it does
+/// not exist.
 ///
 /// # Errors
 /// When the cache cannot be read.
@@ -129,20 +127,20 @@ pub fn cached(
     Ok(about.map(|about| (about.bytes, about.build_time())))
 }
 
-/// What the prepared data of a load takes in the cache at `root`, for a version of the
-/// server that `takes` accepts; `None` if it is still to be built. Takes no lock.
+/// Disk space of a load's prepared data in the cache at `root`, for a server version that `accepts`
+/// returns true for; `None` if there is none. Takes no lock.
 pub(crate) fn bytes_in(
     root: &Path,
     engine: &dyn Server,
-    takes: &dyn Fn(&str) -> bool,
+    accepts: &dyn Fn(&str) -> bool,
     wanted: &Wanted<'_>,
     config: &[(String, String)],
 ) -> Option<u64> {
-    let fits = |recipe: &Recipe| recipe.is_of(engine, config, wanted) && takes(recipe.version());
+    let fits = |recipe: &Recipe| recipe.is_of(engine, config, wanted) && accepts(recipe.version());
     cache::bytes_of(&home::templates_in(root), &fits)
 }
 
-/// Finds the template or has it built, and holds it.
+/// Finds the template or builds it, and holds its lock.
 fn get(
     home: &Home,
     recipe: &Recipe,
@@ -151,7 +149,7 @@ fn get(
 ) -> Result<Template, LabError> {
     let dir = home.templates().join(recipe.key());
     let lock_path = cache::lock_path(&dir);
-    let (mut was_built, mut is_told) = (false, false);
+    let (mut was_built, mut is_reported) = (false, false);
     loop {
         if let Some(lock) = Lock::try_shared(&lock_path)?
             && let Some(about) = cache::read(&dir, recipe)?
@@ -171,8 +169,8 @@ fn get(
             if cache::read(&dir, recipe)?.is_none() {
                 let built = build(listener)?;
                 cache::put(home, &dir, recipe, built)?;
-                if let Err(error) = cache::tidy(home) {
-                    let note = format!("the cache is over its limit: {error}");
+                if let Err(error) = cache::trim(home) {
+                    let note = format!("cannot trim the cache to its size limit: {error}");
                     (listener.tell)(Progress::Note(note));
                 }
                 was_built = true;
@@ -183,17 +181,17 @@ fn get(
         if listener.interrupted.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
         }
-        if !is_told {
+        if !is_reported {
             let note = "another dyno is building this data; waiting for it".to_owned();
             (listener.tell)(Progress::Note(note));
-            is_told = true;
+            is_reported = true;
         }
         sleep(POLL_INTERVAL);
     }
 }
 
 impl Template {
-    /// Copies it for server `number`, in dyno's cache.
+    /// Copies it for server `number`, within the cache.
     ///
     /// # Errors
     /// As [`Template::copy_to`]'s.
@@ -208,7 +206,7 @@ impl Template {
     /// Copies it for server `number` to a volume of this kind, on the machine with these files.
     ///
     /// # Errors
-    /// When the disk has no room, with the numbers, or the operating system refuses.
+    /// When the disk is full, with the numbers, or the operating system refuses.
     pub fn copy_to(
         &self,
         number: u32,
@@ -237,8 +235,8 @@ impl Template {
 impl Drop for Template {
     fn drop(&mut self) {
         drop(self.lock.take());
-        // One that is larger than the whole cache was kept only for this run. What
-        // cannot be removed now is removed when the next template is built.
-        let _ = cache::tidy(&self.home);
+        // A template larger than the whole cache was kept only for this run. What cannot be removed
+        // now is removed when the next template is built.
+        let _ = cache::trim(&self.home);
     }
 }

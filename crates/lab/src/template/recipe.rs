@@ -1,4 +1,4 @@
-//! Everything that decides the bytes of a template.
+//! Everything that decides the content of a template.
 
 use engine::data::Wanted;
 use engine::{ENGINES, Engine, Installed, Server};
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use workload::schema::TableSpec;
 
-/// Goes up when a template is made differently, so that old ones are not used.
+/// Incremented when templates are built differently, so that old ones are not used.
 const REVISION: u32 = 3;
-/// Bytes of a digest.
+/// Length of a digest in bytes.
 const DIGEST_BYTES: usize = 8;
 
-/// What a template is made of; kept beside it.
+/// What a template is built from; stored with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Recipe {
     revision: u32,
-    /// Its name.
+    /// The engine's name.
     engine: String,
     version: String,
     build: String,
-    /// The study's settings that decide the form of the files; of a value that may be a
-    /// secret its digest.
+    /// The study's settings that decide the format of the files; for a value that may be a secret,
+    /// its digest.
     format: Vec<(String, String)>,
     tables: Option<Tables>,
 }
@@ -43,7 +43,7 @@ impl Tables {
 }
 
 impl Recipe {
-    /// An initialised server without tables.
+    /// An initialized server without tables.
     pub(super) fn empty(installed: &Installed, config: &[(String, String)]) -> Self {
         Self {
             revision: REVISION,
@@ -67,7 +67,7 @@ impl Recipe {
         }
     }
 
-    /// Whether it is one of this data, whatever the version of the server.
+    /// Whether it is a recipe of this data, for any version of the server.
     pub(super) fn is_of(
         &self,
         engine: &dyn Server,
@@ -89,20 +89,20 @@ impl Recipe {
         &self.version
     }
 
-    /// Its name in the cache: what people want to know of it, and a digest of all.
+    /// Its name in the cache: engine, version and size for people, and a digest of everything.
     pub(super) fn key(&self) -> String {
         let data = match &self.tables {
             Some(tables) => format!("{}x{}", tables.tables, tables.spec.rows),
             None => "empty".to_owned(),
         };
-        // A struct of texts and numbers has a form in JSON.
+        // Strings and numbers can always be written as JSON.
         let text = serde_json::to_string(self).unwrap_or_default();
         let digest = digest(&text);
         format!("{}-{}-{data}-{digest}", self.engine, self.version)
     }
 }
 
-/// Whether [`Recipe::key`] gives such names.
+/// Whether [`Recipe::key`] creates such names.
 pub(super) fn is_key(name: &str) -> bool {
     let mut parts = name.rsplitn(3, '-');
     let (digest, data, server) = (parts.next(), parts.next(), parts.next());
@@ -129,7 +129,7 @@ fn digest(text: &str) -> String {
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The study's settings that decide the format of the files; of a value that may be a secret its
+/// The study's settings that decide the format of the files; for a value that may be a secret, its
 /// digest.
 fn format(engine: &dyn Server, config: &[(String, String)]) -> Vec<(String, String)> {
     let mut settings = engine.format_settings(config);

@@ -9,11 +9,11 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use load::{Barrier, End, LoadError, LoadOutcome, Stop};
-use measure::event::{Happening, NodeEvent};
-use measure::gather::Gather;
+use measure::event::{NodeEvent, NodeEventKind};
 use measure::metric::{Metrics, MonitorPoint};
 use measure::setup::{Outcome, StatementKind};
 use measure::slice::{Phase, Second};
+use measure::summarize::Summarizer;
 
 use crate::early_stop::EarlyStop;
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub(crate) struct TrialMonitor<'a> {
     kinds: Vec<StatementKind>,
     loads: Vec<LoadState>,
     merger: Merger,
-    gather: Gather,
+    gather: Summarizer,
     started_at: String,
     has_measured: bool,
     monitoring: Monitoring,
@@ -70,7 +70,7 @@ pub(crate) struct TrialMonitor<'a> {
 
 /// The state of a load.
 struct LoadState {
-    gather: Gather,
+    gather: Summarizer,
     open: u32,
     running: usize,
     ended: Option<Result<LoadOutcome, LoadError>>,
@@ -94,7 +94,7 @@ impl<'a> TrialMonitor<'a> {
     ) -> Self {
         let kinds = trial.statement_kinds();
         let initial = |_| LoadState {
-            gather: Gather::new(&kinds),
+            gather: Summarizer::new(&kinds),
             open: 0,
             running: 0,
             ended: None,
@@ -102,7 +102,7 @@ impl<'a> TrialMonitor<'a> {
         let loads: Vec<LoadState> = rig.databases().map(initial).collect();
         Self {
             merger: Merger::new(loads.len()),
-            gather: Gather::new(&kinds),
+            gather: Summarizer::new(&kinds),
             started_at: wall_clock_of(barrier.origin()),
             has_measured: false,
             monitoring: match trial.planned.monitors {
@@ -259,7 +259,7 @@ impl<'a> TrialMonitor<'a> {
             at_s: at.as_secs_f64(),
             done_s: None,
             node,
-            what: Happening::Died,
+            what: NodeEventKind::Died,
             reason: failure
                 .message
                 .lines()

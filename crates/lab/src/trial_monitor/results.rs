@@ -3,10 +3,10 @@
 use load::{End, LoadOutcome};
 use measure::ended::Ended;
 use measure::event::NodeEvent;
-use measure::gather::Gather;
 use measure::instance::InstanceSummary;
 use measure::metric::Metrics;
 use measure::setup::{Input, Outcome, Unfinished};
+use measure::summarize::Summarizer;
 
 use super::failure::outcome_of;
 use super::{LoadState, Monitoring, TrialMonitor};
@@ -15,7 +15,7 @@ use crate::failure::{Cause, Failure};
 
 /// The results of a trial's loads.
 pub(crate) struct LoadResults {
-    pub(crate) gather: Gather,
+    pub(crate) gather: Summarizer,
     /// Wall-clock time at the origin of the loads' clock.
     pub(crate) started_at: String,
     pub(crate) instances: Vec<InstanceSummary>,

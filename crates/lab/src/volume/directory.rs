@@ -1,4 +1,4 @@
-//! `server.directory`: a new directory for each node on the disk to be tested.
+//! `server.directory`: a new directory for each node on the disk under test.
 
 use std::fs;
 use std::io;
@@ -27,6 +27,10 @@ impl Volume for Directory {
     fn path(&self) -> &Path {
         self.0.path()
     }
+
+    fn end(&self) -> Result<(), LabError> {
+        self.0.end()
+    }
 }
 
 /// Checks that nodes of this account can store their data below a directory; returns its path
@@ -39,25 +43,25 @@ pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabE
     };
     let path = fs::canonicalize(directory).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unfit(
-            "is not there".to_owned(),
-            "make it, mount its disk, or name another one",
+            "does not exist".to_owned(),
+            "create it, mount its disk, or choose another directory",
         ),
         _ => unfit(
             format!("cannot be entered: {error}"),
-            "run as a user who may, or name another one",
+            "run dyno as a user with permission, or choose another directory",
         ),
     })?;
     let meta = fs::metadata(&path).map_err(LabError::at("inspect", &path))?;
     if !meta.is_dir() {
         return Err(unfit(
-            "is no directory".to_owned(),
-            "name a directory, or the place where the device is mounted",
+            "is not a directory".to_owned(),
+            "choose a directory, for a device the one where it is mounted",
         ));
     }
     if path == Path::new("/") {
         return Err(unfit(
             "is the root of the file system".to_owned(),
-            "name a directory on the disk to be tested",
+            "choose a directory on the disk to be tested",
         ));
     }
     trust::check(&path).map_err(|error| match error {
@@ -78,15 +82,15 @@ pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabE
     )
     .map_err(|error| {
         unfit(
-            format!("may not be written by dyno: {}", io::Error::from(error)),
-            "run as a user who may, or name another one",
+            format!("is not writable for dyno: {}", io::Error::from(error)),
+            "run dyno as a user with permission, or choose another directory",
         )
     })?;
     if let Some(user) = account.other_name() {
         home::check_reachable(&path, user).map_err(|error| match error {
             LabError::Unreachable { .. } => unfit(
                 format!("cannot be used: {error}"),
-                "let other users pass through it (chmod o+x), or name another one",
+                "let other users enter it (chmod o+x), or choose another directory",
             ),
             error => error,
         })?;
@@ -118,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_one_is_said_with_what_to_do() {
+    fn an_unfit_directory_is_refused_with_a_remedy() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let file = dir.path().join("file");
@@ -133,13 +137,13 @@ mod tests {
         let below_open = open.join("below");
         fs::create_dir(&below_open).unwrap();
         for (path, said) in [
-            (dir.path().join("none"), "is not there; make it"),
-            (file.clone(), "is no directory; name a directory"),
+            (dir.path().join("none"), "does not exist; create it"),
+            (file.clone(), "is not a directory; choose a directory"),
             (file.join("below"), "cannot be entered: Not a directory"),
             (open, "can be changed by other users"),
             (below_open, "can be changed by other users"),
-            (PathBuf::from("/"), "is the root of the file system; name"),
-            (PathBuf::from("/proc/self"), "may not be written by dyno"),
+            (PathBuf::from("/"), "is the root of the file system; choose"),
+            (PathBuf::from("/proc/self"), "is not writable for dyno"),
         ] {
             let error = checked(&path).unwrap_err();
             assert!(error.contains(said), "{}: {error}", path.display());

@@ -9,13 +9,19 @@ use crate::account::Account;
 use crate::error::LabError;
 use crate::home::Home;
 
-/// Where a node's data is stored. Dropping it removes the data.
+/// Where a node's data is stored. Dropping it ends it.
 pub(crate) trait Volume: fmt::Debug + Send + Sync {
-    /// The directory that has the data directory in it.
+    /// The directory that contains the data directory.
     fn path(&self) -> &Path;
+
+    /// Removes the data and whatever was set up for it.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    fn end(&self) -> Result<(), LabError>;
 }
 
-/// Creates a volume for one node, which keeps in `own` what is not elsewhere.
+/// Creates a volume for one node; `own` is the node's directory in the cache.
 ///
 /// # Errors
 /// When nodes cannot store data there, or the operating system refuses.
@@ -35,6 +41,10 @@ impl Volume for PathBuf {
     fn path(&self) -> &Path {
         self
     }
+
+    fn end(&self) -> Result<(), LabError> {
+        Ok(())
+    }
 }
 
 /// Checks that nodes of this account can store data on volumes of this kind.
@@ -48,7 +58,7 @@ pub(crate) fn check(volume: &plan::Volume, account: &Account) -> Result<(), LabE
     }
 }
 
-/// A directory on the disk that volumes of this kind are on.
+/// A directory on the disk that holds volumes of this kind.
 pub(crate) fn disk<'a>(home: &'a Home, volume: &'a plan::Volume) -> &'a Path {
     volume.directory().map_or(home.root(), |below| below)
 }

@@ -1,6 +1,6 @@
 //! The laws as curves, and their fits within the bounds of their parameters.
 
-use super::{FARTHEST, LEAST_R_SQUARED, Misfit, NoLaw, Peak, Scaling, Serial};
+use super::{FARTHEST, GoodnessOfFit, LEAST_R_SQUARED, NoLaw, Peak, Scaling, Serial};
 use crate::interval::{Estimate, student_t};
 use crate::least_squares::{Curve, Fit, fit};
 
@@ -137,7 +137,7 @@ impl Universal {
             contention,
             coherency,
             r_squared,
-            misfit: Misfit::Untested,
+            goodness_of_fit: GoodnessOfFit::Untested,
             peak: None,
             amdahl: None,
             gustafson: None,

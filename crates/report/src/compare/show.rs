@@ -6,7 +6,7 @@ use super::differences::{Difference, Of};
 use super::points::Number;
 use super::{SideBySide, table, words};
 use crate::answer::Answer;
-use crate::csv::Csv;
+use crate::csv_writer::Csv;
 use crate::figures::Figures;
 use crate::grid::{Grid, heads};
 use crate::list::distinct;

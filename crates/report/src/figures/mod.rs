@@ -11,9 +11,9 @@ mod trial;
 use measure::result::RunResult;
 use serde::Serialize;
 
-use crate::Report;
 use crate::findings;
 use crate::keys;
+use crate::report::Report;
 use curves::{Curve, curves, curves_of_two};
 use scale::Scale;
 use searches::Search;

@@ -5,7 +5,7 @@ use measure::change_point::ChangePoint;
 use super::{Course, FEWEST, History};
 use crate::answer::Answer;
 use crate::cell::RANGES;
-use crate::csv::Csv;
+use crate::csv_writer::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
 use crate::sheet::{self, Block, Section, Sheet};

@@ -4,7 +4,7 @@ use super::Ranking;
 use super::board::{Board, Standing};
 use crate::answer::Answer;
 use crate::cell::RANGES;
-use crate::csv::Csv;
+use crate::csv_writer::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
 use crate::sheet::{self, Block, Section, Sheet};

@@ -5,7 +5,7 @@ use measure::result::RunResult;
 use measure::scale::Scaling;
 
 use super::{Ladder, Scale};
-use crate::csv::Csv;
+use crate::csv_writer::Csv;
 
 /// A line for each number: what was measured, the laws' parameters, and what they make of
 /// each size. `None` of a study that varies no size.

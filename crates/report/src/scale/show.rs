@@ -1,7 +1,7 @@
 //! Scalability in words and tables.
 
 use measure::interval::Estimate;
-use measure::scale::{Misfit, Peak, Scaling, Serial};
+use measure::scale::{GoodnessOfFit, Peak, Scaling, Serial};
 
 use super::{Ladder, Scale};
 use crate::grid::{Grid, heads};
@@ -117,9 +117,9 @@ fn costs(law: &Scaling) -> String {
         "the law explains {} of the variance.",
         number::percent(law.r_squared)
     );
-    let untested = match law.misfit {
-        Misfit::Untested => " The goodness of fit cannot be tested: no size was repeated.",
-        Misfit::Repeats { .. } | Misfit::Intervals { .. } => "",
+    let untested = match law.goodness_of_fit {
+        GoodnessOfFit::Untested => " The goodness of fit cannot be tested: no size was repeated.",
+        GoodnessOfFit::Repeats { .. } | GoodnessOfFit::Intervals { .. } => "",
     };
     if law.contention.value <= 0.0 && law.coherency.value <= 0.0 {
         return format!(

@@ -3,7 +3,7 @@
 use measure::find_max::Doubt;
 use measure::result::RunResult;
 
-use crate::csv::Csv;
+use crate::csv_writer::Csv;
 use crate::keys;
 
 /// A line for each step of each search; nothing is rounded. `None` without a search.

@@ -6,7 +6,7 @@ use measure::size::{Choice, best};
 use super::Sizing;
 use super::rows::Row;
 use crate::answer::Answer;
-use crate::csv::Csv;
+use crate::csv_writer::Csv;
 use crate::figures::Figures;
 use crate::grid::{Grid, heads};
 use crate::number;

@@ -7,5 +7,4 @@ mod visible;
 mod wrap;
 
 pub use layout::Layout;
-pub(crate) use sheet::write;
 pub use visible::{ascii, steers, visible};

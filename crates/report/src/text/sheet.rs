@@ -7,20 +7,23 @@ use super::table::grid;
 use super::wrap::{plain, wrap};
 use crate::sheet::{Block, Item, Section, Sheet};
 
-/// Everything but the title, which repeats what was asked, and the figures.
-pub(crate) fn write(sheet: &Sheet, layout: Layout) -> String {
-    let mut writer = Writer {
-        text: String::new(),
-        layout,
-        follows_title: false,
-    };
-    for words in [&sheet.lead].into_iter().chain(&sheet.description) {
-        writer.paragraph(words);
+impl Sheet {
+    /// For a terminal: without the title, which repeats the command, and the figures.
+    #[must_use]
+    pub fn text(&self, layout: Layout) -> String {
+        let mut writer = Writer {
+            text: String::new(),
+            layout,
+            follows_title: false,
+        };
+        for words in [&self.lead].into_iter().chain(&self.description) {
+            writer.paragraph(words);
+        }
+        for section in self.sections.iter().chain(&self.notices) {
+            writer.section(section);
+        }
+        writer.text
     }
-    for section in sheet.sections.iter().chain(&sheet.notices) {
-        writer.section(section);
-    }
-    writer.text
 }
 
 struct Writer {

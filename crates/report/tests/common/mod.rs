@@ -7,11 +7,11 @@ pub(crate) mod made;
 pub(crate) mod scale_up;
 pub(crate) mod search;
 
-use measure::gather::summarize;
 use measure::result::{Environment, RunResult};
 use measure::series::SeriesPoint;
 use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Busy, ErrorCount, Phase, Second, Slice};
+use measure::summarize::summarize;
 use measure::summary::TrialSummary;
 use plan::{Point, Value};
 use report::text::Layout;

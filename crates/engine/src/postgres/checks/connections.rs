@@ -1,5 +1,7 @@
 //! Limits of the server against the load that is asked for, and what its sessions begin with.
 
+use std::cmp::Ordering;
+
 use measure::finding::Level;
 use measure::finding::check::{About, Check, Observed, Remedy};
 
@@ -15,6 +17,9 @@ const TIMEOUTS: [&str; 4] = [
     "lock_timeout",
     "idle_in_transaction_session_timeout",
 ];
+
+/// PostgreSQL's default of `deadlock_timeout`.
+const DEADLOCK_TIMEOUT_MS: f64 = 1000.0;
 
 pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
@@ -68,6 +73,20 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         },
         judge: timeouts,
     },
+    Check {
+        about: About {
+            id: "deadlock-timeout",
+            worst: Level::Warning,
+            why: "Sessions in a deadlock wait this long before one of them fails; a longer timeout dominates the slowest response times of contended writes.",
+            source: "PostgreSQL manual, Lock Management (deadlock_timeout)",
+            remedy: Remedy::Setting {
+                name: "deadlock_timeout",
+                value: "1s",
+                live: true,
+            },
+        },
+        judge: deadlock_timeout,
+    },
 ];
 
 fn connections(server: &Facts) -> Observed {
@@ -105,6 +124,21 @@ fn timeouts(server: &Facts) -> Observed {
     }
 }
 
+/// The manual calls the default about the smallest value for production, so it is only noted.
+fn deadlock_timeout(server: &Facts) -> Observed {
+    const NAME: &str = "deadlock_timeout";
+    let Some(timeout_ms) = ms(server, NAME, 1.0) else {
+        return server.unknown(NAME);
+    };
+    valued(server, NAME, |_| {
+        match timeout_ms.total_cmp(&DEADLOCK_TIMEOUT_MS) {
+            Ordering::Less => Level::Passed,
+            Ordering::Equal => Level::Note,
+            Ordering::Greater => Level::Warning,
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{check, with};
@@ -132,6 +166,15 @@ mod tests {
             judge(Some(96)),
             Observed::severe("max_connections: 100, of which 3 are reserved; the load needs 98")
                 .with("NEEDED", 101)
+        );
+    }
+
+    #[test]
+    fn deadlocks_are_detected_within_a_second() {
+        let level = |value| check("deadlock-timeout", &[("deadlock_timeout", value)]);
+        assert_eq!(
+            ["1s", "1000", "1min", "100ms"].map(level),
+            [Level::Note, Level::Note, Warning, Passed]
         );
     }
 

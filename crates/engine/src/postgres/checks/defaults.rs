@@ -6,7 +6,7 @@ use crate::version;
 const OLDEST: u64 = 13;
 
 /// Since PostgreSQL 13. `huge_pages_status` and what a study cannot make are left out.
-const SETTINGS: [(&str, &str); 37] = [
+const SETTINGS: [(&str, &str); 38] = [
     ("archive_command", ""),
     ("archive_library", ""),
     ("archive_mode", "off"),
@@ -16,6 +16,7 @@ const SETTINGS: [(&str, &str); 37] = [
     ("checkpoint_timeout", "5min"),
     ("commit_delay", "0"),
     ("data_checksums", "off"),
+    ("deadlock_timeout", "1s"),
     ("debug_assertions", "off"),
     ("default_transaction_isolation", "read committed"),
     ("fsync", "on"),

@@ -32,7 +32,7 @@ pub(super) fn checks() -> Vec<&'static Check<Facts>> {
 pub(super) const VACUUMS: &str = "pg_stat_progress_vacuum";
 
 /// Every setting that a judge looks at.
-pub(super) const WANTED: [&str; 43] = [
+pub(super) const WANTED: [&str; 44] = [
     "archive_command",
     "archive_library",
     "archive_mode",
@@ -44,6 +44,7 @@ pub(super) const WANTED: [&str; 43] = [
     "checkpoint_timeout",
     "commit_delay",
     "data_checksums",
+    "deadlock_timeout",
     "debug_assertions",
     "default_transaction_isolation",
     "fsync",

@@ -1,21 +1,21 @@
 //! Summarizes the seconds of a trial.
 
+use plan::ReplyTime;
+
 use crate::bottleneck;
 use crate::check;
 use crate::curve::curve;
 use crate::ended::Ended;
 use crate::interval::{Part, half_width};
-
-use crate::latency::TotalLatency;
+use crate::latency::{TotalLatency, ms};
 use crate::quantile::Stretches;
-use plan::ReplyTime;
-
+use crate::second_totals::{SecondTotals, finite};
 use crate::setup::{Class, Input, StatementKind};
 use crate::slice::{Busy, Phase, Second, TotalSlice};
 use crate::steady::Steady;
 use crate::summary::{
     ErrorSummary, Generator, LatencySummary, Lookups, Rate, SCHEMA_VERSION, StatementSummary,
-    TrialSummary, ms,
+    TrialSummary,
 };
 use crate::until;
 
@@ -24,79 +24,27 @@ use crate::until;
 /// It keeps the merged histograms, those of a few parts of the run, and a few numbers for
 /// each second, so that even a run of days needs little memory.
 #[derive(Debug, Clone)]
-pub struct Gather {
+pub struct Summarizer {
     kinds: Vec<StatementKind>,
     total: TotalSlice,
-    pub(crate) seconds: Vec<Brief>,
+    pub(crate) seconds: Vec<SecondTotals>,
     /// Transactions and length of each second of the warm-up.
     warmup: Vec<Part>,
     responses: Stretches,
     services: Stretches,
 }
 
-/// What is kept for one second of the measure phase.
-#[derive(Debug, Clone)]
-pub(crate) struct Brief {
-    pub(crate) seconds: f64,
-    pub(crate) transactions: u64,
-    pub(crate) statements: u64,
-    pub(crate) response_ns: f64,
-    pub(crate) service: (u64, f64),
-    pub(crate) backlog: Option<u64>,
-    pub(crate) workers: Vec<Busy>,
-}
-
-impl Brief {
-    fn of(second: &Second) -> Self {
-        let slice = &second.slice;
-        Self {
-            seconds: second.throughput().weight,
-            transactions: slice.response.count(),
-            statements: slice.statement_count(),
-            response_ns: slice.response.sum_ns() as f64,
-            service: (slice.service.count(), slice.service.sum_ns() as f64),
-            backlog: second.backlog,
-            workers: second.workers.clone(),
-        }
-    }
-
-    /// Adds the rest of a phase, which is shorter than a second.
-    fn extend(&mut self, rest: &Self) {
-        let (mine, theirs) = (self.seconds, rest.seconds);
-        let mean = |a: f64, b: f64| finite((a * mine + b * theirs) / (mine + theirs));
-        for (busy, rest) in self.workers.iter_mut().zip(&rest.workers) {
-            busy.running = mean(busy.running, rest.running).unwrap_or(0.0);
-            busy.waiting = mean(busy.waiting, rest.waiting).unwrap_or(0.0);
-        }
-        self.seconds += rest.seconds;
-        self.transactions += rest.transactions;
-        self.statements += rest.statements;
-        self.response_ns += rest.response_ns;
-        self.service.0 += rest.service.0;
-        self.service.1 += rest.service.1;
-        self.backlog = rest.backlog.or(self.backlog);
-    }
-
-    /// Its transactions, and its length in seconds.
-    pub(crate) fn throughput(&self) -> Part {
-        Part {
-            total: self.transactions as f64,
-            weight: self.seconds,
-        }
-    }
-}
-
 /// The summary of a whole trial from all its seconds.
 #[must_use]
 pub fn summarize(input: Input, kinds: &[StatementKind], seconds: &[Second]) -> TrialSummary {
-    let mut gather = Gather::new(kinds);
+    let mut gather = Summarizer::new(kinds);
     for second in seconds {
         gather.add(second);
     }
     gather.finish(input)
 }
 
-impl Gather {
+impl Summarizer {
     /// A summary for a load with these kinds of statement.
     #[must_use]
     pub fn new(kinds: &[StatementKind]) -> Self {
@@ -123,7 +71,7 @@ impl Gather {
     fn measured(&mut self, second: &Second) {
         let slice = &second.slice;
         self.total.accumulate(slice);
-        let brief = Brief::of(second);
+        let brief = SecondTotals::of(second);
         match self.seconds.last_mut() {
             Some(last) if second.is_partial() => {
                 last.extend(&brief);
@@ -197,11 +145,11 @@ impl Gather {
 
     /// Transactions and length of each second that was measured.
     fn throughputs(&self) -> Vec<Part> {
-        self.seconds.iter().map(Brief::throughput).collect()
+        self.seconds.iter().map(SecondTotals::throughput).collect()
     }
 
-    fn rate(&self, count: impl Fn(&Brief) -> u64) -> Rate {
-        let part = |second: &Brief| Part {
+    fn rate(&self, count: impl Fn(&SecondTotals) -> u64) -> Rate {
+        let part = |second: &SecondTotals| Part {
             total: count(second) as f64,
             weight: second.seconds,
         };
@@ -212,9 +160,9 @@ impl Gather {
         &self,
         latency: &TotalLatency,
         stretches: &Stretches,
-        counted: impl Fn(&Brief) -> (u64, f64),
+        counted: impl Fn(&SecondTotals) -> (u64, f64),
     ) -> Option<LatencySummary> {
-        let part = |second: &Brief| {
+        let part = |second: &SecondTotals| {
             let (count, sum_ns) = counted(second);
             Part {
                 total: sum_ns / 1e6,
@@ -312,9 +260,4 @@ pub fn push_throughput(seconds: &mut Vec<Part>, second: &Second) {
         }
         _ => seconds.push(part),
     }
-}
-
-/// The value, if it is finite.
-fn finite(value: f64) -> Option<f64> {
-    Some(value).filter(|value| value.is_finite())
 }

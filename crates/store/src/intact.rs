@@ -14,7 +14,7 @@ use crate::read::{
 
 /// The intact part of a result.
 #[derive(Debug)]
-pub struct Kept {
+pub struct IntactResult {
     /// The result with its intact trials, in order.
     pub result: RunResult,
     /// The directory of each of its trials.
@@ -29,7 +29,7 @@ pub struct Kept {
 ///
 /// # Errors
 /// When it is not a result directory, or a newer dyno wrote it.
-pub fn read_kept(dir: &Path) -> Result<Kept, StoreError> {
+pub fn read_intact(dir: &Path) -> Result<IntactResult, StoreError> {
     let mut damaged = Vec::new();
     let mut result = match read_result(dir) {
         Ok(result) => result,
@@ -64,7 +64,7 @@ pub fn read_kept(dir: &Path) -> Result<Kept, StoreError> {
             Err(error) => damaged.push(error),
         }
     }
-    Ok(Kept {
+    Ok(IntactResult {
         result,
         dirs,
         damaged,

@@ -24,7 +24,7 @@ const HALF_WIDTH: f64 = 2.0;
 /// What a law was tested against.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
-pub enum Misfit {
+pub enum GoodnessOfFit {
     /// What repeats of one size differ by.
     Repeats {
         /// How likely (0 to 1) a true law would be off by as much.
@@ -57,7 +57,7 @@ pub(super) fn test(
     points: &[Observation],
     law: impl Fn(f64) -> f64,
     parameters: usize,
-) -> Result<Misfit, NoLaw> {
+) -> Result<GoodnessOfFit, NoLaw> {
     let levels = levels(points);
     let found = by_repeats(points, &levels, &law, parameters)
         .or_else(|| by_intervals(points, &law, parameters))
@@ -67,7 +67,7 @@ pub(super) fn test(
         .iter()
         .max_by(|one, other| off(one).total_cmp(&off(other)));
     match (found, worst) {
-        (Misfit::Repeats { p } | Misfit::Intervals { p }, Some(worst))
+        (GoodnessOfFit::Repeats { p } | GoodnessOfFit::Intervals { p }, Some(worst))
             if p < CHANCE && off(worst) > MATTERS =>
         {
             Err(NoLaw::LackOfFit {
@@ -106,7 +106,7 @@ fn by_repeats(
     levels: &[Level],
     law: &impl Fn(f64) -> f64,
     parameters: usize,
-) -> Option<Misfit> {
+) -> Option<GoodnessOfFit> {
     let pure_degrees = (points.len() - levels.len()) as f64;
     let lack_degrees = levels.len().checked_sub(parameters)? as f64;
     if pure_degrees < 1.0 || lack_degrees < 1.0 {
@@ -122,14 +122,14 @@ fn by_repeats(
         // Repeats that do not differ at all.
         false => 0.0,
     };
-    Some(Misfit::Repeats { p })
+    Some(GoodnessOfFit::Repeats { p })
 }
 
 fn by_intervals(
     points: &[Observation],
     law: &impl Fn(f64) -> f64,
     parameters: usize,
-) -> Option<Misfit> {
+) -> Option<GoodnessOfFit> {
     let square = |point: &Observation| {
         let error = point.half_width? / HALF_WIDTH;
         Some(((point.per_s - law(point.size)) / error).powi(2)).filter(|square| square.is_finite())
@@ -137,7 +137,7 @@ fn by_intervals(
     let squares: Option<f64> = points.iter().map(square).sum();
     let degrees = points.len().checked_sub(parameters)? as f64;
     let chi = ChiSquared::new(degrees).ok()?;
-    Some(Misfit::Intervals {
+    Some(GoodnessOfFit::Intervals {
         p: chi.sf(squares?),
     })
 }

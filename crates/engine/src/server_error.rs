@@ -1,0 +1,41 @@
+//! Failures of servers.
+
+use std::time::Duration;
+
+use client::Error;
+
+/// A server that failed, or the way to it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ServerError {
+    pub(crate) message: String,
+    pub(crate) remedy: Option<&'static str>,
+}
+
+impl ServerError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        self.remedy
+    }
+
+    pub(crate) fn hung(server: String, limit: Duration) -> Self {
+        Self {
+            message: format!(
+                "{server} hangs: no reply to a statement for {limit:?}, nor to a new connection"
+            ),
+            remedy: Some(
+                "look into the server's error log, and check its disk and the network between",
+            ),
+        }
+    }
+}
+
+impl From<Error> for ServerError {
+    fn from(error: Error) -> Self {
+        Self {
+            remedy: error.remedy(),
+            message: error.to_string(),
+        }
+    }
+}

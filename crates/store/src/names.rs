@@ -1,0 +1,34 @@
+//! Names of the files in a result directory.
+
+/// The study as it ran.
+pub const STUDY: &str = "study.toml";
+/// Where it ran.
+pub const ENVIRONMENT: &str = "environment.json";
+/// Folder of the trials.
+pub const TRIALS: &str = "trials";
+/// One line a second: rates, times, shares.
+pub const SERIES: &str = "series.jsonl";
+/// One line a second: histograms.
+pub const INTERVALS: &str = "intervals.jsonl";
+/// One line a second: metrics of the monitors.
+pub const MONITORS: &str = "monitors.jsonl";
+/// Folder of a trial's servers.
+pub const SERVERS: &str = "servers";
+/// Summary of one trial.
+pub const TRIAL: &str = "trial.json";
+/// All trials.
+pub const RESULT: &str = "result.json";
+/// The report.
+pub const REPORT: &str = "report.html";
+/// The report as Markdown.
+pub const MARKDOWN: &str = "report.md";
+/// The study's tables, one line per cell.
+pub const TABLES: &str = "tables.csv";
+/// The steps of searches for the highest rate.
+pub const SEARCHES: &str = "searches.csv";
+/// Scalability: the measured points, and the laws that fit.
+pub const SCALING: &str = "scaling.csv";
+/// Whether the thresholds were met, for CI systems.
+pub const JUNIT: &str = "junit.xml";
+/// All numbers, one line per trial.
+pub const CSV: &str = "results.csv";
